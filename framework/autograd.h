@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/context.h"
+
+namespace skyline {
+
+// Applies an op in the forward pass: runs it and, in training mode and when an input requires a
+// gradient, leaves a node that holds only what the op's gradient calls read. Returns all outputs.
+std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
+                          std::vector<Tensor> inputs);
+
+// Builds the backward graph of a scalar `loss` and runs it; the gradients land in the parameters'
+// gradient tensors (overwritten, not added to). Consumes the forward graph.
+// See backward_graph.h for printing, exporting or simulating it before it runs.
+void backward(Context& context, Tensor loss);
+
+}  // namespace skyline

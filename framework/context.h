@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/op.h"
+#include "framework/philox.h"
+#include "framework/tensor.h"
+#include "memory/allocator.h"
+
+namespace skyline {
+
+enum class Mode { kTraining, kInference };
+
+// A refusal to write in place, with its reason, e.g.
+// "relu of conv1: input is retained by sigmoid of act2".
+struct InPlaceRefusal {
+  std::string op;
+  std::string layer;
+  std::string reason;
+};
+
+// An output with a NaN or an infinity, found under Context::Options::check_finite.
+class NotFinite : public std::runtime_error {
+ public:
+  NotFinite(std::string op, std::string layer, Phase phase);
+  const std::string& op() const noexcept { return op_; }
+  const std::string& layer() const noexcept { return layer_; }
+
+ private:
+  std::string op_, layer_;
+};
+
+// Everything that an op needs besides its operands; made once by the program, passed everywhere.
+class Context {
+ public:
+  struct Options {
+    Backend backend = Backend::kCpu;
+    bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
+    Mode mode = Mode::kTraining;
+    bool in_place = true;
+    bool check_finite = false;       // look at every output after every op; slow
+    bool record_graph = false;       // build the step graph of the running step
+    bool record_refusals = false;    // keep why ops did not write in place
+    std::uint64_t seed = 0;
+  };
+
+  Context(Allocator& allocator, Options options);
+
+  Allocator& allocator() noexcept { return allocator_; }
+  const Options& options() const noexcept { return options_; }
+  bool training() const noexcept { return options_.mode == Mode::kTraining; }
+  void set_mode(Mode mode) noexcept { options_.mode = mode; }
+  void set_check_finite(bool check) noexcept { options_.check_finite = check; }
+  void set_record_graph(bool record) noexcept { options_.record_graph = record; }
+  RandomStream& random() noexcept { return random_; }
+  const std::string& layer() const noexcept { return layer_; }
+
+  // Bounds of a training step, passed on to the allocator. begin_step forgets the step graph of
+  // the step before.
+  void begin_step(ShapeKey key = 0);
+  void end_step();
+
+  // A resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
+  Tensor resident(const TensorSpec& spec, Category category, std::string_view layer,
+                  const void* host = nullptr);
+  // A parameter and, in training mode, its gradient and leaf node.
+  Parameter parameter(const TensorSpec& spec, std::string name, const void* host);
+
+  // An op of the step that requests a tensor and fills it from host memory laid out as `spec` says.
+  Tensor upload(const TensorSpec& spec, const void* host, std::string_view name = "input");
+  // An op of the step that reads a tensor back and lets go of it. Nothing is written in a dry run.
+  void download(Tensor tensor, void* host);
+
+  // Runs `op` at once: requests outputs (all or none), decides on writing in place, requests the
+  // workspace, runs, lets go of the inputs. `destinations[j]`, where set, is written instead of a
+  // requested output. No node is made: apply() in autograd.h does that.
+  std::vector<Tensor> execute(const Op& op, std::vector<Tensor> inputs,
+                              std::span<const Tensor> destinations, Phase phase,
+                              std::string_view layer);
+
+  const StepGraph& step_graph() const noexcept { return graph_; }
+  const std::vector<InPlaceRefusal>& refusals() const noexcept { return refusals_; }
+
+  // The kernel for op and specs, from the cache or made anew.
+  std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs);
+
+ private:
+  friend class LayerScope;
+  Allocator& allocator_;
+  Options options_;
+  RandomStream random_;
+  std::string layer_;
+  StepGraph graph_;
+  std::vector<InPlaceRefusal> refusals_;
+  std::unordered_map<std::string, std::shared_ptr<Kernel>> kernels_;
+};
+
+// Names the layer of all ops applied during its life; nested names join with a dot: "block1.conv2".
+class LayerScope {
+ public:
+  LayerScope(Context& context, std::string_view name);
+  ~LayerScope();
+  LayerScope(const LayerScope&) = delete;
+  LayerScope& operator=(const LayerScope&) = delete;
+
+ private:
+  Context& context_;
+  std::size_t length_before_;
+};
+
+}  // namespace skyline

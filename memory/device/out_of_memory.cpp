@@ -1,0 +1,40 @@
+#include "memory/device/out_of_memory.h"
+
+namespace skyline {
+namespace {
+
+std::string sentence(const OutOfMemoryFacts& facts) {
+  std::string text = "[" + facts.where + "] out of memory (";
+  text += shortage_name(facts.shortage);
+  text += "): requested " + std::to_string(facts.requested_bytes) + " bytes";
+  if (!facts.request.empty()) text += " for " + facts.request;
+  const auto fact = [&text](const char* name, const std::optional<std::size_t>& bytes) {
+    if (bytes) text += std::string(", ") + name + " " + std::to_string(*bytes);
+  };
+  fact("allocated", facts.allocated_bytes);
+  fact("reserved", facts.reserved_bytes);
+  fact(facts.shortage == Shortage::kLimit ? "limit" : "capacity", facts.capacity_bytes);
+  fact("largest free block", facts.largest_free_block_bytes);
+  return text;
+}
+
+}  // namespace
+
+std::string_view shortage_name(Shortage shortage) {
+  switch (shortage) {
+    case Shortage::kDevice:
+      return "the device is full";
+    case Shortage::kFragmentation:
+      return "free memory is fragmented";
+    case Shortage::kLimit:
+      return "the limit is reached";
+    case Shortage::kInjected:
+      return "failure injected by a test";
+  }
+  return "unknown";
+}
+
+OutOfMemory::OutOfMemory(OutOfMemoryFacts facts)
+    : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
+
+}  // namespace skyline
