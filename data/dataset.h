@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace skyline {
+
+enum class Split { kTrain, kTest };
+
+struct ImageShape {
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+
+  std::size_t elements() const noexcept {
+    return static_cast<std::size_t>(channels) * static_cast<std::size_t>(height) *
+           static_cast<std::size_t>(width);
+  }
+  bool operator==(const ImageShape&) const = default;
+};
+
+// Labelled images of one shape. Thread rule: every member may be called from several threads at
+// once; the same index gives the same bits, always.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual const std::string& name() const noexcept = 0;
+  virtual std::size_t size() const noexcept = 0;
+  virtual ImageShape image_shape() const noexcept = 0;
+  // One name a class, in the order of the labels.
+  virtual const std::vector<std::string>& class_names() const noexcept = 0;
+  int classes() const noexcept { return static_cast<int>(class_names().size()); }
+
+  // Writes image `index` (height × width × channels, channels last, normalised as the data set
+  // documents) and its label in [0, classes). `index` < size().
+  virtual void read(std::size_t index, float* image, std::int32_t* label) const = 0;
+};
+
+}  // namespace skyline

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+namespace skyline {
+
+// Four random words for each (stream, counter), the same on every call: a counter-based generator
+// with its seed inside. Injected, so that this room knows no generator. Thread rule: called from
+// several threads at once.
+using RandomBits =
+    std::function<std::array<std::uint32_t, 4>(std::uint64_t stream, std::uint64_t counter)>;
+
+// Streams of this room. The top bit keeps them apart from streams that a run counts up from 0.
+enum class DataStream : std::uint64_t {
+  kShuffle = 0x8000'0000'0000'0000,
+  kShapesTrain = 0x8000'0000'0000'0001,
+  kShapesTest = 0x8000'0000'0000'0002,
+};
+
+}  // namespace skyline
