@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace skyline {
+
+// A file could not be written: "cannot write runs/x/log.jsonl: No space left on device".
+// What stood there before is intact.
+class WriteError : public std::runtime_error {
+ public:
+  WriteError(std::filesystem::path path, int error_number);
+  const std::filesystem::path& path() const noexcept { return path_; }
+  int error_number() const noexcept { return error_number_; }  // errno
+
+ private:
+  std::filesystem::path path_;
+  int error_number_;
+};
+
+// A file that appears whole or not at all: written under a temporary name in the same folder;
+// commit() syncs it, renames it and syncs the folder. Without commit() the destructor removes it.
+class AtomicFile {
+ public:
+  // Throws WriteError.
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  // Throw WriteError naming the final path.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  int file_ = -1;
+};
+
+// AtomicFile, write, commit.
+void write_atomically(const std::filesystem::path& path, std::string_view text);
+
+// Makes names in a folder durable (fsync of the folder). Throws WriteError.
+void sync_directory(const std::filesystem::path& folder);
+
+// Writes all bytes to an open file, through short writes and interruptions. Throws WriteError.
+void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
+
+// The whole file. Throws std::runtime_error "cannot read PATH: cause".
+std::string read_file(const std::filesystem::path& path);
+
+}  // namespace skyline
