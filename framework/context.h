@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,9 +45,9 @@ class Context {
     bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
     Mode mode = Mode::kTraining;
     bool in_place = true;
-    bool check_finite = false;       // look at every output after every op; slow
-    bool record_graph = false;       // build the step graph of the running step
-    bool record_refusals = false;    // keep why ops did not write in place
+    bool check_finite = false;     // look at every output after every op; slow
+    bool record_graph = false;     // build the step graph of the running step
+    bool record_refusals = false;  // keep why ops did not write in place
     std::uint64_t seed = 0;
   };
 
@@ -74,17 +75,26 @@ class Context {
 
   // An op of the step that requests a tensor and fills it from host memory laid out as `spec` says.
   Tensor upload(const TensorSpec& spec, const void* host, std::string_view name = "input");
-  // An op of the step that reads a tensor back and lets go of it. Nothing is written in a dry run.
+  // An op of the step that reads a tensor back and lets go of it (of a copy's reference, when the
+  // caller keeps its own). Nothing is written in a dry run.
   void download(Tensor tensor, void* host);
 
-  // Runs `op` at once: requests outputs (all or none), decides on writing in place, requests the
-  // workspace, runs, lets go of the inputs. `destinations[j]`, where set, is written instead of a
-  // requested output. No node is made: apply() in autograd.h does that.
+  // Runs `op` at once: decides on writing in place, requests outputs and workspace, runs, lets go
+  // of the inputs; the order is that of StepOp's comment. `destinations[j]`, where set, is written
+  // instead of a requested output. No node is made: apply() in autograd.h does that.
+  // Throws ShapeError, OutOfMemory, NotFinite; then nothing but the moved-in inputs has changed.
   std::vector<Tensor> execute(const Op& op, std::vector<Tensor> inputs,
                               std::span<const Tensor> destinations, Phase phase,
                               std::string_view layer);
 
+  // The ops of the running step so far, or of the last one; empty unless record_graph.
   const StepGraph& step_graph() const noexcept { return graph_; }
+  // The number of a storage in step_graph(); storages from outside of the step join as resident.
+  ValueId value_of(Storage& storage);
+
+  // A number greater than all before.
+  std::uint64_t next_sequence() noexcept { return ++sequence_; }
+  // Of the running step, or of the last one; empty unless record_refusals.
   const std::vector<InPlaceRefusal>& refusals() const noexcept { return refusals_; }
 
   // The kernel for op and specs, from the cache or made anew.
@@ -92,11 +102,26 @@ class Context {
 
  private:
   friend class LayerScope;
+  struct Call;
+
+  std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
+  std::vector<Tensor> view(const Call& call, std::vector<Tensor> inputs);
+  std::vector<int> choose_in_place(const Call& call, std::span<const Tensor> inputs);
+  std::string why_not_in_place(const Call& call, std::span<const Tensor> inputs,
+                               const InPlacePair& pair) const;
+  void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
+           std::span<const Tensor> outputs, std::byte* workspace);
+  void check_outputs(const Call& call, std::span<const Tensor> outputs) const;
+  void record(const Call& call, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+              std::size_t workspace_bytes);
+
   Allocator& allocator_;
   Options options_;
   RandomStream random_;
   std::string layer_;
   StepGraph graph_;
+  std::uint64_t generation_ = 1;
+  std::uint64_t sequence_ = 0;
   std::vector<InPlaceRefusal> refusals_;
   std::unordered_map<std::string, std::shared_ptr<Kernel>> kernels_;
 };

@@ -5,14 +5,15 @@
 
 namespace skyline {
 
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random
-// words for each counter, the same on every device and thread count. Marked so that nvcc can
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
+// random words for each counter, the same on every device and thread count. Marked so that nvcc can
 // compile it for the device as it is.
 struct Philox {
   std::uint64_t seed = 0;
 
   // The words of (stream, counter) under this seed.
-  std::array<std::uint32_t, 4> operator()(std::uint64_t stream, std::uint64_t counter) const noexcept;
+  std::array<std::uint32_t, 4> operator()(std::uint64_t stream,
+                                          std::uint64_t counter) const noexcept;
 };
 
 // [0, 1) with 24 random bits.

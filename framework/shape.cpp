@@ -48,6 +48,7 @@ std::string TensorSpec::str() const { return dtype_name(dtype) + shape.str(); }
 
 ShapeError::ShapeError(const std::string& where, const std::string& what, const std::string& got,
                        const std::string& expected)
-    : std::invalid_argument("[" + where + "] " + what + ", got " + got + ", expected " + expected) {}
+    : std::invalid_argument("[" + where + "] " + what + ", got " + got + ", expected " + expected) {
+}
 
 }  // namespace skyline

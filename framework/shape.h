@@ -23,7 +23,9 @@ class Shape {
   Shape(std::initializer_list<std::int64_t> extents);
 
   int rank() const noexcept { return rank_; }
-  std::int64_t operator[](int axis) const noexcept { return extents_[static_cast<std::size_t>(axis)]; }
+  std::int64_t operator[](int axis) const noexcept {
+    return extents_[static_cast<std::size_t>(axis)];
+  }
   std::int64_t elements() const noexcept;  // 1 for rank 0
   std::string str() const;                 // "[32, 3, 28, 28]"
   bool operator==(const Shape&) const = default;

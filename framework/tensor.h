@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,11 +16,14 @@ class Node;
 // A block of memory and who needs it. Tensors share storages.
 struct Storage {
   Block block;
-  ValueId value = 0;
   Category category = Category::kActivation;
   bool resident = false;
-  // "conv2d of conv1": nodes that keep this storage for backward; only for explanations.
-  std::vector<std::string> retained_by;
+  std::string layer;
+  // Its number in the step graph being recorded; stale when `generation` is not the context's.
+  ValueId value = 0;
+  std::uint64_t generation = 0;
+  // "conv2d of conv1": who will still read it; kept only under record_refusals, for explanations.
+  std::vector<std::string> readers;
 
   std::byte* address() const noexcept { return block.address(); }
 };

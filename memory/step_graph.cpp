@@ -1,0 +1,115 @@
+#include "memory/step_graph.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "memory/errors.h"
+
+namespace skyline {
+namespace {
+
+class Walk {
+ public:
+  Walk(const StepGraph& graph, const SimulateOptions& options)
+      : graph_(graph), options_(options), states_(graph.values.size()) {
+    for (const StepOp& op : graph.ops) {
+      for (const ValueId input : op.inputs) ++state(input).readers;
+    }
+  }
+
+  Trace run() {
+    for (const StepOp& op : graph_.ops) execute(op);
+    for (TraceBlock& block : trace_.blocks) {
+      if (block.upper < 0) block.upper = tick_;
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  // Of the value that owns the bytes.
+  struct State {
+    std::int64_t readers = 0;  // reads to come
+    std::optional<std::size_t> block;
+    bool written = false;
+  };
+
+  const StepValue& owner(ValueId value) const {
+    return graph_.values[graph_.values[value].storage];
+  }
+  State& state(ValueId value) { return states_[graph_.values[value].storage]; }
+
+  std::size_t request(std::uint64_t bytes, const StepOp& op, Category category) {
+    trace_.blocks.push_back({.lower = tick_++, .upper = -1, .bytes = bytes});
+    trace_.tags.push_back({op.name, op.layer, op.phase, category});
+    return trace_.blocks.size() - 1;
+  }
+
+  void release(std::optional<std::size_t> block) {
+    if (block && options_.sharing) trace_.blocks[*block].upper = tick_++;
+  }
+
+  void check_reads(const StepOp& op) {
+    for (const ValueId input : op.inputs) {
+      if (!owner(input).resident && (!state(input).written || !state(input).block)) {
+        throw TraceError({.source = "simulate",
+                          .problem = fmt::format("{} of {} reads value {}, which is not alive",
+                                                 op.name, op.layer, input)});
+      }
+    }
+  }
+
+  // Nobody but this op will read the input again, and the sizes match.
+  bool may_write_over(ValueId input, ValueId output) {
+    return !owner(input).resident && state(input).readers == 1 && state(input).block &&
+           owner(input).bytes == graph_.values[output].bytes;
+  }
+
+  void write_in_place(const StepOp& op) {
+    if (!options_.in_place) return;
+    for (const InPlacePair& pair : op.in_place) {
+      const ValueId input = op.inputs[static_cast<std::size_t>(pair.input)];
+      const ValueId output = op.outputs[static_cast<std::size_t>(pair.output)];
+      if (owner(output).resident || state(output).written || !may_write_over(input, output)) {
+        continue;
+      }
+      state(output).block = std::exchange(state(input).block, std::nullopt);
+      state(output).written = true;
+    }
+  }
+
+  void execute(const StepOp& op) {
+    check_reads(op);
+    write_in_place(op);
+    for (const ValueId output : op.outputs) {
+      const StepValue& value = graph_.values[output];
+      if (value.resident || value.storage != output || state(output).written) continue;
+      state(output).block = request(value.bytes, op, value.category);
+      state(output).written = true;
+    }
+    if (op.workspace_bytes > 0) release(request(op.workspace_bytes, op, Category::kWorkspace));
+    for (const ValueId input : op.inputs) {
+      if (--state(input).readers == 0) release(std::exchange(state(input).block, std::nullopt));
+    }
+    for (const ValueId output : op.outputs) {
+      if (graph_.values[output].storage == output && state(output).readers == 0) {
+        release(std::exchange(state(output).block, std::nullopt));
+      }
+    }
+  }
+
+  const StepGraph& graph_;
+  const SimulateOptions& options_;
+  std::vector<State> states_;
+  Trace trace_;
+  Tick tick_ = 0;
+};
+
+}  // namespace
+
+Trace simulate(const StepGraph& graph, const SimulateOptions& options) {
+  return Walk(graph, options).run();
+}
+
+}  // namespace skyline
