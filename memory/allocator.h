@@ -119,6 +119,9 @@ class Allocator {
   // Bounds of one training step; requests outside are resident. Adaptors forward them.
   virtual void begin_step(ShapeKey) {}
   virtual void end_step() {}
+  // The running step was cut short, by an exception say: ends it without taking its length or its
+  // survivors for what steps do. begin_step inside a step implies it. Adaptors forward it.
+  virtual void abandon_step() {}
 
   // PGMO's interrupt and resume around the part of a step that is not hot; they nest.
   // Prefer the scope object Interruption.
