@@ -1,0 +1,22 @@
+#include "layers/batch_norm2d.h"
+
+#include <utility>
+
+namespace skyline {
+
+BatchNorm2d::BatchNorm2d(Context& context, std::string_view name, int channels,
+                         BatchNormParams params)
+    : Layer(name), params_(params) {
+  add_parameter(context, "gamma", {{channels}}, 1);
+  add_parameter(context, "beta", {{channels}}, 0);
+  add_buffer(context, "running_mean", {{channels}}, 0);
+  add_buffer(context, "running_variance", {{channels}}, 1);
+}
+
+Tensor BatchNorm2d::operator()(Context& context, Tensor x) const {
+  const LayerScope scope(context, name());
+  return batch_norm(context, std::move(x), parameter(0), parameter(1), buffers()[0].value,
+                    buffers()[1].value, params_);
+}
+
+}  // namespace skyline

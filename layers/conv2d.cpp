@@ -1,0 +1,20 @@
+#include "layers/conv2d.h"
+
+#include <utility>
+
+namespace skyline {
+
+Conv2d::Conv2d(Context& context, std::string_view name, const Options& options)
+    : Layer(name), params_{.stride = options.stride, .padding = options.padding} {
+  const std::int64_t fan_in = std::int64_t{options.in} * options.kernel * options.kernel;
+  add_weight(context, "weight", {{options.out, options.in, options.kernel, options.kernel}}, fan_in,
+             options.initializer);
+  if (options.bias) add_parameter(context, "bias", {{options.out}}, 0);
+}
+
+Tensor Conv2d::operator()(Context& context, Tensor x) const {
+  const LayerScope scope(context, name());
+  return conv2d(context, std::move(x), parameter(0), parameter(1), params_);
+}
+
+}  // namespace skyline

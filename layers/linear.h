@@ -1,0 +1,24 @@
+#pragma once
+
+#include "framework/ops/linear.h"
+#include "layers/layer.h"
+
+namespace skyline {
+
+// A fully connected layer with its weight [out, in] and bias [out], which is zero at first.
+// Throws ShapeError when called on other than `in` features.
+class Linear : public Layer {
+ public:
+  struct Options {
+    std::int64_t in = 1;
+    std::int64_t out = 1;
+    Initializer initializer = lecun_normal;
+  };
+
+  Linear(Context& context, std::string_view name, const Options& options);
+
+  // x [N, in] to [N, out].
+  Tensor operator()(Context& context, Tensor x) const;
+};
+
+}  // namespace skyline

@@ -1,0 +1,50 @@
+#include "models/lenet.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/ops/pool2d.h"
+#include "framework/ops/relu.h"
+#include "framework/ops/reshape.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kSmallestImage = 12;  // conv2 needs 5 x 5 after pool1
+
+// Elements of pool2's output for one image.
+std::int64_t pool2_elements(const ModelShape& shape) {
+  if (shape.height < kSmallestImage || shape.width < kSmallestImage) {
+    throw ShapeError("lenet", "image",
+                     std::to_string(shape.height) + " x " + std::to_string(shape.width),
+                     "at least 12 x 12");
+  }
+  const auto side = [](std::int64_t extent) { return (extent / 2 - 4) / 2; };
+  return 16 * side(shape.height) * side(shape.width);
+}
+
+}  // namespace
+
+LeNet::LeNet(Context& context, const ModelShape& shape)
+    : Model(shape),
+      conv1_(context, "conv1", {.in = shape.channels, .out = 6, .kernel = 5, .padding = 2}),
+      conv2_(context, "conv2", {.in = 6, .out = 16, .kernel = 5}),
+      fc1_(context, "fc1", {.in = pool2_elements(shape), .out = 120}),
+      fc2_(context, "fc2", {.in = 120, .out = 84}),
+      fc3_(context, "fc3", {.in = 84, .out = shape.classes}) {
+  own(conv1_, conv2_, fc1_, fc2_, fc3_);
+}
+
+Tensor LeNet::forward(Context& context, Tensor images) const {
+  const Pool2dParams two_by_two{.kernel = 2};
+  Tensor h = relu(context, conv1_(context, std::move(images)));
+  h = max_pool2d(context, std::move(h), two_by_two);
+  h = relu(context, conv2_(context, std::move(h)));
+  h = max_pool2d(context, std::move(h), two_by_two);
+  h = flatten(context, std::move(h));
+  h = relu(context, fc1_(context, std::move(h)));
+  h = relu(context, fc2_(context, std::move(h)));
+  return fc3_(context, std::move(h));
+}
+
+}  // namespace skyline

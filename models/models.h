@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "models/model.h"
+
+namespace skyline {
+
+// A row of the table of models. To add one: a file pair, a test, and a row in models.cpp.
+struct ModelEntry {
+  std::string_view name;
+  std::string_view summary;  // one line, no full stop
+  ModelShape shape;          // the paper's
+  float learning_rate;       // a good first one for batches of about 64 with momentum 0.9
+  std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
+};
+
+// Every model, smallest first.
+std::span<const ModelEntry> models();
+
+// Throws std::invalid_argument for an unknown name.
+const ModelEntry& find_model(std::string_view name);
+
+// Number of elements of all parameters.
+std::int64_t parameter_count(const Model& model);
+
+}  // namespace skyline
