@@ -16,8 +16,8 @@ namespace skyline {
 
 // The order in which epoch `epoch` visits `size` samples: a Fisher–Yates shuffle that depends on
 // random's seed and the epoch alone.
-std::vector<std::uint32_t> shuffled_order(std::size_t size, std::uint64_t epoch,
-                                          const RandomBits& random);
+std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t epoch,
+                                        const RandomBits& random);
 
 // A batch of a run. Saved in checkpoints as it is.
 struct BatchPosition {
@@ -35,10 +35,10 @@ struct Batch {
 
 struct LoaderOptions {
   std::size_t batch_size = 1;
-  bool shuffle = true;         // else in the data set's order
-  bool drop_last = true;       // leave out the samples that do not fill a batch; else a smaller one
-  std::size_t prefetch = 2;    // batches made ahead; 0: on the caller's thread, when asked for
-  BatchPosition start;         // the first batch to give
+  bool shuffle = true;       // else in the data set's order
+  bool drop_last = true;     // leave out the samples that do not fill a batch; else a smaller one
+  std::size_t prefetch = 2;  // batches made ahead; 0: on the caller's thread, when asked for
+  BatchPosition start;       // the first batch to give
 };
 
 // Gives the batches of one epoch after another, without end, made ahead on a thread of its own.
@@ -49,7 +49,7 @@ class Loader {
   // Throws DataError when the batch size is 0 or larger than the data, or the start is past the
   // epoch's end.
   Loader(const Dataset& dataset, LoaderOptions options, RandomBits random);
-  ~Loader();
+  ~Loader() = default;
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -63,8 +63,10 @@ class Loader {
 
  private:
   void make(Batch& batch);  // the one at position_, which then moves on
-  void run(const std::stop_token& stop);
+  void produce(const std::stop_token& stop);
+  // False when the loader is being destroyed.
   bool wait_for_room(const std::stop_token& stop, Batch& spare);
+  void take(Batch& batch);
 
   const Dataset& dataset_;
   const LoaderOptions options_;
@@ -73,15 +75,15 @@ class Loader {
 
   // Touched by the producer alone (the consumer when prefetch is 0).
   BatchPosition position_;
-  std::vector<std::uint32_t> order_;  // of epoch order_epoch_; empty before the first batch
+  std::vector<std::size_t> order_;  // of epoch order_epoch_; empty before the first batch
   std::uint64_t order_epoch_ = 0;
 
   std::mutex mutex_;
   std::condition_variable_any room_, ready_;
-  std::deque<Batch> queue_;         // guarded by mutex_
-  std::vector<Batch> spares_;       // guarded by mutex_
-  std::exception_ptr failure_;      // guarded by mutex_; set last by the producer
-  std::jthread producer_;           // last: it uses all of the above
+  std::deque<Batch> queue_;     // guarded by mutex_
+  std::vector<Batch> spares_;   // guarded by mutex_
+  std::exception_ptr failure_;  // guarded by mutex_; set last by the producer
+  std::jthread producer_;       // last: it uses all of the above
 };
 
 }  // namespace skyline
