@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -9,7 +10,8 @@
 
 namespace skyline {
 
-// Requests are rounded up to this by every allocator that does not say otherwise (PGMO section 5.1).
+// Requests are rounded up to this by every allocator that does not say otherwise (PGMO
+// section 5.1).
 inline constexpr std::size_t kAlignmentBytes = 512;
 
 enum class Phase : std::uint8_t { kOutside, kForward, kBackward, kUpdate };
@@ -38,6 +40,9 @@ struct Tag {
   Category category = Category::kUnknown;
 };
 
+// "conv2d of conv1 (forward, activation)"; names that are empty are left out.
+std::string tag_name(const Tag& tag);
+
 // Names the shapes of a step (source and target length, say): equal keys ask for the same requests.
 using ShapeKey = std::uint64_t;
 
@@ -55,9 +60,9 @@ struct Statistics {
   std::size_t reserved_bytes = 0, peak_reserved_bytes = 0;    // taken from the device
   std::uint64_t requests = 0, releases = 0;                   // calls served
   std::uint64_t device_allocations = 0, device_frees = 0;
-  std::uint64_t flushes = 0;                  // cached memory given back under pressure
-  std::uint64_t out_of_memory = 0;            // requests refused
-  std::size_t largest_free_block_bytes = 0;   // inside reserved memory
+  std::uint64_t flushes = 0;                 // cached memory given back under pressure
+  std::uint64_t out_of_memory = 0;           // requests refused
+  std::size_t largest_free_block_bytes = 0;  // inside reserved memory
 
   std::size_t cached_bytes() const noexcept { return reserved_bytes - allocated_bytes; }
   // (free − largest free) / free; 0 when nothing is free.
@@ -106,7 +111,9 @@ class Allocator {
   virtual ~Allocator() = default;
 
   // Throws OutOfMemory; then nothing has changed but the count of refusals.
-  Block allocate(std::size_t bytes, const Tag& tag = {}) { return Block(this, acquire(bytes, tag)); }
+  Block allocate(std::size_t bytes, const Tag& tag = {}) {
+    return Block(this, acquire(bytes, tag));
+  }
   // The same as destroying the block.
   void deallocate(Block block) noexcept { block.reset(); }
 

@@ -1,0 +1,61 @@
+#include "memory/allocator.h"
+
+#include <algorithm>
+
+namespace skyline {
+
+std::string_view phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kOutside:
+      return "outside";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+  }
+  return "unknown";
+}
+
+std::string_view category_name(Category category) {
+  switch (category) {
+    case Category::kInput:
+      return "input";
+    case Category::kActivation:
+      return "activation";
+    case Category::kGradient:
+      return "gradient";
+    case Category::kWorkspace:
+      return "workspace";
+    case Category::kTemporary:
+      return "temporary";
+    case Category::kParameter:
+      return "parameter";
+    case Category::kParameterGradient:
+      return "parameter gradient";
+    case Category::kOptimizer:
+      return "optimizer";
+    case Category::kState:
+      return "state";
+    case Category::kUnknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::string tag_name(const Tag& tag) {
+  std::string name(tag.op.empty() ? "request" : tag.op);
+  if (!tag.layer.empty()) name.append(" of ").append(tag.layer);
+  name.append(" (").append(phase_name(tag.phase)).append(", ");
+  return name.append(category_name(tag.category)).append(")");
+}
+
+double Statistics::external_fragmentation() const noexcept {
+  const std::size_t free_bytes = cached_bytes();
+  if (free_bytes == 0) return 0;
+  return static_cast<double>(free_bytes - std::min(free_bytes, largest_free_block_bytes)) /
+         static_cast<double>(free_bytes);
+}
+
+}  // namespace skyline

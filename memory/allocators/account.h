@@ -1,0 +1,55 @@
+#pragma once
+
+#include <algorithm>
+
+#include "memory/allocator.h"
+#include "memory/device/device_account.h"
+
+namespace skyline {
+
+// `bytes` as allocators round them: a multiple of kAlignmentBytes, at least one. Saturates instead
+// of overflowing, so that the device refuses.
+constexpr std::size_t rounded_request_bytes(std::size_t bytes) noexcept {
+  return round_up(std::max(bytes, std::size_t{1}), kAlignmentBytes);
+}
+
+// Keeps an allocator's Statistics; every counter changes after success only.
+class Account {
+ public:
+  void served(std::size_t requested_bytes, std::size_t allocated_bytes) noexcept {
+    ++now_.requests;
+    raise(now_.requested_bytes, now_.peak_requested_bytes, requested_bytes);
+    raise(now_.allocated_bytes, now_.peak_allocated_bytes, allocated_bytes);
+  }
+  void released(std::size_t requested_bytes, std::size_t allocated_bytes) noexcept {
+    ++now_.releases;
+    now_.requested_bytes -= requested_bytes;
+    now_.allocated_bytes -= allocated_bytes;
+  }
+  void taken_from_device(std::size_t bytes) noexcept {
+    ++now_.device_allocations;
+    raise(now_.reserved_bytes, now_.peak_reserved_bytes, bytes);
+  }
+  void given_to_device(std::size_t bytes) noexcept {
+    ++now_.device_frees;
+    now_.reserved_bytes -= bytes;
+  }
+  void flushed() noexcept { ++now_.flushes; }
+  // Counts a refusal and throws it as `where`'s own, with what the device said and these figures.
+  [[noreturn]] void refuse(OutOfMemoryFacts device_facts, std::string_view where,
+                           std::size_t requested_bytes, const Tag& tag,
+                           std::size_t largest_free_block_bytes);
+
+  // The largest free block is the allocator's to fill in.
+  const Statistics& now() const noexcept { return now_; }
+
+ private:
+  static void raise(std::size_t& bytes, std::size_t& peak_bytes, std::size_t more_bytes) noexcept {
+    bytes += more_bytes;
+    peak_bytes = std::max(peak_bytes, bytes);
+  }
+
+  Statistics now_;
+};
+
+}  // namespace skyline

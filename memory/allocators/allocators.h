@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "memory/allocator.h"
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// A row of the table of allocators that need nothing but a device. (`planned` is a Session, which
+// the program composes.)
+struct AllocatorEntry {
+  std::string_view name;
+  std::string_view alias;  // empty: none
+  std::string_view description;
+  std::unique_ptr<Allocator> (*make)(Device& device);
+};
+
+std::span<const AllocatorEntry> allocator_table();
+
+// Makes an allocator by its name or alias in the table; the device outlives it.
+// Throws std::invalid_argument for an unknown name.
+std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device);
+
+}  // namespace skyline

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "memory/allocators/account.h"
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// No reuse inside a step (ALLOCATORS.md section 1; PGMO's naive baseline, "one array a node").
+// Request k of a step owns slot k; a slot grows when a later step asks more of it. Slots of their
+// own serve requests before the first step, between steps, while interrupted, and request k while
+// slot k still holds a block of an earlier step. Of these, slots from before the first step stay
+// reserved; the others go back to the device when freed, else evaluating between steps would grow
+// without end.
+//
+// Reserved = the sum of the slots' maxima. Allocated counts the whole slot. There is no flush.
+// Throws OutOfMemory as the device says; a slot that was to grow is then empty, its bytes given
+// back. O(1) a request or release; statistics() is O(slots).
+class NetworkWise final : public Allocator {
+ public:
+  explicit NetworkWise(Device& device) : device_(device) {}
+  ~NetworkWise() override { release_cached(); }
+  NetworkWise(const NetworkWise&) = delete;
+  NetworkWise& operator=(const NetworkWise&) = delete;
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
+  Statistics statistics() const override;
+  void begin_step(ShapeKey) override;
+  void end_step() override { in_step_ = false; }
+  void interrupt() override { ++interruptions_; }
+  void resume() noexcept override { --interruptions_; }
+  void release_cached() noexcept override;
+
+ private:
+  enum class Use : std::uint8_t { kStep, kKept, kOneBlock };
+  struct Slot {
+    std::byte* address = nullptr;
+    std::size_t bytes = 0;
+    Use use = Use::kOneBlock;
+    bool alive = false;
+  };
+
+  bool counts() const noexcept { return in_step_ && interruptions_ == 0; }
+  Slot& choose_slot();
+  Slot& add_slot(std::vector<Slot*>& users, Use use);
+  void grow(Slot& slot, std::size_t bytes, std::size_t requested_bytes, const Tag& tag);
+  void empty(Slot& slot) noexcept;
+  void give_back(Slot& slot) noexcept;
+
+  Device& device_;
+  Account account_;
+  std::deque<Slot> slots_;         // all; addresses are stable
+  std::vector<Slot*> step_slots_;  // slot k of the steps
+  std::vector<Slot*> spare_;       // in nobody's use, empty; capacity for all slots
+  std::size_t next_request_ = 0;   // k
+  int interruptions_ = 0;
+  bool in_step_ = false;
+  bool stepped_ = false;  // a step has begun
+};
+
+}  // namespace skyline

@@ -1,0 +1,115 @@
+#include "memory/device/cpu_device.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "memory/device/out_of_memory.h"
+
+namespace skyline {
+namespace {
+
+std::size_t physical_memory_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Address space of `bytes` that starts on a multiple of `alignment`, or null. The kernel only
+// promises pages, so more is mapped and the rest cut off.
+std::byte* map_aligned(std::size_t bytes, std::size_t alignment, int protection, int flags) {
+  const std::size_t mapped_bytes = bytes + alignment;
+  if (mapped_bytes < bytes) return nullptr;
+  void* mapped = mmap(nullptr, mapped_bytes, protection, flags, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* first = static_cast<std::byte*>(mapped);
+  const auto before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  if (before > 0) munmap(first, before);
+  if (before < alignment) munmap(first + before + bytes, alignment - before);
+  return first + before;
+}
+
+class CpuRange final : public Range {
+ public:
+  CpuRange(DeviceAccount& account, std::size_t bytes)
+      : account_(account),
+        reserved_bytes_(round_up(bytes, kHugePageBytes)),
+        base_(map_aligned(reserved_bytes_, kHugePageBytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)) {
+    if (base_ == nullptr) account_.refuse(bytes);
+  }
+  ~CpuRange() override {
+    munmap(base_, reserved_bytes_);
+    if (committed_bytes_ > 0) account_.give_back(committed_bytes_);
+  }
+  CpuRange(const CpuRange&) = delete;
+  CpuRange& operator=(const CpuRange&) = delete;
+
+  std::byte* base() const noexcept override { return base_; }
+  std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }
+  std::size_t committed_bytes() const noexcept override { return committed_bytes_; }
+
+  void commit(std::size_t bytes) override {
+    if (bytes > reserved_bytes_) account_.refuse_range(bytes, reserved_bytes_);
+    const std::size_t wanted_bytes = round_up(bytes, kHugePageBytes);
+    if (wanted_bytes > committed_bytes_) grow(wanted_bytes - committed_bytes_);
+    if (wanted_bytes < committed_bytes_) shrink(committed_bytes_ - wanted_bytes);
+  }
+
+ private:
+  void grow(std::size_t bytes) {
+    account_.require(bytes);
+    std::byte* first = base_ + committed_bytes_;
+    if (mprotect(first, bytes, PROT_READ | PROT_WRITE) != 0) account_.refuse(bytes);
+    madvise(first, bytes, MADV_HUGEPAGE);  // advice only: without huge pages it runs on small ones
+    account_.take(bytes);
+    committed_bytes_ += bytes;
+  }
+
+  void shrink(std::size_t bytes) {
+    std::byte* first = base_ + committed_bytes_ - bytes;
+    madvise(first, bytes, MADV_DONTNEED);  // the pages go back now, not when the range dies
+    mprotect(first, bytes, PROT_NONE);
+    account_.give_back(bytes);
+    committed_bytes_ -= bytes;
+  }
+
+  DeviceAccount& account_;
+  std::size_t reserved_bytes_;
+  std::size_t committed_bytes_ = 0;
+  std::byte* base_;
+};
+
+}  // namespace
+
+CpuDevice::CpuDevice(std::optional<std::size_t> capacity_bytes)
+    : account_("cpu", capacity_bytes.value_or(physical_memory_bytes())) {}
+
+std::byte* CpuDevice::allocate(std::size_t bytes) {
+  account_.require(bytes);
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+  std::byte* address = nullptr;
+  if (bytes >= kHugePageBytes) {
+    const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t mapped_bytes = round_up(bytes, page_bytes);
+    address = map_aligned(mapped_bytes, kHugePageBytes, PROT_READ | PROT_WRITE, kFlags);
+    if (address != nullptr) madvise(address, mapped_bytes, MADV_HUGEPAGE);
+  } else {
+    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+    if (mapped != MAP_FAILED) address = static_cast<std::byte*>(mapped);
+  }
+  if (address == nullptr) account_.refuse(bytes);
+  account_.take(bytes);
+  return address;
+}
+
+void CpuDevice::deallocate(std::byte* address, std::size_t bytes) noexcept {
+  munmap(address, bytes);
+  account_.give_back(bytes);
+}
+
+std::unique_ptr<Range> CpuDevice::reserve(std::size_t bytes) {
+  return std::make_unique<CpuRange>(account_, bytes);
+}
+
+}  // namespace skyline

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// Large allocations start on, and ranges commit in multiples of, a huge page (x86-64, and CUDA's
+// smallest granularity of virtual memory management).
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+// The smallest multiple of `unit`, a power of two, that is at least `bytes`. Without overflow: the
+// largest multiple where there is none.
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
+  const std::size_t most = ~std::size_t{0} & ~(unit - 1);
+  return bytes > most ? most : (bytes + unit - 1) & ~(unit - 1);
+}
+
+// The books of a device: what it has handed out, held to its capacity. Counts bytes as asked for.
+class DeviceAccount {
+ public:
+  // `where` names the device in errors and outlives the account.
+  DeviceAccount(std::string_view where, std::size_t capacity_bytes) noexcept
+      : where_(where), capacity_bytes_(capacity_bytes) {}
+
+  // Throws OutOfMemory (kDevice) when `bytes` more would pass the capacity. Changes nothing.
+  void require(std::size_t bytes) const;
+  // Throws OutOfMemory (kDevice): the operating system refused `bytes`.
+  [[noreturn]] void refuse(std::size_t bytes) const;
+  // Throws OutOfMemory (kLimit): a commit of `bytes` passes the `reserved_bytes` of its range.
+  [[noreturn]] void refuse_range(std::size_t bytes, std::size_t reserved_bytes) const;
+
+  void take(std::size_t bytes) noexcept;
+  void give_back(std::size_t bytes) noexcept;
+  std::size_t capacity_bytes() const noexcept { return capacity_bytes_; }
+  const DeviceStatistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  std::string_view where_;
+  std::size_t capacity_bytes_;
+  DeviceStatistics statistics_;
+};
+
+}  // namespace skyline
