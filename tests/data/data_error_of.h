@@ -1,0 +1,23 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "data/errors.h"
+
+namespace skyline {
+
+// The sentence of the DataError that `action` throws; without one the test fails.
+template <class Action>
+std::string data_error_of(const Action& action) {
+  try {
+    action();
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "no DataError was thrown";
+  return {};
+}
+
+}  // namespace skyline
