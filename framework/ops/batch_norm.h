@@ -22,8 +22,9 @@ struct BatchNormParams {
 // In training mode mean and (biased) variance are the batch's, and a second op,
 // batch_norm_update, writes running = decay running + (1 - decay) batch over the running tensors,
 // with the unbiased variance, m / (m - 1) times the biased one, m = N H W (1 when m is 1).
-// In inference mode mean and variance are the running ones; it may write over x and has no gradient.
-// Retains x, gamma, mean and variance. Throws ShapeError on wrong ranks or unequal channels.
+// In inference mode mean and variance are the running ones; it may write over x and has no
+// gradient. Retains x, gamma, mean and variance. Throws ShapeError on wrong ranks or unequal
+// channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 

@@ -20,7 +20,8 @@ struct Pool2dParams {
 //   returns [N, C, OH, OW] with OH = floor((H + 2 padding - kernel) / stride) + 1, OW likewise;
 //           ceil instead of floor in ceil_mode, less 1 if the last window began beyond the image
 //
-// Retains only which element won: u8 (i32 for windows above 255 elements) of the result's shape.
+// Retains only which element won, u8 (i32 for windows of more than 255 elements) of the result's
+// shape; requested only where x needs a gradient.
 // Throws ShapeError on a wrong rank or a window larger than the padded image.
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 
@@ -29,9 +30,9 @@ Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 // Shapes and errors as max_pool2d's.
 Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params);
 
-// The ops behind them. Max has a second output: the winner's index in its window, row by row; a
-// tie goes to the first.
-std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params);
+// The ops behind them. With `argmax`, max has a second output, what backward reads: the winner's
+// index in its window, row by row, the first one's on a tie. Without, it has no gradient.
+std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params, bool argmax = true);
 std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params);
 
 }  // namespace skyline

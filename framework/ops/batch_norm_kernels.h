@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/kernel.h"
+#include "framework/shape.h"
+
+namespace skyline {
+
+// One batch normalization with all its extents.
+struct BatchNormProblem {
+  Shape x;  // [N, C, H, W]
+  float epsilon = 0;
+
+  Shape channels() const { return {x[1]}; }
+};
+
+// Inputs x, gamma, beta; outputs y, mean, variance (biased).
+std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
+std::unique_ptr<Kernel> make_batch_norm_cuda(const BatchNormProblem& problem);
+
+// Inputs x, gamma, beta, running_mean, running_variance; output y, over x if so called.
+std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
+std::unique_ptr<Kernel> make_batch_norm_inference_cuda(const BatchNormProblem& problem);
+
+// Inputs x, gamma, mean, variance, grad_output; outputs grad_x, over grad_output if so called,
+// grad_gamma, grad_beta.
+std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
+std::unique_ptr<Kernel> make_batch_norm_grad_cuda(const BatchNormProblem& problem);
+
+// How batch values enter running ones: running = decay running + gain batch.
+struct RunningUpdate {
+  std::int64_t channels = 0;
+  float decay = 0;
+  float mean_gain = 0;
+  float variance_gain = 0;  // unbiases too
+};
+
+// Inputs running_mean, running_variance, mean, variance; outputs the new running values, over the
+// old ones if so called.
+std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update);
+std::unique_ptr<Kernel> make_batch_norm_update_cuda(const RunningUpdate& update);
+
+}  // namespace skyline

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/kernel.h"
+#include "framework/shape.h"
+
+namespace skyline {
+
+// The processor as oneDNN sees it. Primitives run on the thread that runs the kernel and on
+// OpenMP's threads.
+const dnnl::engine& dnnl_engine();
+
+// oneDNN's words for a tensor: rank 4 is channels-last, all others row-major.
+dnnl::memory::desc dnnl_layout(const Shape& shape,
+                               dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+// The same extents in whatever layout the library likes best (weights only).
+dnnl::memory::desc dnnl_any_layout(const Shape& shape);
+// Every primitive descriptor is made with this: the library's scratch comes from us.
+dnnl::primitive_attr dnnl_user_scratchpad();
+
+// A short program of oneDNN primitives over one kernel's inputs, outputs and workspace. The
+// constructor of a concrete kernel writes it:
+//
+//   DnnlKernel kernel;
+//   const auto x = kernel.input(0, pd.src_desc());
+//   const auto weight = kernel.reordered(kernel.input(1, plain), pd.weights_desc());
+//   kernel.call(pd, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, …});
+//
+// Workspace: the operands of scratch(), each from a multiple of 64 bytes on, then one region as
+// large as the largest scratchpad, which all primitives use in turn. Primitives are created by the
+// first run; memory objects are made once and pointed at the arguments of each run.
+// One thread at a time.
+class DnnlKernel final : public Kernel {
+ public:
+  // Names an operand of this kernel.
+  using Operand = std::size_t;
+
+  Operand input(std::size_t index, const dnnl::memory::desc& layout);
+  Operand output(std::size_t index, const dnnl::memory::desc& layout);
+  Operand scratch(const dnnl::memory::desc& layout);
+
+  // `operand` in another layout: itself where the layouts are equal, else a copy in the workspace.
+  Operand reordered(Operand operand, const dnnl::memory::desc& layout);
+  // Where a primitive that writes `layout` shall put output `index`, which lies as `plain`: there,
+  // or in the workspace. Call finish_output with the result after the primitive.
+  Operand output_as(std::size_t index, const dnnl::memory::desc& plain,
+                    const dnnl::memory::desc& layout);
+  void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain);
+
+  void call(const dnnl::primitive_desc_base& descriptor,
+            std::unordered_map<int, Operand> arguments);
+
+  // oneDNN's names of the implementations it chose, in order of execution ("jit:avx512_core").
+  std::vector<std::string> implementations() const;
+
+  std::size_t workspace_bytes() const override;
+  void run(const KernelArguments& arguments) override;
+
+ private:
+  struct Place {
+    enum class Kind { kInput, kOutput, kScratch } kind;
+    std::size_t index_or_offset;
+    dnnl::memory memory;
+  };
+  struct Step {
+    dnnl::primitive_desc_base descriptor;
+    dnnl::primitive primitive;  // empty before the first run
+    std::unordered_map<int, dnnl::memory> arguments;
+  };
+
+  Operand add(Place::Kind kind, std::size_t index_or_offset, const dnnl::memory::desc& layout);
+  void point(Place& place, const KernelArguments& arguments) const;
+
+  std::vector<Place> places_;
+  std::vector<Step> steps_;
+  std::vector<dnnl::memory> scratchpads_;
+  std::size_t scratch_bytes_ = 0;
+  std::size_t scratchpad_bytes_ = 0;
+};
+
+}  // namespace skyline
