@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "memory/adaptors/adaptor.h"
+#include "memory/adaptors/live_table.h"
+#include "memory/trace.h"
+
+namespace skyline {
+
+// Upstream's figures right after the event of one tick, resident memory included.
+struct CurvePoint {
+  Tick tick = 0;
+  std::size_t requested_bytes = 0;
+  std::size_t reserved_bytes = 0;
+  bool operator==(const CurvePoint&) const = default;
+};
+
+// Records each step as a trace (PGMO section 4.1). A tick is a request of the step or the release
+// of a block that the step requested. Requests outside of steps or while interrupted make no tick,
+// nor do their releases and those of blocks from earlier steps. A block still alive at end_step
+// gets the tick count as its upper bound. Releases while interrupted of the step's blocks count.
+class RecordingAdaptor final : public Adaptor {
+ public:
+  enum class Curve : bool { kOff, kOn };
+  explicit RecordingAdaptor(Allocator& upstream, Curve curve = Curve::kOff)
+      : Adaptor(upstream), with_curve_(curve == Curve::kOn) {}
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
+  void begin_step(ShapeKey key) override;
+  void end_step() override;
+  void interrupt() override;
+  void resume() noexcept override;
+
+  // Of the step that ended last; empty before.
+  const Trace& last_step() const noexcept { return last_trace_; }
+  ShapeKey last_shape_key() const noexcept { return last_key_; }
+  // One point a tick of that step; empty when not asked for.
+  const std::vector<CurvePoint>& last_curve() const noexcept { return last_curve_; }
+
+ private:
+  static constexpr std::size_t kNotRecorded = ~std::size_t{0};
+  struct Live {
+    std::uint64_t upstream_cookie = 0;
+    std::uint64_t step = 0;  // that requested it
+    std::size_t request = kNotRecorded;
+  };
+
+  bool recording() const noexcept { return in_step_ && interruptions_ == 0; }
+  void reserve_request(const Tag& tag);
+  void tick() noexcept;
+
+  LiveTable<Live> live_;
+  Trace trace_, last_trace_;
+  std::vector<CurvePoint> curve_, last_curve_;
+  ShapeKey key_ = 0, last_key_ = 0;
+  std::uint64_t step_ = 0;
+  Tick ticks_ = 0;
+  int interruptions_ = 0;
+  bool in_step_ = false;
+  bool with_curve_;
+};
+
+}  // namespace skyline

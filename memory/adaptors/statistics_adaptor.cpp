@@ -1,0 +1,83 @@
+#include "memory/adaptors/statistics_adaptor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint32_t nanoseconds_since(Clock::time_point start) noexcept {
+  const auto ns = std::chrono::nanoseconds(Clock::now() - start).count();
+  constexpr auto kMost = std::int64_t{std::numeric_limits<std::uint32_t>::max()};
+  return static_cast<std::uint32_t>(std::clamp(std::int64_t{ns}, std::int64_t{0}, kMost));
+}
+
+// Room for one more element, so that the push_back after the call cannot throw.
+template <typename T>
+void reserve_one(std::vector<T>& values, std::size_t size) {
+  if (values.capacity() <= size) values.reserve(2 * size + 16);
+}
+
+}  // namespace
+
+std::optional<double> median_ns(std::vector<std::uint32_t> times_ns) {
+  if (times_ns.empty()) return {};
+  const auto middle = times_ns.begin() + static_cast<std::ptrdiff_t>(times_ns.size() / 2);
+  std::nth_element(times_ns.begin(), middle, times_ns.end());
+  if (times_ns.size() % 2 == 1) return *middle;
+  return (static_cast<double>(*middle) + *std::max_element(times_ns.begin(), middle)) / 2;
+}
+
+Extent StatisticsAdaptor::acquire(std::size_t bytes, const Tag& tag) {
+  live_.reserve_one();
+  const bool timed = timed_ && in_step_;
+  if (timed) {
+    reserve_one(step_.acquire_ns, step_.acquire_ns.size());
+    // Every release follows a request, so this is room enough for it as well.
+    reserve_one(step_.release_ns, step_.release_ns.size() + live_.rows().size());
+  }
+  const auto start = timed ? Clock::now() : Clock::time_point();
+  Extent extent = upstream().acquire(bytes, tag);
+  if (timed) step_.acquire_ns.push_back(nanoseconds_since(start));
+  if (in_step_) ++step_.requests;
+  CategoryUse& use = use_[static_cast<std::size_t>(tag.category)];
+  use.bytes += bytes;
+  use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  extent.cookie = live_.insert({.upstream_cookie = extent.cookie, .category = tag.category});
+  return extent;
+}
+
+void StatisticsAdaptor::release(const Extent& extent) noexcept {
+  const Live live = live_.erase(extent.cookie);
+  use_[static_cast<std::size_t>(live.category)].bytes -= extent.bytes;
+  const bool timed = timed_ && in_step_;
+  const auto start = timed ? Clock::now() : Clock::time_point();
+  upstream().release({extent.address, extent.bytes, live.upstream_cookie});
+  if (timed) step_.release_ns.push_back(nanoseconds_since(start));
+  if (in_step_) ++step_.releases;
+}
+
+void StatisticsAdaptor::begin_step(ShapeKey key) {
+  if (timed_) reserve_one(step_.release_ns, live_.rows().size());
+  upstream().begin_step(key);
+  step_.requests = step_.releases = 0;
+  step_.acquire_ns.clear();
+  step_.release_ns.clear();
+  in_step_ = true;
+}
+
+void StatisticsAdaptor::end_step() {
+  upstream().end_step();
+  in_step_ = false;
+  std::swap(step_, last_step_);
+}
+
+const CategoryUse& StatisticsAdaptor::use(Category category) const noexcept {
+  return use_[static_cast<std::size_t>(category)];
+}
+
+}  // namespace skyline

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "memory/adaptors/adaptor.h"
+#include "memory/adaptors/live_table.h"
+
+namespace skyline {
+
+// Requested bytes of live blocks of one category, and the most since construction.
+struct CategoryUse {
+  std::size_t bytes = 0;
+  std::size_t peak_bytes = 0;
+};
+
+// The calls of one step, interrupted parts included. The times, in nanoseconds, are there when
+// asked for, one a call; they include one reading of the clock.
+struct StepCalls {
+  std::uint64_t requests = 0;
+  std::uint64_t releases = 0;
+  std::vector<std::uint32_t> acquire_ns;
+  std::vector<std::uint32_t> release_ns;
+};
+
+// The median; empty when nothing was measured.
+std::optional<double> median_ns(std::vector<std::uint32_t> times_ns);
+
+// Counts requested bytes by category and calls by step; times them on request.
+class StatisticsAdaptor final : public Adaptor {
+ public:
+  enum class Timing : bool { kOff, kOn };
+  explicit StatisticsAdaptor(Allocator& upstream, Timing timing = Timing::kOff)
+      : Adaptor(upstream), timed_(timing == Timing::kOn) {}
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
+  void begin_step(ShapeKey key) override;
+  void end_step() override;
+
+  const CategoryUse& use(Category category) const noexcept;
+  // Of the step that ended last.
+  const StepCalls& last_step() const noexcept { return last_step_; }
+
+ private:
+  struct Live {
+    std::uint64_t upstream_cookie = 0;
+    Category category = Category::kUnknown;
+  };
+
+  LiveTable<Live> live_;
+  std::array<CategoryUse, kCategoryCount> use_;
+  StepCalls step_, last_step_;
+  bool in_step_ = false;
+  bool timed_;
+};
+
+}  // namespace skyline
