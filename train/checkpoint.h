@@ -20,7 +20,7 @@ struct TrainingPosition {
   std::uint64_t order_seed = 0;        // of the order of samples
   std::uint64_t random_seed = 0;       // RandomStream::seed
   std::uint64_t random_next = 0;       // RandomStream::next
-  std::map<std::string, double> best;  // best metrics so far, finite
+  std::map<std::string, double> best;  // best metrics so far; infinities become NaN
   nlohmann::ordered_json more = nlohmann::ordered_json::object();  // the trainer's own: sums, …
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
   bool operator==(const TrainingPosition&) const = default;
@@ -57,8 +57,8 @@ class CheckpointStore {
  public:
   explicit CheckpointStore(std::filesystem::path folder, int keep = 2);
 
-  // Saves; afterwards removes all but the last `keep`, and any of a later step (a run that was
-  // taken up again from an earlier one has left those behind). Returns the new folder.
+  // Saves; afterwards removes all but the last `keep`, and any other of this or a later step (a run
+  // that was taken up again from an earlier one has left those behind). Returns the new folder.
   // Throws WriteError; what was saved before stays.
   std::filesystem::path save(const Checkpoint& checkpoint);
 

@@ -7,9 +7,9 @@ namespace skyline {
 
 // What a stream can show.
 struct TerminalFacts {
-  bool is_terminal = false;
-  bool colour = false;  // a terminal, NO_COLOR unset or empty, TERM not "dumb"
-  int width = 80;       // columns
+  bool is_terminal = false;  // one that can move its cursor
+  bool colour = false;       // a terminal, NO_COLOR unset or empty, TERM is not "dumb"
+  int width = 80;            // columns
 };
 
 // Looks at the file descriptor and the environment.

@@ -34,8 +34,8 @@ std::string progress_line(const ProgressFacts& facts);
 std::string format_duration(double seconds);
 
 // Shows a run's progress: one moving line on a terminal, at most ten times a second; elsewhere a
-// plain line at the first and the last step and then after 1, 2, 4, … and at most every
-// 30 seconds. Rate and time left are measured here, over about the last ten seconds.
+// plain line at the first and the last step, and between them after 1, 2, 4, … and then every 30
+// seconds. Rate and time left are measured here, over about the last ten seconds.
 class Progress {
  public:
   using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment
@@ -59,14 +59,14 @@ class Progress {
   double items_per_step_;
   std::string item_;
   Clock clock_;
-  double started_;
-  std::int64_t started_at_step_;
-  double shown_ = 0;     // when the last line was shown
-  double interval_ = 1;  // until the next plain line
-  bool anything_shown_ = false;
-  double window_start_;  // of the running measurement of the rate
-  std::int64_t window_step_;
-  std::optional<double> seconds_per_step_;
+  std::optional<double> last_shown_;  // when a line was shown last
+  double interval_ = 1;               // seconds until the next plain line
+  // The rate is measured from `window_`; each window becomes the next one's start.
+  struct Mark {
+    double seconds;
+    std::int64_t step;
+  };
+  Mark window_, next_window_;
 };
 
 }  // namespace skyline

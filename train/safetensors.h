@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,10 @@ enum class StoredType {
 
 std::string_view stored_type_name(StoredType type);  // "F32"
 std::size_t stored_type_bytes(StoredType type);      // of one element
+std::optional<StoredType> stored_type(std::string_view name);
+
+// Bytes of a tensor; none above 2^63 - 1 or for a negative extent.
+std::optional<std::uint64_t> stored_bytes(const std::vector<std::int64_t>& shape, StoredType dtype);
 
 // A tensor on the host, in plain terms: bytes are row-major in the order of `shape`, little-endian.
 struct NamedTensor {
