@@ -1,0 +1,345 @@
+#include "memory/arena.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/errors.h"
+
+namespace skyline {
+namespace {
+
+BlockTag owned(const Tag& tag) {
+  return {std::string(tag.op), std::string(tag.layer), tag.phase, tag.category};
+}
+
+}  // namespace
+
+Arena::Arena(Device& device, Allocator& pool, Allocator& fallback, std::size_t address_bytes)
+    : device_(device),
+      pool_(pool),
+      fallback_(fallback),
+      address_bytes_(std::min(address_bytes, device.capacity_bytes())) {}
+
+// --- requests ---
+
+Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
+  if (!in_step_ || interruptions_ > 0) {
+    const Extent extent = acquire_elsewhere(pool_, bytes, tag, kNotObserved);
+    ++other_requests_;
+    return extent;
+  }
+  if (layout_ && next_ < layout_->slots.size()) {
+    advance_clock(slots_[next_].released_before);
+    return acquire_planned(slots_[next_], bytes, tag);
+  }
+  if (layout_) advance_clock(ranks());
+  const Extent extent = acquire_observed({.request = requests_made(),
+                                          .kind = Deviation::kBeyondPlan,
+                                          .bytes = bytes,
+                                          .tag = owned(tag)},
+                                         layout_ ? fallback_ : pool_, tag);
+  ++extra_;
+  ++other_requests_;
+  return extent;
+}
+
+Extent Arena::acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag& tag) {
+  const bool fits = bytes < slot.bytes_limit;
+  if (fits && !overdue_.overlaps(slot.offset, slot.bytes())) {
+    ++next_;
+    live_.acquired(bytes);
+    return {base_ + slot.offset, bytes, epoch() | slot.rank};
+  }
+  Extent extent;
+  if (slot.planned()) {
+    extent = acquire_observed({.request = next_,
+                               .kind = fits ? Deviation::kOverlapsOverdue : Deviation::kLarger,
+                               .bytes = bytes,
+                               .tag = owned(tag)},
+                              fallback_, tag);
+    mark_released(slot.rank);  // the plan's bytes stay unused
+  } else {
+    extent = acquire_elsewhere(pool_, bytes, tag, kNotObserved);
+  }
+  ++next_;
+  ++elsewhere_in_plan_;
+  return extent;
+}
+
+Extent Arena::acquire_observed(Observation observation, Allocator& server, const Tag& tag) {
+  const std::size_t bytes = observation.bytes;
+  const std::size_t place = log_.note(std::move(observation));
+  try {
+    return acquire_elsewhere(server, bytes, tag, place);
+  } catch (const OutOfMemory& refusal) {
+    // A plan can cure the fallback's limit, and a request that the device never could hold nothing.
+    const bool curable = layout_ && refusal.facts().shortage == Shortage::kLimit &&
+                         bytes <= device_.capacity_bytes();
+    log_.refuse_last(curable);
+    throw;
+  }
+}
+
+Extent Arena::acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag& tag,
+                                std::size_t observation) {
+  elsewhere_.reserve_one();
+  const Extent extent = ask(server, bytes, tag);
+  if (&server == &fallback_) ++fallback_requests_;
+  live_.acquired(bytes);
+  update_peak_reserved();
+  return {extent.address, bytes, elsewhere_.insert({&server, extent.cookie, epoch(), observation})};
+}
+
+// What one of the pools caches may be what the other lacks.
+Extent Arena::ask(Allocator& server, std::size_t bytes, const Tag& tag) {
+  if (&server == &pool_) ++pool_calls_;
+  const auto count_refusal = [this] {
+    ++refusals_;
+    if (in_step_) log_.note_refusal();
+  };
+  try {
+    return server.acquire(bytes, tag);
+  } catch (const OutOfMemory& refusal) {
+    const Shortage shortage = refusal.facts().shortage;
+    const std::size_t held_bytes = reserved_bytes();
+    if (shortage == Shortage::kDevice || shortage == Shortage::kFragmentation) {
+      (&server == &pool_ ? fallback_ : pool_).release_cached();
+    }
+    if (reserved_bytes() == held_bytes) {
+      count_refusal();
+      throw;
+    }
+    ++flushes_;
+  }
+  try {
+    return server.acquire(bytes, tag);
+  } catch (const OutOfMemory&) {
+    count_refusal();
+    throw;
+  }
+}
+
+// --- the plan's clock ---
+
+void Arena::advance_clock(std::uint32_t releases) {
+  while (cursor() < releases) {
+    if (released_in_[cursor()] != epoch()) mark_overdue(cursor());
+    ++expected_;
+    ++skipped_;
+  }
+}
+
+void Arena::mark_overdue(std::uint32_t rank) {
+  const RequestIndex request = layout_->request_of_rank[rank];
+  const StepSlot& slot = slots_[request];
+  const std::size_t observation = log_.note({.request = request, .kind = Deviation::kOverdue});
+  overdue_.insert(slot.offset, {slot.bytes(), epoch() | rank, observation});
+  update_gate();
+}
+
+void Arena::mark_released(std::uint32_t rank) noexcept {
+  released_in_[rank] = epoch();
+  while (cursor() < ranks() && released_in_[cursor()] == epoch()) {
+    ++expected_;
+    ++skipped_;
+  }
+}
+
+void Arena::update_gate() noexcept {
+  const bool open = in_step_ && interruptions_ == 0 && layout_ && overdue_.empty();
+  hot_end_ = open ? static_cast<std::uint32_t>(layout_->slots.size()) : 0;
+}
+
+// --- releases ---
+
+void Arena::release_slowly(const Extent& extent) noexcept {
+  ++slow_releases_;
+  const std::uint64_t block_epoch = extent.cookie & kEpochMask;
+  const auto rank = static_cast<std::uint32_t>(extent.cookie);
+  if (block_epoch == 0) {
+    release_elsewhere(rank, extent);
+  } else if (block_epoch == epoch() && rank >= cursor()) {
+    mark_released(rank);
+  } else {
+    release_overdue(extent);
+  }
+}
+
+void Arena::release_elsewhere(std::uint64_t row, const Extent& extent) noexcept {
+  const Elsewhere block = elsewhere_.erase(row);
+  if (block.server == &pool_) ++pool_calls_;
+  block.server->release({extent.address, extent.bytes, block.cookie});
+  if (block.epoch == epoch() && block.observation != kNotObserved) {
+    log_.note_release(block.observation, in_step_ ? requests_made() : kStepEnd);
+  }
+}
+
+void Arena::release_overdue(const Extent& extent) noexcept {
+  const auto offset = static_cast<std::uint64_t>(extent.address - base_);
+  const OverdueBlocks::Entry block = overdue_.take(offset);
+  if ((extent.cookie & kEpochMask) == epoch()) {
+    log_.note_release(block.observation, in_step_ ? requests_made() : kStepEnd);
+  }
+  if (overdue_.empty()) update_gate();
+}
+
+// --- steps ---
+
+void Arena::begin_step(ShapeKey) {
+  if (in_step_) abandon_step();
+  settle();
+  log_.clear();
+  in_step_ = true;
+  settled_ = false;
+  update_gate();
+}
+
+void Arena::end_step() {
+  in_step_ = false;
+  update_gate();
+}
+
+void Arena::abandon_step() {
+  if (!in_step_) return;
+  log_.cut(requests_made());
+  end_step();
+}
+
+void Arena::interrupt() {
+  ++interruptions_;
+  update_gate();
+}
+
+void Arena::resume() noexcept {
+  --interruptions_;
+  update_gate();
+}
+
+void Arena::settle() {
+  if (in_step_) abandon_step();
+  if (settled_) return;
+  note_survivors();
+  plan_requests_ += next_;
+  in_order_releases_ += cursor() - skipped_;
+  next_ = extra_ = skipped_ = 0;
+  expected_ = epoch() + (std::uint64_t{1} << 32);
+  settled_ = true;
+}
+
+void Arena::note_survivors() {
+  for (const auto& [offset, block] : overdue_) {
+    if ((block.cookie & kEpochMask) == epoch()) log_.note_outlives(block.observation);
+  }
+  if (!log_.empty()) {
+    for (const auto& row : elsewhere_.rows()) {
+      if (row.live && row.entry.epoch == epoch() && row.entry.observation != kNotObserved) {
+        log_.note_outlives(row.entry.observation);
+      }
+    }
+  }
+  if (cursor() == ranks()) return;  // all planned blocks are freed or overdue
+  for (RequestIndex request = 0; request < next_; ++request) {
+    const StepSlot& slot = slots_[request];
+    if (!alive(slot)) continue;
+    overdue_.insert(slot.offset, {slot.bytes(), epoch() | slot.rank, kNotObserved});
+    if (log_.was_cut()) continue;
+    log_.note({.request = request, .kind = Deviation::kOutlivesStep, .outlives_step = true});
+  }
+}
+
+void Arena::install(std::shared_ptr<const StepLayout> layout) {
+  settle();
+  if (layout && layout->peak_bytes > arena_bytes()) {
+    throw PlanMismatch(fmt::format("[arena] a plan of {} bytes, the range holds {}",
+                                   layout->peak_bytes, arena_bytes()));
+  }
+  if (layout && released_in_.size() < layout->request_of_rank.size()) {
+    released_in_.resize(layout->request_of_rank.size());
+  }
+  layout_ = std::move(layout);
+  slots_ = layout_ ? layout_->slots.data() : nullptr;
+}
+
+void Arena::commit(std::size_t bytes) {
+  settle();
+  if (!range_) {
+    range_ = device_.reserve(address_bytes_);
+    base_ = range_->base();
+  }
+  const std::size_t held_bytes = arena_bytes();
+  range_->commit(std::max<std::size_t>(bytes, overdue_.end_bytes()));
+  if (arena_bytes() > held_bytes) ++commits_;
+  if (arena_bytes() < held_bytes) ++decommits_;
+  update_peak_reserved();
+}
+
+void Arena::release_cached() noexcept {
+  pool_.release_cached();
+  fallback_.release_cached();
+}
+
+// --- figures ---
+
+std::uint32_t Arena::ranks() const noexcept {
+  return layout_ ? static_cast<std::uint32_t>(layout_->request_of_rank.size()) : 0;
+}
+
+bool Arena::alive(const StepSlot& slot) const noexcept {
+  return slot.planned() && slot.rank >= cursor() && released_in_[slot.rank] != epoch();
+}
+
+std::size_t Arena::reserved_bytes() const noexcept {
+  return arena_bytes() + pool_.statistics().reserved_bytes + fallback_.statistics().reserved_bytes;
+}
+
+void Arena::update_peak_reserved() noexcept {
+  const std::size_t now_bytes = reserved_bytes();
+  peak_reserved_bytes_ = std::max(peak_reserved_bytes_, now_bytes);
+  recent_peak_reserved_bytes_ = std::max(recent_peak_reserved_bytes_, now_bytes);
+}
+
+std::size_t Arena::largest_gap_bytes() const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> held;  // offset, end
+  for (const auto& [offset, block] : overdue_) held.emplace_back(offset, offset + block.bytes);
+  for (RequestIndex request = 0; request < next_; ++request) {
+    const StepSlot& slot = slots_[request];
+    if (alive(slot)) held.emplace_back(slot.offset, slot.offset + slot.bytes());
+  }
+  held.emplace_back(arena_bytes(), arena_bytes());
+  std::sort(held.begin(), held.end());
+  std::uint64_t largest = 0, end = 0;
+  for (const auto& [offset, block_end] : held) {
+    largest = std::max(largest, offset - end);
+    end = block_end;
+  }
+  return largest;
+}
+
+std::uint64_t Arena::planned_requests() const noexcept {
+  return plan_requests_ + next_ - elsewhere_in_plan_;
+}
+
+Statistics Arena::statistics() const {
+  const Statistics pool = pool_.statistics();
+  const Statistics fallback = fallback_.statistics();
+  return {
+      .requested_bytes = live_.requested_in - live_.requested_out,
+      .peak_requested_bytes = live_.peak_requested,
+      .allocated_bytes = live_.rounded_in - live_.rounded_out,
+      .peak_allocated_bytes = live_.peak_rounded,
+      .reserved_bytes = arena_bytes() + pool.reserved_bytes + fallback.reserved_bytes,
+      .peak_reserved_bytes = peak_reserved_bytes_,
+      .requests = plan_requests_ + next_ + other_requests_,
+      .releases = in_order_releases_ + cursor() - skipped_ + slow_releases_,
+      .device_allocations = pool.device_allocations + fallback.device_allocations + commits_,
+      .device_frees = pool.device_frees + fallback.device_frees + decommits_,
+      .flushes = pool.flushes + fallback.flushes + flushes_,
+      .out_of_memory = refusals_,
+      .largest_free_block_bytes = std::max(
+          {largest_gap_bytes(), pool.largest_free_block_bytes, fallback.largest_free_block_bytes}),
+  };
+}
+
+}  // namespace skyline
