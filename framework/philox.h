@@ -3,21 +3,48 @@
 #include <array>
 #include <cstdint>
 
+#include "framework/host_device.h"
+
 namespace skyline {
 
+// Multipliers, key increments and rounds of Philox4x32-10 (Salmon et al. 2011, table 2, section 3).
+inline constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53, kPhiloxMultiplier1 = 0xCD9E8D57;
+inline constexpr std::uint32_t kPhiloxWeyl0 = 0x9E3779B9, kPhiloxWeyl1 = 0xBB67AE85;
+inline constexpr int kPhiloxRounds = 10;
+
+SKYLINE_HOST_DEVICE inline void philox_round(std::uint32_t& x0, std::uint32_t& x1,
+                                             std::uint32_t& x2, std::uint32_t& x3,
+                                             std::uint32_t key0, std::uint32_t key1) noexcept {
+  const std::uint64_t product0 = std::uint64_t{kPhiloxMultiplier0} * x0;
+  const std::uint64_t product1 = std::uint64_t{kPhiloxMultiplier1} * x2;
+  x0 = static_cast<std::uint32_t>(product1 >> 32) ^ x1 ^ key0;
+  x1 = static_cast<std::uint32_t>(product1);
+  x2 = static_cast<std::uint32_t>(product0 >> 32) ^ x3 ^ key1;
+  x3 = static_cast<std::uint32_t>(product0);
+}
+
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
-// random words for each counter, the same on every device and thread count. Marked so that nvcc can
-// compile it for the device as it is.
+// random words for each counter, the same on every device and thread count.
 struct Philox {
   std::uint64_t seed = 0;
 
   // The words of (stream, counter) under this seed.
-  std::array<std::uint32_t, 4> operator()(std::uint64_t stream,
-                                          std::uint64_t counter) const noexcept;
+  SKYLINE_HOST_DEVICE std::array<std::uint32_t, 4> operator()(
+      std::uint64_t stream, std::uint64_t counter) const noexcept {
+    auto x0 = static_cast<std::uint32_t>(counter), x1 = static_cast<std::uint32_t>(counter >> 32);
+    auto x2 = static_cast<std::uint32_t>(stream), x3 = static_cast<std::uint32_t>(stream >> 32);
+    auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      philox_round(x0, x1, x2, x3, key0, key1);
+      key0 += kPhiloxWeyl0;
+      key1 += kPhiloxWeyl1;
+    }
+    return {x0, x1, x2, x3};
+  }
 };
 
 // [0, 1) with 24 random bits.
-inline float uniform_float(std::uint32_t word) noexcept {
+SKYLINE_HOST_DEVICE inline float uniform_float(std::uint32_t word) noexcept {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }
 

@@ -4,9 +4,19 @@
 #include <string>
 
 #include "framework/ops/batch_norm_kernels.h"
+#include "framework/ops/concat_kernels.h"
 #include "framework/ops/conv2d_kernels.h"
+#include "framework/ops/dropout_kernels.h"
+#include "framework/ops/fill_kernels.h"
 #include "framework/ops/linear_kernels.h"
 #include "framework/ops/pool2d_kernels.h"
+#include "framework/ops/relu_kernels.h"
+#include "framework/ops/sgd_momentum_kernels.h"
+#include "framework/ops/shortcut_kernels.h"
+#include "framework/ops/sigmoid_kernels.h"
+#include "framework/ops/softmax_cross_entropy_kernels.h"
+#include "framework/ops/sum_kernels.h"
+#include "framework/ops/tanh_kernels.h"
 
 namespace skyline {
 
@@ -37,5 +47,35 @@ Made make_max_pool2d_cuda(const Pool2dProblem&, bool) { refuse("max_pool2d"); }
 Made make_max_pool2d_grad_cuda(const Pool2dProblem&) { refuse("max_pool2d_grad"); }
 Made make_average_pool2d_cuda(const Pool2dProblem&) { refuse("average_pool2d"); }
 Made make_average_pool2d_grad_cuda(const Pool2dProblem&) { refuse("average_pool2d_grad"); }
+
+Made make_concat_cuda(const ConcatLayout&) { refuse("concat"); }
+Made make_concat_grad_cuda(const ConcatLayout&, const std::vector<bool>&) { refuse("concat_grad"); }
+
+Made make_dropout_cuda(std::int64_t, DropoutMask) { refuse("dropout"); }
+
+Made make_fill_cuda(std::int64_t, float) { refuse("fill"); }
+
+Made make_relu_cuda(std::int64_t) { refuse("relu"); }
+Made make_relu_grad_cuda(std::int64_t) { refuse("relu_grad"); }
+
+Made make_sgd_momentum_cuda(std::int64_t, SgdParams) { refuse("sgd_momentum"); }
+
+Made make_shortcut_cuda(const ShortcutProblem&) { refuse("shortcut"); }
+Made make_shortcut_grad_cuda(const ShortcutProblem&) { refuse("shortcut_grad"); }
+
+Made make_sigmoid_cuda(std::int64_t) { refuse("sigmoid"); }
+Made make_sigmoid_grad_cuda(std::int64_t) { refuse("sigmoid_grad"); }
+
+Made make_softmax_cross_entropy_cuda(std::int64_t, std::int64_t) {
+  refuse("softmax_cross_entropy");
+}
+Made make_softmax_cross_entropy_grad_cuda(std::int64_t, std::int64_t) {
+  refuse("softmax_cross_entropy_grad");
+}
+
+Made make_sum_cuda(std::int64_t, int) { refuse("sum"); }
+
+Made make_tanh_cuda(std::int64_t) { refuse("tanh"); }
+Made make_tanh_grad_cuda(std::int64_t) { refuse("tanh_grad"); }
 
 }  // namespace skyline

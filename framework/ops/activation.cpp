@@ -1,0 +1,51 @@
+#include "framework/ops/activation.h"
+
+#include <utility>
+
+#include "framework/autograd.h"
+#include "framework/ops/operands.h"
+
+namespace skyline {
+namespace {
+
+class ActivationGrad : public ElementwiseOp {
+ public:
+  explicit ActivationGrad(const Activation& activation)
+      : ElementwiseOp(2, Category::kGradient), activation_(activation) {}
+  std::string_view name() const override { return activation_.grad_name; }
+  std::unique_ptr<Kernel> kernel(Backend backend,
+                                 std::span<const TensorSpec> inputs) const override {
+    return activation_.backward.make(backend, inputs[0].shape.elements());
+  }
+
+ private:
+  const Activation& activation_;
+};
+
+class ActivationOp : public ElementwiseOp {
+ public:
+  explicit ActivationOp(const Activation& activation)
+      : ElementwiseOp(1, Category::kActivation), activation_(activation) {}
+  std::string_view name() const override { return activation_.name; }
+  std::unique_ptr<Kernel> kernel(Backend backend,
+                                 std::span<const TensorSpec> inputs) const override {
+    return activation_.forward.make(backend, inputs[0].shape.elements());
+  }
+  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
+                                     const std::vector<bool>&) const override {
+    return {{.op = std::make_shared<ActivationGrad>(activation_),
+             .sources = {GradientSource::grad_output(0), GradientSource::output(0)},
+             .gradient_of = {0}}};
+  }
+
+ private:
+  const Activation& activation_;
+};
+
+}  // namespace
+
+Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
+  return apply(context, std::make_shared<ActivationOp>(activation), operands(std::move(x))).front();
+}
+
+}  // namespace skyline

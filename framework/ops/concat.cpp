@@ -1,0 +1,110 @@
+#include "framework/ops/concat.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "framework/autograd.h"
+#include "framework/ops/concat_kernels.h"
+#include "framework/ops/shape_checks.h"
+
+namespace skyline {
+namespace {
+
+ConcatLayout layout_of(std::span<const TensorSpec> inputs) {
+  ConcatLayout layout;
+  for (const TensorSpec& input : inputs) layout.widths.push_back(input.shape[1]);
+  const Shape& first = inputs[0].shape;
+  layout.rows = first.rank() == 4 ? first[0] * first[2] * first[3] : first[0];
+  return layout;
+}
+
+// `shape` with another extent along axis 1.
+Shape with_width(const Shape& shape, std::int64_t width) {
+  return shape.rank() == 4 ? Shape{shape[0], width, shape[2], shape[3]} : Shape{shape[0], width};
+}
+
+// The slices of a joined gradient that belong to the inputs whose gradient is needed.
+class ConcatGrad : public Op {
+ public:
+  ConcatGrad(std::span<const TensorSpec> inputs, std::vector<bool> needed)
+      : inputs_(inputs.begin(), inputs.end()), needed_(std::move(needed)) {}
+  std::string_view name() const override { return "concat_grad"; }
+
+  std::string parameters() const override {
+    std::string text = "slices=";
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      text += fmt::format("{}{}", needed_[i] ? '+' : '-', inputs_[i].shape[1]);
+    }
+    return text;
+  }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("concat_grad", inputs.size(), 1);
+    std::int64_t width = 0;
+    std::vector<OutputSpec> slices;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      width += inputs_[i].shape[1];
+      if (needed_[i]) slices.push_back({inputs_[i], Category::kGradient});
+    }
+    require_spec("concat_grad", "grad_output", inputs[0], {with_width(inputs_[0].shape, width)});
+    return slices;
+  }
+
+  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
+    const ConcatLayout layout = layout_of(inputs_);
+    return backend == Backend::kCuda ? make_concat_grad_cuda(layout, needed_)
+                                     : make_concat_grad_cpu(layout, needed_);
+  }
+
+ private:
+  std::vector<TensorSpec> inputs_;
+  std::vector<bool> needed_;
+};
+
+class Concat : public Op {
+ public:
+  std::string_view name() const override { return "concat"; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    if (inputs.empty()) throw ShapeError("concat", "number of inputs", "0", "at least 1");
+    const Shape& first = inputs[0].shape;
+    if (first.rank() != 2 && first.rank() != 4) {
+      throw ShapeError("concat", "input 0", inputs[0].str(), "rank 2 or 4");
+    }
+    std::int64_t width = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string what = fmt::format("input {}", i);
+      require_float("concat", what, inputs[i], first.rank());
+      require_spec("concat", what, inputs[i], {with_width(first, inputs[i].shape[1])});
+      width += inputs[i].shape[1];
+    }
+    return {{{with_width(first, width)}, Category::kActivation}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Backend backend,
+                                 std::span<const TensorSpec> inputs) const override {
+    const ConcatLayout layout = layout_of(inputs);
+    return backend == Backend::kCuda ? make_concat_cuda(layout) : make_concat_cpu(layout);
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override {
+    std::vector<int> gradient_of;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      if (needed[i]) gradient_of.push_back(static_cast<int>(i));
+    }
+    return {{.op = std::make_shared<ConcatGrad>(inputs, needed),
+             .sources = {GradientSource::grad_output(0)},
+             .gradient_of = std::move(gradient_of)}};
+  }
+};
+
+}  // namespace
+
+Tensor concat(Context& context, std::vector<Tensor> xs) {
+  return apply(context, std::make_shared<Concat>(), std::move(xs)).front();
+}
+
+}  // namespace skyline

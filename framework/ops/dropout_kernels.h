@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/kernel.h"
+
+namespace skyline {
+
+// Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word
+// i / kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So one lane of a vector unit,
+// or one thread of a warp, draws four words and touches neighbours of what the other lanes touch.
+struct DropoutMask {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  float rate = 0;
+
+  // An element is dropped when its word is below this.
+  std::uint32_t threshold() const {
+    return static_cast<std::uint32_t>(static_cast<double>(rate) * 0x1p32);
+  }
+  float scale() const { return 1.0f / (1.0f - rate); }
+};
+inline constexpr int kDropoutLanes = 32;
+
+// output = input where kept, times scale(), else 0; forward and backward alike.
+std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
+std::unique_ptr<Kernel> make_dropout_cuda(std::int64_t elements, DropoutMask mask);
+
+}  // namespace skyline

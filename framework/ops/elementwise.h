@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "framework/op.h"
+
+namespace skyline {
+
+// Makes the kernel of an elementwise op for so many elements, on one backend.
+using ElementwiseFactory = std::unique_ptr<Kernel> (*)(std::int64_t elements);
+
+struct ElementwiseFactories {
+  ElementwiseFactory cpu = nullptr;
+  ElementwiseFactory cuda = nullptr;
+
+  std::unique_ptr<Kernel> make(Backend backend, std::int64_t elements) const {
+    return (backend == Backend::kCuda ? cuda : cpu)(elements);
+  }
+};
+
+// Base of ops whose operands and whose only output have one f32 spec of any shape. Output element i
+// depends on the operands' elements i alone, so the output may be written over any operand.
+class ElementwiseOp : public Op {
+ public:
+  // Throws ShapeError on another number of operands, another dtype, or specs that differ.
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
+  // Over every operand, the first preferred.
+  std::vector<InPlacePair> in_place() const override;
+
+ protected:
+  ElementwiseOp(int operands, Category category) : operands_(operands), category_(category) {}
+
+ private:
+  int operands_;
+  Category category_;
+};
+
+}  // namespace skyline

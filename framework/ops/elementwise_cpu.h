@@ -1,0 +1,63 @@
+#pragma once
+
+#include <thrust/execution_policy.h>
+#include <thrust/transform.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/kernel.h"
+
+namespace skyline {
+
+// Below so many elements one thread is faster than waking the others (0.9 us here). Measured on two
+// cores of a Zen 5 with AVX-512: an addition breaks even at 16384 elements; tanh, after
+// vectorization, at 4096.
+inline constexpr std::int64_t kSerialArithmetic = 16384;
+inline constexpr std::int64_t kSerialTranscendental = 4096;
+
+// Runs body(policy): on this thread below `serial_below` elements, else on all of OpenMP's.
+template <typename Body>
+void with_policy(std::int64_t elements, std::int64_t serial_below, const Body& body) {
+  if (elements < serial_below) {
+    body(thrust::seq);
+  } else {
+    body(thrust::omp::par);
+  }
+}
+
+// output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
+template <int kInputs, typename Function>
+class ElementwiseKernelCpu : public Kernel {
+ public:
+  static_assert(kInputs == 1 || kInputs == 2);
+  ElementwiseKernelCpu(std::int64_t elements, std::int64_t serial_below, Function function)
+      : elements_(elements), serial_below_(serial_below), function_(function) {}
+
+  void run(const KernelArguments& arguments) override {
+    const float* first = arguments.input<float>(0);
+    float* output = arguments.output<float>(0);
+    with_policy(elements_, serial_below_, [&](const auto& policy) {
+      if constexpr (kInputs == 1) {
+        thrust::transform(policy, first, first + elements_, output, function_);
+      } else {
+        const float* second = arguments.input<float>(1);
+        thrust::transform(policy, first, first + elements_, second, output, function_);
+      }
+    });
+  }
+
+ private:
+  std::int64_t elements_;
+  std::int64_t serial_below_;
+  Function function_;
+};
+
+template <int kInputs, typename Function>
+std::unique_ptr<Kernel> make_elementwise_cpu(std::int64_t elements, std::int64_t serial_below,
+                                             Function function) {
+  return std::make_unique<ElementwiseKernelCpu<kInputs, Function>>(elements, serial_below,
+                                                                   function);
+}
+
+}  // namespace skyline

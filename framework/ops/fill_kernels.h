@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/kernel.h"
+
+namespace skyline {
+
+std::unique_ptr<Kernel> make_fill_cpu(std::int64_t elements, float value);
+std::unique_ptr<Kernel> make_fill_cuda(std::int64_t elements, float value);
+
+}  // namespace skyline

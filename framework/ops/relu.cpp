@@ -1,0 +1,18 @@
+#include "framework/ops/relu.h"
+
+#include <utility>
+
+#include "framework/ops/activation.h"
+#include "framework/ops/relu_kernels.h"
+
+namespace skyline {
+
+Tensor relu(Context& context, Tensor x) {
+  static constexpr Activation kRelu = {.name = "relu",
+                                       .grad_name = "relu_grad",
+                                       .forward = {make_relu_cpu, make_relu_cuda},
+                                       .backward = {make_relu_grad_cpu, make_relu_grad_cuda}};
+  return apply_activation(context, kRelu, std::move(x));
+}
+
+}  // namespace skyline

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/host_device.h"
+#include "framework/kernel.h"
+
+namespace skyline {
+
+struct ReluFunction {
+  // A NaN stays one, so that its origin can be found.
+  SKYLINE_HOST_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }
+};
+
+struct ReluGradFunction {
+  SKYLINE_HOST_DEVICE float operator()(float grad_output, float y) const {
+    return y > 0 ? grad_output : 0;
+  }
+};
+
+std::unique_ptr<Kernel> make_relu_cpu(std::int64_t elements);
+std::unique_ptr<Kernel> make_relu_cuda(std::int64_t elements);
+std::unique_ptr<Kernel> make_relu_grad_cpu(std::int64_t elements);
+std::unique_ptr<Kernel> make_relu_grad_cuda(std::int64_t elements);
+
+}  // namespace skyline

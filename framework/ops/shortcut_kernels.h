@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/kernel.h"
+#include "framework/shape.h"
+
+namespace skyline {
+
+// [N, C, H, W] to [N, channels, OH, OW], taking every stride-th row and column; channels from C on
+// are zero.
+struct ShortcutProblem {
+  Shape x, y;
+  std::int64_t stride = 1;
+};
+
+std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem);
+std::unique_ptr<Kernel> make_shortcut_cuda(const ShortcutProblem& problem);
+
+// grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero where nothing was taken.
+std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem);
+std::unique_ptr<Kernel> make_shortcut_grad_cuda(const ShortcutProblem& problem);
+
+}  // namespace skyline

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "framework/ops/elementwise_cpu.h"
+#include "framework/ops/exponential.h"
+#include "framework/ops/softmax_cross_entropy.h"
+#include "framework/ops/softmax_cross_entropy_kernels.h"
+
+namespace skyline {
+namespace {
+
+// The rows are cut into so many chunks whatever the number of threads is, and the chunks' losses
+// are added in order: the sum is the same on any machine.
+constexpr std::int64_t kChunks = 64;
+
+void check_labels(const std::int32_t* labels, std::int64_t rows, std::int64_t classes) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (labels[row] < 0 || labels[row] >= classes) throw LabelError(row, labels[row], classes);
+  }
+}
+
+// Writes softmax(logits) to `probabilities`, which may be `logits`; returns -log of the label's.
+double softmax_row(const float* logits, float* probabilities, std::int64_t classes,
+                   std::int32_t label) {
+  float largest = logits[0];
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t k = 0; k < classes; ++k) largest = std::max(largest, logits[k]);
+  const double label_logit = double{logits[label]} - double{largest};
+  float total = 0;
+#pragma omp simd reduction(+ : total)
+  for (std::int64_t k = 0; k < classes; ++k) {
+    probabilities[k] = exponential(logits[k] - largest);
+    total += probabilities[k];
+  }
+  const float scale = 1.0f / total;
+  for (std::int64_t k = 0; k < classes; ++k) probabilities[k] *= scale;
+  return std::log(double{total}) - label_logit;
+}
+
+class SoftmaxCrossEntropyKernelCpu : public Kernel {
+ public:
+  SoftmaxCrossEntropyKernelCpu(std::int64_t rows, std::int64_t classes)
+      : rows_(rows), classes_(classes) {}
+
+  void run(const KernelArguments& arguments) override {
+    const auto* labels = arguments.input<std::int32_t>(1);
+    check_labels(labels, rows_, classes_);
+    const float* logits = arguments.input<float>(0);
+    float* probabilities = arguments.output<float>(1);
+    std::array<double, kChunks> losses{};
+#pragma omp parallel for schedule(static) if (rows_ * classes_ >= kSerialTranscendental)
+    for (std::int64_t chunk = 0; chunk < kChunks; ++chunk) {
+      const std::int64_t end = (chunk + 1) * rows_ / kChunks;
+      double loss = 0;
+      for (std::int64_t row = chunk * rows_ / kChunks; row < end; ++row) {
+        loss += softmax_row(logits + row * classes_, probabilities + row * classes_, classes_,
+                            labels[row]);
+      }
+      losses[static_cast<std::size_t>(chunk)] = loss;
+    }
+    const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
+    *arguments.output<float>(0) = static_cast<float>(total / static_cast<double>(rows_));
+  }
+
+ private:
+  std::int64_t rows_;
+  std::int64_t classes_;
+};
+
+class SoftmaxCrossEntropyGradKernelCpu : public Kernel {
+ public:
+  SoftmaxCrossEntropyGradKernelCpu(std::int64_t rows, std::int64_t classes)
+      : rows_(rows), classes_(classes) {}
+
+  void run(const KernelArguments& arguments) override {
+    const auto* labels = arguments.input<std::int32_t>(2);
+    check_labels(labels, rows_, classes_);
+    const float scale = *arguments.input<float>(0) / static_cast<float>(rows_);
+#pragma omp parallel for schedule(static) if (rows_ * classes_ >= kSerialArithmetic)
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      const float* probabilities = arguments.input<float>(1) + row * classes_;
+      float* grad_logits = arguments.output<float>(0) + row * classes_;
+      const float of_label = (probabilities[labels[row]] - 1.0f) * scale;
+#pragma omp simd
+      for (std::int64_t k = 0; k < classes_; ++k) grad_logits[k] = probabilities[k] * scale;
+      grad_logits[labels[row]] = of_label;
+    }
+  }
+
+ private:
+  std::int64_t rows_;
+  std::int64_t classes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(std::int64_t rows, std::int64_t classes) {
+  return std::make_unique<SoftmaxCrossEntropyKernelCpu>(rows, classes);
+}
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(std::int64_t rows,
+                                                            std::int64_t classes) {
+  return std::make_unique<SoftmaxCrossEntropyGradKernelCpu>(rows, classes);
+}
+
+}  // namespace skyline

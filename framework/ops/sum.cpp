@@ -1,0 +1,13 @@
+#include "framework/ops/sum.h"
+
+#include "framework/ops/sum_kernels.h"
+
+namespace skyline {
+
+std::unique_ptr<Kernel> Sum::kernel(Backend backend, std::span<const TensorSpec> inputs) const {
+  const std::int64_t elements = inputs[0].shape.elements();
+  return backend == Backend::kCuda ? make_sum_cuda(elements, inputs_)
+                                   : make_sum_cpu(elements, inputs_);
+}
+
+}  // namespace skyline
