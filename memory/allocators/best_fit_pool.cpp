@@ -82,7 +82,9 @@ std::byte* BestFitPool::flush_and_retry(std::size_t bytes, std::size_t requested
     return device_.allocate(bytes);
   } catch (const OutOfMemory& refusal) {
     OutOfMemoryFacts facts = refusal.facts();
-    if (free_bytes >= bytes) facts.shortage = Shortage::kFragmentation;
+    if (facts.shortage == Shortage::kDevice && free_bytes >= bytes) {
+      facts.shortage = Shortage::kFragmentation;
+    }
     account_.refuse(std::move(facts), "best-fit-pool", requested_bytes, tag,
                     statistics().largest_free_block_bytes);
   }

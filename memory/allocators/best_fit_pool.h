@@ -16,8 +16,8 @@ namespace skyline {
 // unsplit free chunk goes back to it and it is asked once more. A freed chunk merges with free
 // neighbours of the same device allocation.
 //
-// Throws OutOfMemory: kFragmentation when the pool's free bytes would have sufficed in one piece,
-// else what the device said. What was cached may have gone back to the device by then.
+// Throws OutOfMemory: kFragmentation when the device is full but the bytes free in the pool would
+// have sufficed in one piece, else what the device said. The pool may have flushed its cache then.
 // O(log free chunks) a request or release; no heap allocation once the number of chunks has been
 // reached before.
 class BestFitPool final : public Allocator {

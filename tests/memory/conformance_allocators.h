@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "memory/allocator.h"
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// An allocator under test with everything that it stands on; the suite drives the last link.
+class Chain {
+ public:
+  Chain() = default;
+  Chain(Chain&&) = default;
+  ~Chain() {
+    while (!links_.empty()) links_.pop_back();  // adaptors before their upstreams
+  }
+
+  template <typename T, typename... Arguments>
+  T& add(Arguments&&... arguments) {
+    auto link = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    T& added = *link;
+    links_.push_back(std::move(link));
+    return added;
+  }
+  void add(std::unique_ptr<Allocator> link) { links_.push_back(std::move(link)); }
+  Allocator& top() { return *links_.back(); }
+
+ private:
+  std::vector<std::unique_ptr<Allocator>> links_;
+};
+
+// The table of the conformance suite: everything in it runs every test of conformance_test.cpp.
+// To add an allocator or adaptor, write in conformance_allocators.cpp a function that builds its
+// chain on the given device, and a row that names it (letters and digits only).
+struct ConformanceRow {
+  const char* name;
+  Chain (*make)(Device& device);
+};
+inline void PrintTo(const ConformanceRow& row, std::ostream* out) { *out << row.name; }
+
+std::span<const ConformanceRow> conformance_rows();
+
+}  // namespace skyline
