@@ -12,14 +12,14 @@ namespace skyline {
 
 // What an allocator held right after a tick of the recorded step; points lie in the order of their
 // ticks, and a value holds until the next point.
-struct CurvePoint {
+struct MemoryPoint {
   Tick tick = 0;
   std::uint64_t reserved_bytes = 0;  // taken from the device, without resident memory where known
   std::uint64_t live_bytes = 0;      // of live blocks
 };
 struct AllocatorCurve {
   std::string name;
-  std::vector<CurvePoint> points;
+  std::vector<MemoryPoint> points;
 };
 
 struct LossCurve {
