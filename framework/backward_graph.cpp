@@ -114,16 +114,17 @@ struct BackwardGraph::Builder {
     return node.is_leaf() ? node.layer : "output " + std::to_string(output) + " of " + node.str();
   }
 
-  // A new contribution to the gradient behind `edge`; with the last of several they are summed.
-  int contribute(const Edge& edge) {
+  // A new contribution by `op` to the gradient behind `edge`. One that stays alone is the gradient,
+  // written where it belongs; but a view writes nothing, so a parameter's gradient needs a sum.
+  int contribute(const Edge& edge, const Op& op) {
     const Node& node = *edge.node;
     const TensorSpec& spec = node.output_specs[index(edge.output)];
     Target& whole = target(edge);
-    const bool alone = whole.expected == 1;
+    const bool direct = whole.expected == 1 && !(node.is_leaf() && op.is_view());
     const int value = new_gradient(spec, name_of(node, edge.output),
-                                   alone && node.is_leaf() ? node.gradient : Tensor());
+                                   direct && node.is_leaf() ? node.gradient : Tensor());
     whole.contributions.push_back(value);
-    if (alone) whole.value = value;
+    if (direct) whole.value = value;
     return value;
   }
 
@@ -151,7 +152,7 @@ struct BackwardGraph::Builder {
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
-      outputs.push_back(edge.node ? contribute(edge) : new_gradient({}, "nothing"));
+      outputs.push_back(edge.node ? contribute(edge, *call.op) : new_gradient({}, "nothing"));
     }
     emit(call.op, node.layer, std::move(inputs), std::move(outputs));
     for (const int input : call.gradient_of) {

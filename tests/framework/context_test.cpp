@@ -1,0 +1,118 @@
+#include "framework/context.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "framework/ops/relu.h"
+#include "framework/ops/sigmoid.h"
+#include "memory/adaptors/failing_adaptor.h"
+#include "memory/device/simulated_device.h"
+#include "tests/framework/recorded_context.h"
+#include "tests/framework/test_ops.h"
+
+namespace skyline {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Context, NamesLayersFromNestedScopes) {
+  RecordedContext run;
+  EXPECT_EQ(run.context.layer(), "");
+  {
+    const LayerScope block(run.context, "block1");
+    const LayerScope conv(run.context, "conv2");
+    EXPECT_EQ(run.context.layer(), "block1.conv2");
+  }
+  EXPECT_EQ(run.context.layer(), "");
+}
+
+TEST(Context, ResidentTensorsHoldWhatTheHostGaveOrZeros) {
+  RecordedContext run;
+  const std::vector<float> host{1, 2, 3};
+  const Tensor given = run.context.resident({Shape{3}}, Category::kState, "mean", host.data());
+  const Tensor zeros = run.context.resident({Shape{3}}, Category::kState, "mean");
+  EXPECT_EQ(RecordedContext::values(given), host);
+  EXPECT_EQ(RecordedContext::values(zeros), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(Context, InferenceLeavesNoNodesAndParametersHaveNoGradients) {
+  RecordedContext run({.mode = Mode::kInference});
+  const Parameter w = run.vector_parameter("w", 4, 1.0f);
+  EXPECT_FALSE(w.gradient);
+  EXPECT_FALSE(sigmoid(run.context, w.value).requires_grad());
+}
+
+TEST(Context, UploadAndDownloadAreOpsOfTheStep) {
+  RecordedContext run({.mode = Mode::kInference});
+  run.context.begin_step();
+  std::vector<float> back(2);
+  run.context.download(run.upload_vector({3, 4}), back.data());
+  run.context.end_step();
+  EXPECT_EQ(back, (std::vector<float>{3, 4}));
+  const StepGraph& graph = run.context.step_graph();
+  ASSERT_EQ(graph.ops.size(), 2u);
+  EXPECT_EQ(graph.values[graph.ops[0].outputs[0]].category, Category::kInput);
+  EXPECT_TRUE(simulate(graph).same_requests(run.recorder.last_step()));
+}
+
+TEST(Context, CheckFiniteNamesTheLayer) {
+  RecordedContext run({.mode = Mode::kInference, .check_finite = true});
+  const LayerScope scope(run.context, "act3");
+  Tensor x = run.upload_vector({1, std::numeric_limits<float>::infinity()});
+  try {
+    relu(run.context, std::move(x));
+    FAIL() << "expected NotFinite";
+  } catch (const NotFinite& error) {
+    EXPECT_EQ(error.layer(), "act3");
+    EXPECT_THAT(error.what(), HasSubstr("relu of act3"));
+  }
+}
+
+TEST(Context, ADryRunRequestsTheSameAndTouchesNothing) {
+  RecordedContext real;
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recorder(pool);
+  Context dry(recorder, {.execute = false});
+  const auto step = [](Context& context) {
+    const std::vector<float> host(64, 0.5f);
+    const Parameter w = context.parameter({Shape{64}}, "w", host.data());
+    context.begin_step();
+    Tensor x = sigmoid(context, w.value);
+    for (int k = 0; k < 3; ++k) x = relu(context, std::move(x));
+    backward(context, total(context, std::move(x)));
+    context.end_step();
+  };
+  step(real.context);
+  step(dry);
+  EXPECT_GT(recorder.last_step().size(), 0u);
+  EXPECT_TRUE(recorder.last_step().same_requests(real.recorder.last_step()));
+}
+
+TEST(Context, ARefusedRequestLeavesTheContextUsable) {
+  RecordedContext run;
+  FailingAdaptor failing(run.pool);
+  Context context(failing, {});
+  const std::vector<float> host(16, 0.5f);
+  const Parameter w = context.parameter({Shape{16}}, "w", host.data());
+  const std::size_t resident = failing.statistics().requested_bytes;
+  int failures = 0;
+  for (bool done = false; !done; ++failures) {
+    failing.fail_request(static_cast<std::uint64_t>(failures));
+    try {
+      context.begin_step();
+      backward(context, total(context, relu(context, sigmoid(context, w.value))));
+      done = true;
+    } catch (const OutOfMemory& error) {
+      EXPECT_EQ(error.facts().shortage, Shortage::kInjected);
+    }
+    context.end_step();
+    EXPECT_EQ(failing.statistics().requested_bytes, resident) << "request " << failures;
+  }
+  EXPECT_GT(failures, 3);
+}
+
+}  // namespace
+}  // namespace skyline

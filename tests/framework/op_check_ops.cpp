@@ -1,0 +1,114 @@
+#include "tests/framework/op_check_ops.h"
+
+#include <functional>
+#include <utility>
+
+#include "framework/autograd.h"
+#include "framework/ops/operands.h"
+#include "framework/ops/reshape.h"
+#include "framework/philox.h"
+
+namespace skyline {
+namespace {
+
+using Body = std::function<void(const float*, float*)>;  // from input 0 to output 0
+
+class BodyKernel : public Kernel {
+ public:
+  explicit BodyKernel(Body body) : body_(std::move(body)) {}
+  void run(const KernelArguments& arguments) override {
+    body_(arguments.input<float>(0), arguments.output<float>(0));
+  }
+
+ private:
+  Body body_;
+};
+
+class Copy : public Op {
+ public:
+  std::string_view name() const override { return "copy"; }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    return {{inputs[0], Category::kActivation}};
+  }
+  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
+    const std::int64_t elements = inputs[0].shape.elements();
+    return std::make_unique<BodyKernel>([elements](const float* x, float* y) {
+      for (std::int64_t i = 0; i < elements; ++i) y[i] = x[i];
+    });
+  }
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>&) const override {
+    return {{.op = std::make_shared<Reshape>(inputs[0].shape),
+             .sources = {GradientSource::grad_output(0)},
+             .gradient_of = {0}}};
+  }
+};
+
+class WeightedTotalGrad : public Op {
+ public:
+  WeightedTotalGrad(TensorSpec spec, std::uint64_t seed) : spec_(spec), seed_(seed) {}
+  std::string_view name() const override { return "weighted_total_grad"; }
+  bool cacheable() const override { return false; }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
+    return {{spec_, Category::kGradient}};
+  }
+  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec>) const override {
+    return std::make_unique<BodyKernel>(
+        [elements = spec_.shape.elements(), seed = seed_](const float* grad, float* grad_x) {
+          for (std::int64_t i = 0; i < elements; ++i) {
+            grad_x[i] = grad[0] * static_cast<float>(output_weight(seed, i));
+          }
+        });
+  }
+
+ private:
+  TensorSpec spec_;
+  std::uint64_t seed_;
+};
+
+class WeightedTotal : public Op {
+ public:
+  explicit WeightedTotal(std::uint64_t seed) : seed_(seed) {}
+  std::string_view name() const override { return "weighted_total"; }
+  bool cacheable() const override { return false; }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
+    return {{{Shape{1}}, Category::kActivation}};
+  }
+  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
+    return std::make_unique<BodyKernel>(
+        [elements = inputs[0].shape.elements(), seed = seed_](const float* x, float* loss) {
+          double total = 0;
+          for (std::int64_t i = 0; i < elements; ++i) {
+            total += output_weight(seed, i) * double{x[i]};
+          }
+          *loss = static_cast<float>(total);
+        });
+  }
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>&) const override {
+    return {{.op = std::make_shared<WeightedTotalGrad>(inputs[0], seed_),
+             .sources = {GradientSource::grad_output(0)},
+             .gradient_of = {0}}};
+  }
+
+ private:
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+Tensor copy(Context& context, Tensor x) {
+  return apply(context, std::make_shared<Copy>(), operands(std::move(x))).front();
+}
+
+double output_weight(std::uint64_t seed, std::int64_t i) {
+  constexpr std::uint64_t kWeightStream = 2000;
+  const auto words = Philox{seed}(kWeightStream, static_cast<std::uint64_t>(i));
+  return 2.0 * double{uniform_float(words[0])} - 1.0;
+}
+
+Tensor weighted_total(Context& context, Tensor x, std::uint64_t seed) {
+  return apply(context, std::make_shared<WeightedTotal>(seed), operands(std::move(x))).front();
+}
+
+}  // namespace skyline

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "framework/autograd.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/cpu_device.h"
+
+namespace skyline {
+
+// A context on the host whose steps are recorded twice: as requests by the allocator, as a step
+// graph by the framework.
+struct RecordedContext {
+  explicit RecordedContext(Context::Options options = {})
+      : context(recorder, [&options] {
+          options.record_graph = true;
+          options.record_refusals = true;
+          return options;
+        }()) {}
+
+  // A parameter of `elements` values, all `value`.
+  Parameter vector_parameter(std::string name, std::int64_t elements, float value) {
+    const std::vector<float> host(static_cast<std::size_t>(elements), value);
+    return context.parameter({Shape{elements}}, std::move(name), host.data());
+  }
+
+  Tensor upload_vector(std::vector<float> values) {
+    return context.upload({Shape{static_cast<std::int64_t>(values.size())}}, values.data());
+  }
+
+  static std::vector<float> values(const Tensor& tensor) {
+    const auto* first = reinterpret_cast<const float*>(tensor.address());
+    return {first, first + tensor.shape().elements()};
+  }
+
+  // The refusals of the running step, one line each.
+  std::string refusals() const {
+    std::string text;
+    for (const InPlaceRefusal& refusal : context.refusals()) {
+      text += refusal.op + " of " + refusal.layer + ": " + refusal.reason + "\n";
+    }
+    return text;
+  }
+
+  CpuDevice device;
+  BestFitPool pool{device};
+  RecordingAdaptor recorder{pool};
+  Context context;
+};
+
+}  // namespace skyline
