@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "memory/allocator.h"
+
+namespace skyline {
+
+// One line of an event trace (ALLOCATORS.md): 'a' requests bytes, 'f' frees, 's' starts a step.
+struct AllocatorEvent {
+  char event = 'a';
+  std::string id;
+  std::size_t bytes = 0;
+};
+
+// Replays the events, refused requests left out; blocks never freed live until the return.
+inline void replay(const std::vector<AllocatorEvent>& events, Allocator& allocator) {
+  std::unordered_map<std::string, Block> live;
+  bool in_step = false;
+  for (const AllocatorEvent& event : events) {
+    if (event.event == 'f') {
+      live.erase(event.id);
+    } else if (event.event == 'a') {
+      live[event.id] = allocator.allocate(event.bytes);
+    } else {
+      if (std::exchange(in_step, true)) allocator.end_step();
+      allocator.begin_step(0);
+    }
+  }
+  if (in_step) allocator.end_step();
+}
+
+}  // namespace skyline
