@@ -1,0 +1,112 @@
+#include "memory/adaptors/recording_adaptor.h"
+
+#include <gtest/gtest.h>
+
+#include "memory/adaptors/failing_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
+
+namespace skyline {
+namespace {
+
+using Blocks = std::vector<TraceBlock>;
+
+class RecordingAdaptorTest : public testing::Test {
+ protected:
+  SimulatedDevice device_;
+  BestFitPool pool_{device_};
+  FailingAdaptor failing_{pool_};
+  RecordingAdaptor recording_{failing_, RecordingAdaptor::Curve::kOn};
+};
+
+TEST_F(RecordingAdaptorTest, TicksCountRequestsAndReleases) {
+  recording_.begin_step(42);
+  Block a = recording_.allocate(100, {"conv2d", "conv1", Phase::kForward, Category::kActivation});
+  Block b = recording_.allocate(0);
+  a.reset();
+  Block c = recording_.allocate(300);
+  EXPECT_EQ(recording_.last_step().size(), 0u) << "the step has not ended";
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 2, 100}, {1, 4, 0}, {3, 4, 300}}));
+  ASSERT_EQ(recording_.last_step().tags.size(), 3u);
+  EXPECT_EQ(recording_.last_step().tags[0],
+            (BlockTag{"conv2d", "conv1", Phase::kForward, Category::kActivation}));
+  EXPECT_EQ(recording_.last_step().tags[1], BlockTag{});
+  EXPECT_EQ(recording_.last_shape_key(), 42u);
+}
+
+TEST_F(RecordingAdaptorTest, EachStepIsATraceOfItsOwn) {
+  recording_.begin_step(1);
+  Block leftover = recording_.allocate(10);
+  recording_.end_step();
+  recording_.begin_step(2);
+  Block own = recording_.allocate(20);
+  leftover.reset();  // of an earlier step: no tick
+  own.reset();
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 1, 20}}));
+  recording_.begin_step(3);
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().size(), 0u);
+}
+
+TEST_F(RecordingAdaptorTest, WhatIsOutsideOrInterruptedMakesNoTick) {
+  Block resident = recording_.allocate(1);
+  recording_.begin_step(0);
+  Block hot = recording_.allocate(2);
+  Block cold;
+  {
+    Interruption outer(recording_);
+    Interruption inner(recording_);
+    cold = recording_.allocate(3);
+    hot.reset();  // of the step: a tick, even here
+  }
+  cold.reset();
+  resident.reset();
+  Block last = recording_.allocate(4);
+  recording_.end_step();
+  last.reset();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 1, 2}, {2, 3, 4}}));
+}
+
+TEST_F(RecordingAdaptorTest, ARefusedRequestLeavesNoTrace) {
+  recording_.begin_step(0);
+  Block a = recording_.allocate(1, {.op = "first"});
+  failing_.fail_request(0);
+  EXPECT_THROW(recording_.allocate(2, {.op = "refused"}), OutOfMemory);
+  Block b = recording_.allocate(3, {.op = "second"});
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 2, 1}, {1, 2, 3}}));
+  ASSERT_EQ(recording_.last_step().tags.size(), 2u);
+  EXPECT_EQ(recording_.last_step().tags[1].op, "second");
+}
+
+TEST_F(RecordingAdaptorTest, AStepBegunAnewForgetsTheOneBefore) {
+  recording_.begin_step(0);
+  Block abandoned = recording_.allocate(1);
+  recording_.begin_step(0);  // as after an exception in the middle of a step
+  Block own = recording_.allocate(2);
+  abandoned.reset();
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 1, 2}}));
+}
+
+TEST_F(RecordingAdaptorTest, TheCurveShowsUpstreamAtEveryTick) {
+  Block resident = recording_.allocate(1000);
+  recording_.begin_step(0);
+  Block a = recording_.allocate(100);
+  a.reset();
+  recording_.allocate(600).reset();
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_curve(),
+            (std::vector<CurvePoint>{
+                {0, 1100, 1536}, {1, 1000, 1536}, {2, 1600, 2560}, {3, 1000, 2560}}));
+  RecordingAdaptor without(failing_);
+  without.begin_step(0);
+  without.allocate(1).reset();
+  without.end_step();
+  EXPECT_TRUE(without.last_curve().empty());
+}
+
+}  // namespace
+}  // namespace skyline
