@@ -81,6 +81,8 @@ std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem
   auto kernel = std::make_unique<DnnlKernel>();
   kernel->call(descriptor, {{DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
                             {DNNL_ARG_SCALE, kernel->input(1, channels)},
+                            // Counted among the arguments though never read.
+                            {DNNL_ARG_SHIFT, kernel->input(1, channels)},
                             {DNNL_ARG_MEAN, kernel->input(2, channels)},
                             {DNNL_ARG_VARIANCE, kernel->input(3, channels)},
                             {DNNL_ARG_DIFF_DST, kernel->input(4, descriptor.diff_dst_desc())},
