@@ -8,10 +8,10 @@ namespace skyline {
 
 // What is wrong with a trace or a plan, and where.
 struct TraceErrorFacts {
-  std::string source;    // file name, "standard input", or the function that looked
-  std::size_t line = 0;  // 1-based, of the record's beginning; 0: not about a line
-  std::string field;     // column name; empty: about the whole line or source
-  std::string problem;   // e.g. `got "x", expected a whole number from 0 to 9`
+  std::string source = {};   // file name, "standard input", or the function that looked
+  std::size_t line = 0;      // 1-based, of the record's beginning; 0: not about a line
+  std::string field = {};    // column name; empty: about the whole line or source
+  std::string problem = {};  // e.g. `got "x", expected a whole number from 0 to 9`
 };
 
 // A trace, a plan or a CSV of one that cannot be used. The sentence reads

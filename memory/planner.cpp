@@ -1,0 +1,50 @@
+#include "memory/planner.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <stdexcept>
+
+#include "memory/planners/best_fit.h"
+#include "memory/planners/greedy.h"
+#include "memory/planners/portfolio.h"
+#include "memory/planners/restarts.h"
+
+namespace skyline {
+namespace {
+
+constexpr PlannerEntry kPlanners[] = {
+    {"portfolio", "all of the others, cheapest first, until the lower bound is reached", portfolio},
+    {"best-fit", "PGMO's heuristic: lowest line, longest lifetime that fits", best_fit},
+    {"best-fit-by-size", "the same, largest block that fits", best_fit_by_size},
+    {"best-fit-by-area", "the same, most bytes × ticks that fit", best_fit_by_area},
+    {"greedy-by-size", "largest first, each in the lowest gap that fits", greedy_by_size},
+    {"greedy-by-lifetime", "longest-lived first, each in the lowest gap", greedy_by_lifetime},
+    {"restarts", "best-fit again and again with random keys", restarts},
+};
+
+const PlannerEntry& planner_named(std::string_view name) {
+  for (const PlannerEntry& entry : kPlanners) {
+    if (entry.name == name) return entry;
+  }
+  throw std::invalid_argument(fmt::format("no planner is called \"{}\"", name));
+}
+
+}  // namespace
+
+std::span<const PlannerEntry> planners() { return kPlanners; }
+
+Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& options) {
+  const PlannerEntry& entry = planner_named(planner);
+  const auto start = std::chrono::steady_clock::now();
+  Plan found = entry.function(trace, options);
+  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Validity verdict = validate(trace, found);
+  if (!verdict.valid) {
+    throw std::logic_error(
+        fmt::format("planner {} returned an invalid plan: {}", found.planner, verdict.reason));
+  }
+  return found;
+}
+
+}  // namespace skyline

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "memory/plan.h"
+#include "memory/trace.h"
+
+namespace skyline {
+
+// One act of the best-fit heuristic (PGMO section 3.2); together they replay PGMO's figure 1.
+struct BestFitEvent {
+  enum class Kind {
+    kChoice,     // the lowest line, leftmost of equals
+    kPlacement,  // `block` was placed on the line chosen last
+    kLift,       // no block fits the line chosen last: it is merged at `raised_offset`
+  };
+  Kind kind = Kind::kChoice;
+  Tick lower = 0, upper = 0;  // ticks of the line; of the block for a placement; of the merged
+                              // line for a lift
+  std::uint64_t offset = 0;   // bytes; of the line chosen
+  std::uint64_t raised_offset = 0;  // lift: of the merged line; placement: end of the block
+  std::size_t block = 0;            // placement only
+  bool operator==(const BestFitEvent&) const = default;
+};
+using BestFitLog = std::vector<BestFitEvent>;
+
+struct PlanOptions {
+  std::uint64_t alignment = kAlignmentBytes;  // offsets and sizes are multiples of it; at least 1
+  // Bytes; a search stops at the first plan within it. The answer may exceed it: compare the peak.
+  std::optional<std::uint64_t> capacity;
+  // Searching planners use this much time and no more (a first plan is always finished). Unset: a
+  // fixed amount of work, so that a plan is the same byte for byte every time.
+  std::optional<double> time_limit_seconds;
+  std::uint64_t seed = 0;
+  BestFitLog* log = nullptr;  // filled by `best-fit` only; not owned
+};
+
+// A pure function. Throws TraceError for a trace that makes no sense (an empty lifetime, sums
+// beyond 2^63 − 1).
+using PlannerFunction = Plan (*)(const Trace& trace, const PlanOptions& options);
+
+struct PlannerEntry {
+  std::string_view name;
+  std::string_view summary;  // one line
+  PlannerFunction function;
+};
+
+inline constexpr std::string_view kDefaultPlanner = "portfolio";
+
+// Every planner, the default first.
+std::span<const PlannerEntry> planners();
+
+// Runs a planner and then, always, the validator; fills in the seconds spent planning.
+// Throws std::invalid_argument for an unknown name, std::logic_error when the validator rejects the
+// plan, and what the planner throws.
+Plan plan(const Trace& trace, std::string_view planner = kDefaultPlanner,
+          const PlanOptions& options = {});
+
+}  // namespace skyline

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "memory/planner.h"
+#include "memory/trace.h"
+
+namespace skyline {
+
+using BlockIndex = std::uint32_t;
+
+inline constexpr std::uint64_t kMaxAddress = std::numeric_limits<std::int64_t>::max();
+
+// A trace as the planners see it: rectangles whose place in time is fixed. Ticks are renumbered
+// from 0 without gaps, sizes are rounded to the alignment.
+struct Packing {
+  std::vector<std::int32_t> lower, upper;  // renumbered ticks, half-open
+  std::vector<std::uint64_t> bytes;        // rounded
+  std::vector<Tick> ticks;                 // the trace's tick of each renumbered one, ascending
+  std::uint64_t lower_bound = 0;           // bytes
+  std::uint64_t alignment = 1;
+
+  // Throws TraceError for empty lifetimes, sums beyond 2^63 − 1, more than 2^30 blocks.
+  // O(n log n); O(n) when the ticks are dense.
+  Packing(const Trace& trace, std::uint64_t alignment);
+
+  std::size_t size() const { return bytes.size(); }
+};
+
+// Where blocks were put.
+struct Placement {
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t peak = 0;
+};
+
+// Turns a placement into a plan of planner `name`.
+Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
+             const PlanOptions& options);
+
+// Throws TraceError unless planner `name` found a placement below 2^63.
+void require_addressable(bool found, std::string_view name);
+
+// What is sorted by: longest, largest, or most bytes × ticks first.
+enum class SortKey { kLifetime, kSize, kArea };
+
+// All blocks, largest key first; then larger size, longer lifetime, earlier request first.
+std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key);
+
+// All blocks along a Z-curve through the plane of their lifetimes (lower, upper): neighbours on the
+// curve live at about the same time for about as long. O(n log n).
+std::vector<BlockIndex> along_curve(const Packing& packing);
+
+}  // namespace skyline

@@ -1,0 +1,141 @@
+// The independent validator. It shares no code with the planners nor with trace.cpp: it rounds,
+// sweeps and sums on its own, so that a mistake there shows here.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "memory/plan.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
+
+struct Placed {
+  std::size_t index;
+  Tick lower, upper;
+  std::uint64_t begin, end;  // addresses
+};
+
+std::string describe(const Trace& trace, const Placed& block) {
+  return fmt::format("block {} (ticks [{}, {}), bytes [{}, {}))", trace.id(block.index),
+                     block.lower, block.upper, block.begin, block.end);
+}
+
+// What is wrong with one block on its own; empty when nothing is.
+std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t index, Placed& out) {
+  const TraceBlock& block = trace.blocks[index];
+  const std::uint64_t offset = plan.offsets[index];
+  const std::string name = trace.id(index);
+  if (block.upper <= block.lower) {
+    return fmt::format("block {} has the empty lifetime [{}, {})", name, block.lower, block.upper);
+  }
+  if (offset % plan.alignment != 0) {
+    return fmt::format("block {} begins at {}, which is not a multiple of {}", name, offset,
+                       plan.alignment);
+  }
+  const std::uint64_t bytes = std::max<std::uint64_t>(block.bytes, 1);
+  const std::uint64_t slack = (plan.alignment - bytes % plan.alignment) % plan.alignment;
+  if (bytes > kLimit || slack > kLimit - bytes || offset > kLimit - bytes - slack) {
+    return fmt::format("block {} of {} bytes at {} ends beyond {}", name, block.bytes, offset,
+                       kLimit);
+  }
+  out = {index, block.lower, block.upper, offset, offset + bytes + slack};
+  return {};
+}
+
+// Sweeps over time with the live blocks ordered by address; a newcomer can only meet its
+// neighbours.
+class Sweep {
+ public:
+  explicit Sweep(const std::vector<Placed>& placed) : placed_(placed) {}
+
+  // The first pair that shares a byte at a tick, if any.
+  std::optional<std::pair<Placed, Placed>> first_overlap() {
+    std::vector<std::size_t> by_lower(placed_.size()), by_upper(placed_.size());
+    for (std::size_t i = 0; i < placed_.size(); ++i) by_lower[i] = by_upper[i] = i;
+    std::sort(by_lower.begin(), by_lower.end(), [this](std::size_t a, std::size_t b) {
+      return placed_[a].lower != placed_[b].lower ? placed_[a].lower < placed_[b].lower : a < b;
+    });
+    std::sort(by_upper.begin(), by_upper.end(),
+              [this](std::size_t a, std::size_t b) { return placed_[a].upper < placed_[b].upper; });
+    auto dying = by_upper.begin();
+    for (const std::size_t index : by_lower) {
+      const Placed& block = placed_[index];
+      for (; placed_[*dying].upper <= block.lower; ++dying) retire(placed_[*dying]);
+      if (const Placed* other = meets(block)) return std::pair(*other, block);
+      live_.emplace_hint(live_.lower_bound(block.begin), block.begin, index);
+      live_bytes_ += block.end - block.begin;
+      most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
+    }
+    return std::nullopt;
+  }
+
+  std::uint64_t most_live_bytes() const { return most_live_bytes_; }
+
+ private:
+  void retire(const Placed& block) {
+    live_.erase(block.begin);
+    live_bytes_ -= block.end - block.begin;
+  }
+
+  const Placed* meets(const Placed& block) const {
+    const auto above = live_.lower_bound(block.begin);
+    if (above != live_.end() && above->first < block.end) return &placed_[above->second];
+    if (above == live_.begin()) return nullptr;
+    const Placed& below = placed_[std::prev(above)->second];
+    return below.end > block.begin ? &below : nullptr;
+  }
+
+  const std::vector<Placed>& placed_;
+  std::map<std::uint64_t, std::size_t> live_;  // address → position in placed_
+  std::uint64_t live_bytes_ = 0;               // cannot overflow: live blocks do not overlap
+  std::uint64_t most_live_bytes_ = 0;
+};
+
+std::string fault_of_claims(const Plan& plan, std::uint64_t peak, std::uint64_t lower_bound) {
+  if (plan.peak != peak) {
+    return fmt::format("the plan claims the peak {}, but its highest byte is {}", plan.peak, peak);
+  }
+  if (plan.lower_bound != lower_bound) {
+    return fmt::format("the plan claims the lower bound {}, but {} bytes are alive at most",
+                       plan.lower_bound, lower_bound);
+  }
+  return {};
+}
+
+}  // namespace
+
+Validity validate(const Trace& trace, const Plan& plan) {
+  if (plan.offsets.size() != trace.size()) {
+    return {.reason = fmt::format("the plan has {} offsets for {} blocks", plan.offsets.size(),
+                                  trace.size())};
+  }
+  if (plan.alignment == 0 || plan.alignment > kLimit) {
+    return {.reason = fmt::format("the plan's alignment is {}", plan.alignment)};
+  }
+  Validity verdict;
+  std::vector<Placed> placed(trace.size());
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    verdict.reason = fault_of_block(trace, plan, i, placed[i]);
+    if (!verdict.reason.empty()) return verdict;
+    verdict.peak = std::max(verdict.peak, placed[i].end);
+  }
+  Sweep sweep(placed);
+  if (const auto pair = sweep.first_overlap()) {
+    const auto& [first, second] = *pair;
+    verdict.reason =
+        fmt::format("{} and {} share bytes [{}, {}) at tick {}", describe(trace, first),
+                    describe(trace, second), std::max(first.begin, second.begin),
+                    std::min(first.end, second.end), std::max(first.lower, second.lower));
+    return verdict;
+  }
+  verdict.reason = fault_of_claims(plan, verdict.peak, sweep.most_live_bytes());
+  verdict.valid = verdict.reason.empty();
+  return verdict;
+}
+
+}  // namespace skyline
