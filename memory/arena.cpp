@@ -47,7 +47,7 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
 
 Extent Arena::acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag& tag) {
   const bool fits = bytes < slot.bytes_limit;
-  if (fits && !overdue_.overlaps(slot.offset, slot.bytes())) {
+  if (fits && !overdue_.overlaps(offset_of(slot), slot.bytes())) {
     ++next_;
     live_.acquired(bytes);
     return {base_ + slot.offset, bytes, epoch() | slot.rank};
@@ -134,8 +134,9 @@ void Arena::advance_clock(std::uint32_t releases) {
 void Arena::mark_overdue(std::uint32_t rank) {
   const RequestIndex request = layout_->request_of_rank[rank];
   const StepSlot& slot = slots_[request];
-  const std::size_t observation = log_.note({.request = request, .kind = Deviation::kOverdue});
-  overdue_.insert(slot.offset, {slot.bytes(), epoch() | rank, observation});
+  const std::size_t observation =
+      log_.note({.request = request, .kind = Deviation::kOverdue, .needed_past = requests_made()});
+  overdue_.insert(offset_of(slot), {slot.bytes(), epoch() | rank, observation});
   update_gate();
 }
 
@@ -177,7 +178,7 @@ void Arena::release_elsewhere(std::uint64_t row, const Extent& extent) noexcept 
 }
 
 void Arena::release_overdue(const Extent& extent) noexcept {
-  const auto offset = static_cast<std::uint64_t>(extent.address - base_);
+  const auto offset = static_cast<std::uint64_t>(extent.address - range_->base());
   const OverdueBlocks::Entry block = overdue_.take(offset);
   if ((extent.cookie & kEpochMask) == epoch()) {
     log_.note_release(block.observation, in_step_ ? requests_made() : kStepEnd);
@@ -243,7 +244,7 @@ void Arena::note_survivors() {
   for (RequestIndex request = 0; request < next_; ++request) {
     const StepSlot& slot = slots_[request];
     if (!alive(slot)) continue;
-    overdue_.insert(slot.offset, {slot.bytes(), epoch() | slot.rank, kNotObserved});
+    overdue_.insert(offset_of(slot), {slot.bytes(), epoch() | slot.rank, kNotObserved});
     if (log_.was_cut()) continue;
     log_.note({.request = request, .kind = Deviation::kOutlivesStep, .outlives_step = true});
   }
@@ -251,7 +252,7 @@ void Arena::note_survivors() {
 
 void Arena::install(std::shared_ptr<const StepLayout> layout) {
   settle();
-  if (layout && layout->peak_bytes > arena_bytes()) {
+  if (layout && shift_bytes_ + layout->peak_bytes > arena_bytes()) {
     throw PlanMismatch(fmt::format("[arena] a plan of {} bytes, the range holds {}",
                                    layout->peak_bytes, arena_bytes()));
   }
@@ -264,12 +265,20 @@ void Arena::install(std::shared_ptr<const StepLayout> layout) {
 
 void Arena::commit(std::size_t bytes) {
   settle();
-  if (!range_) {
-    range_ = device_.reserve(address_bytes_);
-    base_ = range_->base();
-  }
+  commit_at(overdue_.empty() ? 0 : shift_bytes_, bytes);
+}
+
+void Arena::commit_around_survivors(std::size_t bytes) {
+  settle();
+  commit_at(overdue_.first_gap(bytes), bytes);
+}
+
+void Arena::commit_at(std::size_t shift_bytes, std::size_t bytes) {
+  if (!range_) range_ = device_.reserve(address_bytes_);
   const std::size_t held_bytes = arena_bytes();
-  range_->commit(std::max<std::size_t>(bytes, overdue_.end_bytes()));
+  range_->commit(std::max<std::size_t>(shift_bytes + bytes, overdue_.end_bytes()));
+  shift_bytes_ = shift_bytes;
+  base_ = range_->base() + shift_bytes;
   if (arena_bytes() > held_bytes) ++commits_;
   if (arena_bytes() < held_bytes) ++decommits_;
   update_peak_reserved();
@@ -305,7 +314,7 @@ std::size_t Arena::largest_gap_bytes() const {
   for (const auto& [offset, block] : overdue_) held.emplace_back(offset, offset + block.bytes);
   for (RequestIndex request = 0; request < next_; ++request) {
     const StepSlot& slot = slots_[request];
-    if (alive(slot)) held.emplace_back(slot.offset, slot.offset + slot.bytes());
+    if (alive(slot)) held.emplace_back(offset_of(slot), offset_of(slot) + slot.bytes());
   }
   held.emplace_back(arena_bytes(), arena_bytes());
   std::sort(held.begin(), held.end());

@@ -70,9 +70,13 @@ class Arena final : public Allocator {
   // The plan of the steps to come; none (null): they are recorded, the pool serves them. Between
   // steps; implies settle(). The range must hold the plan: throws PlanMismatch else.
   void install(std::shared_ptr<const StepLayout> layout);
-  // Makes the range hold `bytes`, and the blocks that are alive in it in any case.
-  // Throws OutOfMemory, and nothing has changed.
+  // Makes the range hold a plan of `bytes`, and the blocks that are alive in it in any case.
+  // Between steps; implies settle(). Throws OutOfMemory, and nothing has changed.
   void commit(std::size_t bytes);
+  // As commit, and moves the plan to where no block is alive. For blocks that stay: a plan that
+  // lies over one deviates in every step. commit() moves it back once there is none.
+  void commit_around_survivors(std::size_t bytes);
+  bool moved() const noexcept { return shift_bytes_ > 0; }
 
   // Closes the books of the step that ended: what is alive now outlived it. Implied by begin_step.
   void settle();
@@ -129,6 +133,10 @@ class Arena final : public Allocator {
   std::uint64_t epoch() const noexcept { return expected_ & kEpochMask; }
   std::uint32_t ranks() const noexcept;
   bool alive(const StepSlot& slot) const noexcept;
+  void commit_at(std::size_t shift_bytes, std::size_t bytes);
+  std::uint64_t offset_of(const StepSlot& slot) const noexcept {
+    return shift_bytes_ + slot.offset;
+  }
   std::size_t reserved_bytes() const noexcept;
   std::size_t largest_gap_bytes() const;
 
@@ -161,6 +169,7 @@ class Arena final : public Allocator {
   Allocator& fallback_;
   std::size_t address_bytes_;
   std::unique_ptr<Range> range_;
+  std::size_t shift_bytes_ = 0;  // from the range's base to the plan's, base_
   std::shared_ptr<const StepLayout> layout_;
   std::vector<std::uint64_t> released_in_;  // rank → epoch in which it was freed, or never lived
   OverdueBlocks overdue_;

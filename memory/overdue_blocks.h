@@ -38,6 +38,16 @@ class OverdueBlocks {
     return below->first + below->second.bytes > offset;
   }
 
+  // The lowest offset from which `bytes` are free of them.
+  std::uint64_t first_gap(std::uint64_t bytes) const noexcept {
+    std::uint64_t offset = 0;
+    for (const auto& [begin, entry] : by_offset_) {
+      if (begin >= offset + bytes) break;
+      offset = begin + entry.bytes;
+    }
+    return offset;
+  }
+
   // The first byte behind all of them.
   std::uint64_t end_bytes() const noexcept {
     if (by_offset_.empty()) return 0;

@@ -35,6 +35,7 @@ Session::Session(Device& device, SessionOptions options)
 void Session::begin_step(ShapeKey key) {
   arena_.settle();
   learn();
+  if (arena_.moved() && arena_.overdue_blocks() == 0) arena_.commit(largest_peak_bytes(nullptr));
   Shape& shape = shape_for(key);
   current_ = &shape;
   key_ = key;
@@ -92,13 +93,18 @@ void Session::learn_deviations(Shape& shape) {
                      .deviation = first_deviation(shape)};
   tell(event);
   std::vector<StepRequest> requests = merged(shape.requests, log);
-  if (!same_demand(requests, shape.requests)) replan(shape, std::move(requests));
+  if (!same_demand(requests, shape.requests)) {
+    replan(shape, std::move(requests));
+  } else if (log.has(Deviation::kOverlapsOverdue)) {
+    move_off_survivors();
+  }
 }
 
 DeviationFacts Session::first_deviation(const Shape& shape) const {
   const std::vector<Observation>& seen = arena_.log().observations();
   DeviationFacts facts{.request = seen.front().request,
                        .kind = seen.front().kind,
+                       .refused = seen.front().refused,
                        .bytes = seen.front().bytes,
                        .tag = seen.front().tag,
                        .count = seen.size()};
@@ -140,12 +146,25 @@ void Session::replan(Shape& shape, std::vector<StepRequest> requests) {
 
 // What the pools cache is the arena's now.
 void Session::commit_for(const Shape& replaced, const Shape& planned) {
-  std::uint64_t bytes = planned.layout->peak_bytes;
-  for (const auto& [key, shape] : shapes_) {
-    if (&shape != &replaced && shape.layout) bytes = std::max(bytes, shape.layout->peak_bytes);
-  }
   arena_.release_cached();
-  arena_.commit(bytes);
+  arena_.commit(std::max(planned.layout->peak_bytes, largest_peak_bytes(&replaced)));
+}
+
+// Nothing new to plan, but blocks that stay hold bytes of the plan.
+void Session::move_off_survivors() {
+  try {
+    arena_.commit_around_survivors(largest_peak_bytes(nullptr));
+  } catch (const OutOfMemory&) {
+    // The fallback goes on serving what lies over them.
+  }
+}
+
+std::uint64_t Session::largest_peak_bytes(const Shape* except) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [key, shape] : shapes_) {
+    if (&shape != except && shape.layout) bytes = std::max(bytes, shape.layout->peak_bytes);
+  }
+  return bytes;
 }
 
 void Session::enter_plan(Shape& shape, Shape planned, SessionEvent event) {

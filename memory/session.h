@@ -115,6 +115,8 @@ class Session final : public Allocator {
   Shape make_plan(std::vector<StepRequest> requests);
   void replan(Shape& shape, std::vector<StepRequest> requests);
   void commit_for(const Shape& replaced, const Shape& planned);
+  void move_off_survivors();
+  std::uint64_t largest_peak_bytes(const Shape* except) const;
   void enter_plan(Shape& shape, Shape planned, SessionEvent event);
   SessionEvent event_before(const Shape& planned) const;
   void tell(const SessionEvent& event) const;

@@ -14,6 +14,7 @@ namespace skyline {
 struct DeviationFacts {
   RequestIndex request = 0;
   Deviation kind = Deviation::kBeyondPlan;
+  bool refused = false;             // by the fallback's limit: the step was cut short
   std::uint64_t bytes = 0;          // asked for; 0 where the size is not what deviates
   std::uint64_t planned_bytes = 0;  // rounded; 0 beyond the plan
   BlockTag tag = {};                // of the request; empty where unknown

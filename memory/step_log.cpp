@@ -1,5 +1,6 @@
 #include "memory/step_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace skyline {
@@ -16,8 +17,6 @@ std::string_view deviation_name(Deviation deviation) {
       return "overlaps an overdue block";
     case Deviation::kOutlivesStep:
       return "alive in the next step";
-    case Deviation::kRefused:
-      return "refused by the fallback's limit";
   }
   return "unknown";
 }
@@ -37,14 +36,14 @@ std::size_t StepLog::note(Observation observation) {
 void StepLog::refuse_last(bool keep) noexcept {
   if (!keep) return observations_.pop_back();
   Observation& seen = observations_.back();
-  seen.kind = Deviation::kRefused;
+  seen.refused = true;
   seen.needed_until = seen.request + 1;
 }
 
 void StepLog::note_release(std::size_t observation, RequestIndex requests_made) noexcept {
   Observation& seen = observations_[observation];
   // After a cut, needed_until is settled.
-  if (!cut_) seen.needed_until = requests_made;
+  if (!cut_) seen.needed_until = std::max(requests_made, seen.needed_past + 1);
   seen.release_order = releases_++;
 }
 
@@ -55,8 +54,14 @@ void StepLog::note_outlives(std::size_t observation) noexcept {
 void StepLog::cut(RequestIndex requests_made) noexcept {
   cut_ = true;
   for (Observation& seen : observations_) {
-    if (seen.needed_until == kStepEnd) seen.needed_until = requests_made;
+    if (seen.needed_until != kStepEnd) continue;
+    seen.needed_until = std::max(requests_made, seen.needed_past + 1);
   }
+}
+
+bool StepLog::has(Deviation kind) const noexcept {
+  return std::any_of(observations_.begin(), observations_.end(),
+                     [kind](const Observation& seen) { return seen.kind == kind; });
 }
 
 }  // namespace skyline

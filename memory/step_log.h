@@ -21,7 +21,6 @@ enum class Deviation : std::uint8_t {
   kOverdue,          // a block alive although the plan let it die
   kOverlapsOverdue,  // the planned bytes of a request were held by an overdue block
   kOutlivesStep,     // a block alive when the next step began
-  kRefused,          // the fallback's limit refused it
 };
 std::string_view deviation_name(Deviation deviation);  // "overlaps an overdue block"
 
@@ -31,9 +30,11 @@ struct Observation {
   Deviation kind = Deviation::kBeyondPlan;
   std::uint64_t bytes = 0;  // 0: not looked at
   RequestIndex needed_until = kStepEnd;
+  RequestIndex needed_past = 0;  // it was alive when this request was made
   std::uint32_t release_order = kNeverReleased;
   bool outlives_step = false;
-  BlockTag tag = {};  // empty when not looked at
+  bool refused = false;  // by the fallback's limit
+  BlockTag tag = {};     // empty when not looked at
 };
 
 // What a step did besides its plan; all that it did, when it had none.
@@ -44,7 +45,7 @@ class StepLog {
 
   // The place of the observation, for note_release.
   std::size_t note(Observation observation);
-  // The request noted last was refused. Kept as kRefused when a plan could serve it, else dropped.
+  // The request noted last was refused. Kept when a plan could serve it, else dropped.
   void refuse_last(bool keep) noexcept;
 
   // The block of an observation was freed after `requests_made` requests, or after the step's end
@@ -58,6 +59,7 @@ class StepLog {
   void cut(RequestIndex requests_made) noexcept;
 
   bool was_cut() const noexcept { return cut_; }
+  bool has(Deviation kind) const noexcept;
   bool empty() const noexcept { return observations_.empty(); }
   std::uint64_t refusals() const noexcept { return refusals_; }  // OutOfMemory thrown in the step
   const std::vector<Observation>& observations() const noexcept { return observations_; }
