@@ -1,0 +1,27 @@
+// Whatever the bytes are: tensors, or a SafetensorsError; and what decodes is written back as an
+// equal file.
+#include <cstdlib>
+#include <span>
+
+#include "train/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  using namespace skyline;
+  try {
+    const Safetensors decoded = decode_safetensors(std::as_bytes(std::span(data, size)), "fuzz");
+    const SafetensorsLayout layout = safetensors_layout(decoded.tensors, decoded.metadata);
+    std::string content = layout.head;
+    for (const std::size_t i : layout.order) {
+      const auto& bytes = decoded.tensors[i].bytes;
+      content.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    const auto again = decode_safetensors(std::as_bytes(std::span(content)), "again");
+    if (again.metadata != decoded.metadata) std::abort();
+    for (const NamedTensor& tensor : decoded.tensors) {
+      const NamedTensor* found = again.find(tensor.name);
+      if (found == nullptr || *found != tensor) std::abort();
+    }
+  } catch (const SafetensorsError&) {
+  }
+  return 0;
+}
