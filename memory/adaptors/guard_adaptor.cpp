@@ -48,7 +48,7 @@ Extent GuardAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const Extent outer = upstream().acquire(std::min(bytes, most_bytes) + kGuardsBytes, tag);
   block.address = outer.address + kGuardBytes;
   block.upstream_cookie = outer.cookie;
-  if (has_memory_) {
+  if (touch_) {
     std::memset(outer.address, static_cast<int>(kGuard), kGuardBytes);
     fill(block.address, bytes, kFreshPoison);
     std::memset(block.address + bytes, static_cast<int>(kGuard), kGuardBytes);
@@ -63,7 +63,7 @@ void GuardAdaptor::release(const Extent& extent) noexcept {
   account_.released(block.bytes, 0);
   const Extent outer{block.address - kGuardBytes, block.bytes + kGuardsBytes,
                      block.upstream_cookie};
-  if (has_memory_) {
+  if (touch_) {
     const auto offset = damaged_offset(block);
     fill(block.address, block.bytes, kFreedPoison);
     if (offset && !damage_) damage_ = Damage{std::move(block), *offset};
@@ -85,7 +85,7 @@ void GuardAdaptor::end_step() {
 
 void GuardAdaptor::check() {
   throw_remembered();
-  if (!has_memory_) return;
+  if (!touch_) return;
   for (const auto& row : live_.rows()) {
     if (!row.live) continue;
     if (const auto offset = damaged_offset(row.entry)) {

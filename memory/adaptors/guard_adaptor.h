@@ -40,8 +40,9 @@ class GuardAdaptor final : public Adaptor {
   static constexpr std::uint32_t kFreshPoison = 0x7FFFA110;
   static constexpr std::uint32_t kFreedPoison = 0x7FFFF4EE;
 
-  // `has_memory` is the device's: without memory requests grow as well, but nothing is touched.
-  GuardAdaptor(Allocator& upstream, bool has_memory) : Adaptor(upstream), has_memory_(has_memory) {}
+  // `touch` is false where the host may not touch the bytes: on the simulated device, whose
+  // addresses are only numbers, and on a GPU. Requests grow as well then, so that sizes agree.
+  GuardAdaptor(Allocator& upstream, bool touch) : Adaptor(upstream), touch_(touch) {}
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
@@ -69,7 +70,7 @@ class GuardAdaptor final : public Adaptor {
   LiveTable<Live> live_;
   Account account_;  // the caller's requested bytes
   std::optional<Damage> damage_;
-  bool has_memory_;
+  bool touch_;
 };
 
 }  // namespace skyline
