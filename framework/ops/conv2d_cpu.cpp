@@ -1,5 +1,5 @@
 #include "framework/ops/conv2d_kernels.h"
-#include "framework/ops/dnnl_weighted.h"
+#include "framework/ops/dnnl_kernel.h"
 
 namespace skyline {
 
@@ -59,15 +59,41 @@ dnnl::convolution_backward_weights::primitive_desc describe_grad_weight(
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d_cpu(const Conv2dProblem& problem) {
-  return dnnl_weighted_forward(describe(problem), problem.weight, problem.bias);
+  const auto descriptor = describe(problem);
+  auto kernel = std::make_unique<DnnlKernel>();
+  const auto plain = kernel->input(1, dnnl_layout(problem.weight));
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_WEIGHTS, kernel->reordered(plain, descriptor.weights_desc())},
+      {DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
+      {DNNL_ARG_DST, kernel->output(0, descriptor.dst_desc())}};
+  if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, descriptor.bias_desc());
+  kernel->call(descriptor, arguments);
+  return kernel;
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_input_cpu(const Conv2dProblem& problem) {
-  return dnnl_weighted_grad_input(describe_grad_input(problem), problem.weight);
+  const auto descriptor = describe_grad_input(problem);
+  auto kernel = std::make_unique<DnnlKernel>();
+  const auto plain = kernel->input(0, dnnl_layout(problem.weight));
+  kernel->call(descriptor, {{DNNL_ARG_WEIGHTS, kernel->reordered(plain, descriptor.weights_desc())},
+                            {DNNL_ARG_DIFF_DST, kernel->input(1, descriptor.diff_dst_desc())},
+                            {DNNL_ARG_DIFF_SRC, kernel->output(0, descriptor.diff_src_desc())}});
+  return kernel;
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_weight_cpu(const Conv2dProblem& problem) {
-  return dnnl_weighted_grad_weight(describe_grad_weight(problem), problem.weight, problem.bias);
+  const auto descriptor = describe_grad_weight(problem);
+  const memory::desc plain = dnnl_layout(problem.weight);
+  auto kernel = std::make_unique<DnnlKernel>();
+  const auto grad_weight = kernel->output_as(0, plain, descriptor.diff_weights_desc());
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
+      {DNNL_ARG_DIFF_DST, kernel->input(1, descriptor.diff_dst_desc())},
+      {DNNL_ARG_DIFF_WEIGHTS, grad_weight}};
+  if (problem.bias) arguments[DNNL_ARG_DIFF_BIAS] = kernel->output(1, descriptor.diff_bias_desc());
+  kernel->call(descriptor, arguments);
+  kernel->finish_output(grad_weight, 0, plain);
+  return kernel;
 }
 
 }  // namespace skyline

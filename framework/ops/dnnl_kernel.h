@@ -34,7 +34,7 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 // large as the largest scratchpad, which all primitives use in turn. Primitives are created by the
 // first run; memory objects are made once and pointed at the arguments of each run.
 // One thread at a time.
-class DnnlKernel final : public Kernel {
+class DnnlKernel : public Kernel {
  public:
   // Names an operand of this kernel.
   using Operand = std::size_t;

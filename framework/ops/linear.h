@@ -14,8 +14,8 @@ namespace skyline {
 //   returns [N, O]
 //
 // Retains x when the weight needs a gradient and weight when x does (linear_grad_input;
-// linear_grad_weight, with the bias's). Workspace: as conv2d's. Throws ShapeError on wrong ranks or
-// unequal extents.
+// linear_grad_weight, with the bias's). Workspace: the kernel library's scratch.
+// Throws ShapeError on wrong ranks or unequal extents.
 Tensor linear(Context& context, Tensor x, Tensor weight, Tensor bias);
 
 // The op behind linear: inputs x, weight and, when given, bias; output 0 is the result.
