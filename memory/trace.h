@@ -21,8 +21,8 @@ struct TraceBlock {
 
 // A tag that owns its strings.
 struct BlockTag {
-  std::string op;
-  std::string layer;
+  std::string op = {};
+  std::string layer = {};
   Phase phase = Phase::kOutside;
   Category category = Category::kUnknown;
   bool operator==(const BlockTag&) const = default;
@@ -30,9 +30,9 @@ struct BlockTag {
 
 // What one step requested, in the order of the requests.
 struct Trace {
-  std::vector<TraceBlock> blocks;
-  std::vector<std::string> ids;  // as many as blocks; or none: then block k is called "k"
-  std::vector<BlockTag> tags;    // as many as blocks; or none
+  std::vector<TraceBlock> blocks = {};
+  std::vector<std::string> ids = {};  // as many as blocks; or none: then block k is called "k"
+  std::vector<BlockTag> tags = {};    // as many as blocks; or none
 
   std::size_t size() const noexcept { return blocks.size(); }
   std::string id(std::size_t index) const;

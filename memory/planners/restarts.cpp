@@ -6,8 +6,10 @@
 namespace skyline {
 namespace {
 
-// Enough to try a few hundred blocks some dozen times, in a few milliseconds.
+// Some dozen passes over a few hundred blocks: measured at about 5 ms whatever the number of
+// blocks.
 constexpr std::uint64_t kPlacements = 1 << 14;
+constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
 
 // Steele, Lea, Flood 2014: fast splittable generators; any seed will do.
 class SplitMix {
@@ -77,7 +79,7 @@ bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uin
   bool improved = false;
   std::uint64_t placements = 0;
   while (best.peak > budget.good_enough_bytes && !budget.over()) {
-    placements += packing.size();
+    placements += packing.size() + kPassCost;
     if (!budget.deadline && placements > budget.placements) break;
     draw_order(logs, random, keys, order);
     if (!packer.pack(order, best.peak - 1, next)) continue;

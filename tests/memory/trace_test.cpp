@@ -1,0 +1,102 @@
+#include "memory/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "memory/errors.h"
+#include "memory/plan.h"
+#include "tests/memory/random_traces.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+TEST(Rounded, IsTheNextMultipleAndAtLeastOneUnit) {
+  EXPECT_EQ(rounded(0, 512), 512u);
+  EXPECT_EQ(rounded(1, 512), 512u);
+  EXPECT_EQ(rounded(512, 512), 512u);
+  EXPECT_EQ(rounded(513, 512), 1024u);
+  EXPECT_EQ(rounded(0, 1), 1u);
+  EXPECT_EQ(rounded(10, 7), 14u);  // need not be a power of two
+}
+
+TEST(Rounded, RefusesWhatPasses2To63) {
+  EXPECT_EQ(rounded(kMost, 1), kMost);
+  EXPECT_EQ(rounded(kMost - 511, 512), kMost - 511);
+  EXPECT_THROW(rounded(kMost - 510, 512), TraceError);
+  EXPECT_THROW(rounded(kMost + 1, 1), TraceError);
+  EXPECT_THROW(rounded(std::numeric_limits<std::uint64_t>::max(), 512), TraceError);
+  EXPECT_THROW(rounded(1, 0), TraceError);
+  EXPECT_THROW(rounded(1, kMost + 1), TraceError);
+}
+
+TEST(LowerBound, IsTheMostAliveAtOneTick) {
+  EXPECT_EQ(lower_bound_bytes({}, 1), 0u);
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 3, 4}, {3, 9, 4}, {0, 9, 4}}}, 1), 8u);
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, 5}, {1, 2, 5}}}, 1), 5u) << "half-open lifetimes";
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 2, 1}, {1, 2, 0}}}, 512), 1024u);
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{-9, -3, 4}, {-4, 5, 2}}}, 1), 6u) << "negative ticks";
+}
+
+TEST(LowerBound, AgreesWithCountingTickByTick) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Trace trace = random_trace(seed, 1 + seed % 20, 30, 1000);
+    std::uint64_t most = 0;
+    for (Tick tick = 0; tick < 30; ++tick) {
+      std::uint64_t alive = 0;
+      for (const TraceBlock& block : trace.blocks) {
+        if (block.lower <= tick && tick < block.upper) alive += rounded(block.bytes, 8);
+      }
+      most = std::max(most, alive);
+    }
+    ASSERT_EQ(lower_bound_bytes(trace, 8), most) << "seed " << seed;
+  }
+}
+
+TEST(LowerBound, RefusesSumsBeyond2To63) {
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMost}, {1, 2, kMost}}}, 1), kMost);
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMost - 1}, {0, 1, 1}}}, 1), kMost);
+  EXPECT_THROW(lower_bound_bytes({.blocks = {{0, 1, kMost}, {0, 1, 1}}}, 1), TraceError);
+  const Trace thrice{.blocks = {{0, 1, kMost}, {0, 1, kMost}, {0, 1, kMost}}};  // wraps 64 bits
+  EXPECT_THROW(lower_bound_bytes(thrice, 1), TraceError);
+}
+
+TEST(LowerBound, RefusesEmptyAndInvertedLifetimesByName) {
+  try {
+    lower_bound_bytes({.blocks = {{0, 1, 1}, {4, 4, 1}}, .ids = {"a", "weight"}}, 1);
+    FAIL() << "an empty lifetime was accepted";
+  } catch (const TraceError& error) {
+    EXPECT_STREQ(error.what(), "trace: block weight has the empty lifetime [4, 4)");
+  }
+  EXPECT_THROW(lower_bound_bytes({.blocks = {{5, 4, 1}}}, 1), TraceError);
+}
+
+TEST(Trace, CallsBlocksByNumberWithoutIds) {
+  EXPECT_EQ((Trace{.blocks = {{0, 1, 1}, {0, 1, 1}}}.id(1)), "1");
+  EXPECT_EQ((Trace{.blocks = {{0, 1, 1}}, .ids = {"conv1"}}.id(0)), "conv1");
+}
+
+TEST(Trace, ComparesRequestsWithoutNames) {
+  const Trace named{.blocks = {{0, 1, 7}}, .ids = {"x"}};
+  EXPECT_TRUE(named.same_requests({.blocks = {{0, 1, 7}}}));
+  EXPECT_FALSE(named.same_requests({.blocks = {{0, 1, 8}}}));
+}
+
+TEST(Plan, GapIsRelativeToTheLowerBound) {
+  EXPECT_DOUBLE_EQ((Plan{.peak = 12, .lower_bound = 10}.gap()), 0.2);
+  EXPECT_EQ((Plan{.peak = 10, .lower_bound = 10}.gap()), 0.0);
+  EXPECT_EQ(Plan{}.gap(), 0.0);
+}
+
+TEST(TraceError, BuildsItsSentenceFromTheFacts) {
+  EXPECT_STREQ(
+      TraceError({.source = "a.csv", .line = 7, .field = "size", .problem = "got \"x\""}).what(),
+      "a.csv line 7, field size: got \"x\"");
+  EXPECT_STREQ(TraceError({.source = "a.csv", .problem = "got no text"}).what(),
+               "a.csv: got no text");
+}
+
+}  // namespace
+}  // namespace skyline
