@@ -110,8 +110,12 @@ Outcome run(const OpCheck& check, const Variant& variant) {
   {
     Context context(guard,
                     {.mode = variant.mode, .in_place = variant.in_place, .seed = check.seed});
-    outcome = run_in(context, check, variant);
-    EXPECT_NO_THROW(guard.check());
+    try {
+      outcome = run_in(context, check, variant);
+      guard.check();
+    } catch (const MemoryCorruption& error) {
+      ADD_FAILURE() << error.what();
+    }
   }
   EXPECT_NO_THROW(guard.check());
   EXPECT_EQ(guard.statistics().requested_bytes, 0u) << "memory was not given back";
@@ -170,7 +174,7 @@ void expect_gradient(const OpCheck& check, std::size_t index, const std::vector<
               got, expected, check.gradient_tolerance);
 }
 
-// All inputs alone and all but one; pairs and more follow from these by additivity of the calls.
+// Each differentiable input alone, and all of them but one (none, where there is only one).
 std::vector<std::vector<bool>> subsets(const std::vector<bool>& differentiable) {
   std::vector<std::vector<bool>> result;
   for (std::size_t i = 0; i < differentiable.size(); ++i) {
@@ -206,11 +210,14 @@ void check_op(const OpCheck& check) {
 
   const Outcome whole = run(check, {.needed = all});
   const HostTensor expected = check.reference(check.inputs);
+  ASSERT_FALSE(whole.output.empty());
   ASSERT_EQ(whole.shape, expected.shape) << whole.shape.str() << " " << expected.shape.str();
   expect_near("output (in memory order)", {whole.output.begin(), whole.output.end()},
               to_memory_order(expected), check.forward_tolerance);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i]) expect_gradient(check, i, whole.gradients[i]);
+    if (!all[i]) continue;
+    ASSERT_FALSE(whole.gradients[i].empty()) << "no gradient of input " << i;
+    expect_gradient(check, i, whole.gradients[i]);
   }
 
   EXPECT_EQ(run(check, {.needed = all, .in_place = false}), whole) << "not in place";

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cmath>
+
+#include "tests/framework/host_tensor.h"
+
+// Readable double-precision forms of the elementwise ops.
+namespace skyline::reference {
+
+inline HostTensor relu(const HostTensor& x) {
+  return map(x, [](double v) { return v > 0 ? v : 0; });
+}
+
+inline HostTensor sigmoid(const HostTensor& x) {
+  return map(x, [](double v) { return 1 / (1 + std::exp(-v)); });
+}
+
+inline HostTensor tanh(const HostTensor& x) {
+  return map(x, [](double v) { return std::tanh(v); });
+}
+
+inline HostTensor add(const HostTensor& a, const HostTensor& b) {
+  HostTensor y = a;
+  for (std::int64_t i = 0; i < y.elements(); ++i) y[i] += b[i];
+  return y;
+}
+
+}  // namespace skyline::reference

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/framework/host_tensor.h"
+
+namespace skyline::reference {
+
+// Mean over rows of log(sum over k of exp(logits[row, k])) - logits[row, label of row].
+inline HostTensor softmax_cross_entropy(const HostTensor& logits, const HostTensor& labels) {
+  const std::int64_t rows = logits.shape[0], classes = logits.shape[1];
+  double total = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double largest = logits.at(row, 0), sum = 0;
+    for (std::int64_t k = 0; k < classes; ++k) largest = std::max(largest, logits.at(row, k));
+    for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(logits.at(row, k) - largest);
+    const auto label = static_cast<std::int64_t>(labels[row]);
+    total += std::log(sum) + largest - logits.at(row, label);
+  }
+  return HostTensor(Shape{1}, total / static_cast<double>(rows));
+}
+
+}  // namespace skyline::reference
