@@ -22,8 +22,8 @@ dnnl::memory::desc dnnl_any_layout(const Shape& shape);
 // Every primitive descriptor is made with this: the library's scratch comes from us.
 dnnl::primitive_attr dnnl_user_scratchpad();
 
-// A short program of oneDNN primitives over one kernel's inputs, outputs and workspace. The
-// constructor of a concrete kernel writes it:
+// A short program of oneDNN primitives over one kernel's inputs, outputs and workspace, written
+// once for fixed shapes:
 //
 //   DnnlKernel kernel;
 //   const auto x = kernel.input(0, pd.src_desc());
@@ -32,7 +32,8 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 //
 // Workspace: the operands of scratch(), each from a multiple of 64 bytes on, then one region as
 // large as the largest scratchpad, which all primitives use in turn. Primitives are created by the
-// first run; memory objects are made once and pointed at the arguments of each run.
+// first run; memory objects are made once and pointed at the arguments of each run. The scratch, and
+// in backward the order of summation, depend on OpenMP's number of threads when the kernel is made.
 // One thread at a time.
 class DnnlKernel : public Kernel {
  public:
