@@ -95,10 +95,11 @@ CommandResult run(const PlanCommandOptions& options, const Console& console) {
 }
 
 std::string planner_help() {
-  std::string help = "How to plan:";
-  for (const PlannerEntry& entry : planners())
-    help += fmt::format("\n{}: {}", entry.name, entry.summary);
-  return help;
+  std::string help = "How to plan.";
+  for (const PlannerEntry& entry : planners()) {
+    help += fmt::format("\n{}: {}.", entry.name, entry.summary);
+  }
+  return help + "\nOne of";
 }
 
 }  // namespace
