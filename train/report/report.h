@@ -10,12 +10,12 @@
 
 namespace skyline {
 
-// What an allocator held right after a tick of the recorded step; points lie in the order of their
-// ticks, and a value holds until the next point.
+// What an allocator held right after a tick of the recorded step, resident memory included; points
+// lie in the order of their ticks, and a value holds until the next point.
 struct MemoryPoint {
   Tick tick = 0;
-  std::uint64_t reserved_bytes = 0;  // taken from the device, without resident memory where known
-  std::uint64_t live_bytes = 0;      // of live blocks
+  std::uint64_t reserved_bytes = 0;  // taken from the device
+  std::uint64_t live_bytes = 0;      // of live blocks, rounded
 };
 struct AllocatorCurve {
   std::string name;
@@ -54,6 +54,7 @@ struct ReportData {
   Plan plan;
 
   std::vector<AllocatorCurve> curves;  // over the ticks of the same step
+  std::uint64_t resident_bytes = 0;    // live across steps; part of what the curves count
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: the first
   std::vector<LossCurve> losses;

@@ -1,0 +1,139 @@
+#include "train/report/report_json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "memory/errors.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::json;
+
+// Each text once; blocks name it by its index.
+class Strings {
+ public:
+  std::size_t index_of(const std::string& text) {
+    const auto [place, is_new] = indices_.try_emplace(text, list_.size());
+    if (is_new) list_.push_back(text);
+    return place->second;
+  }
+  Json take() { return std::move(list_); }
+
+ private:
+  std::map<std::string, std::size_t> indices_;
+  Json list_ = Json::array();
+};
+
+Json blocks_json(const Trace& trace, const Plan& plan, Strings& strings) {
+  if (plan.offsets.size() != trace.size()) {
+    throw PlanMismatch(fmt::format("[report] offsets of the plan, got {}, expected {}, one a block",
+                                   plan.offsets.size(), trace.size()));
+  }
+  Json blocks = Json::array();
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceBlock& block = trace.blocks[i];
+    const BlockTag tag = trace.tags.empty() ? BlockTag{} : trace.tags[i];
+    blocks.push_back({block.lower, block.upper, block.bytes, plan.offsets[i],
+                      strings.index_of(tag.op), strings.index_of(tag.layer),
+                      static_cast<int>(tag.phase), static_cast<int>(tag.category),
+                      strings.index_of(trace.ids.empty() ? std::string() : trace.ids[i])});
+  }
+  return blocks;
+}
+
+Json plan_json(const Plan& plan) {
+  return {{"planner", plan.planner},        {"peak", plan.peak},
+          {"lowerBound", plan.lower_bound}, {"gap", plan.gap()},
+          {"alignment", plan.alignment},    {"provedOptimal", plan.proved_optimal},
+          {"seconds", plan.seconds}};
+}
+
+Json curve_json(const AllocatorCurve& curve) {
+  Json ticks = Json::array(), reserved = Json::array(), live = Json::array();
+  for (const MemoryPoint& point : curve.points) {
+    ticks.push_back(point.tick);
+    reserved.push_back(point.reserved_bytes);
+    live.push_back(point.live_bytes);
+  }
+  return {{"name", curve.name}, {"ticks", ticks}, {"reserved", reserved}, {"live", live}};
+}
+
+Json known(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json row_json(const ComparisonRow& row) {
+  return {{"allocator", row.allocator},
+          {"peakReservedBytes", known(row.peak_reserved_bytes)},
+          {"residentBytes", known(row.resident_bytes)},
+          {"gap", known(row.gap)},
+          {"deviceAllocationsAfterSwitch", known(row.device_allocations_after_switch)},
+          {"callsPerStep", known(row.calls_per_step)},
+          {"allocateNanoseconds", known(row.allocate_nanoseconds)},
+          {"stepSeconds", known(row.step_seconds)}};
+}
+
+Json loss_json(const LossCurve& curve) {
+  Json values = Json::array();
+  for (const double loss : curve.losses) {
+    values.push_back(std::isfinite(loss) ? Json(loss) : Json(nullptr));
+  }
+  return {{"name", curve.name}, {"values", values}};
+}
+
+Json phase_names() {
+  Json names = Json::array();
+  for (const Phase phase : {Phase::kOutside, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+    names.push_back(phase_name(phase));
+  }
+  return names;
+}
+
+Json category_names() {
+  Json names = Json::array();
+  for (int i = 0; i < kCategoryCount; ++i) {
+    names.push_back(category_name(static_cast<Category>(i)));
+  }
+  return names;
+}
+
+// Inside a JSON text '<' occurs in strings only, where an escape means the same; it ends neither
+// the script element nor starts a comment there.
+std::string without_markup(const std::string& json) {
+  std::string safe;
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string report_json(const ReportData& data) {
+  Strings strings;
+  Json json = {{"blocks", blocks_json(data.trace, data.plan, strings)},
+               {"plan", plan_json(data.plan)},
+               {"phases", phase_names()},
+               {"categories", category_names()},
+               {"baseline", data.baseline},
+               {"residentBytes", data.resident_bytes},
+               {"bitEqual", known(data.bit_equal)}};
+  json["strings"] = strings.take();
+  json["facts"] = json["curves"] = json["comparison"] = json["losses"] = Json::array();
+  for (const ReportFact& fact : data.facts) {
+    json["facts"].push_back(Json::array({fact.name, fact.value}));
+  }
+  for (const AllocatorCurve& curve : data.curves) json["curves"].push_back(curve_json(curve));
+  for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
+  for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
+  return without_markup(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace skyline

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "train/report/report.h"
+
+namespace skyline {
+
+// The data of the page as one JSON object that may stand inside a <script> element: every '<' is
+// written as an escape. Blocks are arrays [lower, upper, bytes, offset, op, layer, phase, category,
+// id] whose texts are indices into "strings". Unknown figures are null.
+// Throws PlanMismatch as render_report does.
+std::string report_json(const ReportData& data);
+
+}  // namespace skyline

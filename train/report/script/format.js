@@ -1,0 +1,48 @@
+// Numbers and text for people. Bytes carry binary units; what is unknown is said to be unknown.
+
+const kUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+function formatBytes(bytes) {
+  let unit = 0;
+  let value = bytes;
+  while (Math.abs(value) >= 1024 && unit < kUnits.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || Number.isInteger(value) ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+  return `${value.toFixed(digits)} ${kUnits[unit]}`;
+}
+
+const formatCount = (count) => count.toLocaleString("en");
+
+function formatPercent(share) {
+  if (share === 0) return "0 %";
+  const percent = 100 * share;
+  return `${percent.toFixed(Math.abs(percent) < 10 ? 2 : 1)} %`;
+}
+
+function formatSeconds(seconds) {
+  if (seconds < 1e-3) return `${(seconds * 1e6).toPrecision(3)} µs`;
+  if (seconds < 1) return `${(seconds * 1e3).toPrecision(3)} ms`;
+  return `${seconds.toPrecision(3)} s`;
+}
+
+const formatNanoseconds = (ns) => `${ns < 100 ? ns.toFixed(1) : formatCount(Math.round(ns))} ns`;
+
+// Makes an element; children are elements or strings, which are never taken for HTML.
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+const byId = (id) => document.getElementById(id);
+const cssName = (category) => category.replace(/ /g, "-");
+const styleOf = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// Black or white, whichever reads better on a colour "#rrggbb" (relative luminance, WCAG 2).
+function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22 ? "#000000" : "#ffffff";
+}

@@ -1,0 +1,63 @@
+// What the pictures of the step show together: a range of ticks, a tick and a block under the
+// pointer, a category that stands out. Pictures redraw when told that one of them changed.
+
+class View {
+  constructor(first, last) {
+    Object.assign(this, {first, last, from: first, to: last});
+    this.tick = null;       // under the pointer or the keyboard's cursor
+    this.block = null;      // likewise, in the plan
+    this.category = null;   // that stands out; null: all alike
+    this.allocator = null;  // that stands out
+    this.brush = null;      // [from, to] while it is being dragged
+    this.onRange = [];
+    this.onMarks = [];
+    this.pending = new Set();
+  }
+
+  // Runs each listener once in the next frame, however often something changed.
+  tell(listeners) {
+    if (this.pending.size === 0) {
+      requestAnimationFrame(() => {
+        const due = [...this.pending];
+        this.pending.clear();
+        due.forEach((listener) => listener());
+      });
+    }
+    listeners.forEach((listener) => this.pending.add(listener));
+  }
+  redraw() {
+    this.tell(this.onRange);
+    this.tell(this.onMarks);
+  }
+
+  show(from, to) {
+    const span = Math.min(Math.max(to - from, Math.min(4, this.last - this.first)),
+                          this.last - this.first);
+    const start = Math.min(Math.max(from, this.first), this.last - span);
+    Object.assign(this, {from: start, to: start + span});
+    this.redraw();
+  }
+  whole() { this.show(this.first, this.last); }
+  get isWhole() { return this.from <= this.first && this.to >= this.last; }
+  // A factor below 1 zooms in; `centre` stays where it is.
+  zoom(factor, centre = this.tick ?? (this.from + this.to) / 2) {
+    this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
+  }
+  move(share) {
+    const way = share * (this.to - this.from);
+    this.show(this.from + way, this.to + way);
+  }
+  // Moves, if it must, to show a tick.
+  reveal(tick) {
+    if (tick < this.from || tick >= this.to) this.move((tick - this.from) / (this.to - this.from) - 0.5);
+  }
+  mark(marks) {
+    Object.assign(this, marks);
+    this.tell(this.onMarks);
+  }
+  // A category or an allocator stands out, or none.
+  emphasise(what) {
+    Object.assign(this, what);
+    this.redraw();
+  }
+}
