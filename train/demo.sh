@@ -1,0 +1,24 @@
+#!/bin/bash
+# Installs what is missing, builds Skyline, trains the default network on drawn shapes until it is
+# good, and compares the allocators on the same training:
+#   bash train/demo.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source train/install.sh
+
+skyline=build/release/train/skyline
+run=runs/demo-$(date +%Y%m%d-%H%M%S)
+
+install_packages
+configure release
+build release skyline
+
+say ''
+say "--- lenet learns ten drawn shapes: warm-up on the pool, then the planned arena ---"
+"$skyline" train --model lenet --data shapes --epochs 3 --out "$run"
+say ''
+say "--- the same training under three allocators ---"
+"$skyline" compare --model lenet --data shapes --steps 20 \
+  --allocators network-wise,best-fit-pool,planned --report "$run/compare.html"
+say ''
+say "open in a browser: $PWD/$run/report.html and $PWD/$run/compare.html"
