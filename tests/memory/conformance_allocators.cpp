@@ -10,6 +10,9 @@
 #include "memory/adaptors/statistics_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/allocators/network_wise.h"
+#include "memory/arena.h"
+#include "memory/planner.h"
+#include "memory/session.h"
 
 namespace skyline {
 namespace {
@@ -70,6 +73,35 @@ Chain everything_on_the_pool(Device& device) {
   return chain;
 }
 
+// Its plan is of another program than the suite's, which deviates from it all the time.
+Chain arena_with_a_plan(Device& device) {
+  Chain chain;
+  auto& pool = chain.add<BestFitPool>(device);
+  auto& fallback = chain.add<BestFitPool>(device);
+  auto& arena = chain.add<Arena>(device, pool, fallback, device.capacity_bytes());
+  const CanonicalStep step = canonical_step({{.bytes = 3000, .needed_until = 2},
+                                             {.bytes = 70000, .needed_until = 3},
+                                             {.bytes = 2000, .needed_until = 3},
+                                             {.bytes = 500}});
+  const Plan made = plan(step.trace, "best-fit");
+  arena.commit(made.peak);
+  arena.install(std::make_shared<const StepLayout>(make_layout(step, made)));
+  return chain;
+}
+
+Chain checked_session(Device& device) {
+  Chain chain;
+  auto& session = chain.add<Session>(device, SessionOptions{});
+  chain.add<CheckingAdaptor>(session);
+  return chain;
+}
+
+Chain session_a_shape(Device& device) {
+  Chain chain;
+  chain.add<Session>(device, SessionOptions{.policy = ShapePolicy::kPerShape, .max_shapes = 2});
+  return chain;
+}
+
 constexpr ConformanceRow kRows[] = {
     {"BestFitPool", plain<BestFitPool>},
     {"NetworkWise", plain<NetworkWise>},
@@ -83,6 +115,11 @@ constexpr ConformanceRow kRows[] = {
     {"Failing", adapted_pool<FailingAdaptor>},
     {"Checking", adapted_pool<CheckingAdaptor>},
     {"AllAdaptors", everything_on_the_pool},
+    {"Arena", arena_with_a_plan},
+    {"Planned", plain<Session>},
+    {"PlannedChecked", checked_session},
+    {"PlannedPerShape", session_a_shape},
+    {"GuardOnPlanned", guarded<Session>},
 };
 
 }  // namespace

@@ -1,0 +1,174 @@
+// What a request and its release cost: planned, from the pool, and the floor that any allocator
+// pays behind the interface. A step of a training program: activations pile up in the forward pass
+// and die in the backward pass, each layer with a workspace.
+//
+// The first three report the time of a pair; planned_apart the nanoseconds of a request and of a
+// release; planned_against_pool measures both in turns, in one run, and reports the ratio.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
+#include "memory/session.h"
+
+namespace skyline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One request, or one release, of a step.
+struct Event {
+  std::size_t block = 0;
+  std::size_t bytes = 0;
+  bool request = true;
+};
+
+// `layers` activations alive at once at the turn from forward to backward.
+std::vector<Event> training_step(std::size_t layers) {
+  std::vector<Event> events;
+  std::size_t blocks = 0;
+  const auto request = [&](std::size_t bytes) {
+    events.push_back({blocks, bytes, true});
+    return blocks++;
+  };
+  const auto release = [&](std::size_t block) { events.push_back({block, 0, false}); };
+  const auto bytes_of = [](std::size_t layer) { return 2048 + layer * 7919 % 97 * 4096; };
+  std::vector<std::size_t> activations;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    activations.push_back(request(bytes_of(layer)));
+    release(request(512 * (1 + layer % 5)));
+  }
+  std::size_t gradient = request(bytes_of(layers));
+  for (std::size_t layer = layers; layer-- > 0;) {
+    const std::size_t next = request(bytes_of(layer));
+    release(request(512 * (1 + layer % 7)));
+    release(gradient);
+    release(activations[layer]);
+    gradient = next;
+  }
+  release(gradient);
+  return events;
+}
+
+std::size_t blocks_of(const std::vector<Event>& events) { return (events.size() + 1) / 2; }
+
+void replay(Allocator& allocator, const std::vector<Event>& events, std::vector<Block>& blocks) {
+  allocator.begin_step(0);
+  for (const Event& event : events) {
+    if (event.request) {
+      blocks[event.block] = allocator.allocate(event.bytes);
+    } else {
+      blocks[event.block].reset();
+    }
+  }
+  allocator.end_step();
+}
+
+double nanoseconds_a_pair(Allocator& allocator, const std::vector<Event>& events,
+                          std::vector<Block>& blocks, int steps) {
+  const Clock::time_point begin = Clock::now();
+  for (int step = 0; step < steps; ++step) replay(allocator, events, blocks);
+  const std::chrono::duration<double, std::nano> passed = Clock::now() - begin;
+  return passed.count() / steps / static_cast<double>(blocks_of(events));
+}
+
+// Answers at once: the price of the virtual calls, the Block and the loop.
+class Floor final : public Allocator {
+ public:
+  Extent acquire(std::size_t bytes, const Tag&) override { return {&byte_, bytes, 0}; }
+  void release(const Extent&) noexcept override {}
+  Statistics statistics() const override { return {}; }
+
+ private:
+  std::byte byte_{};
+};
+
+void run(benchmark::State& state, Allocator& allocator) {
+  const std::vector<Event> events = training_step(static_cast<std::size_t>(state.range(0)));
+  std::vector<Block> blocks(blocks_of(events));
+  for (int step = 0; step < 3; ++step) replay(allocator, events, blocks);
+  for (auto _ : state) replay(allocator, events, blocks);
+  state.counters["pair"] = benchmark::Counter(
+      static_cast<double>(blocks_of(events)),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void request_and_release_floor(benchmark::State& state) {
+  Floor floor;
+  run(state, floor);
+}
+void request_and_release_planned(benchmark::State& state) {
+  SimulatedDevice device;
+  Session session(device);
+  run(state, session);
+  if (session.session_statistics().deviations > 0) state.SkipWithError("the steps were not hot");
+}
+void request_and_release_pool(benchmark::State& state) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  run(state, pool);
+}
+
+// All requests of a step, then all releases in the planned order, each kind timed by itself.
+void planned_apart(benchmark::State& state) {
+  const auto blocks_alive = static_cast<std::size_t>(state.range(0));
+  SimulatedDevice device;
+  Session session(device);
+  std::vector<Block> blocks(blocks_alive);
+  Clock::duration allocating{}, releasing{};
+  const auto step = [&] {
+    session.begin_step(0);
+    const Clock::time_point begin = Clock::now();
+    for (Block& block : blocks) block = session.allocate(4096);
+    const Clock::time_point middle = Clock::now();
+    for (Block& block : blocks) block.reset();
+    const Clock::time_point end = Clock::now();
+    session.end_step();
+    allocating += middle - begin;
+    releasing += end - middle;
+  };
+  for (int warm = 0; warm < 3; ++warm) step();
+  allocating = releasing = {};
+  for (auto _ : state) step();
+  const auto nanoseconds = [&](Clock::duration passed) {
+    return std::chrono::duration<double, std::nano>(passed).count() /
+           static_cast<double>(state.iterations()) / static_cast<double>(blocks_alive);
+  };
+  state.counters["allocate_ns"] = nanoseconds(allocating);
+  state.counters["release_ns"] = nanoseconds(releasing);
+}
+
+// In turns, so that a change of the clock rate or a noisy neighbour meets both.
+void planned_against_pool(benchmark::State& state) {
+  const std::vector<Event> events = training_step(static_cast<std::size_t>(state.range(0)));
+  std::vector<Block> blocks(blocks_of(events));
+  SimulatedDevice device;
+  Session session(device);
+  BestFitPool pool(device);
+  for (int step = 0; step < 3; ++step) {
+    replay(session, events, blocks);
+    replay(pool, events, blocks);
+  }
+  double planned_ns = 0, pool_ns = 0;
+  for (auto _ : state) {
+    planned_ns += nanoseconds_a_pair(session, events, blocks, 20);
+    pool_ns += nanoseconds_a_pair(pool, events, blocks, 1);
+  }
+  const auto turns = static_cast<double>(state.iterations());
+  state.counters["planned_ns"] = planned_ns / turns;
+  state.counters["pool_ns"] = pool_ns / turns;
+  state.counters["ratio"] = pool_ns / planned_ns;
+}
+
+// resnet20, resnet50 and Inception-ResNet keep some 60, 170 and 800 activations.
+BENCHMARK(request_and_release_floor)->Arg(60)->Arg(170)->Arg(800);
+BENCHMARK(request_and_release_planned)->Arg(60)->Arg(170)->Arg(800);
+BENCHMARK(request_and_release_pool)->Arg(60)->Arg(170)->Arg(800);
+BENCHMARK(planned_apart)->Arg(256);
+BENCHMARK(planned_against_pool)->Arg(60)->Arg(170)->Arg(800);
+
+}  // namespace
+}  // namespace skyline

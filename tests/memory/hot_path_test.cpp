@@ -1,0 +1,51 @@
+// A hot step makes no heap allocation: counted, in a program of its own, for it replaces new.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "memory/device/simulated_device.h"
+#include "memory/session.h"
+#include "tests/memory/heap_counter.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kBlocks = 200;
+
+// The counter counts the steps' bounds too: begin_step and end_step are part of a hot step.
+void step(Allocator& allocator, std::vector<Block>& blocks, bool reversed) {
+  allocator.begin_step(0);
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    blocks[i] = allocator.allocate(1000 + i, {.op = "a name too long for a small string buffer"});
+    if (i % 3 == 2) blocks[i - 1].reset();
+  }
+  for (std::size_t i = 0; i < kBlocks; ++i) blocks[reversed ? kBlocks - 1 - i : i].reset();
+  allocator.end_step();
+}
+
+std::size_t heap_allocations_of_a_step(Allocator& allocator, std::vector<Block>& blocks,
+                                       bool reversed = false) {
+  const std::size_t before = heap_allocations();
+  step(allocator, blocks, reversed);
+  return heap_allocations() - before;
+}
+
+TEST(HotPath, MakesNoHeapAllocation) {
+  SimulatedDevice device;
+  Session session(device);
+  std::vector<Block> blocks(kBlocks);
+  EXPECT_GT(heap_allocations_of_a_step(session, blocks), kBlocks) << "the recording keeps names";
+  step(session, blocks, false);
+  const DeviceStatistics before = device.statistics();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(heap_allocations_of_a_step(session, blocks), 0u);
+  EXPECT_EQ(heap_allocations_of_a_step(session, blocks, true), 0u) << "freed out of order";
+  const SessionStatistics figures = session.session_statistics();
+  EXPECT_EQ(figures.planned_requests, 7 * kBlocks);
+  EXPECT_EQ(figures.pool_calls, 2 * kBlocks) << "the warm-up's";
+  EXPECT_EQ(figures.fallback_requests, 0u);
+  EXPECT_EQ(device.statistics().allocations, before.allocations);
+  EXPECT_EQ(device.statistics().frees, before.frees);
+}
+
+}  // namespace
+}  // namespace skyline
