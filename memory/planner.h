@@ -33,11 +33,11 @@ struct PlanOptions {
   std::uint64_t alignment = kAlignmentBytes;  // offsets and sizes are multiples of it; at least 1
   // Bytes; a search stops at the first plan within it. The answer may exceed it: compare the peak.
   std::optional<std::uint64_t> capacity = {};
-  // Searching planners use this much time and no more (a first plan is always finished). Unset: a
-  // fixed amount of work, so that a plan is the same byte for byte every time.
+  // Searching planners begin no further pass after this time; the first pass is always made. Unset:
+  // a fixed amount of work, so that a plan is the same byte for byte every time.
   std::optional<double> time_limit_seconds = {};
   std::uint64_t seed = 0;
-  BestFitLog* log = nullptr;  // filled by `best-fit` only; not owned
+  BestFitLog* log = nullptr;  // filled by the best-fit planners; not owned
 };
 
 // A pure function. Throws TraceError for a trace that makes no sense (an empty lifetime, sums
