@@ -3,7 +3,14 @@
 namespace skyline {
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands = {};
+  static const std::vector<Command> commands = {
+      {"train", "train a model, from the pool to the plan", declare_train},
+      {"compare", "the same training under several allocators", declare_compare},
+      {"dry-run", "what a model's step would need, without taking it", declare_dry_run},
+      {"summary", "layers, output shapes, parameters and multiply-adds", declare_summary},
+      {"plan", "plan a trace from a CSV file: an offset for each block", declare_plan},
+      {"check", "check a plan against its trace, independently of all planners", declare_check},
+  };
   return commands;
 }
 

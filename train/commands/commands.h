@@ -10,5 +10,11 @@ namespace skyline {
 const std::vector<Command>& all_commands();
 
 // train/commands/<name>_command.cpp: options and run of one command each.
+CommandRun declare_check(CLI::App& options);
+CommandRun declare_compare(CLI::App& options);
+CommandRun declare_dry_run(CLI::App& options);
+CommandRun declare_plan(CLI::App& options);
+CommandRun declare_summary(CLI::App& options);
+CommandRun declare_train(CLI::App& options);
 
 }  // namespace skyline

@@ -1,0 +1,46 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "train/atomic_file.h"
+#include "train/commands/commands.h"
+#include "train/comparison.h"
+
+namespace skyline {
+namespace {
+
+struct Arguments {
+  TrainOptions options;
+  std::vector<std::string> allocators = {"network-wise", "best-fit-pool", std::string(kPlanned)};
+  std::int64_t steps = 20;
+  std::filesystem::path report;
+};
+
+CommandResult run(const Arguments& arguments) {
+  TrainOptions options = arguments.options;
+  resolve(options);
+  const Comparison comparison = compare_allocators(options, arguments.allocators, arguments.steps);
+  if (!arguments.report.empty()) {
+    write_atomically(arguments.report, render_report(comparison_report(comparison)));
+  }
+  CommandResult result;
+  result.json = to_json(comparison);
+  result.text = comparison_text(comparison);
+  result.exit_code = comparison.bit_equal() ? 0 : 1;
+  return result;
+}
+
+}  // namespace
+
+CommandRun declare_compare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  add_training_options(app, arguments->options);
+  add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
+              "allocator", "Train under each of these");
+  add_integer(app, "--steps", arguments->steps, 1, 1'000'000, "Steps under each");
+  add_memory_options(app, arguments->options);
+  app.add_option("--report", arguments->report, "Write the interactive page here")
+      ->type_name("FILE.html");
+  return [arguments](Console&) { return run(*arguments); };
+}
+
+}  // namespace skyline

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/memory_facts.h"
+#include "train/report/report.h"
+#include "train/train_options.h"
+
+namespace skyline {
+
+// The same training under one of several allocators.
+struct ComparedRun {
+  MemoryFacts memory;
+  std::vector<double> losses;                                     // one a step
+  std::optional<double> step_seconds_median, allocate_ns_median;  // after the warm-up
+  std::string parameters_sha256;
+  std::string state_sha256;  // velocities and running values
+};
+
+struct Comparison {
+  std::string title;
+  std::vector<ComparedRun> runs;  // in the order of the names
+  Trace trace;                    // of a training step, from a dry run
+  Plan plan;
+  double clock_ns = 0;  // one reading of the clock, part of allocate_ns_median
+
+  // Losses, parameters and optimizer state are the same bit for bit in all runs.
+  bool bit_equal() const;
+};
+
+// Trains `steps` steps under each allocator, a few steps of each in turn, so that noise of the
+// machine meets all of them. `options` are resolved.
+// Throws what training throws; with LossNotFinite, the allocator's name.
+Comparison compare_allocators(const TrainOptions& options,
+                              const std::vector<std::string>& allocators, std::int64_t steps);
+
+nlohmann::ordered_json to_json(const Comparison& comparison);
+std::string comparison_text(const Comparison& comparison);
+ReportData comparison_report(const Comparison& comparison);
+
+}  // namespace skyline

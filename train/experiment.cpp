@@ -1,0 +1,20 @@
+#include "train/experiment.h"
+
+namespace skyline {
+
+Experiment::Experiment(const MemoryOptions& memory_options, const Context::Options& context_options,
+                       const ModelEntry& entry, const ModelShape& shape)
+    : memory(memory_options),
+      context(memory.allocator(), context_options),
+      model(entry.make(context, shape)) {
+  if (context.training()) optimizer.emplace(context, *model);
+  resident_bytes = memory.statistics().allocated_bytes;
+}
+
+float Experiment::step(const Batch& batch, const SgdParams& params) {
+  if (optimizer) return training_step(context, *model, *optimizer, batch, params);
+  inference_step(context, *model, batch);
+  return 0;
+}
+
+}  // namespace skyline

@@ -1,0 +1,63 @@
+#include "train/memory_chain.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "memory/allocators/allocators.h"
+#include "memory/device/devices.h"
+
+namespace skyline {
+
+std::vector<std::string> allocator_names() {
+  std::vector<std::string> names;
+  for (const AllocatorEntry& entry : allocator_table()) names.emplace_back(entry.name);
+  names.emplace_back(kPlanned);
+  return names;
+}
+
+std::vector<std::string> allocator_names_and_aliases() {
+  std::vector<std::string> names = allocator_names();
+  for (const AllocatorEntry& entry : allocator_table()) {
+    if (!entry.alias.empty()) names.emplace_back(entry.alias);
+  }
+  return names;
+}
+
+const std::vector<std::string>& policy_names() {
+  static const std::vector<std::string> names = {"grow", "per-shape", "upper-bound"};
+  return names;
+}
+
+ShapePolicy policy_of(const std::string& name) {
+  const auto found = std::ranges::find(policy_names(), name);
+  if (found == policy_names().end()) throw std::invalid_argument("unknown policy '" + name + "'");
+  return static_cast<ShapePolicy>(found - policy_names().begin());
+}
+
+std::string policy_name(ShapePolicy policy) {
+  return policy_names()[static_cast<std::size_t>(policy)];
+}
+
+MemoryChain::MemoryChain(const MemoryOptions& options)
+    : device_(make_device(options.device, options.capacity_bytes)) {
+  if (options.allocator == kPlanned) {
+    auto session =
+        std::make_unique<Session>(*device_, SessionOptions{.warmup_steps = options.warmup_steps,
+                                                           .policy = options.policy,
+                                                           .planner = options.planner,
+                                                           .listener = options.listener});
+    session_ = session.get();
+    base_ = std::move(session);
+  } else {
+    base_ = make_allocator(options.allocator, *device_);
+  }
+  outermost_ = base_.get();
+  if (options.record) recording_ = wrap<RecordingAdaptor>();
+  calls_ = wrap<StatisticsAdaptor>(options.timed ? StatisticsAdaptor::Timing::kOn
+                                                 : StatisticsAdaptor::Timing::kOff);
+  if (options.check) checking_ = wrap<CheckingAdaptor>();
+  if (options.guard) guard_ = wrap<GuardAdaptor>(device_->has_memory());
+  if (options.limit_bytes) limit_ = wrap<LimitAdaptor>(*options.limit_bytes);
+}
+
+}  // namespace skyline

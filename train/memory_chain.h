@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/limit_adaptor.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/device/device.h"
+#include "memory/session.h"
+
+namespace skyline {
+
+inline constexpr std::string_view kPlanned = "planned";
+
+// How a run gets its memory.
+struct MemoryOptions {
+  std::string device = "cpu";
+  std::optional<std::uint64_t> capacity_bytes;  // of the device; unset: its own
+  std::string allocator{kPlanned};
+  std::string planner{kDefaultPlanner};
+  ShapePolicy policy = ShapePolicy::kPerShape;
+  int warmup_steps = 1;
+  std::optional<std::uint64_t> limit_bytes;  // of live bytes
+  bool guard = false;                        // guard bytes and poison
+  bool check = false;                        // look at every hand-out
+  bool timed = false;                        // time every call
+  bool record = false;                       // keep the trace of the last step
+  SessionListener listener;                  // of the planned allocator
+};
+
+// Every allocator by its name, `planned` last; aliases are left out.
+std::vector<std::string> allocator_names();
+// The same with aliases.
+std::vector<std::string> allocator_names_and_aliases();
+
+// "grow", "per-shape", "upper-bound".
+const std::vector<std::string>& policy_names();
+ShapePolicy policy_of(const std::string& name);
+std::string policy_name(ShapePolicy policy);
+
+// A device, an allocator on it and the adaptors that were asked for, built in one place:
+//
+//   device ← allocator or session ← recording ← statistics ← checking ← guard ← limit ← context
+//
+// Guard bytes are thus part of what is recorded, planned and counted.
+class MemoryChain {
+ public:
+  // Throws std::invalid_argument for an unknown name, OutOfMemory.
+  explicit MemoryChain(const MemoryOptions& options);
+  MemoryChain(const MemoryChain&) = delete;
+  MemoryChain& operator=(const MemoryChain&) = delete;
+
+  Allocator& allocator() noexcept { return *outermost_; }
+  Device& device() noexcept { return *device_; }
+  // Null unless the allocator is `planned`.
+  Session* session() noexcept { return session_; }
+  const Session* session() const noexcept { return session_; }
+  // Null unless asked for.
+  const RecordingAdaptor* recording() const noexcept { return recording_.get(); }
+  const StatisticsAdaptor& calls() const noexcept { return *calls_; }
+  // Of the allocator itself, below all adaptors.
+  Statistics statistics() const { return base_->statistics(); }
+
+ private:
+  template <typename T, typename... Arguments>
+  std::unique_ptr<T> wrap(Arguments... arguments) {
+    auto adaptor = std::make_unique<T>(*outermost_, arguments...);
+    outermost_ = adaptor.get();
+    return adaptor;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Allocator> base_;
+  Session* session_ = nullptr;
+  Allocator* outermost_ = nullptr;
+  std::unique_ptr<RecordingAdaptor> recording_;
+  std::unique_ptr<StatisticsAdaptor> calls_;
+  std::unique_ptr<CheckingAdaptor> checking_;
+  std::unique_ptr<GuardAdaptor> guard_;
+  std::unique_ptr<LimitAdaptor> limit_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,96 @@
+#include "train/memory_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "train/sizes.h"
+
+namespace skyline {
+namespace {
+
+template <typename T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+void add_plan(MemoryFacts& facts, const Session& session) {
+  const Plan& plan = session.plan();
+  facts.blocks = session.trace().size();
+  facts.lower_bound = plan.lower_bound;
+  facts.peak = plan.peak;
+  facts.gap = plan.gap();
+  facts.proved_optimal = plan.proved_optimal;
+  facts.planner = plan.planner;
+}
+
+}  // namespace
+
+MemoryFacts memory_facts(const Experiment& experiment, const std::string& allocator,
+                         std::uint64_t device_allocations_before) {
+  MemoryFacts facts;
+  facts.allocator = allocator;
+  facts.resident_bytes = experiment.resident_bytes;
+  const StepCalls& calls = experiment.memory.calls().last_step();
+  facts.calls_per_step = static_cast<double>(calls.requests + calls.releases);
+  facts.allocate_ns_median = median_ns(calls.acquire_ns);
+  const Session* session = experiment.memory.session();
+  if (session != nullptr && session->state() == Session::State::kPlanned) {
+    add_plan(facts, *session);
+  }
+  update_totals(facts, experiment, device_allocations_before);
+  return facts;
+}
+
+void update_totals(MemoryFacts& facts, const Experiment& experiment,
+                   std::uint64_t device_allocations_before) {
+  const Statistics statistics = experiment.memory.statistics();
+  facts.peak_reserved_bytes = statistics.peak_reserved_bytes;
+  facts.device_allocations_after_switch = statistics.device_allocations - device_allocations_before;
+  const Session* session = experiment.memory.session();
+  if (session == nullptr) return;
+  facts.session = session->session_statistics();
+  if (facts.session->planned_steps == 0) return;
+  facts.warm_up_peak_reserved_bytes = session->pool_statistics().peak_reserved_bytes;
+  facts.planning_seconds = facts.session->planning_seconds;
+  facts.peak_reserved_bytes = facts.session->peak_reserved_bytes_since_switch;
+  facts.device_allocations_after_switch = facts.session->device_allocations_since_switch;
+}
+
+nlohmann::ordered_json to_json(const MemoryFacts& facts) {
+  nlohmann::ordered_json json = {
+      {"allocator", facts.allocator},
+      {"resident_bytes", facts.resident_bytes},
+      {"peak_reserved", facts.peak_reserved_bytes},
+      {"warm_up_peak_reserved", or_null(facts.warm_up_peak_reserved_bytes)},
+      {"device_allocations_after_switch", facts.device_allocations_after_switch},
+      {"calls_per_step", facts.calls_per_step},
+      {"blocks", or_null(facts.blocks)},
+      {"lower_bound", or_null(facts.lower_bound)},
+      {"peak", or_null(facts.peak)},
+      {"gap", or_null(facts.gap)},
+      {"proved_optimal", or_null(facts.proved_optimal)},
+      {"planning_seconds", or_null(facts.planning_seconds)},
+  };
+  json["planner"] = facts.planner.empty() ? nullptr : nlohmann::ordered_json(facts.planner);
+  if (facts.session) {
+    json["planned_steps"] = facts.session->planned_steps;
+    json["deviations"] = facts.session->deviations;
+    json["replans"] = facts.session->replans;
+    json["fallback_requests"] = facts.session->fallback_requests;
+    json["fallback_peak_reserved"] = facts.session->peak_fallback_reserved_bytes;
+  }
+  return json;
+}
+
+std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes) {
+  if (bytes == baseline_bytes || baseline_bytes == 0) return "the same";
+  const bool saves = bytes < baseline_bytes;
+  const std::uint64_t difference = saves ? baseline_bytes - bytes : bytes - baseline_bytes;
+  const double percent =
+      100.0 * static_cast<double>(difference) / static_cast<double>(baseline_bytes);
+  return fmt::format("{} {}{}, {:.1f} %", saves ? "saves" : "takes", format_bytes(difference),
+                     saves ? "" : " more", percent);
+}
+
+}  // namespace skyline

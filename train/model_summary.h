@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/shape.h"
+#include "models/models.h"
+
+namespace skyline {
+
+// One op of a model's forward pass.
+struct LayerSummary {
+  std::string layer;  // "conv2_1.conv1"; empty for an op outside of layers
+  std::string op;
+  Shape output;
+  std::int64_t parameters = 0;
+  std::int64_t multiply_adds = 0;  // of convolutions and matrix products, biases not counted
+};
+
+// A model's ops in the order of its forward pass of `batch_size` images; figures are for the whole
+// batch. Nothing is computed and no memory is taken.
+std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
+                                    std::int64_t batch_size = 1);
+
+}  // namespace skyline

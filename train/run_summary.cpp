@@ -1,0 +1,91 @@
+#include "train/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "memory/trace_csv.h"
+#include "train/sizes.h"
+#include "train/table.h"
+#include "train/trace_replay.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
+
+// Reserved by an allocator of the table for one step and what is resident.
+std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
+  return summary.memory.resident_bytes +
+         replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
+}
+
+std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
+
+template <typename T>
+std::string render(const T& write) {
+  std::ostringstream out;
+  write(out);
+  return out.str();
+}
+
+}  // namespace
+
+std::string summary_text(const RunSummary& summary, int width) {
+  const MemoryFacts& memory = summary.memory;
+  const std::uint64_t pool_bytes =
+      memory.warm_up_peak_reserved_bytes.value_or(replayed_bytes(summary, kPool));
+  Table table({{"allocator", Align::kLeft},
+               {"reserved peak"},
+               {"of it resident"},
+               {"gap"},
+               {"how", Align::kLeft}});
+  const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how) {
+    const double step_bytes = static_cast<double>(bytes - memory.resident_bytes);
+    const double bound = static_cast<double>(summary.plan.lower_bound);
+    table.add_row({std::string(name), format_bytes(bytes), format_bytes(memory.resident_bytes),
+                   bound > 0 ? percent(step_bytes / bound - 1) : "", std::string(how)});
+  };
+  if (memory.allocator != kNetworkWise) {
+    row(kNetworkWise, replayed_bytes(summary, kNetworkWise), "the recorded step, replayed");
+  }
+  if (memory.allocator != kPool) {
+    row(kPool, pool_bytes,
+        memory.warm_up_peak_reserved_bytes ? "warm-up" : "the recorded step, replayed");
+  }
+  row(memory.allocator, memory.peak_reserved_bytes, "this run");
+  std::string text = table.str();
+  text += fmt::format("lower bound of a step: {} in {} requests; plan of {}: {}, gap {}{}\n",
+                      format_bytes(summary.plan.lower_bound), summary.trace.size(),
+                      summary.plan.planner, format_bytes(summary.plan.peak),
+                      percent(summary.plan.gap()),
+                      summary.plan.proved_optimal ? ", proved optimal" : "");
+  if (memory.blocks) {
+    text += fmt::format("against the pool the plan {}; {} device allocations after the switch\n",
+                        saving_sentence(pool_bytes, memory.peak_reserved_bytes),
+                        memory.device_allocations_after_switch);
+  }
+  (void)width;
+  return text;
+}
+
+void write_summary(const RunSummary& summary, const RunDirectory& directory) {
+  directory.replace("trace.csv", render([&](std::ostream& out) {
+                      write_trace_csv(out, summary.trace, summary.plan.alignment);
+                    }));
+  directory.replace("plan.csv", render([&](std::ostream& out) {
+                      write_plan_csv(out, summary.trace, summary.plan);
+                    }));
+  ReportData report;
+  report.title = summary.title;
+  report.facts = summary.facts;
+  report.trace = summary.trace;
+  report.plan = summary.plan;
+  report.curves = {replay_trace(summary.trace, kNetworkWise).curve,
+                   replay_trace(summary.trace, kPool).curve,
+                   planned_curve(summary.trace, summary.plan)};
+  report.losses = {{summary.memory.allocator, summary.losses}};
+  directory.replace("report.html", render_report(report));
+}
+
+}  // namespace skyline

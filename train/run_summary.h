@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/plan.h"
+#include "train/memory_facts.h"
+#include "train/report/report.h"
+#include "train/run_directory.h"
+
+namespace skyline {
+
+// What a finished run tells about its step's memory.
+struct RunSummary {
+  std::string title;  // "lenet on shapes"
+  std::vector<ReportFact> facts;
+  MemoryFacts memory;
+  Trace trace;  // of a training step
+  Plan plan;
+  std::vector<double> losses;
+  std::optional<double> step_seconds;  // median
+};
+
+// The table, the saving in one line and the plan's map in characters, `width` columns wide.
+std::string summary_text(const RunSummary& summary, int width);
+
+// Writes trace.csv, plan.csv and report.html into the run folder. Throws WriteError.
+void write_summary(const RunSummary& summary, const RunDirectory& directory);
+
+}  // namespace skyline

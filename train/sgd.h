@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "framework/ops/sgd_momentum.h"
+#include "models/model.h"
+
+namespace skyline {
+
+// Stochastic gradient descent with momentum over a model's parameters: a resident velocity for
+// each, zero at first. The update requests no memory.
+class Sgd {
+ public:
+  // The model was made in a context in training mode.
+  Sgd(Context& context, const Model& model);
+
+  // One update of every parameter from its gradient.
+  void update(Context& context, const SgdParams& params) const;
+
+  // One for each parameter, named "<parameter>.velocity".
+  const std::vector<Buffer>& velocities() const noexcept { return velocities_; }
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<Buffer> velocities_;
+};
+
+}  // namespace skyline

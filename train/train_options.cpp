@@ -1,0 +1,199 @@
+#include "train/train_options.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "models/models.h"
+#include "train/checkpoint.h"
+#include "train/nearest.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMany = 1'000'000'000;
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
+  return names;
+}
+
+std::vector<std::string> planner_names() {
+  std::vector<std::string> names;
+  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
+  return names;
+}
+
+// Flags that may change when a run is taken up again: they change no loss and no parameter.
+constexpr std::array<std::string_view, 7> kNeutral = {
+    "allocator", "planner", "policy", "warmup_steps", "guard", "check", "checkpoint_every"};
+
+std::string flag_of(std::string key) {
+  std::ranges::replace(key, '_', '-');
+  return "--" + key;
+}
+
+// A folder by its whole path, so that a run can be resumed from anywhere.
+void make_absolute(std::string& data) {
+  if (std::filesystem::is_directory(data)) {
+    data = std::filesystem::weakly_canonical(data).string();
+  }
+}
+
+bool was_given(const CLI::App& app, const std::string& key) {
+  const CLI::Option* option = app.get_option_no_throw(flag_of(key));
+  return option != nullptr && option->count() > 0;
+}
+
+}  // namespace
+
+void add_training_options(CLI::App& app, TrainOptions& options) {
+  add_choice(app, "--model", options.model, model_names(), "model", "What to train");
+  app.add_option("--data", options.data.data,
+                 "A generator (shapes) or a folder of IDX files (MNIST, Fashion-MNIST)")
+      ->capture_default_str()
+      ->type_name("NAME|DIR");
+  add_integer(app, "--images", options.data.images, 10, kMany, "Training images of a generator");
+  add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images a step");
+  add_number(app, "--learning-rate", options.learning_rate, 0, 1e6, "0 means the model's own");
+  add_choice(app, "--schedule", options.schedule, schedule_names(), "schedule",
+             "How the learning rate falls over the run");
+  add_number(app, "--momentum", options.momentum, 0, 1, "Of the velocity");
+  add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "L2, on every parameter");
+  add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
+              "Of parameters, the order of images and generated images");
+  add_integer(app, "--threads", options.threads, 0, 4096, "0 means one for each core");
+  app.add_flag("!--no-in-place", options.in_place, "Never write an output over an input");
+  app.add_flag("--guard", options.memory.guard, "Guard bytes and poison around every block");
+  app.add_flag("--check", options.memory.check, "Check every hand-out against all live blocks");
+}
+
+void add_memory_options(CLI::App& app, TrainOptions& options) {
+  add_choice(app, "--planner", options.memory.planner, planner_names(), "planner",
+             "Who packs the recorded step");
+  app.add_option_function<std::string>(
+         "--policy",
+         [&options](const std::string& name) {
+           if (std::ranges::find(policy_names(), name) == policy_names().end()) {
+             throw UsageError("--policy: " + unknown_name("policy", name, policy_names()));
+           }
+           options.memory.policy = policy_of(name);
+         },
+         fmt::format("What another shape does to the plan: {}", fmt::join(policy_names(), ", ")))
+      ->type_name("TEXT")
+      ->default_str(policy_name(options.memory.policy));
+  app.add_option_function<std::int64_t>(
+         "--warmup-steps",
+         [&options](std::int64_t steps) {
+           if (steps < 1 || steps > 1000) {
+             throw UsageError("--warmup-steps: expected a whole number from 1 to 1000");
+           }
+           options.memory.warmup_steps = static_cast<int>(steps);
+         },
+         "Steps on the pool before the switch; the last one is recorded")
+      ->default_str(std::to_string(options.memory.warmup_steps));
+}
+
+void resolve(TrainOptions& options) {
+  if (options.learning_rate <= 0) {
+    // Through the decimal text, so that 0.1f is stored as 0.1.
+    options.learning_rate = std::stod(fmt::format("{}", find_model(options.model).learning_rate));
+  }
+  make_absolute(options.data.data);
+  options.data.seed = static_cast<std::uint64_t>(options.seed);
+  if (options.threads == 0) options.threads = omp_get_max_threads();
+  omp_set_num_threads(static_cast<int>(options.threads));
+}
+
+Json to_json(const TrainOptions& options) {
+  Json json = {
+      {"model", options.model},
+      {"data", options.data.data},
+      {"images", options.data.images},
+      {"test_images", options.data.test_images},
+      {"epochs", options.epochs},
+      {"steps", options.steps ? Json(*options.steps) : Json(nullptr)},
+      {"batch_size", options.batch_size},
+      {"learning_rate", options.learning_rate},
+      {"schedule", options.schedule},
+      {"momentum", options.momentum},
+      {"weight_decay", options.weight_decay},
+      {"seed", options.seed},
+      {"threads", options.threads},
+      {"no_in_place", !options.in_place},
+      {"device", options.memory.device},
+      {"allocator", options.memory.allocator},
+      {"planner", options.memory.planner},
+      {"policy", policy_name(options.memory.policy)},
+      {"warmup_steps", options.memory.warmup_steps},
+      {"guard", options.memory.guard},
+      {"check", options.memory.check},
+      {"checkpoint_every", options.checkpoint_every},
+  };
+  return json;
+}
+
+TrainOptions train_options_from(const Json& json) {
+  TrainOptions options;
+  try {
+    json.at("model").get_to(options.model);
+    json.at("data").get_to(options.data.data);
+    json.at("images").get_to(options.data.images);
+    json.at("test_images").get_to(options.data.test_images);
+    json.at("epochs").get_to(options.epochs);
+    if (!json.at("steps").is_null()) options.steps = json.at("steps").get<std::int64_t>();
+    json.at("batch_size").get_to(options.batch_size);
+    json.at("learning_rate").get_to(options.learning_rate);
+    json.at("schedule").get_to(options.schedule);
+    json.at("momentum").get_to(options.momentum);
+    json.at("weight_decay").get_to(options.weight_decay);
+    json.at("seed").get_to(options.seed);
+    json.at("threads").get_to(options.threads);
+    options.in_place = !json.at("no_in_place").get<bool>();
+    json.at("device").get_to(options.memory.device);
+    json.at("allocator").get_to(options.memory.allocator);
+    json.at("planner").get_to(options.memory.planner);
+    options.memory.policy = policy_of(json.at("policy").get<std::string>());
+    json.at("warmup_steps").get_to(options.memory.warmup_steps);
+    json.at("guard").get_to(options.memory.guard);
+    json.at("check").get_to(options.memory.check);
+    json.at("checkpoint_every").get_to(options.checkpoint_every);
+  } catch (const std::exception& error) {
+    throw CheckpointError(std::string("the checkpoint's arguments are not those of a training "
+                                      "run: ") +
+                          error.what());
+  }
+  return options;
+}
+
+TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
+                                const Json& stored) {
+  Json merged = stored;
+  TrainOptions wanted = given;
+  make_absolute(wanted.data.data);
+  const Json wanted_json = to_json(wanted);
+  for (const auto& [key, value] : wanted_json.items()) {
+    if (!was_given(app, key) || (stored.contains(key) && stored[key] == value)) continue;
+    if (std::ranges::find(kNeutral, key) == kNeutral.end()) {
+      throw UsageError(fmt::format("{} is {}, but the run to resume was started with {}",
+                                   flag_of(key), value.dump(),
+                                   stored.value(key, Json(nullptr)).dump()));
+    }
+    merged[key] = value;
+  }
+  return train_options_from(merged);
+}
+
+Context::Options context_options(const TrainOptions& options) {
+  return {.in_place = options.in_place, .seed = static_cast<std::uint64_t>(options.seed)};
+}
+
+}  // namespace skyline

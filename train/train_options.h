@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "framework/context.h"
+#include "train/learning_rate.h"
+#include "train/memory_chain.h"
+#include "train/options.h"
+#include "train/training_data.h"
+
+namespace skyline {
+
+// Everything that decides a training run, as the command line gives it.
+struct TrainOptions {
+  std::string model = "lenet";
+  DataOptions data;
+  std::int64_t epochs = 10;
+  std::optional<std::int64_t> steps;  // instead of epochs
+  std::int64_t batch_size = 64;
+  double learning_rate = 0;  // 0: the model's own
+  std::string schedule = "cosine";
+  double momentum = 0.9;
+  double weight_decay = 1e-4;
+  std::int64_t seed = 0;
+  std::int64_t threads = 0;  // 0: as many as OpenMP has
+  bool in_place = true;
+  MemoryOptions memory;
+  std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
+};
+
+// The options that train and compare share: model, data, optimization, threads, debugging.
+void add_training_options(CLI::App& app, TrainOptions& options);
+// --planner, --policy, --warmup-steps and their like.
+void add_memory_options(CLI::App& app, TrainOptions& options);
+
+// Fills in what follows from other options: the model's learning rate, the seed of the data, the
+// number of threads, which is set here. Throws UsageError.
+void resolve(TrainOptions& options);
+
+// The values under the names of their flags: "batch_size" is --batch-size.
+nlohmann::ordered_json to_json(const TrainOptions& options);
+// Missing and foreign values are CheckpointErrors.
+TrainOptions train_options_from(const nlohmann::ordered_json& json);
+
+// The arguments of a run that is taken up again: the stored ones, overridden by those flags of
+// `app` that were given and that change no figure (memory, checkpoints). Any other flag that was
+// given with another value than the stored one is a UsageError.
+TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
+                                const nlohmann::ordered_json& stored);
+
+Context::Options context_options(const TrainOptions& options);
+
+}  // namespace skyline

@@ -1,0 +1,76 @@
+#include "train/training_state.h"
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "train/tensor_copies.h"
+
+namespace skyline {
+namespace {
+
+// Every resident tensor of a kind under its name, in the model's order.
+using Named = std::vector<std::pair<std::string, Tensor>>;
+
+Named weights_of(const Experiment& experiment) {
+  Named named;
+  for (const Parameter& parameter : experiment.model->parameters()) {
+    named.emplace_back(parameter.name, parameter.value);
+  }
+  for (const Buffer& buffer : experiment.model->buffers()) {
+    named.emplace_back(buffer.name, buffer.value);
+  }
+  return named;
+}
+
+Named state_of(const Experiment& experiment) {
+  Named named;
+  if (!experiment.optimizer) return named;
+  for (const Buffer& velocity : experiment.optimizer->velocities()) {
+    named.emplace_back(velocity.name, velocity.value);
+  }
+  return named;
+}
+
+std::vector<NamedTensor> copies(Context& context, const Named& named) {
+  std::vector<NamedTensor> result;
+  for (const auto& [name, tensor] : named) result.push_back(to_host(context, name, tensor));
+  return result;
+}
+
+void restore_each(const Named& named, const std::vector<NamedTensor>& stored,
+                  std::string_view file) {
+  std::map<std::string_view, const NamedTensor*> by_name;
+  for (const NamedTensor& tensor : stored) by_name.emplace(tensor.name, &tensor);
+  for (const auto& [name, tensor] : named) {
+    const auto found = by_name.extract(name);
+    if (found.empty()) {
+      throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
+                            " has no tensor '" + name + "'");
+    }
+    to_device(*found.mapped(), tensor);
+  }
+  if (!by_name.empty()) {
+    throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
+                          " has a tensor '" + std::string(by_name.begin()->first) + "'");
+  }
+}
+
+}  // namespace
+
+Checkpoint capture(Experiment& experiment, TrainingPosition position) {
+  position.random_seed = experiment.context.random().seed;
+  position.random_next = experiment.context.random().next;
+  return {.weights = copies(experiment.context, weights_of(experiment)),
+          .state = copies(experiment.context, state_of(experiment)),
+          .position = std::move(position)};
+}
+
+void restore(Experiment& experiment, const Checkpoint& checkpoint) {
+  restore_each(weights_of(experiment), checkpoint.weights, "weights.safetensors");
+  restore_each(state_of(experiment), checkpoint.state, "state.safetensors");
+  experiment.context.random() = {.seed = checkpoint.position.random_seed,
+                                 .next = checkpoint.position.random_next};
+}
+
+}  // namespace skyline

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "train/checkpoint.h"
+#include "train/experiment.h"
+
+namespace skyline {
+
+// Everything that the next step of an experiment depends on: parameters and running values as
+// weights, velocities as state, the random stream in the position. The rest of `position` is the
+// caller's.
+Checkpoint capture(Experiment& experiment, TrainingPosition position);
+
+// Puts a checkpoint's tensors and random stream into an experiment.
+// Throws CheckpointError when a tensor is missing or left over, ShapeError when one has another
+// shape: the checkpoint is another model's; then the experiment may be half restored.
+void restore(Experiment& experiment, const Checkpoint& checkpoint);
+
+}  // namespace skyline
