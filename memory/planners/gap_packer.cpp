@@ -37,11 +37,11 @@ bool GapPacker::climb(const Chunk& chunk, std::int32_t lower, std::int32_t upper
                       std::uint64_t bytes, std::uint64_t& place) {
   for (std::size_t group = 0; group < chunk.count; group += kGroup) {
     if (chunk.begin[group] >= place + bytes) return true;
-    bool meets = false;
+    int meets = 0;  // without branches, so that it becomes one vector comparison
     for (std::size_t i = group; i < group + kGroup; ++i) {
-      meets |= static_cast<bool>((chunk.lower[i] < upper) & (chunk.upper[i] > lower));
+      meets |= static_cast<int>(chunk.lower[i] < upper) & static_cast<int>(chunk.upper[i] > lower);
     }
-    if (!meets) continue;
+    if (meets == 0) continue;
     for (std::size_t i = group; i < group + kGroup; ++i) {
       if (chunk.lower[i] >= upper || chunk.upper[i] <= lower) continue;
       if (chunk.begin[i] >= place + bytes) return true;
