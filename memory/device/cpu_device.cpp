@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "memory/device/out_of_memory.h"
@@ -10,9 +11,10 @@
 namespace skyline {
 namespace {
 
+std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
 std::size_t physical_memory_bytes() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
 }
 
 // Address space of `bytes` that starts on a multiple of `alignment`, or null. The kernel only
@@ -51,7 +53,7 @@ class CpuRange final : public Range {
 
   void commit(std::size_t bytes) override {
     if (bytes > reserved_bytes_) account_.refuse_range(bytes, reserved_bytes_);
-    const std::size_t wanted_bytes = round_up(bytes, kHugePageBytes);
+    const std::size_t wanted_bytes = round_up(bytes, std::max(kCommitBytes, page_bytes()));
     if (wanted_bytes > committed_bytes_) grow(wanted_bytes - committed_bytes_);
     if (wanted_bytes < committed_bytes_) shrink(committed_bytes_ - wanted_bytes);
   }
@@ -90,8 +92,7 @@ std::byte* CpuDevice::allocate(std::size_t bytes) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
   std::byte* address = nullptr;
   if (bytes >= kHugePageBytes) {
-    const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t mapped_bytes = round_up(bytes, page_bytes);
+    const std::size_t mapped_bytes = round_up(bytes, page_bytes());
     address = map_aligned(mapped_bytes, kHugePageBytes, PROT_READ | PROT_WRITE, kFlags);
     if (address != nullptr) madvise(address, mapped_bytes, MADV_HUGEPAGE);
   } else {

@@ -8,7 +8,7 @@ namespace skyline {
 
 // Host memory from the operating system, page-aligned; allocations of 2 MiB and more start on a
 // huge page and ask for huge pages. A range is address space without access; committing opens it
-// in multiples of 2 MiB. Pages become resident when first touched.
+// page by page. Pages become resident when first touched.
 // Outlives its ranges.
 class CpuDevice final : public Device {
  public:

@@ -7,9 +7,11 @@
 
 namespace skyline {
 
-// Large allocations start on, and ranges commit in multiples of, a huge page (x86-64, and CUDA's
-// smallest granularity of virtual memory management).
+// Large allocations and ranges start on a huge page (x86-64).
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+// The host's and the simulated device's ranges commit in multiples of a page; in huge pages the
+// arena of a small network would reserve more for its last page than it saves.
+inline constexpr std::size_t kCommitBytes = 4096;
 
 // The smallest multiple of `unit`, a power of two, that is at least `bytes`. Without overflow: the
 // largest multiple where there is none.

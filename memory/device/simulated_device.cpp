@@ -21,7 +21,7 @@ class SimulatedRange final : public Range {
 
   void commit(std::size_t bytes) override {
     if (bytes > reserved_bytes_) account_.refuse_range(bytes, reserved_bytes_);
-    const std::size_t wanted_bytes = round_up(bytes, kHugePageBytes);
+    const std::size_t wanted_bytes = round_up(bytes, kCommitBytes);
     if (wanted_bytes > committed_bytes_) {
       account_.require(wanted_bytes - committed_bytes_);
       account_.take(wanted_bytes - committed_bytes_);

@@ -9,7 +9,7 @@ namespace skyline {
 
 // Addresses without memory, for dry runs and replays of any size. Addresses go up, each allocation
 // and range starts on a 2 MiB boundary, and none is ever used again (ALLOCATORS.md). The capacity
-// counts the bytes asked for; ranges commit in multiples of 2 MiB, as the host's and CUDA's do.
+// counts the bytes asked for; ranges commit in multiples of 4 KiB, as the host's do.
 // Outlives its ranges.
 class SimulatedDevice final : public Device {
  public:
