@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "memory/trace_csv.h"
+#include "train/plan_map.h"
 #include "train/sizes.h"
 #include "train/table.h"
 #include "train/trace_replay.h"
@@ -12,6 +14,7 @@
 namespace skyline {
 namespace {
 
+constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin holds the scale
 constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
 
 // Reserved by an allocator of the table for one step and what is resident.
@@ -65,8 +68,8 @@ std::string summary_text(const RunSummary& summary, int width) {
                         saving_sentence(pool_bytes, memory.peak_reserved_bytes),
                         memory.device_allocations_after_switch);
   }
-  (void)width;
-  return text;
+  const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
+  return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
 }
 
 void write_summary(const RunSummary& summary, const RunDirectory& directory) {
