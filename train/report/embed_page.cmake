@@ -1,7 +1,7 @@
 # Puts the page's files into page.cpp, so that the program needs no file beside itself. Configuring
 # again follows from any change of them.
 set(page_files page.html page.css)
-foreach(name format step view tooltip chart step_chart memory_chart plan_chart loss_chart tables page)
+foreach(name format step view tooltip legend chart step_chart memory_chart plan_chart loss_chart tables page)
   list(APPEND page_files script/${name}.js)
 endforeach()
 list(TRANSFORM page_files PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

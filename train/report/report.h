@@ -56,7 +56,7 @@ struct ReportData {
   std::vector<AllocatorCurve> curves;  // over the ticks of the same step
   std::uint64_t resident_bytes = 0;    // live across steps; part of what the curves count
   std::vector<ComparisonRow> comparison;
-  std::string baseline;  // the row that savings refer to; empty: the first
+  std::string baseline;  // the row that savings refer to; empty: best-fit-pool, else the first
   std::vector<LossCurve> losses;
   // Whether losses and parameters were equal bit for bit under every allocator, when compared.
   std::optional<bool> bit_equal;

@@ -5,20 +5,29 @@ class Chart {
   constructor(host, {height, label, margin}) {
     Object.assign(this, {host, height, margin, width: 0});
     host.style.height = `${height}px`;
-    this.layers = ["base", "marks"].map((name) => host.appendChild(
-        element("canvas", {className: name, tabIndex: name === "base" ? 0 : -1})));
+    this.layers = ['base', 'marks'].map(
+        (name) => host.appendChild(
+            element('canvas', {className: name, tabIndex: name === 'base' ? 0 : -1})));
     this.base = this.layers[0];
-    this.base.setAttribute("role", "img");
-    this.base.setAttribute("aria-label", label);
-    this.layers[1].setAttribute("aria-hidden", "true");
+    this.base.setAttribute('role', 'img');
+    this.base.setAttribute('aria-label', label);
+    this.layers[1].setAttribute('aria-hidden', 'true');
     new ResizeObserver(() => this.resize()).observe(host);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.paint());
   }
 
-  get left() { return this.margin.left; }
-  get right() { return this.width - this.margin.right; }
-  get top() { return this.margin.top; }
-  get bottom() { return this.height - this.margin.bottom; }
+  get left() {
+    return this.margin.left;
+  }
+  get right() {
+    return this.width - this.margin.right;
+  }
+  get top() {
+    return this.margin.top;
+  }
+  get bottom() {
+    return this.height - this.margin.bottom;
+  }
 
   resize() {
     this.width = this.host.clientWidth;
@@ -26,7 +35,7 @@ class Chart {
     this.contexts = this.layers.map((canvas) => {
       canvas.width = Math.round(this.width * ratio);
       canvas.height = Math.round(this.height * ratio);
-      const context = canvas.getContext("2d");
+      const context = canvas.getContext('2d');
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       return context;
     });
@@ -36,21 +45,29 @@ class Chart {
     this.paintBase();
     this.paintMarks();
   }
-  paintBase() { this.onLayer(0, (context) => this.drawBase(context)); }
-  paintMarks() { this.onLayer(1, (context) => this.drawMarks(context)); }
+  paintBase() {
+    this.onLayer(0, (context) => this.drawBase(context));
+  }
+  paintMarks() {
+    this.onLayer(1, (context) => this.drawMarks(context));
+  }
   onLayer(layer, draw) {
     if (this.width <= 0) return;  // not laid out yet; resize() comes again
     const context = this.contexts[layer];
     context.clearRect(0, 0, this.width, this.height);
     context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    context.textBaseline = "middle";
-    context.lineJoin = "round";
+    context.textBaseline = 'middle';
+    context.lineJoin = 'round';
     draw(context);
   }
 
   // Maps `value` of [from, to] to pixels across, and back.
-  x(value) { return this.left + (value - this.from) / (this.to - this.from) * (this.right - this.left); }
-  y(value) { return this.bottom - (value - this.low) / (this.high - this.low) * (this.bottom - this.top); }
+  x(value) {
+    return this.left + (value - this.from) / (this.to - this.from) * (this.right - this.left);
+  }
+  y(value) {
+    return this.bottom - (value - this.low) / (this.high - this.low) * (this.bottom - this.top);
+  }
   valueAtX(pixel) {
     return this.from + (pixel - this.left) / (this.right - this.left) * (this.to - this.from);
   }
@@ -67,9 +84,9 @@ class Chart {
     draw();
     context.restore();
   }
-  text(context, words, x, y, {align = "left", colour = "soft", bold = false} = {}) {
+  text(context, words, x, y, {align = 'left', colour = 'soft', bold = false} = {}) {
     context.save();
-    context.fillStyle = colour.startsWith("#") ? colour : styleOf(colour);
+    context.fillStyle = colour.startsWith('#') ? colour : styleOf(colour);
     context.textAlign = align;
     if (bold) context.font = `600 ${context.font}`;
     context.fillText(words, x, y);
@@ -92,17 +109,18 @@ class Chart {
     const step = niceByteStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 44));
     for (let value = 0; value <= this.high; value += step) {
       const y = Math.round(this.y(value)) + 0.5;
-      this.rule(context, this.left, y, this.right, y, {colour: value === 0 ? "line" : "grid"});
-      this.text(context, formatBytes(value), this.left - 8, y, {align: "right"});
+      this.rule(context, this.left, y, this.right, y, {colour: value === 0 ? 'line' : 'grid'});
+      this.text(context, formatBytes(value), this.left - 8, y, {align: 'right'});
     }
   }
   countAxis(context, name) {
-    const step = Math.max(1, niceStep((this.to - this.from) / Math.max(2, (this.right - this.left) / 90)));
+    const step =
+        Math.max(1, niceStep((this.to - this.from) / Math.max(2, (this.right - this.left) / 90)));
     const y = this.bottom;
     for (let value = Math.ceil(this.from / step) * step; value <= this.to; value += step) {
       const x = Math.round(this.x(value)) + 0.5;
-      this.rule(context, x, y, x, y + 5, {colour: "line"});
-      this.text(context, formatCount(value), x, y + 15, {align: "center"});
+      this.rule(context, x, y, x, y + 5, {colour: 'line'});
+      this.text(context, formatCount(value), x, y + 15, {align: 'center'});
     }
     this.text(context, name, this.right + 26, y + 15);  // clear of the last number
   }

@@ -1,6 +1,6 @@
 // Numbers and text for people. Bytes carry binary units; what is unknown is said to be unknown.
 
-const kUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const kUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 function formatBytes(bytes) {
   let unit = 0;
@@ -13,10 +13,10 @@ function formatBytes(bytes) {
   return `${value.toFixed(digits)} ${kUnits[unit]}`;
 }
 
-const formatCount = (count) => count.toLocaleString("en");
+const formatCount = (count) => count.toLocaleString('en');
 
 function formatPercent(share) {
-  if (share === 0) return "0 %";
+  if (share === 0) return '0 %';
   const percent = 100 * share;
   return `${percent.toFixed(Math.abs(percent) < 10 ? 2 : 1)} %`;
 }
@@ -29,6 +29,9 @@ function formatSeconds(seconds) {
 
 const formatNanoseconds = (ns) => `${ns < 100 ? ns.toFixed(1) : formatCount(Math.round(ns))} ns`;
 
+// Of any number of values; spreading many into Math.max would overflow the stack.
+const largest = (values, least) => values.reduce((most, value) => Math.max(most, value), least);
+
 // Makes an element; children are elements or strings, which are never taken for HTML.
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -37,12 +40,12 @@ function element(name, properties = {}, ...children) {
 }
 
 const byId = (id) => document.getElementById(id);
-const cssName = (category) => category.replace(/ /g, "-");
+const cssName = (category) => category.replace(/ /g, '-');
 const styleOf = (name) =>
-  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 // Black or white, whichever reads better on a colour "#rrggbb" (relative luminance, WCAG 2).
 function inkOn(colour) {
   const [r, g, b] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22 ? "#000000" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22 ? '#000000' : '#ffffff';
 }

@@ -6,23 +6,29 @@ const kLabelPixels = 30;  // a line's label has two lines of text
 
 class MemoryChart extends StepChart {
   constructor(host, step, curves, residentBytes, view) {
-    super(host, {height: 330, label: "Memory over ticks: live bytes by category, reserved bytes " +
-        "of each allocator, and the lower bound"}, step, view);
-    this.curves = curves.map((curve, index) => ({
-      ...curve,
-      peak: curve.reserved.reduce((most, bytes) => Math.max(most, bytes), 0),
-      planned: curve.name === "planned",
-      dash: curve.name === "planned" ? [] : kDashes[index % kDashes.length],
-    }));
+    super(
+        host, {
+          height: 330,
+          label: 'Memory over ticks: live bytes by category, reserved bytes ' +
+              'of each allocator, and the lower bound'
+        },
+        step, view);
+    this.curves =
+        curves.map((curve, index) => ({
+                     ...curve,
+                     peak: largest(curve.reserved, 0),
+                     planned: curve.name === 'planned',
+                     dash: curve.name === 'planned' ? [] : kDashes[index % kDashes.length],
+                   }));
     this.resident = residentBytes;
     this.lowerBound = residentBytes + step.plan.lowerBound;
     this.low = 0;
-    this.high = 1.06 * Math.max(this.lowerBound, ...this.curves.map((curve) => curve.peak));
+    this.high = 1.06 * largest(this.curves.map((curve) => curve.peak), this.lowerBound);
   }
 
   drawBase(context) {
     this.bytesAxis(context);
-    this.countAxis(context, "ticks");
+    this.countAxis(context, 'ticks');
     this.drawPhases(context);
     this.inPlot(context, () => this.drawLive(context));
     this.drawCurves(context);
@@ -56,7 +62,8 @@ class MemoryChart extends StepChart {
     for (const category of this.step.present) {
       const at = (i) => this.step.live.parts[i * count + category];
       context.fillStyle = styleOf(cssName(this.step.categories[category]));
-      context.globalAlpha = this.view.category === null || this.view.category === category ? 0.72 : 0.14;
+      context.globalAlpha =
+          this.view.category === null || this.view.category === category ? 0.72 : 0.14;
       this.stepArea(context, columns, (i) => below[i], (i) => below[i] + at(i));
       for (let i = 0; i < below.length; ++i) below[i] += at(i);
     }
@@ -64,9 +71,10 @@ class MemoryChart extends StepChart {
   }
   drawResident(context) {
     const top = this.y(this.resident);
-    context.fillStyle = styleOf("unknown");
+    context.fillStyle = styleOf('unknown');
     context.fillRect(this.left, top, this.right - this.left, this.bottom - top);
-    if (this.bottom - top > 14) this.text(context, "resident", this.left + 6, (top + this.bottom) / 2, {colour: "ink"});
+    if (this.bottom - top > 14)
+      this.text(context, 'resident', this.left + 6, (top + this.bottom) / 2, {colour: 'ink'});
   }
   // Fills between two step functions of the profile.
   stepArea(context, columns, lower, upper) {
@@ -87,10 +95,10 @@ class MemoryChart extends StepChart {
 
   drawLowerBound(context) {
     const y = this.y(this.lowerBound);
-    this.rule(context, this.left, y, this.right, y, {colour: "bad", width: 1.5, dash: [5, 3]});
+    this.rule(context, this.left, y, this.right, y, {colour: 'bad', width: 1.5, dash: [5, 3]});
     const x = this.x(this.step.fullestTick + 0.5);
     if (x < this.left || x > this.right) return;
-    context.fillStyle = styleOf("bad");
+    context.fillStyle = styleOf('bad');
     context.beginPath();
     context.moveTo(x, y + 1);
     context.lineTo(x - 5, y - 8);
@@ -99,14 +107,19 @@ class MemoryChart extends StepChart {
   }
 
   drawCurves(context) {
-    const labels = [{y: this.y(this.lowerBound), name: "lower bound", bytes: this.lowerBound,
-                     colour: "bad"}];
+    const labels =
+        [{y: this.y(this.lowerBound), name: 'lower bound', bytes: this.lowerBound, colour: 'bad'}];
     for (const curve of this.curves) {
       this.inPlot(context, () => this.drawCurve(context, curve));
       const bytes = this.reservedAt(curve, this.to);
       if (bytes === null) continue;
-      labels.push({y: this.y(bytes), name: curve.name, bytes, bold: this.view.allocator === curve.name,
-                   colour: curve.planned ? "accent" : "ink"});
+      labels.push({
+        y: this.y(bytes),
+        name: curve.name,
+        bytes,
+        bold: this.view.allocator === curve.name,
+        colour: curve.planned ? 'accent' : 'ink'
+      });
     }
     this.drawLabels(context, labels);
   }
@@ -115,7 +128,7 @@ class MemoryChart extends StepChart {
     const outstanding = this.view.allocator === null || this.view.allocator === curve.name;
     context.save();
     context.globalAlpha = outstanding ? 1 : 0.25;
-    context.strokeStyle = styleOf(curve.planned ? "accent" : "ink");
+    context.strokeStyle = styleOf(curve.planned ? 'accent' : 'ink');
     context.lineWidth = curve.planned || this.view.allocator === curve.name ? 2.6 : 1.6;
     context.setLineDash(curve.dash);
     context.beginPath();
@@ -138,34 +151,40 @@ class MemoryChart extends StepChart {
   drawLabels(context, labels) {
     labels.sort((a, b) => a.y - b.y);
     const places = labels.map((label) => label.y);
-    for (let i = 1; i < places.length; ++i) places[i] = Math.max(places[i], places[i - 1] + kLabelPixels);
+    for (let i = 1; i < places.length; ++i)
+      places[i] = Math.max(places[i], places[i - 1] + kLabelPixels);
     let floor = this.bottom - kLabelPixels / 4;
-    for (let i = places.length - 1; i >= 0; --i, floor -= kLabelPixels) places[i] = Math.min(places[i], floor);
+    for (let i = places.length - 1; i >= 0; --i, floor -= kLabelPixels)
+      places[i] = Math.min(places[i], floor);
     labels.forEach(({y, name, bytes, colour, bold}, i) => {
-      this.rule(context, this.right, y, this.right + 12, places[i], {colour: "line"});
+      this.rule(context, this.right, y, this.right + 12, places[i], {colour: 'line'});
       this.text(context, name, this.right + 15, places[i] - 7, {colour, bold});
       this.text(context, formatBytes(bytes), this.right + 15, places[i] + 7);
     });
   }
 
-  blockAt() { return null; }
+  blockAt() {
+    return null;
+  }
   walk(way) {
-    const tick = Math.min(Math.max((this.view.tick ?? this.step.fullestTick - way) + way, this.view.first),
-                          this.view.last);
+    const tick = Math.min(
+        Math.max((this.view.tick ?? this.step.fullestTick - way) + way, this.view.first),
+        this.view.last);
     this.view.reveal(tick);
     this.visit(tick, null, this.top + 20);
   }
   describe(tick) {
-    const alive = this.step.blocks.reduce((count, b) => count + (b.lower <= tick && tick < b.upper), 0);
+    const alive =
+        this.step.blocks.reduce((count, b) => count + (b.lower <= tick && tick < b.upper), 0);
     return tooltipContent(null, `Tick ${formatCount(tick)}`, [
-      ["phase", this.step.phaseAt(tick)],
-      ["alive", `${formatBytes(this.step.liveAt(tick))} in ${formatCount(alive)} blocks`],
-      ...(this.resident > 0 ? [["resident", formatBytes(this.resident)]] : []),
+      ['phase', this.step.phaseAt(tick)],
+      ['alive', `${formatBytes(this.step.liveAt(tick))} in ${formatCount(alive)} blocks`],
+      ...(this.resident > 0 ? [['resident', formatBytes(this.resident)]] : []),
       ...this.curves.map((curve) => {
         const bytes = this.reservedAt(curve, tick);
-        return [curve.name, bytes === null ? "not measured" : `holds ${formatBytes(bytes)}`];
+        return [curve.name, bytes === null ? 'not measured' : `holds ${formatBytes(bytes)}`];
       }),
-      ["lower bound", formatBytes(this.lowerBound)],
+      ['lower bound', formatBytes(this.lowerBound)],
     ]);
   }
 }

@@ -1,153 +1,146 @@
 // Reads the data and fills the page. A part without data stays hidden.
 
-const data = JSON.parse(byId("data").textContent);
-const savedShare = (bytes, baseline) => (baseline - bytes) / baseline;
+const data = JSON.parse(byId('data').textContent);
 
-function baselineRow() {
-  return data.comparison.find((row) => row.allocator === data.baseline) ?? data.comparison[0];
+// The most that each allocator took from the device, as compared or, without a comparison, over the
+// recorded step; those not measured are left out.
+function reservedPeaks() {
+  const rows = data.comparison.length > 0 ?
+      data.comparison.map((row) => ({name: row.allocator, bytes: row.peakReservedBytes})) :
+      data.curves.map(({name, reserved}) => ({name, bytes: largest(reserved, 0)}));
+  return rows.filter(({bytes}) => bytes);
 }
-function plannedRow() { return data.comparison.find((row) => row.allocator === "planned"); }
+function baselineOf(rows, nameOf) {
+  const named = (name) => rows.find((row) => nameOf(row) === name);
+  return named(data.baseline) ?? named('best-fit-pool') ?? rows[0];
+}
+
+function addTile(name, value, className = '') {
+  byId('tiles').append(element(
+      'div', {className: `tile ${className}`}, element('span', {}, name),
+      element('strong', {}, value)));
+}
+
+function fillSaving() {
+  const peaks = reservedPeaks();
+  const planned = peaks.find(({name}) => name === 'planned');
+  const baseline = baselineOf(peaks, ({name}) => name);
+  if (!planned || planned === baseline) return;
+  const share = (baseline.bytes - planned.bytes) / baseline.bytes;
+  addTile(
+      `${share >= 0 ? 'saved' : 'more'} against ${baseline.name}`, formatPercent(Math.abs(share)),
+      share >= 0 ? 'good' : 'bad');
+  byId('verdict').textContent =
+      `The plan takes ${formatBytes(planned.bytes)} from the device where ` +
+      `${baseline.name} takes ${formatBytes(baseline.bytes)}.`;
+}
 
 function fillOverview() {
-  const tile = (name, value, className = "") => byId("tiles").append(
-      element("div", {className: `tile ${className}`}, element("span", {}, name), element("strong", {}, value)));
   if (data.blocks.length > 0) {
     const {peak, lowerBound, gap, provedOptimal} = data.plan;
-    tile("planned peak of the step", formatBytes(peak));
-    tile("lower bound", formatBytes(lowerBound));
-    tile(provedOptimal ? "gap: proved optimal" : "gap to the lower bound", formatPercent(gap), provedOptimal ? "good" : "");
+    addTile('planned peak of the step', formatBytes(peak));
+    addTile('lower bound', formatBytes(lowerBound));
+    addTile(
+        provedOptimal ? 'gap: proved optimal' : 'gap to the lower bound', formatPercent(gap),
+        provedOptimal ? 'good' : '');
   }
-  const [baseline, planned] = [baselineRow(), plannedRow()];
-  if (planned?.peakReservedBytes && baseline?.peakReservedBytes && planned !== baseline) {
-    const share = savedShare(planned.peakReservedBytes, baseline.peakReservedBytes);
-    tile(`${share >= 0 ? "saved" : "more"} against ${baseline.allocator}`, formatPercent(Math.abs(share)),
-         share >= 0 ? "good" : "bad");
-    byId("verdict").textContent =
-        `The plan takes ${formatBytes(planned.peakReservedBytes)} from the device where ` +
-        `${baseline.allocator} takes ${formatBytes(baseline.peakReservedBytes)}.`;
-  }
+  fillSaving();
   for (const [name, value] of data.facts) {
-    const className = value.length > 30 ? "long" : "";
-    byId("facts").append(element("div", {className}, element("dt", {}, name), element("dd", {}, value)));
+    const className = value.length > 30 ? 'long' : '';
+    byId('facts').append(
+        element('div', {className}, element('dt', {}, name), element('dd', {}, value)));
   }
-}
-
-// A button of a legend; pointing at it or pressing it lets its subject stand out.
-function legendButton(swatch, name, note, view, key, value) {
-  const button = element("button", {type: "button"}, swatch, name, element("small", {}, note));
-  const isPressed = () => button.getAttribute("aria-pressed") === "true";
-  const pressedValue = () => {
-    const pressed = button.parentElement.querySelector('[aria-pressed="true"]');
-    return pressed ? pressed.value_ : null;
-  };
-  button.value_ = value;
-  button.setAttribute("aria-pressed", "false");
-  button.addEventListener("pointerenter", () => view.emphasise({[key]: value}));
-  button.addEventListener("pointerleave", () => view.emphasise({[key]: pressedValue()}));
-  button.addEventListener("click", () => {
-    const press = !isPressed();
-    for (const other of button.parentElement.querySelectorAll("button")) other.setAttribute("aria-pressed", "false");
-    button.setAttribute("aria-pressed", String(press));
-    view.emphasise({[key]: press ? value : null});
-  });
-  return button;
-}
-
-function lineSwatch(colour, dash, width) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("width", "26");
-  svg.setAttribute("height", "8");
-  svg.innerHTML = '<line x1="0" y1="4" x2="26" y2="4"/>';
-  Object.assign(svg.firstChild.style, {stroke: colour, strokeDasharray: dash.join(" "), strokeWidth: width});
-  return svg;
-}
-
-function colourSwatch(category) {
-  const swatch = element("i", {className: "swatch"});
-  swatch.style.background = `var(--${cssName(category)})`;
-  return swatch;
 }
 
 function fillLegends(step, view, curves) {
-  const count = step.categories.length;
-  byId("legend").append(element("span", {}, "Share of the fullest tick:"));
-  for (const category of step.present) {
-    const bytes = step.live.parts[step.fullest * count + category];
-    const name = step.categories[category];
-    byId("legend").append(legendButton(colourSwatch(name), name,
-        formatPercent(bytes / step.live.totals[step.fullest]), view, "category", category));
-  }
-  for (const curve of curves) {
-    const swatch = lineSwatch(`var(--${curve.planned ? "accent" : "ink"})`, curve.dash, curve.planned ? 2.6 : 1.6);
-    byId("memory-legend").append(legendButton(swatch, curve.name, `peak ${formatBytes(curve.peak)}`, view, "allocator", curve.name));
-  }
+  const alive = (category) => step.live.parts[step.fullest * step.categories.length + category];
+  const categoryEntry = (category) => ({
+    swatch: colourSwatch(step.categories[category]),
+    name: step.categories[category],
+    note: formatPercent(alive(category) / step.live.totals[step.fullest]),
+    value: category,
+  });
+  const curveEntry = ({name, planned, dash, peak}) => ({
+    swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
+    name,
+    note: `peak ${formatBytes(peak)}`,
+    value: name,
+  });
+  byId('legend').append(element('span', {}, 'Share of the fullest tick:'));
+  fillLegend(byId('legend'), step.present.map(categoryEntry), view, 'category');
+  fillLegend(byId('memory-legend'), curves.map(curveEntry), view, 'allocator');
 }
 
 function fillReadings(step) {
-  const {plan, blocks} = step;
-  byId("memory-reading").textContent =
-      "The coloured skyline is what is alive: it grows while forward keeps activations for backward, " +
-      "and shrinks as backward uses them up. Its highest point, marked ▼, is the lower bound: no allocator can run " +
-      "this step in less. Each line is what one allocator holds from the device at that tick; the space between a line and the " +
-      "skyline is memory held and not used." + (data.residentBytes > 0
-          ? ` Beneath lies resident memory (${formatBytes(data.residentBytes)}, such as parameters), which no plan moves.` : "");
-  const proof = plan.provedOptimal
-      ? "The plan's peak equals the lower bound, so no better plan exists."
-      : `The plan's peak lies ${formatPercent(plan.gap)} above the lower bound.`;
-  byId("plan-reading").textContent =
-      `Each of the ${formatCount(blocks.length)} rectangles is a block: from left to right the ticks that it is alive, ` +
-      `from bottom to top the addresses that it occupies. No two overlap, and what is blank is free. ${proof} ` +
-      `Planned by ${plan.planner || "an unnamed planner"} in ${formatSeconds(plan.seconds)}.`;
-  byId("fullest-reading").textContent =
-      `At tick ${formatCount(step.fullestTick)} (${step.phaseAt(step.fullestTick)}) the most bytes are alive. To need ` +
-      "less memory, a step must do without one of these blocks at that moment; the largest come first.";
+  const {plan, blocks, fullestTick} = step;
+  if (data.residentBytes > 0) {
+    byId('resident-reading').textContent = 'Beneath lies resident memory ' +
+        `(${formatBytes(data.residentBytes)}, such as parameters), which no plan moves.`;
+  }
+  byId('block-count').textContent = formatCount(blocks.length);
+  const proof = plan.provedOptimal ?
+      'The plan’s peak equals the lower bound, so no better plan exists.' :
+      `The plan’s peak lies ${formatPercent(plan.gap)} above the lower bound.`;
+  const time = plan.seconds > 0 ? ` in ${formatSeconds(plan.seconds)}` : '';
+  const planner = plan.planner === '' ? '' : ` Planned by ${plan.planner}${time}.`;
+  byId('plan-proof').textContent = proof + planner;
+  byId('fullest-tick').textContent =
+      `tick ${formatCount(fullestTick)} (${step.phaseAt(fullestTick)})`;
 }
 
 const kFullestRows = 8;
 
 function fillFullest(step) {
   const tick = step.fullestTick;
-  const alive = step.blocks.filter((b) => b.lower <= tick && tick < b.upper).sort((a, b) => b.rounded - a.rounded);
+  const alive = step.blocks.filter((b) => b.lower <= tick && tick < b.upper)
+                    .sort((a, b) => b.rounded - a.rounded);
   const total = step.live.totals[step.fullest];
   const rows = alive.slice(0, kFullestRows).map((block) => {
-    const bar = element("i");
+    const category = step.categories[block.category];
+    const bar = element('i');
     bar.style.width = `${100 * block.rounded / alive[0].rounded}%`;
-    bar.style.background = `var(--${cssName(step.categories[block.category])})`;
-    return [block.layer || "–", block.op || "–", element("span", {}, colourSwatch(step.categories[block.category]),
-        step.categories[block.category]), formatBytes(block.rounded), formatPercent(block.rounded / total), bar];
+    bar.style.background = `var(--${cssName(category)})`;
+    const named = element('span', {}, colourSwatch(category), category);
+    const share = formatPercent(block.rounded / total);
+    return [block.layer || '–', block.op || '–', named, formatBytes(block.rounded), share, bar];
   });
   const shown = alive.slice(0, kFullestRows).reduce((sum, block) => sum + block.rounded, 0);
   if (alive.length > kFullestRows) {
-    rows.push([`${formatCount(alive.length - kFullestRows)} more blocks`, "", "", formatBytes(total - shown),
-               formatPercent((total - shown) / total), ""]);
+    rows.push([
+      `${formatCount(alive.length - kFullestRows)} more blocks`, '', '', formatBytes(total - shown),
+      formatPercent((total - shown) / total), ''
+    ]);
   }
-  byId("fullest").append(makeTable(["Layer", "Op", "Category", "Bytes", "Share", ""],
-                                   ["name", "", "", "number", "number", "bar"], rows));
+  byId('fullest').append(makeTable(
+      ['Layer', 'Op', 'Category', 'Bytes', 'Share', ''],
+      ['name', '', '', 'number', 'number', 'bar'], rows));
 }
 
 function fillStep() {
   const step = readStep(data);
   const view = new View(step.first, step.last);
-  byId("step").hidden = false;
-  const memory = new MemoryChart(byId("memory-chart"), step, data.curves, data.residentBytes, view);
-  const plan = new PlanChart(byId("plan-chart"), step, view);
+  byId('step').hidden = false;
+  const memory = new MemoryChart(byId('memory-chart'), step, data.curves, data.residentBytes, view);
+  const plan = new PlanChart(byId('plan-chart'), step, view);
   fillLegends(step, view, memory.curves);
   fillReadings(step);
   fillFullest(step);
   const showRange = () => {
-    byId("range").textContent = `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +
-                                `of ${formatCount(step.last)}`;
-    byId("zoom-reset").disabled = byId("zoom-out").disabled = view.isWhole;
+    byId('range').textContent =
+        `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +
+        `of ${formatCount(step.last)}`;
+    byId('zoom-reset').disabled = byId('zoom-out').disabled = view.isWhole;
   };
   view.onRange.push(showRange);
   showRange();
-  byId("zoom-in").addEventListener("click", () => view.zoom(0.5));
-  byId("zoom-out").addEventListener("click", () => view.zoom(2));
-  byId("zoom-reset").addEventListener("click", () => view.whole());
+  byId('zoom-in').addEventListener('click', () => view.zoom(0.5));
+  byId('zoom-out').addEventListener('click', () => view.zoom(2));
+  byId('zoom-reset').addEventListener('click', () => view.whole());
   return {step, view, memory, plan};
 }
 
 if (data.blocks.length > 0) fillStep();
 fillOverview();
-if (data.comparison.length > 0) fillComparison(data, baselineRow());
+if (data.comparison.length > 0)
+  fillComparison(data, baselineOf(data.comparison, (row) => row.allocator));
 if (data.losses.length > 0) fillLosses(data);

@@ -2,15 +2,18 @@
 
 class PlanChart extends StepChart {
   constructor(host, step, view) {
-    super(host, {height: 460, label: "The plan: blocks as rectangles over ticks and addresses"}, step, view);
+    super(
+        host, {height: 460, label: 'The plan: blocks as rectangles over ticks and addresses'}, step,
+        view);
     this.low = 0;
     this.high = 1.02 * Math.max(step.plan.peak, 1);
-    this.byCategory = step.present.map((category) => step.blocks.filter((b) => b.category === category));
+    this.byCategory =
+        step.present.map((category) => step.blocks.filter((b) => b.category === category));
   }
 
   drawBase(context) {
     this.bytesAxis(context);
-    this.countAxis(context, "ticks");
+    this.countAxis(context, 'ticks');
     this.drawPhases(context);
     this.inPlot(context, () => {
       for (const blocks of this.byCategory) this.drawBlocks(context, blocks);
@@ -22,11 +25,19 @@ class PlanChart extends StepChart {
   box(block) {
     const x = this.x(block.lower);
     const width = Math.max(this.x(block.upper) - x, 0.75);
-    const height = Math.max(block.rounded / (this.high - this.low) * (this.bottom - this.top), 0.75);
+    const height =
+        Math.max(block.rounded / (this.high - this.low) * (this.bottom - this.top), 0.75);
     const seam = (side) => (side > 4 ? 0.8 : 0);
-    return {x, y: this.y(block.offset) - height + seam(height), width: width - seam(width), height: height - seam(height)};
+    return {
+      x,
+      y: this.y(block.offset) - height + seam(height),
+      width: width - seam(width),
+      height: height - seam(height)
+    };
   }
-  isShown(block) { return block.upper > this.from && block.lower < this.to; }
+  isShown(block) {
+    return block.upper > this.from && block.lower < this.to;
+  }
 
   drawBlocks(context, blocks) {
     const category = blocks[0].category;
@@ -47,8 +58,9 @@ class PlanChart extends StepChart {
   drawName(context, block, {x, y, width, height}, colour) {
     const left = Math.max(x, this.left);
     const room = Math.min(x + width, this.right) - left - 8;
-    const name = [block.layer ? `${block.layer} · ${block.op}` : block.op, block.layer, block.op].find(
-        (words) => words && context.measureText(words).width <= room);
+    const name = [
+      block.layer ? `${block.layer} · ${block.op}` : block.op, block.layer, block.op
+    ].find((words) => words && context.measureText(words).width <= room);
     if (name !== undefined) this.text(context, name, left + 4, y + height / 2 + 0.5, {colour});
   }
 
@@ -60,9 +72,9 @@ class PlanChart extends StepChart {
       this.text(context, name, this.right + 10, y + (below ? 9 : -5), {colour});
       this.text(context, formatBytes(bytes), this.right + 10, y + (below ? 23 : 9));
     };
-    if (peak === lowerBound) return line(peak, "peak = lower bound", "accent", false);
-    line(peak, "peak", "accent", false);
-    line(lowerBound, "lower bound", "bad", this.y(lowerBound) - this.y(peak) < 34);
+    if (peak === lowerBound) return line(peak, 'peak = lower bound', 'accent', false);
+    line(peak, 'peak', 'accent', false);
+    line(lowerBound, 'lower bound', 'bad', this.y(lowerBound) - this.y(peak) < 34);
   }
 
   drawMarks(context) {
@@ -71,10 +83,10 @@ class PlanChart extends StepChart {
     if (block === null || !this.isShown(block)) return;
     this.inPlot(context, () => {
       const {x, y, width, height} = this.box(block);
-      context.strokeStyle = styleOf("surface");
+      context.strokeStyle = styleOf('surface');
       context.lineWidth = 5;
       context.strokeRect(x - 1, y - 1, width + 2, height + 2);
-      context.strokeStyle = styleOf("ink");
+      context.strokeStyle = styleOf('ink');
       context.lineWidth = 2;
       context.strokeRect(x - 1, y - 1, width + 2, height + 2);
     });
@@ -105,22 +117,26 @@ class PlanChart extends StepChart {
   describe(tick, block) {
     if (block === null) {
       return tooltipContent(null, `Tick ${formatCount(tick)}`, [
-        ["phase", this.step.phaseAt(tick)],
-        ["alive", formatBytes(this.step.liveAt(tick))],
-        ["here", "no block: free at this tick"],
+        ['phase', this.step.phaseAt(tick)],
+        ['alive', formatBytes(this.step.liveAt(tick))],
+        ['here', 'no block: free at this tick'],
       ]);
     }
-    const rounded = block.rounded === block.bytes ? "" : `, rounded ${formatBytes(block.rounded)}`;
+    const rounded = block.rounded === block.bytes ? '' : `, rounded ${formatBytes(block.rounded)}`;
     const category = this.step.categories[block.category];
     return tooltipContent(category, block.layer || block.op || `request ${block.index}`, [
-      ["category", category],
-      ...(block.op ? [["op", block.op]] : []),
-      ["phase", block.phase],
-      ["size", `${formatBytes(block.bytes)}${rounded}`],
-      ["bytes", formatCount(block.bytes)],
-      ["lifetime", `ticks ${formatCount(block.lower)} to ${formatCount(block.upper)} (${formatCount(block.upper - block.lower)})`],
-      ["offset", `${formatCount(block.offset)} (${formatBytes(block.offset)})`],
-      ["request", `${formatCount(block.index)}${block.id ? `, “${block.id}”` : ""}`],
+      ['category', category],
+      ...(block.op ? [['op', block.op]] : []),
+      ['phase', block.phase],
+      ['size', `${formatBytes(block.bytes)}${rounded}`],
+      ['bytes', formatCount(block.bytes)],
+      [
+        'lifetime',
+        `ticks ${formatCount(block.lower)} to ${formatCount(block.upper)} (${
+            formatCount(block.upper - block.lower)})`
+      ],
+      ['offset', `${formatCount(block.offset)} (${formatBytes(block.offset)})`],
+      ['request', `${formatCount(block.index)}${block.id ? `, “${block.id}”` : ''}`],
     ]);
   }
 }

@@ -4,11 +4,20 @@ const roundUp = (bytes, alignment) => Math.ceil(Math.max(bytes, 1) / alignment) 
 
 function readBlocks(data) {
   const text = (index) => data.strings[index];
-  return data.blocks.map(([lower, upper, bytes, offset, op, layer, phase, category, id], index) => ({
-    index, lower, upper, bytes, offset, category,
-    rounded: roundUp(bytes, data.plan.alignment),
-    op: text(op), layer: text(layer), phase: data.phases[phase], id: text(id),
-  }));
+  return data.blocks.map(
+      ([lower, upper, bytes, offset, op, layer, phase, category, id], index) => ({
+        index,
+        lower,
+        upper,
+        bytes,
+        offset,
+        category,
+        rounded: roundUp(bytes, data.plan.alignment),
+        op: text(op),
+        layer: text(layer),
+        phase: data.phases[phase],
+        id: text(id),
+      }));
 }
 
 // Index of the last of the ascending `ticks` that is not above `tick`; −1 before the first.
@@ -17,8 +26,10 @@ function lastAtOrBefore(ticks, tick) {
   let high = ticks.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (ticks[middle] <= tick) low = middle + 1;
-    else high = middle;
+    if (ticks[middle] <= tick)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low - 1;
 }
@@ -66,14 +77,18 @@ function readStep(data) {
   const live = liveProfile(blocks, data.categories.length);
   const fullest = live.totals.reduce((best, total, i) => (total > live.totals[best] ? i : best), 0);
   return {
-    blocks, first, last, live, fullest,
+    blocks,
+    first,
+    last,
+    live,
+    fullest,
     fullestTick: live.ticks[fullest],
     plan: data.plan,
     categories: data.categories,
     present: data.categories.map((_, c) => c).filter((c) => blocks.some((b) => b.category === c)),
     phases: phaseRuns(blocks, last),
     phaseAt(tick) {
-      return this.phases.findLast((run) => run.from <= tick)?.name ?? "";
+      return this.phases.findLast((run) => run.from <= tick)?.name ?? '';
     },
     // Rounded bytes alive at a tick.
     liveAt(tick) {

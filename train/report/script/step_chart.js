@@ -1,9 +1,14 @@
 // A picture whose horizontal axis is the ticks of the step, as both pictures of the step share it:
 // axis, phases, pointer, brush, zoom and keys.
 
-const kStepMargin = {left: 78, right: 132, top: 24, bottom: 30};
+const kStepMargin = {
+  left: 78,
+  right: 132,
+  top: 24,
+  bottom: 30
+};
 const kPhaseLinePixels = 24;  // where phases take turns faster than that, lines would be noise
-const kDragPixels = 4;  // less is a click
+const kDragPixels = 4;        // less is a click
 
 class StepChart extends Chart {
   constructor(host, options, step, view) {
@@ -13,8 +18,12 @@ class StepChart extends Chart {
     view.onMarks.push(() => this.paintMarks());
     this.listen();
   }
-  get from() { return this.view.from; }
-  get to() { return this.view.to; }
+  get from() {
+    return this.view.from;
+  }
+  get to() {
+    return this.view.to;
+  }
 
   drawPhases(context) {
     let lastLine = -kPhaseLinePixels;
@@ -23,13 +32,13 @@ class StepChart extends Chart {
       const to = Math.min(this.right, this.x(run.to));
       if (to <= from) continue;
       const y = this.top - 8;
-      this.rule(context, from + 1, y, to - 1, y, {colour: "line", width: 2});
+      this.rule(context, from + 1, y, to - 1, y, {colour: 'line', width: 2});
       if (run.from > this.from && from - lastLine >= kPhaseLinePixels) {
         lastLine = from;
-        this.rule(context, from, y, from, this.bottom, {colour: "line", dash: [2, 3]});
+        this.rule(context, from, y, from, this.bottom, {colour: 'line', dash: [2, 3]});
       }
       if (to - from > context.measureText(run.name).width + 8) {
-        this.text(context, run.name, (from + to) / 2, y - 8, {align: "center"});
+        this.text(context, run.name, (from + to) / 2, y - 8, {align: 'center'});
       }
     }
   }
@@ -39,13 +48,13 @@ class StepChart extends Chart {
     if (brush !== null) {
       const [from, to] = [...brush].sort((a, b) => a - b).map((value) => this.x(value));
       context.globalAlpha = 0.16;
-      context.fillStyle = styleOf("accent");
+      context.fillStyle = styleOf('accent');
       context.fillRect(from, this.top, to - from, this.bottom - this.top);
       context.globalAlpha = 1;
     }
     if (tick === null || tick < this.from || tick > this.to) return;
     const x = Math.round(this.x(tick)) + 0.5;
-    this.rule(context, x, this.top, x, this.bottom, {colour: "soft"});
+    this.rule(context, x, this.top, x, this.bottom, {colour: 'soft'});
   }
 
   listen() {
@@ -53,12 +62,12 @@ class StepChart extends Chart {
     let start = null;  // of a drag
     const at = (event) => this.valueAtX(event.offsetX);
     const clamp = (tick) => Math.min(Math.max(tick, this.view.from), this.view.to);
-    canvas.addEventListener("pointerdown", (event) => {
+    canvas.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
       start = {tick: clamp(at(event)), x: event.offsetX};
       canvas.setPointerCapture(event.pointerId);
     });
-    canvas.addEventListener("pointermove", (event) => {
+    canvas.addEventListener('pointermove', (event) => {
       if (start !== null && Math.abs(event.offsetX - start.x) >= kDragPixels) {
         hideTooltip();
         this.view.mark({tick: null, block: null, brush: [start.tick, clamp(at(event))]});
@@ -70,21 +79,21 @@ class StepChart extends Chart {
       const brush = this.view.brush;
       start = null;
       this.view.mark({brush: null});
-      if (brush !== null && event.type === "pointerup") {
+      if (brush !== null && event.type === 'pointerup') {
         this.view.show(Math.min(...brush), Math.max(...brush));
       }
     };
-    canvas.addEventListener("pointerup", finish);
-    canvas.addEventListener("pointercancel", finish);
-    canvas.addEventListener("pointerleave", () => this.unpoint());
-    canvas.addEventListener("blur", () => this.unpoint());
-    canvas.addEventListener("dblclick", (event) => this.view.zoom(3, at(event)));
-    canvas.addEventListener("wheel", (event) => {
+    canvas.addEventListener('pointerup', finish);
+    canvas.addEventListener('pointercancel', finish);
+    canvas.addEventListener('pointerleave', () => this.unpoint());
+    canvas.addEventListener('blur', () => this.unpoint());
+    canvas.addEventListener('dblclick', (event) => this.view.zoom(3, at(event)));
+    canvas.addEventListener('wheel', (event) => {
       if (!event.ctrlKey && !event.metaKey) return;  // plain wheels scroll the page
       event.preventDefault();
       this.view.zoom(2 ** (event.deltaY / 240), at(event));
     }, {passive: false});
-    canvas.addEventListener("keydown", (event) => this.key(event));
+    canvas.addEventListener('keydown', (event) => this.key(event));
   }
 
   // Shows what lies at a point of the picture, tooltip beside the pointer.
@@ -104,12 +113,19 @@ class StepChart extends Chart {
   key(event) {
     const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (way !== undefined && event.shiftKey) this.view.move(0.2 * way);
-    else if (way !== undefined) this.walk(way);
-    else if (event.key === "+" || event.key === "=") this.view.zoom(0.5);
-    else if (event.key === "-") this.view.zoom(2);
-    else if (event.key === "Escape") { this.unpoint(); this.view.whole(); }
-    else return;
+    if (way !== undefined && event.shiftKey)
+      this.view.move(0.2 * way);
+    else if (way !== undefined)
+      this.walk(way);
+    else if (event.key === '+' || event.key === '=')
+      this.view.zoom(0.5);
+    else if (event.key === '-')
+      this.view.zoom(2);
+    else if (event.key === 'Escape') {
+      this.unpoint();
+      this.view.whole();
+    } else
+      return;
     event.preventDefault();
   }
   // Puts the cursor on a tick or block by keyboard: tooltip at the cursor, and said aloud.

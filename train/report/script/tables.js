@@ -1,33 +1,39 @@
 // Tables, the comparison of allocators, and the loss.
 
 function makeTable(heads, classes, rows) {
-  const row = (cells, tag) => element("tr", {}, ...cells.map(
-      (cell, i) => element(tag, {className: classes[i], ...(tag === "th" ? {scope: "col"} : {})}, cell)));
-  return element("table", {}, element("thead", {}, row(heads, "th")),
-                 element("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
+  const row = (cells, tag) => element(
+      'tr', {},
+      ...cells.map(
+          (cell, i) => element(
+              tag, {className: classes[i], ...(tag === 'th' ? {scope: 'col'} : {})}, cell)));
+  return element(
+      'table', {}, element('thead', {}, row(heads, 'th')),
+      element('tbody', {}, ...rows.map((cells) => row(cells, 'td'))));
 }
 
 const measured = (value, format) =>
-  value === null ? element("span", {title: "not measured"}, "–") : format(value);
+    value === null ? element('span', {title: 'not measured'}, '–') : format(value);
 
 // "−3.2 MiB, −18 %" against the baseline.
 function savingCell(row, baseline) {
   const [bytes, least] = [row.peakReservedBytes, baseline.peakReservedBytes];
   if (bytes === null || least === null || least === 0) return measured(null);
-  if (row === baseline) return element("span", {}, "baseline");
+  if (row === baseline) return element('span', {}, 'baseline');
   const saved = least - bytes;
-  const sign = saved > 0 ? "−" : saved < 0 ? "+" : "±";
-  return element("span", {className: saved > 0 ? "good" : saved < 0 ? "bad" : ""},
-                 `${sign}${formatBytes(Math.abs(saved))}, ${sign}${formatPercent(Math.abs(saved) / least)}`);
+  const sign = saved > 0 ? '−' : saved < 0 ? '+' : '±';
+  const className = saved > 0 ? 'good' : saved < 0 ? 'bad' : '';
+  return element(
+      'span', {className},
+      `${sign}${formatBytes(Math.abs(saved))}, ${sign}${formatPercent(Math.abs(saved) / least)}`);
 }
 
 function comparisonCells(row, baseline, widest) {
-  const bar = element("i");
+  const bar = element('i');
   bar.style.width = `${100 * (row.peakReservedBytes ?? 0) / widest}%`;
   return [
     row.allocator,
     measured(row.peakReservedBytes, formatBytes),
-    row.peakReservedBytes === null ? "" : bar,
+    row.peakReservedBytes === null ? '' : bar,
     savingCell(row, baseline),
     measured(row.residentBytes, formatBytes),
     measured(row.gap, formatPercent),
@@ -38,31 +44,34 @@ function comparisonCells(row, baseline, widest) {
   ];
 }
 
+const kEquality = {
+  true: 'Losses and parameters were equal bit for bit under every allocator: ' +
+      'only the memory changed.',
+  false: 'Losses or parameters were not equal bit for bit under every allocator: ' +
+      'do not trust this run.',
+};
+
 function fillComparison({comparison, bitEqual}, baseline) {
-  byId("comparison-section").hidden = false;
-  const equality = {
-    true: " Losses and parameters were equal bit for bit under every allocator: only the memory changed.",
-    false: " Losses or parameters were not equal bit for bit under every allocator: do not trust this run.",
-  }[bitEqual] ?? "";
-  byId("comparison-reading").textContent =
-      "The same training under each allocator. Reserved is the most that was taken from the device at once, resident " +
-      "the part of a run that lives across steps, the gap how far the step's peak lies above the lower bound." + equality;
-  const widest = Math.max(1, ...comparison.map((row) => row.peakReservedBytes ?? 0));
-  const number = "number";
+  byId('comparison-section').hidden = false;
+  if (bitEqual !== null) byId('equality').textContent = kEquality[bitEqual];
+  const widest = largest(comparison.map((row) => row.peakReservedBytes ?? 0), 1);
+  const number = 'number';
   const table = makeTable(
-      ["Allocator", "Reserved peak", "", `Against ${baseline.allocator}`, "Resident", "Gap",
-       "Device allocations after the switch", "Calls a step", "An allocation", "Step"],
-      ["name", number, "bar", number, number, number, number, number, number, number],
+      [
+        'Allocator', 'Reserved peak', '', `Against ${baseline.allocator}`, 'Resident', 'Gap',
+        'Device allocations after the switch', 'Calls a step', 'An allocation', 'Step'
+      ],
+      ['name', number, 'bar', number, number, number, number, number, number, number],
       comparison.map((row) => comparisonCells(row, baseline, widest)));
   [...table.tBodies[0].rows].forEach((row, i) => {
-    if (comparison[i].allocator === "planned") row.className = "winner";
+    if (comparison[i].allocator === 'planned') row.className = 'winner';
   });
-  byId("comparison").append(table);
+  byId('comparison').append(table);
 }
 
 // The first step (from 1) at which two curves differ; 0: none.
 function firstDifference(curves) {
-  const steps = Math.max(...curves.map((curve) => curve.values.length));
+  const steps = largest(curves.map((curve) => curve.values.length), 0);
   for (let i = 0; i < steps; ++i) {
     if (curves.some((curve) => curve.values[i] !== curves[0].values[i])) return i + 1;
   }
@@ -70,16 +79,17 @@ function firstDifference(curves) {
 }
 
 function fillLosses({losses}) {
-  byId("loss-section").hidden = false;
+  byId('loss-section').hidden = false;
+  new LossChart(byId('loss-chart'), losses);
+  if (losses.length < 2) return;
   const difference = firstDifference(losses);
-  const equal = difference === 0
-      ? "All curves are equal at every step and lie on each other; the first is drawn widest, so that each shows."
-      : `The curves first differ at step ${formatCount(difference)}.`;
-  byId("loss-reading").textContent = "What the network got wrong on each batch: it falls as the network learns. " +
-      (losses.length > 1 ? `Where bytes lie must not change what is computed. ${equal}` : "");
-  if (losses.length > 1) {
-    losses.forEach((curve, i) => byId("loss-legend").append(element("span", {},
-        lineSwatch(`var(--${kLossColours[i % kLossColours.length]})`, [], Math.min(8, lossWidth(i, losses.length))), curve.name)));
-  }
-  new LossChart(byId("loss-chart"), losses);
+  const verdict = difference === 0 ?
+      'All curves are equal at every step and lie on each other; the first is drawn widest.' :
+      `The curves first differ at step ${formatCount(difference)}.`;
+  byId('loss-equality').textContent =
+      `Where bytes lie must not change what is computed. ${verdict}`;
+  losses.forEach(({name}, i) => {
+    const swatch = lineSwatch(lossColourName(i), Math.min(8, lossWidth(i, losses.length)));
+    byId('loss-legend').append(element('span', {}, swatch, name));
+  });
 }

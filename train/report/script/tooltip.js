@@ -1,20 +1,23 @@
 // One tooltip for all pictures, and a polite voice for screen readers.
 
 function tooltipContent(category, title, rows) {
-  const head = element("strong", {}, title);
+  const head = element('strong', {}, title);
   if (category !== null) {
-    const swatch = element("i");
+    const swatch = element('i');
     swatch.style.background = `var(--${cssName(category)})`;
     head.prepend(swatch);
   }
-  const body = rows.filter(([, value]) => value !== "").map(([name, value]) => element(
-      "tr", {}, element("th", {scope: "row"}, name), element("td", {}, value)));
-  return [head, element("table", {}, element("tbody", {}, ...body))];
+  const body =
+      rows.filter(([, value]) => value !== '')
+          .map(
+              ([name, value]) =>
+                  element('tr', {}, element('th', {scope: 'row'}, name), element('td', {}, value)));
+  return [head, element('table', {}, element('tbody', {}, ...body))];
 }
 
 // Beside the point, on the side where it fits.
 function showTooltip(content, clientX, clientY) {
-  const tooltip = byId("tooltip");
+  const tooltip = byId('tooltip');
   tooltip.replaceChildren(...content);
   tooltip.hidden = false;
   const {width, height} = tooltip.getBoundingClientRect();
@@ -25,10 +28,13 @@ function showTooltip(content, clientX, clientY) {
   tooltip.style.top = `${Math.max(8, top)}px`;
 }
 
-function hideTooltip() { byId("tooltip").hidden = true; }
+function hideTooltip() {
+  byId('tooltip').hidden = true;
+}
 
 function announce(content) {
   const [head, table] = content;
-  const rows = [...table.querySelectorAll("tr")].map((row) => [...row.cells].map((c) => c.textContent).join(" "));
-  byId("announcer").textContent = `${head.textContent}: ${rows.join(", ")}`;
+  const rows = [...table.querySelectorAll('tr')].map(
+      (row) => [...row.cells].map((c) => c.textContent).join(' '));
+  byId('announcer').textContent = `${head.textContent}: ${rows.join(', ')}`;
 }

@@ -31,14 +31,18 @@ class View {
   }
 
   show(from, to) {
-    const span = Math.min(Math.max(to - from, Math.min(4, this.last - this.first)),
-                          this.last - this.first);
+    const span =
+        Math.min(Math.max(to - from, Math.min(4, this.last - this.first)), this.last - this.first);
     const start = Math.min(Math.max(from, this.first), this.last - span);
     Object.assign(this, {from: start, to: start + span});
     this.redraw();
   }
-  whole() { this.show(this.first, this.last); }
-  get isWhole() { return this.from <= this.first && this.to >= this.last; }
+  whole() {
+    this.show(this.first, this.last);
+  }
+  get isWhole() {
+    return this.from <= this.first && this.to >= this.last;
+  }
   // A factor below 1 zooms in; `centre` stays where it is.
   zoom(factor, centre = this.tick ?? (this.from + this.to) / 2) {
     this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
@@ -49,7 +53,8 @@ class View {
   }
   // Moves, if it must, to show a tick.
   reveal(tick) {
-    if (tick < this.from || tick >= this.to) this.move((tick - this.from) / (this.to - this.from) - 0.5);
+    if (tick < this.from || tick >= this.to)
+      this.move((tick - this.from) / (this.to - this.from) - 0.5);
   }
   mark(marks) {
     Object.assign(this, marks);
