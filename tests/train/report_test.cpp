@@ -201,6 +201,18 @@ TEST(ReportPage, RunsInABrowser) {
   }
 }
 
+// Without a comparison the page speaks of the recorded step, and says so.
+TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
+  ReportData data = small_report();
+  data.comparison.clear();
+  const std::string page = opened(render_report(data));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const char* made =
+      "For the memory of one step, the plan takes 5 KiB from the device where "
+      "best-fit-pool takes 9 KiB.";
+  EXPECT_NE(page.find(made), page.npos);
+}
+
 TEST(ReportPage, HidesPartsWithoutData) {
   const std::string page = opened(render_report({.title = "nothing"}));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";

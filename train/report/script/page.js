@@ -27,11 +27,12 @@ function fillSaving() {
   const baseline = baselineOf(peaks, ({name}) => name);
   if (!planned || planned === baseline) return;
   const share = (baseline.bytes - planned.bytes) / baseline.bytes;
+  const where = data.comparison.length > 0 ? '' : ' in the step';
   addTile(
-      `${share >= 0 ? 'saved' : 'more'} against ${baseline.name}`, formatPercent(Math.abs(share)),
-      share >= 0 ? 'good' : 'bad');
-  byId('verdict').textContent =
-      `The plan takes ${formatBytes(planned.bytes)} from the device where ` +
+      `${share >= 0 ? 'saved' : 'more'}${where} against ${baseline.name}`,
+      formatPercent(Math.abs(share)), share >= 0 ? 'good' : 'bad');
+  byId('verdict').textContent = (where === '' ? 'The' : 'For the memory of one step, the') +
+      ` plan takes ${formatBytes(planned.bytes)} from the device where ` +
       `${baseline.name} takes ${formatBytes(baseline.bytes)}.`;
 }
 
