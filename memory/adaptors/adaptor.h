@@ -21,6 +21,7 @@ class Adaptor : public Allocator {
   Statistics statistics() const override { return upstream_.statistics(); }
   void begin_step(ShapeKey key) override { upstream_.begin_step(key); }
   void end_step() override { upstream_.end_step(); }
+  void abandon_step() override { upstream_.abandon_step(); }
   void interrupt() override { upstream_.interrupt(); }
   void resume() noexcept override { upstream_.resume(); }
   void release_cached() noexcept override { upstream_.release_cached(); }

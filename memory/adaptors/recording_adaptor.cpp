@@ -64,6 +64,11 @@ void RecordingAdaptor::end_step() {
   last_key_ = key_;
 }
 
+void RecordingAdaptor::abandon_step() {
+  upstream().abandon_step();
+  in_step_ = false;
+}
+
 void RecordingAdaptor::interrupt() {
   upstream().interrupt();
   ++interruptions_;

@@ -76,6 +76,11 @@ void StatisticsAdaptor::end_step() {
   std::swap(step_, last_step_);
 }
 
+void StatisticsAdaptor::abandon_step() {
+  upstream().abandon_step();
+  in_step_ = false;
+}
+
 const CategoryUse& StatisticsAdaptor::use(Category category) const noexcept {
   return use_[static_cast<std::size_t>(category)];
 }

@@ -39,6 +39,7 @@ class StatisticsAdaptor final : public Adaptor {
   void release(const Extent& extent) noexcept override;
   void begin_step(ShapeKey key) override;
   void end_step() override;
+  void abandon_step() override;
 
   const CategoryUse& use(Category category) const noexcept;
   // Of the step that ended last.

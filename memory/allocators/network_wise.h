@@ -30,6 +30,7 @@ class NetworkWise final : public Allocator {
   Statistics statistics() const override;
   void begin_step(ShapeKey) override;
   void end_step() override { in_step_ = false; }
+  void abandon_step() override { in_step_ = false; }
   void interrupt() override { ++interruptions_; }
   void resume() noexcept override { --interruptions_; }
   void release_cached() noexcept override;

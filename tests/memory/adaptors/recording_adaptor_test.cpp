@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "memory/adaptors/checking_adaptor.h"
 #include "memory/adaptors/failing_adaptor.h"
+#include "memory/adaptors/statistics_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 
@@ -48,6 +50,36 @@ TEST_F(RecordingAdaptorTest, EachStepIsATraceOfItsOwn) {
   recording_.begin_step(3);
   recording_.end_step();
   EXPECT_EQ(recording_.last_step().size(), 0u);
+}
+
+// Counts what reaches the upstream.
+class AbandonCounter final : public Adaptor {
+ public:
+  using Adaptor::Adaptor;
+  void abandon_step() override { ++abandoned; }
+  int abandoned = 0;
+};
+
+TEST_F(RecordingAdaptorTest, AnAbandonedStepIsForgottenAndPassedOn) {
+  AbandonCounter upstream(pool_);
+  StatisticsAdaptor statistics(upstream);
+  CheckingAdaptor checking(statistics);  // forwards as every adaptor does
+  RecordingAdaptor recording(checking);
+  recording.begin_step(1);
+  recording.allocate(10).reset();
+  recording.end_step();
+  recording.begin_step(2);
+  Block cut = recording.allocate(20);
+  recording.abandon_step();
+  EXPECT_EQ(upstream.abandoned, 1);
+  Block outside = recording.allocate(30);
+  cut.reset();
+  EXPECT_EQ(recording.last_step().blocks, (Blocks{{0, 1, 10}}));
+  EXPECT_EQ(statistics.last_step().requests, 1u);
+  recording.begin_step(3);
+  recording.end_step();
+  EXPECT_EQ(recording.last_step().size(), 0u);
+  EXPECT_EQ(statistics.last_step().requests, 0u);
 }
 
 TEST_F(RecordingAdaptorTest, WhatIsOutsideOrInterruptedMakesNoTick) {
