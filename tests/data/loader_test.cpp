@@ -190,6 +190,7 @@ TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
         EXPECT_STREQ(error.what(), "sample 25");
       }
     }
+    EXPECT_EQ(data.reads, 26u) << "nothing is read after the failure";
   }
 }
 
