@@ -11,6 +11,7 @@
 
 #include "train/atomic_file.h"
 #include "train/sha256.h"
+#include "train/usage_error.h"
 
 namespace skyline {
 namespace {
@@ -213,7 +214,7 @@ fs::path CheckpointStore::save(const Checkpoint& checkpoint) {
 
 LoadedCheckpoint load_checkpoint(const fs::path& path) {
   if (!fs::is_directory(path)) {
-    throw CheckpointError(fmt::format("{} is no folder of a run or a checkpoint", path.string()));
+    throw UsageError(fmt::format("'{}' is no folder of a run or a checkpoint", path.string()));
   }
   if (fs::exists(path / kSums) || fs::exists(path / kWeights)) {
     return {load_folder(path), path, {}};

@@ -69,7 +69,7 @@ class CheckpointStore {
 
 // Loads the last good checkpoint of `path`, which may be a run folder, its checkpoints folder or
 // one checkpoint (no falling back then). A damaged one is passed over with a warning.
-// Throws CheckpointError.
+// Throws CheckpointError, and UsageError when `path` is no folder.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 
 }  // namespace skyline

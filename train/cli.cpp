@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <new>
 #include <ostream>
+#include <sstream>
 #include <system_error>
 
 #include "train/nearest.h"
+#include "train/table.h"
 
 namespace skyline {
 namespace {
@@ -27,9 +28,46 @@ struct Parser {
   std::vector<CommandRun> runs;
 };
 
+// Help that stays within 100 columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(kNameColumns); }
+
+  // CLI11 shows a flag that sets false as "--no-in-place{false}".
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, positional);
+    return name.substr(0, name.find('{'));
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option));
+  }
+
+ private:
+  static constexpr std::size_t kNameColumns = 32, kTextColumns = 66;
+
+  // Line ends in place of blanks; those of the text stay.
+  static std::string wrapped(const std::string& text) {
+    std::string result;
+    std::size_t column = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line); column = 0) {
+      if (!result.empty()) result += '\n';
+      std::istringstream words(line);
+      for (std::string word; words >> word; column += display_width(word) + 1) {
+        const bool fits = column + display_width(word) <= kTextColumns;
+        if (column > 0) result += fits ? ' ' : '\n';
+        if (!fits) column = 0;
+        result += word;
+      }
+    }
+    return result;
+  }
+};
+
 void declare(Parser& parser, std::span<const Command> commands) {
   parser.app.footer(kFooter);
-  parser.app.get_formatter()->column_width(32);
+  parser.app.formatter(std::make_shared<HelpFormatter>());
   parser.app.add_flag("--json", parser.json, "Print one JSON object");
   parser.app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   for (const Command& command : commands) {
@@ -86,6 +124,13 @@ std::string sentence(const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const auto colon = what.find(':');
     if (colon != std::string::npos) return what.substr(0, colon) + " needs a value";
+  }
+  // "Could not convert: --steps = many"
+  const auto start = what.find(": "), equals = what.find(" = ");
+  const bool conversion = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
+  if (conversion && start < equals && equals != std::string::npos) {
+    return fmt::format("{}: '{}' is no value for it", what.substr(start + 2, equals - start - 2),
+                       what.substr(equals + 3));
   }
   return what;
 }

@@ -11,6 +11,7 @@
 #include "tests/train/numbered_checkpoint.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
+#include "train/usage_error.h"
 
 namespace skyline {
 namespace {
@@ -118,7 +119,7 @@ TEST_F(CheckpointTest, AMissingFileFallsBackToo) {
 
 TEST_F(CheckpointTest, SaysWhyNoneCanBeLoaded) {
   EXPECT_THAT([&] { load_checkpoint(folder_ / "none"); },
-              ThrowsMessage<CheckpointError>(HasSubstr("is no folder of a run or a checkpoint")));
+              ThrowsMessage<UsageError>(HasSubstr("is no folder of a run or a checkpoint")));
   EXPECT_THAT([&] { load_checkpoint(folder_.path()); },
               ThrowsMessage<CheckpointError>(HasSubstr("holds no checkpoint")));
   save(1);

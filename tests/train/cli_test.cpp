@@ -11,6 +11,7 @@
 #include "memory/device/out_of_memory.h"
 #include "tests/train/temporary_folder.h"
 #include "train/options.h"
+#include "train/table.h"
 
 namespace skyline {
 namespace {
@@ -28,6 +29,8 @@ struct TrainOptions {
   std::int64_t batch_size = 32;
   double rate = 0.1;
   std::filesystem::path file;
+  int count = 0;
+  bool check = true;
 };
 
 CommandRun declare_train(CLI::App& options) {
@@ -39,6 +42,10 @@ CommandRun declare_train(CLI::App& options) {
   add_integer(options, "--batch-size", values->batch_size, 1, kMost, "Samples a step");
   add_number(options, "--rate", values->rate, 0, 1, "Learning rate");
   add_input_file(options, "TRACE", values->file, "A file");
+  options.add_option("--count", values->count, "Through CLI11's own conversion");
+  options.add_flag("!--no-check", values->check,
+                   "A flag with a long description, of which the help is to make several lines "
+                   "that begin in one column");
   return [values](Console& console) {
     console.say("working");
     return CommandResult{{{"model", values->model},
@@ -173,6 +180,7 @@ TEST(Program, RefusesBadValuesByName) {
   expect_usage_error({"train", "--rate", "2"}, "--rate: 2 is out of range: it must be from 0 to 1");
   expect_usage_error({"train", "--rate", "nan"},
                      "--rate: nan is out of range: it must be from 0 to 1");
+  expect_usage_error({"train", "--count", "many"}, "--count: 'many' is no value for it");
   expect_usage_error({"train", "--rate", "fast"}, "--rate: 'fast' is not a number");
   expect_usage_error({"train", "no-such.csv"}, "TRACE: no file 'no-such.csv'");
   expect_usage_error({"train", "/tmp"}, "TRACE: '/tmp' is a folder, not a file");
@@ -221,6 +229,13 @@ TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
                            "--json", "TRACE"}) {
     EXPECT_THAT(train.output, HasSubstr(part));
   }
+}
+
+TEST(Program, HelpStaysWithin100Columns) {
+  std::istringstream help(run({"train", "--help"}).output);
+  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 100u) << line;
+  EXPECT_THAT(help.str(), HasSubstr("several lines\n                                that begin"));
+  EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
 }
 
 TEST(Program, RefusesAnUnknownCommandThoughHelpIsAskedFor) {
