@@ -31,14 +31,13 @@ class ConcatKernelCpu : public Kernel {
         slices_(slices_of(layout)) {}
 
   void run(const KernelArguments& arguments) override {
-#pragma omp parallel for schedule(static) if (rows_ * width_ >= kSerialArithmetic)
-    for (std::int64_t row = 0; row < rows_; ++row) {
+    for_each_index(rows_, rows_ * width_ >= kSerialArithmetic, [&](std::int64_t row) {
       float* joined = arguments.output<float>(0) + row * width_;
       for (std::size_t i = 0; i < slices_.size(); ++i) {
         const auto [offset, width] = slices_[i];
         std::copy_n(arguments.input<float>(i) + row * width, width, joined + offset);
       }
-    }
+    });
   }
 
  private:
@@ -59,14 +58,13 @@ class ConcatGradKernelCpu : public Kernel {
   }
 
   void run(const KernelArguments& arguments) override {
-#pragma omp parallel for schedule(static) if (rows_ * width_ >= kSerialArithmetic)
-    for (std::int64_t row = 0; row < rows_; ++row) {
+    for_each_index(rows_, rows_ * width_ >= kSerialArithmetic, [&](std::int64_t row) {
       const float* joined = arguments.input<float>(0) + row * width_;
       for (std::size_t j = 0; j < slices_.size(); ++j) {
         const auto [offset, width] = slices_[j];
         std::copy_n(joined + offset, width, arguments.output<float>(j) + row * width);
       }
-    }
+    });
   }
 
  private:

@@ -26,6 +26,18 @@ void with_policy(std::int64_t elements, std::int64_t serial_below, const Body& b
   }
 }
 
+// body(0) … body(count - 1), shared among threads where `parallel`. Not OpenMP's `if` clause: that
+// sets up a team of one for every small array (0.8 us).
+template <typename Body>
+void for_each_index(std::int64_t count, bool parallel, const Body& body) {
+  if (!parallel) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
+
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
 template <int kInputs, typename Function>
 class ElementwiseKernelCpu : public Kernel {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "framework/ops/elementwise_cpu.h"
 #include "framework/ops/sgd_momentum_kernels.h"
 
@@ -10,20 +12,30 @@ class SgdMomentumKernelCpu : public Kernel {
       : elements_(elements), function_{params} {}
 
   void run(const KernelArguments& arguments) override {
+    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
+    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
+      const std::int64_t begin = block * kBlock;
+      update(arguments, begin, std::min(begin + kBlock, elements_));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 1024;
+
+  void update(const KernelArguments& arguments, std::int64_t begin, std::int64_t end) const {
     const float* value = arguments.input<float>(0);
     const float* gradient = arguments.input<float>(1);
     const float* velocity = arguments.input<float>(2);
     float* new_value = arguments.output<float>(0);
     float* new_velocity = arguments.output<float>(1);
-#pragma omp parallel for simd schedule(static) if (parallel : elements_ >= kSerialArithmetic)
-    for (std::int64_t i = 0; i < elements_; ++i) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) {
       const float moved = function_.velocity(value[i], gradient[i], velocity[i]);
       new_velocity[i] = moved;
       new_value[i] = value[i] + moved;
     }
   }
 
- private:
   std::int64_t elements_;
   SgdMomentumFunction function_;
 };

@@ -50,8 +50,8 @@ class SoftmaxCrossEntropyKernelCpu : public Kernel {
     const float* logits = arguments.input<float>(0);
     float* probabilities = arguments.output<float>(1);
     std::array<double, kChunks> losses{};
-#pragma omp parallel for schedule(static) if (rows_ * classes_ >= kSerialTranscendental)
-    for (std::int64_t chunk = 0; chunk < kChunks; ++chunk) {
+    const bool parallel = rows_ * classes_ >= kSerialTranscendental;
+    for_each_index(kChunks, parallel, [&](std::int64_t chunk) {
       const std::int64_t end = (chunk + 1) * rows_ / kChunks;
       double loss = 0;
       for (std::int64_t row = chunk * rows_ / kChunks; row < end; ++row) {
@@ -59,7 +59,7 @@ class SoftmaxCrossEntropyKernelCpu : public Kernel {
                             labels[row]);
       }
       losses[static_cast<std::size_t>(chunk)] = loss;
-    }
+    });
     const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
     *arguments.output<float>(0) = static_cast<float>(total / static_cast<double>(rows_));
   }
@@ -78,15 +78,14 @@ class SoftmaxCrossEntropyGradKernelCpu : public Kernel {
     const auto* labels = arguments.input<std::int32_t>(2);
     check_labels(labels, rows_, classes_);
     const float scale = *arguments.input<float>(0) / static_cast<float>(rows_);
-#pragma omp parallel for schedule(static) if (rows_ * classes_ >= kSerialArithmetic)
-    for (std::int64_t row = 0; row < rows_; ++row) {
+    for_each_index(rows_, rows_ * classes_ >= kSerialArithmetic, [&](std::int64_t row) {
       const float* probabilities = arguments.input<float>(1) + row * classes_;
       float* grad_logits = arguments.output<float>(0) + row * classes_;
       const float of_label = (probabilities[labels[row]] - 1.0f) * scale;
 #pragma omp simd
       for (std::int64_t k = 0; k < classes_; ++k) grad_logits[k] = probabilities[k] * scale;
       grad_logits[labels[row]] = of_label;
-    }
+    });
   }
 
  private:

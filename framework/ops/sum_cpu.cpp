@@ -12,10 +12,11 @@ class SumKernelCpu : public Kernel {
   SumKernelCpu(std::int64_t elements, int inputs) : elements_(elements), inputs_(inputs) {}
 
   void run(const KernelArguments& arguments) override {
-#pragma omp parallel for schedule(static) if (elements_ >= kSerialArithmetic)
-    for (std::int64_t begin = 0; begin < elements_; begin += kBlock) {
+    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
+    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
+      const std::int64_t begin = block * kBlock;
       sum_block(arguments, begin, std::min(kBlock, elements_ - begin));
-    }
+    });
   }
 
  private:
