@@ -112,7 +112,7 @@ std::optional<double> gap_of(const Comparison& comparison, const ComparedRun& ru
 // The pool where it was among the runs, else the first.
 const ComparedRun& baseline_of(const Comparison& comparison) {
   for (const ComparedRun& run : comparison.runs) {
-    if (run.memory.allocator == "best-fit-pool" || run.memory.allocator == "pool") return run;
+    if (run.memory.allocator == "best-fit-pool") return run;
   }
   return comparison.runs.front();
 }

@@ -23,6 +23,13 @@ std::vector<std::string> allocator_names_and_aliases() {
   return names;
 }
 
+std::string canonical_allocator_name(const std::string& name) {
+  for (const AllocatorEntry& entry : allocator_table()) {
+    if (!entry.alias.empty() && entry.alias == name) return std::string(entry.name);
+  }
+  return name;
+}
+
 const std::vector<std::string>& policy_names() {
   static const std::vector<std::string> names = {"grow", "per-shape", "upper-bound"};
   return names;

@@ -38,6 +38,8 @@ struct MemoryOptions {
 std::vector<std::string> allocator_names();
 // The same with aliases.
 std::vector<std::string> allocator_names_and_aliases();
+// The name behind an alias; any other name as it is.
+std::string canonical_allocator_name(const std::string& name);
 
 // "grow", "per-shape", "upper-bound".
 const std::vector<std::string>& policy_names();

@@ -12,6 +12,7 @@
 #include "models/models.h"
 #include "train/checkpoint.h"
 #include "train/nearest.h"
+#include "train/options.h"
 
 namespace skyline {
 namespace {
@@ -107,6 +108,7 @@ void resolve(TrainOptions& options) {
     // Through the decimal text, so that 0.1f is stored as 0.1.
     options.learning_rate = std::stod(fmt::format("{}", find_model(options.model).learning_rate));
   }
+  options.memory.allocator = canonical_allocator_name(options.memory.allocator);
   make_absolute(options.data.data);
   options.data.seed = static_cast<std::uint64_t>(options.seed);
   if (options.threads == 0) options.threads = omp_get_max_threads();

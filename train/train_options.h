@@ -9,8 +9,11 @@
 #include "framework/context.h"
 #include "train/learning_rate.h"
 #include "train/memory_chain.h"
-#include "train/options.h"
 #include "train/training_data.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace skyline {
 

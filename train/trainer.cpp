@@ -189,8 +189,8 @@ void Trainer::evaluate_now() {
     }
   }
   plan_evaluation();
-  const Accuracy accuracy = evaluate(experiment_->context, *experiment_->model, *data_.test,
-                                     static_cast<std::size_t>(options_.batch_size));
+  const Accuracy accuracy =
+      evaluate(experiment_->context, *experiment_->model, *data_.test, evaluation_batch_size());
   top1_ = accuracy.top1();
   position_.more["last_top1"] = *top1_;
   position_.best["top1"] = std::max(position_.best["top1"], *top1_);
@@ -203,9 +203,12 @@ void Trainer::plan_evaluation() {
   if (session == nullptr || options_.memory.policy != ShapePolicy::kPerShape) return;
   if (std::exchange(evaluation_planned_, true)) return;
   DryRunOptions options = dry_run_options(options_, data_.shape(), Mode::kInference);
-  options.batch_size = std::min(options.batch_size, static_cast<std::int64_t>(data_.test->size()));
-  session->adopt(dry_run(options).trace,
-                 inference_key(static_cast<std::size_t>(options.batch_size)));
+  options.batch_size = static_cast<std::int64_t>(evaluation_batch_size());
+  session->adopt(dry_run(options).trace, inference_key(evaluation_batch_size()));
+}
+
+std::size_t Trainer::evaluation_batch_size() const {
+  return std::min(static_cast<std::size_t>(options_.batch_size), data_.test->size());
 }
 
 void Trainer::save() {
@@ -213,25 +216,33 @@ void Trainer::save() {
   saved_step_ = position_.step;
 }
 
+// Told between steps; the session counts evaluation steps too, so the number is the trainer's.
 void Trainer::on_session_event(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
+  const std::int64_t next_step = position_.step + 1;
   if (event.kind == Kind::kDeviated) {
-    console_.warn(fmt::format("step {} left its plan ({}, {} requests); it was served safely",
-                              event.step + 1, deviation_name(event.deviation->kind),
-                              event.deviation->count));
-  } else if (event.kind == Kind::kReplanFailed) {
-    console_.warn("the device cannot hold the new plan, so all stays as it was: " + event.problem);
-  } else {
-    console_.say(fmt::format(
-        "{} before step {}: {} requests in {} (lower bound {}, gap {:.2f} %{}), planned in {:.2f} "
-        "ms; "
-        "reserved {} before, {} after: {}",
-        event.kind == Kind::kSwitched ? "switched to the plan" : "planned anew", event.step + 1,
-        event.blocks, format_bytes(event.peak), format_bytes(event.lower_bound), 100 * event.gap,
-        event.proved_optimal ? ", proved optimal" : "", 1e3 * event.planning_seconds,
-        format_bytes(event.reserved_bytes_before), format_bytes(event.reserved_bytes_after),
-        saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
+    console_.warn(
+        fmt::format("a step before step {} left its plan ({}, {} requests) and was served "
+                    "safely",
+                    next_step, deviation_name(event.deviation->kind), event.deviation->count));
+    return;
   }
+  if (event.kind == Kind::kReplanFailed) {
+    console_.warn("the device cannot hold the new plan, so all stays as it was: " + event.problem);
+    return;
+  }
+  const bool of_evaluation = event.shape_key == inference_key(evaluation_batch_size());
+  const std::string_view what = of_evaluation                   ? "planned the evaluation"
+                                : event.kind == Kind::kSwitched ? "switched to the plan"
+                                                                : "planned anew";
+  console_.say(fmt::format(
+      "{} before step {}: {} requests in {} (lower bound {}, gap {:.2f} %{}), planned in {:.2f} "
+      "ms; "
+      "reserved {} before, {} after: {}",
+      what, next_step, event.blocks, format_bytes(event.peak), format_bytes(event.lower_bound),
+      100 * event.gap, event.proved_optimal ? ", proved optimal" : "", 1e3 * event.planning_seconds,
+      format_bytes(event.reserved_bytes_before), format_bytes(event.reserved_bytes_after),
+      saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 
 CommandResult Trainer::finish(int exit_code) {

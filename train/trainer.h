@@ -57,6 +57,7 @@ class Trainer {
   void finish_epoch();
   void evaluate_now();
   void plan_evaluation();
+  std::size_t evaluation_batch_size() const;
   void save();
   double mean_loss() const;
   void on_session_event(const SessionEvent& event);

@@ -48,7 +48,11 @@ void restore_each(const Named& named, const std::vector<NamedTensor>& stored,
       throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
                             " has no tensor '" + name + "'");
     }
-    to_device(*found.mapped(), tensor);
+    try {
+      to_device(*found.mapped(), tensor);
+    } catch (const ShapeError& error) {
+      throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
+    }
   }
   if (!by_name.empty()) {
     throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +

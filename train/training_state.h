@@ -11,8 +11,8 @@ namespace skyline {
 Checkpoint capture(Experiment& experiment, TrainingPosition position);
 
 // Puts a checkpoint's tensors and random stream into an experiment.
-// Throws CheckpointError when a tensor is missing or left over, ShapeError when one has another
-// shape: the checkpoint is another model's; then the experiment may be half restored.
+// Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is
+// another model's; then the experiment may be half restored.
 void restore(Experiment& experiment, const Checkpoint& checkpoint);
 
 }  // namespace skyline

@@ -4,6 +4,7 @@
 #include "train/atomic_file.h"
 #include "train/commands/commands.h"
 #include "train/comparison.h"
+#include "train/options.h"
 
 namespace skyline {
 namespace {
@@ -18,7 +19,11 @@ struct Arguments {
 CommandResult run(const Arguments& arguments) {
   TrainOptions options = arguments.options;
   resolve(options);
-  const Comparison comparison = compare_allocators(options, arguments.allocators, arguments.steps);
+  std::vector<std::string> allocators;
+  for (const std::string& name : arguments.allocators) {
+    allocators.push_back(canonical_allocator_name(name));
+  }
+  const Comparison comparison = compare_allocators(options, allocators, arguments.steps);
   if (!arguments.report.empty()) {
     write_atomically(arguments.report, render_report(comparison_report(comparison)));
   }

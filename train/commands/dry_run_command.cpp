@@ -7,6 +7,7 @@
 #include "train/commands/model_options.h"
 #include "train/dry_run.h"
 #include "train/memory_facts.h"
+#include "train/options.h"
 #include "train/sizes.h"
 #include "train/table.h"
 
@@ -34,9 +35,9 @@ DryRunOptions dry_run_options(const Arguments& arguments) {
 }
 
 // What one allocator reserves over a few steps; empty figures and the reason when the device is too
-// small.
-Json run_allocator(const Arguments& arguments, const std::string& name) {
-  constexpr int kSteps = 3;  // warm-up, switch, hot
+// small. The plan comes from `trace`, so that the planned run needs no warm-up on the pool.
+Json run_allocator(const Arguments& arguments, const std::string& name, const Trace& trace) {
+  constexpr int kSteps = 3;
   MemoryOptions memory{.device = "simulated",
                        .capacity_bytes = arguments.capacity_bytes,
                        .allocator = name,
@@ -48,6 +49,10 @@ Json run_allocator(const Arguments& arguments, const std::string& name) {
                           find_model(options.model), options.shape);
     Batch batch;
     batch.size = static_cast<std::size_t>(options.batch_size);
+    if (Session* session = experiment.memory.session()) {
+      session->adopt(trace, options.mode == Mode::kTraining ? training_key(batch.size)
+                                                            : inference_key(batch.size));
+    }
     std::uint64_t device_allocations_before = 0;
     for (int i = 0; i < kSteps; ++i) {
       experiment.step(batch, {});
@@ -129,8 +134,9 @@ CommandResult run(const Arguments& arguments) {
   const Plan found = plan(facts.trace, arguments.planner);
   CommandResult result;
   Json allocators = Json::object();
-  for (const std::string& name : arguments.allocators) {
-    allocators[name] = run_allocator(arguments, name);
+  for (const std::string& given : arguments.allocators) {
+    const std::string name = canonical_allocator_name(given);
+    allocators[name] = run_allocator(arguments, name, facts.trace);
   }
   result.json = {{"model", arguments.model.model},
                  {"batch_size", arguments.batch_size},

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "train/options.h"
+
 namespace skyline {
 
 void add_model_options(CLI::App& app, ModelOptions& options) {

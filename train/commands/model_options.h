@@ -5,7 +5,10 @@
 #include <string>
 
 #include "models/models.h"
-#include "train/options.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace skyline {
 

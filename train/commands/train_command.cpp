@@ -5,6 +5,7 @@
 #include "models/models.h"
 #include "train/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/options.h"
 #include "train/trainer.h"
 
 namespace skyline {

@@ -1,0 +1,105 @@
+#include "train/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "data/errors.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kAllocators = {"network-wise", "best-fit-pool", "planned"};
+
+TrainOptions small_options(const std::string& model) {
+  TrainOptions options;
+  options.model = model;
+  options.data.images = 40;
+  options.data.test_images = 10;
+  options.batch_size = 8;
+  options.threads = 1;
+  resolve(options);
+  return options;
+}
+
+class ComparisonTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
+  const Comparison comparison = compare_allocators(small_options(GetParam()), kAllocators, 12);
+  EXPECT_TRUE(comparison.bit_equal());
+  ASSERT_EQ(comparison.runs.size(), 3u);
+  for (const ComparedRun& run : comparison.runs) {
+    EXPECT_EQ(run.losses.size(), 12u);
+    EXPECT_EQ(run.parameters_sha256.size(), 64u);
+    EXPECT_EQ(run.memory.device_allocations_after_switch, 0u) << run.memory.allocator;
+    EXPECT_EQ(run.memory.calls_per_step, 2.0 * static_cast<double>(comparison.trace.size()));
+    EXPECT_TRUE(run.step_seconds_median && run.allocate_ns_median);
+  }
+  const auto reserved = [&](std::size_t i) {
+    return comparison.runs[i].memory.peak_reserved_bytes;
+  };
+  EXPECT_LT(reserved(2), reserved(1) + 4096) << "but for the arena's last page";
+  EXPECT_LT(reserved(2), reserved(0));
+  EXPECT_GE(reserved(2) - comparison.runs[2].memory.resident_bytes, comparison.plan.lower_bound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ComparisonTest, ::testing::Values("mlp", "lenet", "resnet20"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST(ComparisonTest, JsonHasItsKeys) {
+  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 4));
+  EXPECT_EQ(json["bit_equal"], true);
+  for (const std::string& name : kAllocators) {
+    for (const char* key :
+         {"losses", "peak_reserved", "resident_bytes", "device_allocations_after_switch",
+          "step_seconds_median", "allocate_ns_median", "parameters_sha256"}) {
+      EXPECT_TRUE(json["allocators"][name].contains(key)) << name << " " << key;
+    }
+  }
+}
+
+TEST(ComparisonTest, AnythingThatDiffersIsFound) {
+  Comparison comparison =
+      compare_allocators(small_options("lenet"), {"best-fit-pool", "planned"}, 3);
+  ASSERT_TRUE(comparison.bit_equal());
+  Comparison other = comparison;
+  other.runs[1].losses[2] += 1e-7;
+  EXPECT_FALSE(other.bit_equal());
+  other = comparison;
+  other.runs[1].parameters_sha256[0] = 'x';
+  EXPECT_FALSE(other.bit_equal());
+  other = comparison;
+  other.runs[1].state_sha256[0] = 'x';
+  EXPECT_FALSE(other.bit_equal());
+  EXPECT_NE(comparison_text(other).find("NOT EQUAL"), std::string::npos);
+}
+
+// One step is warm-up alone: times and plan are unknown and not printed as zero.
+TEST(ComparisonTest, WhatWasNotMeasuredIsNull) {
+  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 1));
+  EXPECT_TRUE(json["allocators"]["planned"]["step_seconds_median"].is_null());
+  EXPECT_TRUE(json["allocators"]["planned"]["allocate_ns_median"].is_null());
+  EXPECT_TRUE(json["allocators"]["planned"]["lower_bound"].is_null());
+}
+
+TEST(ComparisonTest, GuardsKeepTheRunsEqual) {
+  TrainOptions options = small_options("lenet");
+  options.memory.guard = true;
+  options.memory.check = true;
+  EXPECT_TRUE(compare_allocators(options, kAllocators, 4).bit_equal());
+}
+
+TEST(ComparisonTest, ThePageNamesEveryAllocator) {
+  const std::string page =
+      render_report(comparison_report(compare_allocators(small_options("lenet"), kAllocators, 4)));
+  for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
+}
+
+TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
+  TrainOptions options = small_options("lenet");
+  options.batch_size = 41;
+  EXPECT_THROW(compare_allocators(options, kAllocators, 1), DataError);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,119 @@
+// The trace simulated from the step graph is the one that the allocator recorded, tick for tick.
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "tests/train/small_training.h"
+#include "train/dry_run.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+struct Case {
+  std::string model;
+  Mode mode;
+  bool in_place;
+};
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
+         (info.param.in_place ? "_in_place" : "_out_of_place");
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::string& model : model_names()) {
+    for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+      for (const bool in_place : {true, false}) cases.push_back({model, mode, in_place});
+    }
+  }
+  return cases;
+}
+
+// The first request that differs, for the failure's message.
+std::string difference(const Trace& recorded, const Trace& simulated) {
+  const auto text = [](const Trace& trace, std::size_t i) {
+    if (i >= trace.size()) return std::string("nothing");
+    const TraceBlock& block = trace.blocks[i];
+    return trace.tags[i].op + " of " + trace.tags[i].layer + " [" + std::to_string(block.lower) +
+           ", " + std::to_string(block.upper) + ") " + std::to_string(block.bytes);
+  };
+  for (std::size_t i = 0; i < std::max(recorded.size(), simulated.size()); ++i) {
+    const bool same =
+        i < recorded.size() && i < simulated.size() && recorded.blocks[i] == simulated.blocks[i];
+    if (!same) {
+      return "request " + std::to_string(i) + ": recorded " + text(recorded, i) + ", simulated " +
+             text(simulated, i);
+    }
+  }
+  return "none";
+}
+
+class TraceEqualityTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // The second step, so that what a first step does once is no excuse.
+  void check(const std::string& device, bool execute) {
+    Context::Options options = seeded(GetParam().mode, GetParam().in_place);
+    options.record_graph = true;
+    options.execute = execute;
+    const ModelShape shape = small_shape(GetParam().model);
+    Experiment experiment({.device = device, .allocator = "best-fit-pool", .record = true}, options,
+                          find_model(GetParam().model), shape);
+    for (const Batch& batch : small_batches(shape, 4, 2)) experiment.step(batch, small_params());
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated =
+        simulate(experiment.context.step_graph(), {.in_place = GetParam().in_place});
+    ASSERT_GT(recorded.size(), 5u);
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+  }
+};
+
+TEST_P(TraceEqualityTest, OfARealStep) { check("cpu", true); }
+TEST_P(TraceEqualityTest, OfADryStep) { check("simulated", false); }
+
+TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
+  const ModelShape shape = small_shape(GetParam().model);
+  Experiment experiment({.allocator = "best-fit-pool", .record = true},
+                        seeded(GetParam().mode, GetParam().in_place), find_model(GetParam().model),
+                        shape);
+  experiment.step(small_batches(shape, 4, 1).front(), small_params());
+  const DryRunFacts dry = dry_run({.model = GetParam().model,
+                                   .shape = shape,
+                                   .batch_size = 4,
+                                   .mode = GetParam().mode,
+                                   .in_place = GetParam().in_place});
+  const Trace& recorded = experiment.memory.recording()->last_step();
+  EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
+  EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes);
+}
+
+TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
+  const ModelShape shape = small_shape(GetParam().model);
+  Experiment experiment({.allocator = "best-fit-pool"},
+                        seeded(GetParam().mode, GetParam().in_place), find_model(GetParam().model),
+                        shape);
+  for (const Batch& batch : small_batches(shape, 4, 2)) {
+    experiment.step(batch, small_params());
+    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, TraceEqualityTest, ::testing::ValuesIn(all_cases()), name_of);
+
+// In place is not a dead letter: it asks for fewer requests in every network.
+TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {
+  for (const std::string& model : model_names()) {
+    SCOPED_TRACE(model);
+    DryRunOptions options{.model = model, .shape = small_shape(model), .batch_size = 4};
+    const std::size_t in_place = dry_run(options).trace.size();
+    options.in_place = false;
+    EXPECT_LT(in_place, dry_run(options).trace.size());
+  }
+}
+
+}  // namespace
+}  // namespace skyline

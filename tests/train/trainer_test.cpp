@@ -1,0 +1,266 @@
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "data/errors.h"
+#include "memory/trace_csv.h"
+#include "train/divergence.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// 2 epochs of 5 steps.
+TrainOptions small_options(const std::string& allocator = "planned") {
+  TrainOptions options;
+  options.model = "lenet";
+  options.data.images = 40;
+  options.data.test_images = 20;
+  options.epochs = 2;
+  options.batch_size = 8;
+  options.threads = 1;
+  options.memory.allocator = allocator;
+  resolve(options);
+  return options;
+}
+
+// Sends SIGTERM to this process when a message holds `text`, as a user would at that moment.
+class SignallingBuffer : public std::stringbuf {
+ public:
+  explicit SignallingBuffer(std::string text) : text_(std::move(text)) {}
+
+ protected:
+  int sync() override {
+    look();
+    return std::stringbuf::sync();
+  }
+  std::streamsize xsputn(const char* characters, std::streamsize count) override {
+    const auto written = std::stringbuf::xsputn(characters, count);
+    look();
+    return written;
+  }
+
+ private:
+  void look() {
+    if (text_.empty() || str().find(text_) == std::string::npos) return;
+    text_.clear();
+    std::raise(SIGTERM);
+  }
+  std::string text_;
+};
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  TrainerTest() { fs::remove_all(folder_); }
+  ~TrainerTest() override { fs::remove_all(folder_); }
+
+  CommandResult train(const TrainOptions& options, const std::string& name) {
+    Trainer trainer(options, console_);
+    trainer.start(folder_ / name);
+    return trainer.run();
+  }
+  CommandResult resume(const TrainOptions& options, const fs::path& from) {
+    Trainer trainer(options, console_);
+    trainer.resume(load_checkpoint(from));
+    return trainer.run();
+  }
+  // Everything of a checkpoint that the future depends on.
+  Checkpoint last_checkpoint(const std::string& name) {
+    Checkpoint checkpoint = load_checkpoint(folder_ / name).checkpoint;
+    checkpoint.position.arguments = Json::object();
+    return checkpoint;
+  }
+  void expect_equal_ends(const std::string& a, const std::string& b) {
+    const Checkpoint first = last_checkpoint(a), second = last_checkpoint(b);
+    EXPECT_EQ(first.weights, second.weights);
+    EXPECT_EQ(first.state, second.state);
+    EXPECT_EQ(first.position, second.position);
+    EXPECT_EQ(logged(a, "loss"), logged(b, "loss"));
+    EXPECT_EQ(logged(a, "step"), logged(b, "step"));
+  }
+  std::vector<Json> logged(const std::string& name, const std::string& key) {
+    std::ifstream log(folder_ / name / "log.jsonl");
+    std::vector<Json> values;
+    for (std::string line; std::getline(log, line);) values.push_back(Json::parse(line).at(key));
+    return values;
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           (std::string("skyline-trainer-") +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::ostringstream messages_;
+  Console console_{messages_, {}};
+};
+
+TEST_F(TrainerTest, KeepsARunFolder) {
+  const CommandResult result = train(small_options(), "run");
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* file : {"arguments.json", "log.jsonl", "epochs.csv", "trace.csv", "plan.csv",
+                           "report.html", "checkpoints/latest/weights.safetensors"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
+  }
+  EXPECT_EQ(logged("run", "step").size(), 10u);
+  EXPECT_EQ(logged("run", "planned"),
+            (std::vector<Json>{false, true, true, true, true, true, true, true, true, true}));
+  std::ifstream plan_file(folder_ / "run" / "plan.csv");
+  const CsvPlan csv = read_plan_csv(plan_file, "plan.csv");
+  EXPECT_TRUE(validate(csv.trace, csv.plan).valid);
+}
+
+TEST_F(TrainerTest, ResultHasItsKeys) {
+  const Json json = train(small_options(), "run").json;
+  for (const char* key : {"steps", "loss", "top1", "seconds", "run_directory", "memory"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["steps"], 10);
+  EXPECT_EQ(json["run_directory"], (folder_ / "run").string());
+  EXPECT_GE(json["top1"].get<double>(), 0.0);
+}
+
+TEST_F(TrainerTest, NothingIsTakenFromTheDeviceAfterTheSwitch) {
+  const Json memory = train(small_options(), "run").json["memory"];
+  EXPECT_EQ(memory["device_allocations_after_switch"], 0);
+  EXPECT_EQ(memory["deviations"], 0);
+  EXPECT_EQ(memory["fallback_requests"], 0);
+  EXPECT_EQ(memory["fallback_peak_reserved"], 0);
+  // All of the ten training steps but the warm-up, and both evaluations of three steps.
+  EXPECT_EQ(memory["planned_steps"], 9 + 2 * 3);
+  EXPECT_LT(memory["peak_reserved"], memory["warm_up_peak_reserved"]);
+}
+
+TEST_F(TrainerTest, TheSwitchIsToldWithWhatItSaves) {
+  train(small_options(), "run");
+  EXPECT_NE(messages_.str().find("switched to the plan before step 2"), std::string::npos)
+      << messages_.str();
+  EXPECT_NE(messages_.str().find("saves"), std::string::npos);
+}
+
+TEST_F(TrainerTest, AllocatorsTrainTheSameNetwork) {
+  train(small_options("planned"), "planned");
+  train(small_options("best-fit-pool"), "pool");
+  train(small_options("network-wise"), "network-wise");
+  expect_equal_ends("planned", "pool");
+  expect_equal_ends("planned", "network-wise");
+}
+
+TEST_F(TrainerTest, ResumingInTheMiddleOfAnEpochChangesNoBit) {
+  TrainOptions options = small_options();
+  options.checkpoint_every = 4;  // and after each epoch: 4, 5, 8, 10, of which two are kept
+  train(options, "whole");
+  fs::copy(folder_ / "whole", folder_ / "again",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  resume(options, folder_ / "again" / "checkpoints" / "step-000000008");
+  expect_equal_ends("whole", "again");
+}
+
+TEST_F(TrainerTest, ResumingUnderAnotherAllocatorChangesNoBit) {
+  TrainOptions options = small_options("best-fit-pool");
+  options.model = "resnet20";
+  options.checkpoint_every = 4;
+  train(options, "whole");
+  fs::copy(folder_ / "whole", folder_ / "again",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  options.memory.allocator = "planned";
+  resume(options, folder_ / "again" / "checkpoints" / "step-000000008");
+  expect_equal_ends("whole", "again");
+}
+
+TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  {
+    SignallingBuffer buffer("switched to the plan");  // said before step 2
+    std::ostream stream(&buffer);
+    Console console(stream, {});
+    Trainer trainer(options, console);
+    trainer.start(folder_ / "cut");
+    const CommandResult result = trainer.run();
+    EXPECT_EQ(result.exit_code, 143);
+    EXPECT_EQ(result.json["steps"], 2);
+    EXPECT_EQ(result.json["interrupted"], true);
+  }
+  EXPECT_EQ(logged("cut", "step").size(), 2u);
+  EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
+  expect_equal_ends("whole", "cut");
+}
+
+TEST_F(TrainerTest, ResumingAFinishedRunTrainsNoFurther) {
+  const TrainOptions options = small_options();
+  const Json before = train(options, "run").json;
+  const CommandResult after = resume(options, folder_ / "run");
+  EXPECT_EQ(after.exit_code, 0);
+  EXPECT_EQ(after.json["steps"], 10);
+  EXPECT_EQ(after.json["loss"], before["loss"]);
+  EXPECT_EQ(after.json["top1"], before["top1"]);
+}
+
+TEST_F(TrainerTest, StepsEndARunInTheMiddleOfAnEpoch) {
+  TrainOptions options = small_options();
+  options.steps = 7;
+  const CommandResult result = train(options, "run");
+  EXPECT_EQ(result.json["steps"], 7);
+  EXPECT_TRUE(result.json["top1"].is_number()) << "it is evaluated at the end";
+  EXPECT_EQ(last_checkpoint("run").position.batch, 2);
+}
+
+TEST_F(TrainerTest, EveryPolicyTrains) {
+  for (const std::string& policy : policy_names()) {
+    SCOPED_TRACE(policy);
+    TrainOptions options = small_options();
+    options.memory.policy = policy_of(policy);
+    options.memory.check = true;
+    train(options, policy);
+    expect_equal_ends(policy, policy_names().front());
+  }
+}
+
+TEST_F(TrainerTest, AnUpperBoundIsPlannedBeforeTheFirstStep) {
+  TrainOptions options = small_options();
+  options.memory.policy = ShapePolicy::kUpperBound;
+  train(options, "run");
+  EXPECT_EQ(logged("run", "planned").front(), true);
+}
+
+TEST_F(TrainerTest, ALossThatIsNoNumberStopsTheRunAndKeepsWhatWasSaved) {
+  TrainOptions options = small_options();
+  options.learning_rate = 1e30;
+  options.checkpoint_every = 1;
+  try {
+    train(options, "run");
+    FAIL() << "no error";
+  } catch (const Divergence& error) {
+    EXPECT_GE(error.facts().step, 2);
+    EXPECT_FALSE(error.facts().layer.empty());
+    const std::string sentence = error.what();
+    EXPECT_NE(sentence.find("step " + std::to_string(error.facts().step)), std::string::npos);
+    EXPECT_NE(sentence.find("the first layer that made it is " + error.facts().layer),
+              std::string::npos);
+    EXPECT_EQ(last_checkpoint("run").position.step, error.facts().step - 1);
+  }
+}
+
+TEST_F(TrainerTest, ABatchLargerThanTheDataIsRefusedBeforeAFolderIsMade) {
+  TrainOptions options = small_options();
+  options.batch_size = 41;
+  EXPECT_THROW(train(options, "run"), DataError);
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(TrainerTest, ACheckpointOfAnotherModelIsRefused) {
+  TrainOptions options = small_options();
+  train(options, "run");
+  for (const char* other : {"mlp", "resnet20"}) {
+    options.model = other;
+    EXPECT_THROW(resume(options, folder_ / "run"), CheckpointError) << other;
+  }
+}
+
+}  // namespace
+}  // namespace skyline
