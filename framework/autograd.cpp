@@ -28,9 +28,16 @@ void retain(Context& context, Node& node, GradientSource::Kind kind,
   }
 }
 
+// An op outside of all layer scopes belongs to the layer that made its first input: "relu of
+// conv1".
+std::string layer_of(const Context& context, const std::vector<Tensor>& inputs) {
+  if (!context.layer().empty() || inputs.empty()) return context.layer();
+  return inputs.front().storage()->layer;
+}
+
 // The node of an op about to run, or none when no gradient will be asked of it.
 std::shared_ptr<Node> make_node(Context& context, const std::shared_ptr<const Op>& op,
-                                const std::vector<Tensor>& inputs) {
+                                const std::vector<Tensor>& inputs, const std::string& layer) {
   if (!context.training()) return nullptr;
   std::vector<bool> needed;
   std::vector<TensorSpec> specs;
@@ -45,7 +52,7 @@ std::shared_ptr<Node> make_node(Context& context, const std::shared_ptr<const Op
   node->calls = op->gradient(specs, needed);
   if (node->calls.empty()) return nullptr;
   node->op = op;
-  node->layer = context.layer();
+  node->layer = layer;
   node->sequence = context.next_sequence();
   for (const Tensor& input : inputs) node->inputs.push_back(input.edge());
   return node;
@@ -60,11 +67,11 @@ std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,
 
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
                           std::vector<Tensor> inputs) {
-  const std::shared_ptr<Node> node = make_node(context, op, inputs);
+  const std::string layer = layer_of(context, inputs);
+  const std::shared_ptr<Node> node = make_node(context, op, inputs, layer);
   // Before the op runs, so that it does not write over what its own gradient will read.
   if (node) retain(context, *node, GradientSource::Kind::kInput, inputs);
-  std::vector<Tensor> outputs =
-      context.execute(*op, std::move(inputs), {}, Phase::kForward, context.layer());
+  std::vector<Tensor> outputs = context.execute(*op, std::move(inputs), {}, Phase::kForward, layer);
   if (!node) return outputs;
   retain(context, *node, GradientSource::Kind::kOutput, outputs);
   for (std::size_t j = 0; j < outputs.size(); ++j) {

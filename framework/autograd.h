@@ -9,6 +9,7 @@ namespace skyline {
 
 // Applies an op in the forward pass: runs it and, in training mode and when an input requires a
 // gradient, leaves a node that holds only what the op's gradient calls read. Returns all outputs.
+// Outside of all layer scopes the op counts to the layer that made its first input.
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
                           std::vector<Tensor> inputs);
 

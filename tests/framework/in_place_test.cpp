@@ -43,7 +43,7 @@ TEST(InPlace, AValueReadByASecondOpIsNotOverwritten) {  // the note's trap
   run.context.begin_step();
   Tensor b = run.upload_vector({1, -2, 3});
   Tensor c = relu(run.context, b);
-  EXPECT_THAT(run.refusals(), HasSubstr("relu of : input 0 is held by the program"));
+  EXPECT_THAT(run.refusals(), HasSubstr("relu of input: input 0 is held by the program"));
   EXPECT_EQ(RecordedContext::values(b), (std::vector<float>{1, -2, 3}));
   const std::byte* const buffer = c.address();
   Tensor d = add(run.context, std::move(b), std::move(c));
