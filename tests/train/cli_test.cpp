@@ -234,7 +234,8 @@ TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
 TEST(Program, HelpStaysWithin100Columns) {
   std::istringstream help(run({"train", "--help"}).output);
   for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 100u) << line;
-  EXPECT_THAT(help.str(), HasSubstr("several lines\n                                that begin"));
+  EXPECT_THAT(help.str(),
+              HasSubstr("is to make\n                                several lines that"));
   EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
 }
 
