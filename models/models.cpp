@@ -15,12 +15,13 @@ std::unique_ptr<Model> make(Context& context, const ModelShape& shape) {
 }
 
 constexpr std::array<ModelEntry, 3> kModels = {{
-    {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.05f, make<Mlp>},
-    {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.05f, make<LeNet>},
+    {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.02f, 1, make<Mlp>},
+    {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.02f, 1, make<LeNet>},
     {"resnet20",
      "residual network of 20 layers (He et al. 2016, section 4.2)",
      {.channels = 3, .height = 32, .width = 32, .classes = 10},
-     0.1f,
+     0.02f,
+     0,
      make<ResNet20>},
 }};
 

@@ -15,7 +15,8 @@ struct ModelEntry {
   std::string_view name;
   std::string_view summary;  // one line, no full stop
   ModelShape shape;          // the paper's
-  float learning_rate;       // a good first one for batches of about 64 with momentum 0.9
+  float learning_rate;       // for batches of 32 with momentum 0.9, falling to 0
+  int threads;               // that its steps are worth; 0: every core
   std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
 };
 

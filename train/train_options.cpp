@@ -71,7 +71,7 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
   add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "L2, on every parameter");
   add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Of parameters, the order of images and generated images");
-  add_integer(app, "--threads", options.threads, 0, 4096, "0 means one for each core");
+  add_integer(app, "--threads", options.threads, 0, 4096, "0 means what the model is worth");
   app.add_flag("!--no-in-place", options.in_place, "Never write an output over an input");
   app.add_flag("--guard", options.memory.guard, "Guard bytes and poison around every block");
   app.add_flag("--check", options.memory.check, "Check every hand-out against all live blocks");
@@ -111,7 +111,8 @@ void resolve(TrainOptions& options) {
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
   make_absolute(options.data.data);
   options.data.seed = static_cast<std::uint64_t>(options.seed);
-  if (options.threads == 0) options.threads = omp_get_max_threads();
+  if (options.threads == 0) options.threads = find_model(options.model).threads;
+  if (options.threads == 0) options.threads = omp_get_num_procs();
   omp_set_num_threads(static_cast<int>(options.threads));
 }
 

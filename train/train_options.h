@@ -21,15 +21,15 @@ namespace skyline {
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
-  std::int64_t epochs = 10;
+  std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
-  std::int64_t batch_size = 64;
+  std::int64_t batch_size = 32;
   double learning_rate = 0;  // 0: the model's own
   std::string schedule = "cosine";
   double momentum = 0.9;
   double weight_decay = 1e-4;
   std::int64_t seed = 0;
-  std::int64_t threads = 0;  // 0: as many as OpenMP has
+  std::int64_t threads = 0;  // 0: the model's own
   bool in_place = true;
   MemoryOptions memory;
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
@@ -41,7 +41,7 @@ void add_training_options(CLI::App& app, TrainOptions& options);
 void add_memory_options(CLI::App& app, TrainOptions& options);
 
 // Fills in what follows from other options: the model's learning rate, the seed of the data, the
-// number of threads, which is set here. Throws UsageError.
+// number of threads, which OpenMP is told. Throws UsageError.
 void resolve(TrainOptions& options);
 
 // The values under the names of their flags: "batch_size" is --batch-size.
