@@ -53,6 +53,7 @@ void Session::adopt(const Trace& trace, ShapeKey key) {
   Shape& shape = shape_for(key);
   Shape planned = make_plan(requests_of(trace));
   SessionEvent event = event_before(planned);
+  event.shape_key = key;
   commit_for(shape, planned);
   enter_plan(shape, std::move(planned), std::move(event));
 }

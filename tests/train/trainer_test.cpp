@@ -140,6 +140,7 @@ TEST_F(TrainerTest, TheSwitchIsToldWithWhatItSaves) {
   EXPECT_NE(messages_.str().find("switched to the plan before step 2"), std::string::npos)
       << messages_.str();
   EXPECT_NE(messages_.str().find("saves"), std::string::npos);
+  EXPECT_NE(messages_.str().find("planned the evaluation before step 6"), std::string::npos);
 }
 
 TEST_F(TrainerTest, AllocatorsTrainTheSameNetwork) {
