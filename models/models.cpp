@@ -21,7 +21,7 @@ constexpr std::array<ModelEntry, 3> kModels = {{
      "residual network of 20 layers (He et al. 2016, section 4.2)",
      {.channels = 3, .height = 32, .width = 32, .classes = 10},
      0.02f,
-     0,
+     1,
      make<ResNet20>},
 }};
 

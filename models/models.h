@@ -16,7 +16,8 @@ struct ModelEntry {
   std::string_view summary;  // one line, no full stop
   ModelShape shape;          // the paper's
   float learning_rate;       // for batches of 32 with momentum 0.9, falling to 0
-  int threads;               // that its steps are worth; 0: every core
+  int threads;  // that its steps are worth; 0: every core. A step of milliseconds waits longer for
+                // a second thread that shares its core than it gains
   std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
 };
 

@@ -13,7 +13,7 @@ namespace skyline {
 // Which images to train on.
 struct DataOptions {
   std::string data = "shapes";      // a generator's name or a folder of IDX files
-  std::int64_t images = 10'000;     // of a generator
+  std::int64_t images = 8000;       // of a generator
   std::int64_t test_images = 2000;  // of a generator
   std::uint64_t seed = 0;
 };
