@@ -67,7 +67,7 @@ build() {
   shift
   say "building $preset: $*"
   cmake --build --preset "$preset" --target "$@" >"build/$preset/build.log" 2>&1 && return
-  grep -E -A 5 'error|FAILED' "build/$preset/build.log" | head -n 40 >&2
+  grep -E -A 5 ' error: |^FAILED: ' "build/$preset/build.log" | head -n 40 >&2
   say "the build of '$preset' failed; see build/$preset/build.log"
   return 1
 }
