@@ -71,6 +71,8 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
   add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "L2, on every parameter");
   add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Of parameters, the order of images and generated images");
+  add_choice(app, "--device", options.memory.device, {"cpu", "cuda"}, "device",
+             "What computes, and whose memory is planned");
   add_integer(app, "--threads", options.threads, 0, 4096, "0 means what the model is worth");
   app.add_flag("!--no-in-place", options.in_place, "Never write an output over an input");
   app.add_flag("--guard", options.memory.guard, "Guard bytes and poison around every block");
@@ -196,7 +198,9 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
 }
 
 Context::Options context_options(const TrainOptions& options) {
-  return {.in_place = options.in_place, .seed = static_cast<std::uint64_t>(options.seed)};
+  return {.backend = options.memory.device == "cuda" ? Backend::kCuda : Backend::kCpu,
+          .in_place = options.in_place,
+          .seed = static_cast<std::uint64_t>(options.seed)};
 }
 
 }  // namespace skyline

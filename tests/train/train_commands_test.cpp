@@ -50,6 +50,13 @@ class TrainCommandsTest : public ::testing::Test {
   const std::string run_ = (folder_ / "run").string();
 };
 
+TEST_F(TrainCommandsTest, ADeviceThatIsNotBuiltInFailsByName) {
+  const Answer answer = train({"--device", "cuda", "--out", run_.c_str()});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_NE(answer.messages.find("--device cuda"), std::string::npos) << answer.messages;
+  EXPECT_FALSE(fs::exists(run_));
+}
+
 TEST_F(TrainCommandsTest, TrainPrintsOneObjectAndNothingElse) {
   const Answer answer = train({"--out", run_.c_str(), "--json"});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
