@@ -12,10 +12,13 @@ namespace skyline {
 struct Plan {
   std::vector<std::uint64_t> offsets = {};
   std::uint64_t peak = 0;         // bytes: max(offset + rounded size)
-  std::uint64_t lower_bound = 0;  // bytes
+  std::uint64_t lower_bound = 0;  // bytes: the most in use at one tick
+  // Bytes: no plan for the trace has a lower peak. At least the lower bound; more where a planner
+  // proved it. A capacity below it is proved impossible.
+  std::uint64_t proved_bound = 0;
   std::uint64_t alignment = kAlignmentBytes;
-  std::string planner = {};  // the one that found it, e.g. "best-fit"
-  bool proved_optimal = false;
+  std::string planner = {};     // the one that found it, e.g. "best-fit"
+  bool proved_optimal = false;  // the peak is the proved bound
   std::uint64_t seed = 0;
   double seconds = 0;  // spent planning
 
@@ -30,8 +33,10 @@ struct Validity {
   std::string reason = {};  // empty when valid; else names the blocks, ticks and addresses
 };
 
-// Checks that offsets exist for all blocks, are aligned, that no two blocks alive at the same tick
-// share a byte, and that the peak and the lower bound are as claimed. O(n log n).
+// Checks that offsets exist for all blocks, are aligned, that fixed offsets are kept, that no two
+// blocks in use at the same tick share a byte, and that the peak, the lower bound and the proofs
+// are as claimed (a proved bound above the lower bound is checked only to be no more than the
+// peak). O(n log n).
 Validity validate(const Trace& trace, const Plan& plan);
 
 }  // namespace skyline

@@ -36,6 +36,11 @@ std::span<const PlannerEntry> planners() { return kPlanners; }
 
 Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& options) {
   const PlannerEntry& entry = planner_named(planner);
+  require_sound(trace);
+  if (trace.has_fixed_offsets() && !entry.keeps_fixed_offsets) {
+    throw std::invalid_argument(
+        fmt::format("planner {} cannot keep fixed offsets, and the trace has some", planner));
+  }
   const auto start = std::chrono::steady_clock::now();
   Plan found = entry.function(trace, options);
   found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

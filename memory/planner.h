@@ -31,12 +31,14 @@ using BestFitLog = std::vector<BestFitEvent>;
 
 struct PlanOptions {
   std::uint64_t alignment = kAlignmentBytes;  // offsets and sizes are multiples of it; at least 1
-  // Bytes; a search stops at the first plan within it. The answer may exceed it: compare the peak.
+  // Bytes; a search stops at the first plan within it. The answer is the best plan found, or one
+  // whose proved bound says that none is within it, or neither: compare peak and proved bound.
   std::optional<std::uint64_t> capacity = {};
   // Searching planners begin no further pass after this time; the first pass is always made. Unset:
   // a fixed amount of work, so that a plan is the same byte for byte every time.
   std::optional<double> time_limit_seconds = {};
   std::uint64_t seed = 0;
+  int threads = 1;  // of the searching planners; without a time limit, plans do not depend on it
   BestFitLog* log = nullptr;  // filled by the best-fit planners; not owned
 };
 
@@ -48,6 +50,7 @@ struct PlannerEntry {
   std::string_view name;
   std::string_view summary;  // one line
   PlannerFunction function;
+  bool keeps_fixed_offsets = false;  // else it is not for traces that have some
 };
 
 inline constexpr std::string_view kDefaultPlanner = "portfolio";
@@ -56,8 +59,9 @@ inline constexpr std::string_view kDefaultPlanner = "portfolio";
 std::span<const PlannerEntry> planners();
 
 // Runs a planner and then, always, the validator; fills in the seconds spent planning.
-// Throws std::invalid_argument for an unknown name, std::logic_error when the validator rejects the
-// plan, and what the planner throws.
+// Throws std::invalid_argument for an unknown name, or one that keeps no fixed offsets where the
+// trace has some; TraceError for a trace that makes no sense; std::logic_error when the validator
+// rejects the plan, and what the planner throws.
 Plan plan(const Trace& trace, std::string_view planner = kDefaultPlanner,
           const PlanOptions& options = {});
 

@@ -18,24 +18,54 @@ struct Change {
   std::uint64_t bytes;
 };
 
+[[noreturn]] void refuse(std::string problem) {
+  throw TraceError({.source = "trace", .problem = std::move(problem)});
+}
+
+// Every block's uses: its lifetime, interrupted by its gaps.
 std::vector<Change> changes_in_order(const Trace& trace, std::uint64_t alignment) {
+  require_sound(trace);
   std::vector<Change> changes;
-  changes.reserve(2 * trace.size());
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const TraceBlock& block = trace.blocks[i];
-    if (block.lower >= block.upper) {
-      throw TraceError({.source = "trace",
-                        .problem = fmt::format("block {} has the empty lifetime [{}, {})",
-                                               trace.id(i), block.lower, block.upper)});
-    }
+  changes.reserve(2 * (trace.size() + trace.gaps.size()));
+  for (const TraceBlock& block : trace.blocks) {
     const std::uint64_t bytes = rounded(block.bytes, alignment);
     changes.push_back({block.lower, true, bytes});
     changes.push_back({block.upper, false, bytes});
+  }
+  for (const TraceGap& gap : trace.gaps) {
+    const std::uint64_t bytes = rounded(trace.blocks[gap.block].bytes, alignment);
+    changes.push_back({gap.lower, false, bytes});
+    changes.push_back({gap.upper, true, bytes});
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.tick != b.tick ? a.tick < b.tick : a.begins < b.begins;
   });
   return changes;
+}
+
+void require_sound_gaps(const Trace& trace) {
+  const TraceGap* previous = nullptr;
+  for (const TraceGap& gap : trace.gaps) {
+    if (gap.block >= trace.size()) {
+      refuse(fmt::format("a gap belongs to block {} of {}", gap.block, trace.size()));
+    }
+    const TraceBlock& block = trace.blocks[gap.block];
+    if (gap.lower >= gap.upper || gap.lower < block.lower || gap.upper > block.upper) {
+      refuse(fmt::format("block {} has the gap [{}, {}) in its lifetime [{}, {})",
+                         trace.id(gap.block), gap.lower, gap.upper, block.lower, block.upper));
+    }
+    if (previous != nullptr && (previous->block > gap.block ||
+                                (previous->block == gap.block && previous->upper > gap.lower))) {
+      refuse(fmt::format("the gap [{}, {}) of block {} is not behind the one before it", gap.lower,
+                         gap.upper, trace.id(gap.block)));
+    }
+    previous = &gap;
+  }
+}
+
+void require_as_many(std::size_t count, const Trace& trace, const char* what) {
+  if (count == 0 || count == trace.size()) return;
+  refuse(fmt::format("got {} {} for {} blocks", count, what, trace.size()));
 }
 
 }  // namespace
@@ -44,38 +74,47 @@ std::string Trace::id(std::size_t index) const {
   return index < ids.size() ? ids[index] : std::to_string(index);
 }
 
+bool Trace::has_fixed_offsets() const noexcept {
+  return std::any_of(fixed_offsets.begin(), fixed_offsets.end(),
+                     [](const auto& offset) { return offset.has_value(); });
+}
+
+void require_sound(const Trace& trace) {
+  require_as_many(trace.ids.size(), trace, "ids");
+  require_as_many(trace.tags.size(), trace, "tags");
+  require_as_many(trace.fixed_offsets.size(), trace, "fixed offsets");
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceBlock& block = trace.blocks[i];
+    if (block.lower < block.upper) continue;
+    refuse(fmt::format("block {} has the empty lifetime [{}, {})", trace.id(i), block.lower,
+                       block.upper));
+  }
+  require_sound_gaps(trace);
+}
+
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t alignment) {
   if (alignment == 0 || alignment > kMaxBytes) {
-    throw TraceError(
-        {.source = "trace",
-         .problem = fmt::format("got alignment {}, expected 1 to {}", alignment, kMaxBytes)});
+    refuse(fmt::format("got alignment {}, expected 1 to {}", alignment, kMaxBytes));
   }
   const std::uint64_t units = bytes == 0 ? 1 : (bytes - 1) / alignment + 1;
   if (units > kMaxBytes / alignment) {
-    throw TraceError({.source = "trace",
-                      .problem = fmt::format("{} bytes rounded up to a multiple of {} pass {}",
-                                             bytes, alignment, kMaxBytes)});
+    refuse(fmt::format("{} bytes rounded up to a multiple of {} pass {}", bytes, alignment,
+                       kMaxBytes));
   }
   return units * alignment;
 }
 
 std::uint64_t lower_bound_bytes(const Trace& trace, std::uint64_t alignment) {
-  std::uint64_t alive = 0;
-  std::uint64_t most = 0;
+  __extension__ using Wide = __int128;  // below 0 for a moment where a gap ends with its block
+  Wide alive = 0, most = 0;
   for (const Change& change : changes_in_order(trace, alignment)) {
-    if (!change.begins) {
-      alive -= change.bytes;
-      continue;
+    alive += change.begins ? static_cast<Wide>(change.bytes) : -static_cast<Wide>(change.bytes);
+    if (alive > static_cast<Wide>(kMaxBytes)) {
+      refuse(fmt::format("the bytes alive at tick {} pass {}", change.tick, kMaxBytes));
     }
-    if (change.bytes > kMaxBytes - alive) {
-      throw TraceError(
-          {.source = "trace",
-           .problem = fmt::format("the bytes alive at tick {} pass {}", change.tick, kMaxBytes)});
-    }
-    alive += change.bytes;
     most = std::max(most, alive);
   }
-  return most;
+  return static_cast<std::uint64_t>(most);
 }
 
 }  // namespace skyline

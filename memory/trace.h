@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,15 @@ struct TraceBlock {
   bool operator==(const TraceBlock&) const = default;
 };
 
+// Half-open ticks inside a block's lifetime in which it does not need its bytes: others may use
+// them.
+struct TraceGap {
+  std::size_t block = 0;  // its position in the trace
+  Tick lower = 0;
+  Tick upper = 0;
+  bool operator==(const TraceGap&) const = default;
+};
+
 // A tag that owns its strings.
 struct BlockTag {
   std::string op = {};
@@ -33,9 +43,16 @@ struct Trace {
   std::vector<TraceBlock> blocks = {};
   std::vector<std::string> ids = {};  // as many as blocks; or none: then block k is called "k"
   std::vector<BlockTag> tags = {};    // as many as blocks; or none
+  // Offsets that a plan has to keep, in bytes; as many as blocks, or none.
+  std::vector<std::optional<std::uint64_t>> fixed_offsets = {};
+  std::vector<TraceGap> gaps = {};  // ordered by block, then tick; those of a block are disjoint
 
   std::size_t size() const noexcept { return blocks.size(); }
   std::string id(std::size_t index) const;
+  std::optional<std::uint64_t> fixed_offset(std::size_t index) const {
+    return index < fixed_offsets.size() ? fixed_offsets[index] : std::nullopt;
+  }
+  bool has_fixed_offsets() const noexcept;
   // Lifetimes and sizes equal, request for request; ids and tags are not compared.
   bool same_requests(const Trace& other) const { return blocks == other.blocks; }
 };
@@ -44,8 +61,13 @@ struct Trace {
 // Throws TraceError on overflow of 2^63 − 1.
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t alignment);
 
-// The most rounded bytes alive at one tick: no plan's peak is below it. O(n log n).
-// Throws TraceError when a sum passes 2^63 − 1 or a lifetime is empty or inverted.
+// Throws TraceError, naming the block, for an empty or inverted lifetime, for gaps that are out of
+// order, empty, meet each other or leave their block's lifetime, and for lists of another length
+// than the blocks'. O(n).
+void require_sound(const Trace& trace);
+
+// The most rounded bytes in use at one tick, a block in a gap not counted: no plan's peak is below
+// it. O(n log n). Throws TraceError when a sum passes 2^63 − 1, and what require_sound throws.
 std::uint64_t lower_bound_bytes(const Trace& trace, std::uint64_t alignment);
 
 }  // namespace skyline

@@ -208,6 +208,7 @@ void complete(const Trace& trace, Plan& plan) {
     plan.peak = std::max(plan.peak, plan.offsets[i] + bytes);
   }
   plan.lower_bound = lower_bound_bytes(trace, plan.alignment);
+  plan.proved_bound = plan.lower_bound;
   plan.proved_optimal = plan.peak == plan.lower_bound;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
 
+// A block in its place, for as long as it needs it: its lifetime up to, between or behind gaps.
 struct Placed {
   std::size_t index;
   Tick lower, upper;
@@ -43,7 +44,32 @@ std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t ind
     return fmt::format("block {} of {} bytes at {} ends beyond {}", name, block.bytes, offset,
                        kLimit);
   }
+  if (const auto fixed = trace.fixed_offset(index); fixed && *fixed != offset) {
+    return fmt::format("block {} begins at {}, but is fixed at {}", name, offset, *fixed);
+  }
   out = {index, block.lower, block.upper, offset, offset + bytes + slack};
+  return {};
+}
+
+// Cuts blocks at their gaps. What is wrong with a gap; empty when nothing is.
+std::string fault_of_gaps(const Trace& trace, std::vector<Placed>& placed) {
+  std::vector<TraceGap> gaps = trace.gaps;
+  std::sort(gaps.begin(), gaps.end(), [](const TraceGap& a, const TraceGap& b) {
+    return a.block != b.block ? a.block < b.block : a.lower > b.lower;
+  });
+  for (const TraceGap& gap : gaps) {  // the last gap of a block first
+    if (gap.block >= trace.size()) return fmt::format("a gap of block {} of none", gap.block);
+    Placed& early = placed[gap.block];
+    if (gap.lower < early.lower || gap.lower >= gap.upper || gap.upper > early.upper) {
+      return fmt::format("block {} has the impossible gap [{}, {})", trace.id(gap.block), gap.lower,
+                         gap.upper);
+    }
+    Placed late = early;
+    early.upper = gap.lower;
+    late.lower = gap.upper;
+    placed.push_back(late);
+  }
+  std::erase_if(placed, [](const Placed& part) { return part.lower == part.upper; });
   return {};
 }
 
@@ -104,6 +130,14 @@ std::string fault_of_claims(const Plan& plan, std::uint64_t peak, std::uint64_t 
     return fmt::format("the plan claims the lower bound {}, but {} bytes are alive at most",
                        plan.lower_bound, lower_bound);
   }
+  if (plan.proved_bound > peak) {
+    return fmt::format("the plan claims that none is below {}, but its own peak is {}",
+                       plan.proved_bound, peak);
+  }
+  if (plan.proved_optimal && peak > std::max(plan.proved_bound, lower_bound)) {
+    return fmt::format("the plan claims to be optimal at {}, but only {} is proved", peak,
+                       std::max(plan.proved_bound, lower_bound));
+  }
   return {};
 }
 
@@ -124,6 +158,8 @@ Validity validate(const Trace& trace, const Plan& plan) {
     if (!verdict.reason.empty()) return verdict;
     verdict.peak = std::max(verdict.peak, placed[i].end);
   }
+  verdict.reason = fault_of_gaps(trace, placed);
+  if (!verdict.reason.empty()) return verdict;
   Sweep sweep(placed);
   if (const auto pair = sweep.first_overlap()) {
     const auto& [first, second] = *pair;

@@ -11,19 +11,12 @@
 namespace skyline {
 namespace {
 
-void require_lifetimes(const Trace& trace) {
-  if (trace.size() > (1u << 30)) {
-    throw TraceError(
-        {.source = "trace",
-         .problem = fmt::format("got {} blocks, expected at most 2^30", trace.size())});
-  }
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const TraceBlock& block = trace.blocks[i];
-    if (block.lower < block.upper) continue;
-    throw TraceError({.source = "trace",
-                      .problem = fmt::format("block {} has the empty lifetime [{}, {})",
-                                             trace.id(i), block.lower, block.upper)});
-  }
+void require_numerable(const Trace& trace) {
+  require_sound(trace);
+  const std::size_t most = std::max(trace.size(), trace.gaps.size());
+  if (most <= (1u << 30)) return;
+  throw TraceError({.source = "trace",
+                    .problem = fmt::format("got {} blocks or gaps, expected at most 2^30", most)});
 }
 
 std::uint64_t ticks_between(Tick lower, Tick upper) {
@@ -37,6 +30,10 @@ void renumber_dense(const Trace& trace, Tick first, std::uint64_t span, Packing&
     number[ticks_between(first, block.lower)] = 1;
     number[ticks_between(first, block.upper)] = 1;
   }
+  for (const TraceGap& gap : trace.gaps) {
+    number[ticks_between(first, gap.lower)] = 1;
+    number[ticks_between(first, gap.upper)] = 1;
+  }
   for (std::uint64_t t = 0; t <= span; ++t) {
     if (number[t] == 0) continue;
     number[t] = static_cast<std::int32_t>(out.ticks.size());
@@ -46,14 +43,24 @@ void renumber_dense(const Trace& trace, Tick first, std::uint64_t span, Packing&
     out.lower.push_back(number[ticks_between(first, block.lower)]);
     out.upper.push_back(number[ticks_between(first, block.upper)]);
   }
+  for (const TraceGap& gap : trace.gaps) {
+    out.gaps.push_back({static_cast<BlockIndex>(gap.block), number[ticks_between(first, gap.lower)],
+                        number[ticks_between(first, gap.upper)]});
+  }
 }
 
 void renumber_sparse(const Trace& trace, Packing& out) {
-  std::vector<std::pair<Tick, std::uint32_t>> ends;  // 2 × block, + 1 for the upper end
-  ends.reserve(2 * trace.size());
+  std::vector<std::pair<Tick, std::uint32_t>> ends;  // 2 × (block or gap), + 1 for the upper end
+  ends.reserve(2 * (trace.size() + trace.gaps.size()));
   for (std::uint32_t i = 0; i < trace.size(); ++i) {
     ends.emplace_back(trace.blocks[i].lower, 2 * i);
     ends.emplace_back(trace.blocks[i].upper, 2 * i + 1);
+  }
+  const auto blocks = static_cast<std::uint32_t>(trace.size());
+  for (std::uint32_t i = 0; i < trace.gaps.size(); ++i) {
+    ends.emplace_back(trace.gaps[i].lower, 2 * (blocks + i));
+    ends.emplace_back(trace.gaps[i].upper, 2 * (blocks + i) + 1);
+    out.gaps.push_back({static_cast<BlockIndex>(trace.gaps[i].block), 0, 0});
   }
   std::sort(ends.begin(), ends.end());
   out.lower.resize(trace.size());
@@ -61,7 +68,13 @@ void renumber_sparse(const Trace& trace, Packing& out) {
   for (const auto& [tick, end] : ends) {
     if (out.ticks.empty() || out.ticks.back() != tick) out.ticks.push_back(tick);
     const auto number = static_cast<std::int32_t>(out.ticks.size() - 1);
-    (end % 2 == 0 ? out.lower : out.upper)[end / 2] = number;
+    const std::uint32_t interval = end / 2;
+    if (interval < blocks) {
+      (end % 2 == 0 ? out.lower : out.upper)[interval] = number;
+    } else {
+      PackingGap& gap = out.gaps[interval - blocks];
+      (end % 2 == 0 ? gap.lower : gap.upper) = number;
+    }
   }
 }
 
@@ -90,12 +103,35 @@ std::uint64_t spread(std::int32_t value) {
   return (bits | bits << 1) & 0x5555555555555555u;
 }
 
+// What trace.fixed_offsets says; empty when it fixes nothing.
+std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t alignment) {
+  if (!trace.has_fixed_offsets()) return {};
+  std::vector<std::uint64_t> fixed(trace.size(), kNotFixed);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (!trace.fixed_offsets[i]) continue;
+    fixed[i] = *trace.fixed_offsets[i];
+    if (fixed[i] % alignment == 0 &&
+        fixed[i] <= kMaxAddress - rounded(trace.blocks[i].bytes, alignment)) {
+      continue;
+    }
+    throw TraceError({.source = "trace",
+                      .field = "offset",
+                      .problem = fmt::format("block {} is fixed at {}, expected a multiple of {}",
+                                             trace.id(i), fixed[i], alignment)});
+  }
+  return fixed;
+}
+
 std::uint64_t most_alive(const Packing& packing) {
   __extension__ using Wide = __int128;  // sums of 2^30 blocks of 2^63 bytes
   std::vector<Wide> change(packing.ticks.size(), 0);
   for (std::size_t i = 0; i < packing.size(); ++i) {
     change[static_cast<std::size_t>(packing.lower[i])] += packing.bytes[i];
     change[static_cast<std::size_t>(packing.upper[i])] -= packing.bytes[i];
+  }
+  for (const PackingGap& gap : packing.gaps) {
+    change[static_cast<std::size_t>(gap.lower)] -= packing.bytes[gap.block];
+    change[static_cast<std::size_t>(gap.upper)] += packing.bytes[gap.block];
   }
   Wide alive = 0, most = 0;
   for (const Wide bytes : change) most = std::max(most, alive += bytes);
@@ -109,10 +145,11 @@ std::uint64_t most_alive(const Packing& packing) {
 }  // namespace
 
 Packing::Packing(const Trace& trace, std::uint64_t alignment_bytes) : alignment(alignment_bytes) {
-  require_lifetimes(trace);
+  require_numerable(trace);
   bytes.reserve(trace.size());
   for (const TraceBlock& block : trace.blocks) bytes.push_back(rounded(block.bytes, alignment));
   renumber(trace, *this);
+  fixed = fixed_offsets(trace, alignment);
   lower_bound = most_alive(*this);
 }
 
@@ -121,6 +158,7 @@ Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
   return {.offsets = std::move(placement.offsets),
           .peak = placement.peak,
           .lower_bound = packing.lower_bound,
+          .proved_bound = packing.lower_bound,
           .alignment = packing.alignment,
           .planner = std::string(name),
           .proved_optimal = placement.peak == packing.lower_bound,

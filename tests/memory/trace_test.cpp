@@ -98,5 +98,34 @@ TEST(TraceError, BuildsItsSentenceFromTheFacts) {
                "a.csv: got no text");
 }
 
+TEST(Trace, CountsABlockInAGapAsUnused) {
+  Trace trace{.blocks = {{0, 10, 8}, {3, 6, 8}, {6, 8, 4}}, .gaps = {{0, 3, 6}}};
+  EXPECT_EQ(lower_bound_bytes(trace, 1), 12u);
+  trace.gaps = {{0, 0, 3}, {0, 3, 10}};  // never used, and its gap ends when it does
+  EXPECT_EQ(lower_bound_bytes(trace, 1), 8u);
+}
+
+TEST(Trace, RefusesGapsAndListsThatMakeNoSense) {
+  const std::vector<TraceBlock> blocks = {{0, 10, 8}, {3, 6, 8}};
+  const auto problem = [&](std::vector<TraceGap> gaps) -> std::string {
+    try {
+      require_sound({.blocks = blocks, .gaps = std::move(gaps)});
+    } catch (const TraceError& error) {
+      return error.facts().problem;
+    }
+    return "";
+  };
+  EXPECT_EQ(problem({{0, 0, 1}, {0, 1, 10}, {1, 3, 4}}), "");
+  EXPECT_EQ(problem({{2, 0, 1}}), "a gap belongs to block 2 of 2");
+  EXPECT_EQ(problem({{1, 3, 7}}), "block 1 has the gap [3, 7) in its lifetime [3, 6)");
+  EXPECT_EQ(problem({{0, 3, 3}}), "block 0 has the gap [3, 3) in its lifetime [0, 10)");
+  EXPECT_EQ(problem({{0, 3, 5}, {0, 4, 6}}),
+            "the gap [4, 6) of block 0 is not behind the one before it");
+  EXPECT_EQ(problem({{1, 3, 5}, {0, 4, 6}}),
+            "the gap [4, 6) of block 0 is not behind the one before it");
+  EXPECT_THROW(require_sound({.blocks = blocks, .ids = {"a"}}), TraceError);
+  EXPECT_THROW(require_sound({.blocks = blocks, .fixed_offsets = {0}}), TraceError);
+}
+
 }  // namespace
 }  // namespace skyline

@@ -36,6 +36,43 @@ TEST(Validate, AcceptsAValidPlanAndRecomputesItsPeak) {
   EXPECT_TRUE(validate({}, {}).valid);
 }
 
+TEST(Validate, LetsOthersUseAGap) {
+  Trace trace{.blocks = {{0, 10, 8}, {3, 6, 8}, {6, 8, 4}}, .gaps = {{0, 3, 6}}};
+  Plan plan{.offsets = {0, 0, 8}, .peak = 12, .lower_bound = 12, .alignment = 1};
+  EXPECT_EQ(reason(trace, plan), "");
+  trace.gaps[0].upper = 5;
+  plan.lower_bound = 16;
+  EXPECT_EQ(reason(trace, plan),
+            "block 1 (ticks [3, 6), bytes [0, 8)) and block 0 (ticks [5, 10), bytes [0, 8)) share "
+            "bytes [0, 8) at tick 5");
+  trace.gaps[0].upper = 11;
+  EXPECT_EQ(reason(trace, plan), "block 0 has the impossible gap [3, 11)");
+  trace.gaps[0] = {7, 3, 5};
+  EXPECT_EQ(reason(trace, plan), "a gap of block 7 of none");
+}
+
+TEST(Validate, HoldsFixedBlocksInTheirPlace) {
+  Trace trace = kTrace;
+  trace.fixed_offsets = {8, std::nullopt, std::nullopt, std::nullopt, 0};
+  EXPECT_EQ(reason(trace, valid_plan()), "");
+  trace.fixed_offsets[3] = 8;
+  EXPECT_EQ(reason(trace, valid_plan()), "block b4 begins at 4, but is fixed at 8");
+}
+
+TEST(Validate, RefusesProofsThatThePeakContradicts) {
+  Plan plan = valid_plan();
+  plan.proved_bound = 13;
+  EXPECT_EQ(reason(kTrace, plan), "the plan claims that none is below 13, but its own peak is 12");
+  const Plan loose{.offsets = {0, 12},
+                   .peak = 13,
+                   .lower_bound = 12,
+                   .proved_bound = 12,
+                   .alignment = 1,
+                   .proved_optimal = true};
+  EXPECT_EQ(reason({.blocks = {{0, 1, 12}, {1, 2, 1}}}, loose),
+            "the plan claims to be optimal at 13, but only 12 is proved");
+}
+
 TEST(Validate, NamesMissingOffsets) {
   Plan plan = valid_plan();
   plan.offsets.pop_back();
