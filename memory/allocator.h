@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "memory/device/out_of_memory.h"
 
@@ -72,6 +73,27 @@ struct Statistics {
   }
 };
 
+// A piece of a segment, in use or free.
+struct SegmentBlock {
+  const std::byte* address = nullptr;
+  std::size_t bytes = 0;            // with rounding and slack
+  std::size_t requested_bytes = 0;  // 0 while free
+  bool used = false;
+
+  bool operator==(const SegmentBlock&) const = default;
+};
+
+// Bytes that an allocator took from its device in one piece, and how they are cut: its blocks lie
+// one behind the other and fill it.
+struct Segment {
+  const std::byte* address = nullptr;
+  std::size_t bytes = 0;
+  std::string_view pool;  // the allocator's name for a part of itself, "small"; empty: it has none
+  std::vector<SegmentBlock> blocks;
+
+  bool operator==(const Segment&) const = default;
+};
+
 class Allocator;
 
 // Move-only owner of an extent; gives it back to its allocator when destroyed.
@@ -122,6 +144,9 @@ class Allocator {
   virtual void release(const Extent& extent) noexcept = 0;
 
   virtual Statistics statistics() const = 0;
+  // What is reserved now, by address; none from an allocator that does not tell. Adaptors forward
+  // it. O(blocks log blocks), for reports.
+  virtual std::vector<Segment> segments() const { return {}; }
 
   // Bounds of one training step; requests outside are resident. Adaptors forward them.
   virtual void begin_step(ShapeKey) {}

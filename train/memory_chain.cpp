@@ -56,7 +56,7 @@ MemoryChain::MemoryChain(const MemoryOptions& options)
     session_ = session.get();
     base_ = std::move(session);
   } else {
-    base_ = make_allocator(options.allocator, *device_);
+    base_ = make_allocator(options.allocator, *device_, options.allocator_options);
   }
   outermost_ = base_.get();
   if (options.record) recording_ = wrap<RecordingAdaptor>();

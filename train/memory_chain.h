@@ -11,6 +11,7 @@
 #include "memory/adaptors/limit_adaptor.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/adaptors/statistics_adaptor.h"
+#include "memory/allocators/allocator_options.h"
 #include "memory/device/device.h"
 #include "memory/session.h"
 
@@ -23,6 +24,7 @@ struct MemoryOptions {
   std::string device = "cpu";
   std::optional<std::uint64_t> capacity_bytes;  // of the device; unset: its own
   std::string allocator{kPlanned};
+  AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
   ShapePolicy policy = ShapePolicy::kPerShape;
   int warmup_steps = 1;

@@ -19,6 +19,7 @@ class Adaptor : public Allocator {
   }
   void release(const Extent& extent) noexcept override { upstream_.release(extent); }
   Statistics statistics() const override { return upstream_.statistics(); }
+  std::vector<Segment> segments() const override { return upstream_.segments(); }
   void begin_step(ShapeKey key) override { upstream_.begin_step(key); }
   void end_step() override { upstream_.end_step(); }
   void abandon_step() override { upstream_.abandon_step(); }

@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 template <typename T>
-std::unique_ptr<Allocator> make(Device& device) {
+std::unique_ptr<Allocator> make(Device& device, const AllocatorOptions&) {
   return std::make_unique<T>(device);
 }
 
@@ -25,11 +25,12 @@ constexpr AllocatorEntry kAllocators[] = {
 
 std::span<const AllocatorEntry> allocator_table() { return kAllocators; }
 
-std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device) {
+std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device,
+                                          const AllocatorOptions& options) {
   std::string known;
   for (const AllocatorEntry& entry : kAllocators) {
     if (entry.name == name || (!entry.alias.empty() && entry.alias == name)) {
-      return entry.make(device);
+      return entry.make(device, options);
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "memory/allocator.h"
+#include "memory/allocators/allocator_options.h"
 #include "memory/device/device.h"
 
 namespace skyline {
@@ -15,13 +16,14 @@ struct AllocatorEntry {
   std::string_view name;
   std::string_view alias;  // empty: none
   std::string_view description;
-  std::unique_ptr<Allocator> (*make)(Device& device);
+  std::unique_ptr<Allocator> (*make)(Device& device, const AllocatorOptions& options);
 };
 
 std::span<const AllocatorEntry> allocator_table();
 
 // Makes an allocator by its name or alias in the table; the device outlives it.
-// Throws std::invalid_argument for an unknown name.
-std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device);
+// Throws std::invalid_argument for an unknown name or an option out of its range.
+std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device,
+                                          const AllocatorOptions& options = {});
 
 }  // namespace skyline
