@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <ostream>
 
@@ -10,21 +11,30 @@
 namespace skyline {
 namespace {
 
+constexpr std::string_view kCertificateHeader =
+    ",planner,peak,lower_bound,proved_bound,gap,proved_optimal,fixed_blocks,seed,seconds";
+constexpr std::string_view kNoCertificate = ",,,,,,,,,";
+
 class CsvWriter {
  public:
-  CsvWriter(std::ostream& out, const Trace& trace, std::uint64_t alignment,
-            const std::vector<std::uint64_t>* offsets)
-      : out_(out), trace_(trace), alignment_(alignment), offsets_(offsets) {}
+  // Without a plan, of the trace alone.
+  CsvWriter(std::ostream& out, const Trace& trace, std::uint64_t alignment, const Plan* plan)
+      : out_(out), trace_(trace), alignment_(alignment), plan_(plan) {}
 
   void write() {
-    append("id,lower,upper,size{}{}{}\n", alignment_ > 1 ? ",alignment" : "",
-           trace_.tags.empty() ? "" : ",op,layer,phase,category", offsets_ ? ",offset" : "");
+    const bool has_offsets = plan_ != nullptr || trace_.has_fixed_offsets();
+    append("id,lower,upper,size{}{}{}{}{}\n", alignment_ > 1 ? ",alignment" : "",
+           trace_.gaps.empty() ? "" : ",gaps",
+           trace_.tags.empty() ? "" : ",op,layer,phase,category", has_offsets ? ",offset" : "",
+           plan_ != nullptr ? kCertificateHeader : "");
     for (std::size_t i = 0; i < trace_.size(); ++i) {
       const TraceBlock& block = trace_.blocks[i];
       append("{},{},{},{}", csv_field(trace_.id(i)), block.lower, block.upper, block.bytes);
       if (alignment_ > 1) append(",{}", alignment_);
+      if (!trace_.gaps.empty()) write_gaps(i);
       if (!trace_.tags.empty()) write_tag(trace_.tags[i]);
-      if (offsets_ != nullptr) append(",{}", (*offsets_)[i]);
+      if (has_offsets) write_offset(i);
+      if (plan_ != nullptr) write_certificate(i);
       append("\n");
       if (buffer_.size() >= kFlushBytes) flush();
     }
@@ -39,9 +49,32 @@ class CsvWriter {
     fmt::format_to(std::back_inserter(buffer_), format, std::forward<Arguments>(arguments)...);
   }
 
+  // Blocks come in order, and so do the gaps.
+  void write_gaps(std::size_t block) {
+    append(",");
+    for (bool first = true; next_gap_ < trace_.gaps.size(); first = false, ++next_gap_) {
+      const TraceGap& gap = trace_.gaps[next_gap_];
+      if (gap.block != block) return;
+      append("{}{}-{}", first ? "" : " ", gap.lower, gap.upper);
+    }
+  }
+
   void write_tag(const BlockTag& tag) {
     append(",{},{},{},{}", csv_field(tag.op), csv_field(tag.layer), phase_name(tag.phase),
            category_name(tag.category));
+  }
+
+  void write_offset(std::size_t block) {
+    if (plan_ != nullptr) return append(",{}", plan_->offsets[block]);
+    if (const auto fixed = trace_.fixed_offset(block)) return append(",{}", *fixed);
+    append(",-1");
+  }
+
+  void write_certificate(std::size_t block) {
+    if (block > 0) return append("{}", kNoCertificate);
+    append(",{},{},{},{},{},{},{},{},{}", csv_field(plan_->planner), plan_->peak,
+           plan_->lower_bound, std::max(plan_->proved_bound, plan_->lower_bound), plan_->gap(),
+           plan_->proved_optimal, fixed_block_count(trace_), plan_->seed, plan_->seconds);
   }
 
   void flush() {
@@ -52,7 +85,8 @@ class CsvWriter {
   std::ostream& out_;
   const Trace& trace_;
   std::uint64_t alignment_;
-  const std::vector<std::uint64_t>* offsets_;
+  const Plan* plan_;
+  std::size_t next_gap_ = 0;
   fmt::memory_buffer buffer_;
 };
 
@@ -67,7 +101,7 @@ void write_plan_csv(std::ostream& out, const Trace& trace, const Plan& plan) {
     throw PlanMismatch(
         fmt::format("the plan has {} offsets for {} blocks", plan.offsets.size(), trace.size()));
   }
-  CsvWriter(out, trace, plan.alignment, &plan.offsets).write();
+  CsvWriter(out, trace, plan.alignment, &plan).write();
 }
 
 }  // namespace skyline

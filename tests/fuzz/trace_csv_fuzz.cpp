@@ -12,15 +12,21 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
+void require_same(const skyline::Trace& back, const skyline::Trace& trace) {
+  require(back.blocks == trace.blocks && back.tags == trace.tags && back.gaps == trace.gaps);
+  for (std::size_t i = 0; i < trace.size(); ++i) require(back.id(i) == trace.id(i));
+}
+
 void check_trace(const std::string& text) {
   std::istringstream in(text);
   const skyline::CsvTrace csv = skyline::read_trace_csv(in, "fuzz");
+  skyline::require_sound(csv.trace);
   std::stringstream copy;
   skyline::write_trace_csv(copy, csv.trace, csv.alignment);
   const skyline::CsvTrace back = skyline::read_trace_csv(copy, "copy");
-  require(back.trace.blocks == csv.trace.blocks && back.trace.tags == csv.trace.tags);
+  require_same(back.trace, csv.trace);
+  require(back.trace.fixed_offsets == csv.trace.fixed_offsets);
   if (csv.trace.size() > 0) require(back.alignment == csv.alignment);
-  for (std::size_t i = 0; i < csv.trace.size(); ++i) require(back.trace.id(i) == csv.trace.id(i));
 }
 
 void check_plan(const std::string& text) {
@@ -31,6 +37,17 @@ void check_plan(const std::string& text) {
   // Whatever the verdict, it comes with a reason.
   const skyline::Validity verdict = skyline::validate(csv.trace, plan);
   require(verdict.valid == verdict.reason.empty());
+
+  std::stringstream copy;
+  skyline::write_plan_csv(copy, csv.trace, csv.plan);
+  const skyline::CsvPlan back = skyline::read_plan_csv(copy, "copy");
+  require_same(back.trace, csv.trace);
+  require(back.plan.offsets == csv.plan.offsets && back.plan.seconds == csv.plan.seconds);
+  require(back.plan.planner == csv.plan.planner || csv.trace.size() == 0);
+  require(back.certificate.has_value() == (csv.trace.size() > 0));
+  if (back.certificate) {
+    require(skyline::fault_of_certificate(*back.certificate, csv.trace, csv.plan).empty());
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <sstream>
 
 #include "memory/csv.h"
@@ -52,6 +53,89 @@ TEST(ReadTraceCsv, AcceptsColumnsInAnyOrderAndIgnoresUnknownOnes) {
       trace_of(" size , hint,upper,alignment,id,lower\n5,x,9,64,a,2\n0,,4,128,b,3\n");
   EXPECT_EQ(csv.trace.blocks, (std::vector<TraceBlock>{{2, 9, 5}, {3, 4, 0}}));
   EXPECT_EQ(csv.alignment, 128u) << "the largest";
+}
+
+TEST(ReadTraceCsv, KnowsMiniMallocsOtherColumnNames) {
+  const Trace expected{.blocks = {{0, 3, 4}, {3, 9, 5}}, .ids = {"b1", "b2"}};
+  for (const char* header :
+       {"id,lower,upper,size", "buffer,start,upper,size", "buffer_id,begin,upper,size"}) {
+    const Trace trace = trace_of(std::string(header) + "\nb1,0,3,4\nb2,3,9,5\n").trace;
+    EXPECT_EQ(trace.blocks, expected.blocks) << header;
+    EXPECT_EQ(trace.ids, expected.ids) << header;
+  }
+}
+
+TEST(ReadTraceCsv, TakesEndForTheLastTick) {
+  const Trace trace =
+      trace_of("buffer_id,start,end,size,gaps\na,0,2,4,\nb,3,8,5,4-4 6-7@0:1\n").trace;
+  EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
+  EXPECT_EQ(trace.gaps, (std::vector<TraceGap>{{1, 4, 5}}));
+  EXPECT_EQ(refusal("id,start,end,size\na,5,4,1\n"),
+            "trace.csv line 2, field end: got the empty lifetime [5, 5), expected lower < upper");
+  EXPECT_THAT(refusal("id,lower,end,size\na,0,9223372036854775807,1\n"),
+              HasSubstr("field end: got \"9223372036854775807\", expected a whole number from 0 to "
+                        "9223372036854775806"));
+  EXPECT_EQ(trace_of("id,lower,end,size\na,0,9223372036854775806,1\n").trace.blocks[0].upper,
+            INT64_MAX);
+}
+
+TEST(ReadTraceCsv, ReadsGaps) {
+  const Trace trace = trace_of(
+                          "id,lower,upper,size,gaps\na,0,9,4,\nb,0,20,8,12-15  3-5\n"
+                          "c,2,8,8, 2-4 4-8 \nd,0,9,8,1-2@0:8 4-6 7-8@3:4\n")
+                          .trace;
+  EXPECT_EQ(trace.gaps,
+            (std::vector<TraceGap>{{1, 3, 5}, {1, 12, 15}, {2, 2, 4}, {2, 4, 8}, {3, 4, 6}}))
+      << "ordered by tick; those with a window are left out";
+  EXPECT_NO_THROW(require_sound(trace));
+}
+
+TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
+  const auto refused = [](const std::string& gaps) {
+    const std::string message =
+        refusal("id,lower,upper,size,gaps\na,0,9,4,\nb,3,20,8," + gaps + "\n");
+    const std::string where = "trace.csv line 3, field gaps: got ";
+    EXPECT_EQ(message.substr(0, where.size()), where);
+    return message.substr(std::min(where.size(), message.size()));
+  };
+  for (const char* gap : {"5", "5-", "-5-7", "5-7-8", "5:7", "a-b", "5-7,", "5- 7", "+5-7",
+                          "5-9223372036854775808"}) {
+    EXPECT_EQ(refused("\"" + std::string(gap) + "\""),
+              "\"" + std::string(gap == std::string("5- 7") ? "5-" : gap) +
+                  "\", expected LOWER-UPPER or LOWER-UPPER@A:B, numbers from 0 to "
+                  "9223372036854775807");
+  }
+  EXPECT_EQ(refused("5-5"), "the empty gap [5, 5), expected lower < upper");
+  EXPECT_EQ(refused("7-5"), "the inverted gap [7, 5), expected lower < upper");
+  EXPECT_EQ(refused("2-5"), "the gap [2, 5), expected one within the lifetime [3, 20)");
+  EXPECT_EQ(refused("5-21"), "the gap [5, 21), expected one within the lifetime [3, 20)");
+  EXPECT_EQ(refused("9-12 5-10"), "the gaps [5, 10) and [9, 12), expected gaps that do not meet");
+  EXPECT_EQ(refused("9-12 5-10@0:1"),
+            "the gaps [5, 10) and [9, 12), expected gaps that do not meet")
+      << "windows do not excuse";
+  for (const char* window : {"", "3", "3-4", "3:4:5", "-1:3", ":"}) {
+    EXPECT_EQ(refused("5-7@" + std::string(window)),
+              "\"" + std::string(window) + "\", expected bytes in use during the gap, as A:B");
+  }
+  EXPECT_EQ(refused("5-7@0:9"), "the bytes [0, 9), expected some within the block's 8");
+  EXPECT_EQ(refused("5-7@4:4"), "the bytes [4, 4), expected some within the block's 8");
+}
+
+TEST(ReadTraceCsv, ReadsFixedOffsets) {
+  const Trace trace =
+      trace_of("id,lower,upper,size,offset\na,0,1,2,\nb,0,1,2,-1\nc,0,1,2, 64 \nd,0,1,2,\n").trace;
+  using Offsets = std::vector<std::optional<std::uint64_t>>;
+  EXPECT_EQ(trace.fixed_offsets, (Offsets{{}, {}, 64, {}}));
+  EXPECT_EQ(fixed_block_count(trace), 1u);
+  const std::string header = "id,lower,upper,size,offset\n";
+  EXPECT_TRUE(trace_of(header + "a,0,1,2,\nb,0,1,2,-1\n").trace.fixed_offsets.empty());
+  EXPECT_EQ(trace_of(header + "a,0,1,2,0\n").trace.fixed_offsets, Offsets{0});
+  EXPECT_EQ(refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
+                                                  kNumbers +
+                                                  ", or nothing or -1 where none is fixed");
+  EXPECT_EQ(refusal(header + "a,0,1,2,9223372036854775806\n"),
+            "trace.csv line 2, field offset: got 9223372036854775806, expected that a block of 2 "
+            "bytes ends by 9223372036854775807");
 }
 
 TEST(ReadTraceCsv, AcceptsEveryWayToEndLines) {
@@ -116,6 +200,10 @@ TEST(ReadTraceCsv, RefusesBadHeaders) {
             "trace.csv line 1: there is no column \"upper\" among id,lower,size");
   EXPECT_EQ(refusal("id,lower,upper,size,id\n"),
             "trace.csv line 1, field id: the header names this column twice");
+  EXPECT_EQ(refusal("id,lower,upper,size,start\n"),
+            "trace.csv line 1, field start: the header has this column already, as lower");
+  EXPECT_EQ(refusal("id,lower,end,size,upper\n"),
+            "trace.csv line 1, field upper: the header has this column already, as end");
 }
 
 TEST(ReadTraceCsv, RefusesBadRecords) {
@@ -181,6 +269,49 @@ TEST(TraceCsv, RoundTripsRandomTraces) {
   }
 }
 
+// A trace with everything that the format can say.
+Trace rich_trace(std::uint64_t seed) {
+  Trace trace = random_trace(seed, 1 + seed % 40, 100, ~0ull >> 8);
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    trace.ids.push_back((seed % 2 == 0 ? "b, \"" : "b") + std::to_string(i));
+    trace.tags.push_back({"op", "layer " + std::to_string(random() % 5),
+                          static_cast<Phase>(random() % 4),
+                          static_cast<Category>(random() % kCategoryCount)});
+    const bool fixed = i == 0 || random() % 3 == 0;
+    trace.fixed_offsets.push_back(fixed ? std::optional(random() >> 2) : std::nullopt);
+    Tick tick = trace.blocks[i].lower;
+    while (random() % 3 != 0) {
+      const Tick lower = tick + static_cast<Tick>(random() % 10);
+      const Tick upper = lower + 1 + static_cast<Tick>(random() % 10);
+      if (upper > trace.blocks[i].upper) break;
+      trace.gaps.push_back({i, lower, upper});
+      tick = upper;
+    }
+  }
+  return trace;
+}
+
+TEST(TraceCsv, RoundTripsGapsFixedOffsetsTagsAndAlignment) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Trace trace = rich_trace(seed);
+    const CsvTrace back = trace_of(text_of(trace, 1 + seed % 3));
+    ASSERT_EQ(back.trace.blocks, trace.blocks) << "seed " << seed;
+    ASSERT_EQ(back.trace.ids, trace.ids) << "seed " << seed;
+    ASSERT_EQ(back.trace.tags, trace.tags) << "seed " << seed;
+    ASSERT_EQ(back.trace.fixed_offsets, trace.fixed_offsets) << "seed " << seed;
+    ASSERT_EQ(back.trace.gaps, trace.gaps) << "seed " << seed;
+    ASSERT_EQ(back.alignment, 1 + seed % 3) << "seed " << seed;
+  }
+}
+
+TEST(TraceCsv, WritesGapsAndFixedOffsetsAsMiniMallocReadsThem) {
+  EXPECT_EQ(text_of({.blocks = {{0, 9, 4}, {3, 9, 5}},
+                     .fixed_offsets = {{}, 8},
+                     .gaps = {{0, 1, 3}, {0, 5, 6}}}),
+            "id,lower,upper,size,gaps,offset\n0,0,9,4,1-3 5-6,-1\n1,3,9,5,,8\n");
+}
+
 TEST(PlanCsv, RoundTripsAPlan) {
   const Trace trace = training_trace(1, 20, 5000);
   Plan plan{.alignment = 512, .planner = "by hand"};
@@ -200,9 +331,133 @@ TEST(PlanCsv, RoundTripsAPlan) {
   EXPECT_TRUE(validate(trace, back.plan).valid);
 }
 
+// Two blocks on each other, one of them fixed.
+const Trace kCertified{.blocks = {{0, 3, 4}, {2, 9, 5}}, .fixed_offsets = {{}, 4}};
+const Plan kCertifiedPlan{.offsets = {0, 4},
+                          .peak = 9,
+                          .lower_bound = 9,
+                          .proved_bound = 9,
+                          .alignment = 1,
+                          .planner = "by \"hand\"",
+                          .proved_optimal = true,
+                          .seed = 18446744073709551615u,
+                          .seconds = 1.25e-7};
+
+std::string plan_text(const Trace& trace, const Plan& plan) {
+  std::ostringstream out;
+  write_plan_csv(out, trace, plan);
+  return out.str();
+}
+
+TEST(PlanCsv, CarriesACertificateOnTheFirstLine) {
+  EXPECT_EQ(plan_text(kCertified, kCertifiedPlan),
+            "id,lower,upper,size,offset,planner,peak,lower_bound,proved_bound,gap,proved_optimal,"
+            "fixed_blocks,seed,seconds\n"
+            "0,0,3,4,0,\"by \"\"hand\"\"\",9,9,9,0,true,1,18446744073709551615,1.25e-07\n"
+            "1,2,9,5,4,,,,,,,,,\n");
+}
+
+TEST(PlanCsv, RoundTripsItsCertificate) {
+  const CsvPlan back = plan_of(plan_text(kCertified, kCertifiedPlan));
+  ASSERT_TRUE(back.certificate);
+  EXPECT_EQ(*back.certificate, (PlanCertificate{.planner = "by \"hand\"",
+                                                .peak = 9,
+                                                .lower_bound = 9,
+                                                .proved_bound = 9,
+                                                .gap = 0,
+                                                .proved_optimal = true,
+                                                .fixed_blocks = 1,
+                                                .seed = 18446744073709551615u,
+                                                .seconds = 1.25e-7}));
+  EXPECT_EQ(back.plan.planner, "by \"hand\"");
+  EXPECT_EQ(back.plan.seed, 18446744073709551615u);
+  EXPECT_EQ(back.plan.seconds, 1.25e-7);
+  EXPECT_TRUE(back.trace.fixed_offsets.empty()) << "the column is the plan's";
+  EXPECT_EQ(fault_of_certificate(*back.certificate, kCertified, back.plan), "");
+  // As a trace, the file fixes what the plan placed, and says nothing of certificates.
+  EXPECT_EQ(trace_of(plan_text(kCertified, kCertifiedPlan)).trace.fixed_offsets,
+            (std::vector<std::optional<std::uint64_t>>{0, 4}));
+}
+
+TEST(PlanCsv, KeepsAProvedBoundOnlyWhereItIsPossible) {
+  Plan plan{.offsets = {0, 6}, .peak = 11, .lower_bound = 9, .alignment = 1, .planner = "p"};
+  for (const auto& [claimed, expected] : {std::pair{10, 10}, {11, 11}, {12, 9}, {0, 9}, {9, 9}}) {
+    std::string text = plan_text({.blocks = kCertified.blocks}, plan);
+    text.replace(text.find("p,11,9,9,"), 9, "p,11,9," + std::to_string(claimed) + ",");
+    const Plan back = plan_of(text).plan;
+    EXPECT_EQ(back.proved_bound, static_cast<std::uint64_t>(expected));
+    EXPECT_EQ(back.proved_optimal, expected == 11);
+  }
+}
+
+TEST(PlanCsv, FindsTheCertificateOnAnyLineAndOnlyOnce) {
+  const std::string header =
+      "planner,peak,lower_bound,proved_bound,gap,proved_optimal,"
+      "fixed_blocks,seed,seconds,id,lower,upper,size,offset\n";
+  const std::string one = "p,2,2,2,0,true,0,7,0.5,", none = ",,,,,,,,,";
+  const CsvPlan sorted = plan_of(header + none + "a,0,1,2,0\n" + one + "b,1,2,2,0\n");
+  ASSERT_TRUE(sorted.certificate);
+  EXPECT_EQ(sorted.certificate->seed, 7u);
+  EXPECT_FALSE(plan_of(header + none + "a,0,1,2,0\n").certificate);
+  EXPECT_EQ(plan_of(header + none + "a,0,1,2,0\n").plan.planner, "csv");
+  EXPECT_FALSE(plan_of(header).certificate);
+  EXPECT_FALSE(plan_of("seed,peak,id,lower,upper,size,offset\nx,y,a,0,1,2,0\n").certificate)
+      << "not a certificate but columns of somebody else";
+  const auto refused = [](const std::string& text) -> std::string {
+    try {
+      plan_of(text);
+    } catch (const TraceError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refused(header + one + "a,0,1,2,0\n" + one + "b,1,2,2,0\n"),
+            "plan.csv line 3: got a second certificate, expected one line that carries it");
+  EXPECT_THAT(refused(header + "p,,2,2,0,true,0,7,0.5,a,0,1,2,0\n"),
+              HasSubstr("line 2, field peak: got \"\", expected a whole number"));
+  EXPECT_EQ(refused(header + "p,2,2,2,nan,true,0,7,0.5,a,0,1,2,0\n"),
+            "plan.csv line 2, field gap: got \"nan\", expected a number of at least 0");
+  EXPECT_EQ(refused(header + "p,2,2,2,0,yes,0,7,0.5,a,0,1,2,0\n"),
+            "plan.csv line 2, field proved_optimal: got \"yes\", expected true or false");
+  EXPECT_THAT(refused(header + "p,2,2,2,0,true,0,7,-1,a,0,1,2,0\n"), HasSubstr("field seconds"));
+}
+
+TEST(FaultOfCertificate, NamesTheFigureThatIsNotTrue) {
+  const PlanCertificate good = *plan_of(plan_text(kCertified, kCertifiedPlan)).certificate;
+  const auto fault = [&](auto change, const Plan& plan = kCertifiedPlan,
+                         const Trace& trace = kCertified) {
+    PlanCertificate certificate = good;
+    change(certificate);
+    return fault_of_certificate(certificate, trace, plan);
+  };
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.peak = 8; }),
+            "the certificate says peak 8, but it is 9");
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.lower_bound = 8; }),
+            "the certificate says lower_bound 8, but it is 9");
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.gap = 0.5; }),
+            "the certificate says gap 0.5, but it is 0");
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.proved_bound = 10; }),
+            "the certificate says proved_bound 10, expected one from 9 to 9");
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.proved_optimal = false; }),
+            "the certificate says proved_optimal false, but it is true");
+
+  Plan high = kCertifiedPlan;
+  high.peak = 12;
+  const auto proves_ten = [](PlanCertificate& c) {
+    c.peak = 12;
+    c.gap = 1.0 / 3;
+    c.proved_bound = 10;
+    c.proved_optimal = false;
+  };
+  EXPECT_EQ(fault(proves_ten, high), "");
+  EXPECT_EQ(fault(proves_ten, high, {.blocks = kCertified.blocks}),
+            "the certificate is of a trace with 1 fixed offsets, but this one has 0");
+}
+
 TEST(PlanCsv, RefusesMissingAndImpossibleOffsets) {
   EXPECT_THROW(plan_of("id,lower,upper,size\na,0,1,2\n"), TraceError);
   EXPECT_THROW(plan_of("id,lower,upper,size,offset\na,0,1,2,\n"), TraceError);
+  EXPECT_THROW(plan_of("id,lower,upper,size,offset\na,0,1,2,-1\n"), TraceError);
   EXPECT_THROW(plan_of("id,lower,upper,size,offset\na,0,1,2,9223372036854775806\n"), TraceError);
   EXPECT_EQ(plan_of("id,lower,upper,size,offset\na,0,1,2,9223372036854775805\n").plan.peak,
             9223372036854775807u);
@@ -217,6 +472,26 @@ TEST(MatchPlan, PutsOffsetsInTheOrderOfTheTrace) {
   EXPECT_EQ(plan.offsets, (std::vector<std::uint64_t>{0, 8}));
   EXPECT_EQ(plan.peak, 16u);
   EXPECT_EQ(plan.alignment, 8u);
+}
+
+TEST(MatchPlan, TakesGapsFromTheTraceAndProofsOnlyForTheSameAlignment) {
+  const Trace trace{.blocks = {{0, 9, 4}, {3, 9, 4}}, .gaps = {{0, 3, 9}}};
+  const CsvPlan csv = plan_of("id,lower,upper,size,offset\n0,0,9,4,0\n1,3,9,4,0\n");
+  const Plan plan = match_plan(csv, trace, 1);
+  EXPECT_EQ(plan.lower_bound, 4u);
+  EXPECT_TRUE(validate(trace, plan).valid);
+  EXPECT_FALSE(validate(csv.trace, csv.plan).valid);
+
+  const Plan high{.offsets = {0, 5},
+                  .peak = 9,
+                  .lower_bound = 8,
+                  .proved_bound = 9,
+                  .alignment = 1,
+                  .planner = "p",
+                  .proved_optimal = true};
+  const CsvPlan certified = plan_of(plan_text({.blocks = trace.blocks}, high));
+  EXPECT_EQ(match_plan(certified, {.blocks = trace.blocks}, 1).proved_bound, 9u);
+  EXPECT_EQ(match_plan(certified, {.blocks = trace.blocks}, 2).proved_bound, 8u);
 }
 
 TEST(MatchPlan, NamesTheBlockThatDiffers) {
