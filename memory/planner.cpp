@@ -7,7 +7,9 @@
 
 #include "memory/planners/best_fit.h"
 #include "memory/planners/greedy.h"
+#include "memory/planners/hill_climb.h"
 #include "memory/planners/portfolio.h"
+#include "memory/planners/program_order.h"
 #include "memory/planners/restarts.h"
 
 namespace skyline {
@@ -18,8 +20,12 @@ constexpr PlannerEntry kPlanners[] = {
     {"best-fit", "PGMO's heuristic: lowest line, longest lifetime that fits", best_fit},
     {"best-fit-by-size", "the same, largest block that fits", best_fit_by_size},
     {"best-fit-by-area", "the same, most bytes × ticks that fit", best_fit_by_area},
-    {"greedy-by-size", "largest first, each in the lowest gap that fits", greedy_by_size},
-    {"greedy-by-lifetime", "longest-lived first, each in the lowest gap", greedy_by_lifetime},
+    {"greedy-by-size", "largest first, each in the lowest gap that fits", greedy_by_size, true},
+    {"greedy-by-lifetime", "longest-lived first, each in the smallest gap that fits",
+     greedy_by_lifetime, true},
+    {"program-order", "in the order of requests, each in the smallest gap that fits", program_order,
+     true},
+    {"hill-climb", "exchanges in the order of a greedy planner", hill_climb, true},
     {"restarts", "best-fit again and again with random keys", restarts},
 };
 

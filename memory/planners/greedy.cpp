@@ -5,10 +5,12 @@
 namespace skyline {
 namespace {
 
-Plan greedy_by(SortKey key, std::string_view name, const Trace& trace, const PlanOptions& options) {
+Plan greedy_by(SortKey key, GapChoice choice, std::string_view name, const Trace& trace,
+               const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
   Placement placement;
-  const bool fits = GapPacker(packing).pack(sorted_by(packing, key), kMaxAddress, placement);
+  const bool fits =
+      GapPacker(packing, choice).pack(sorted_by(packing, key), kMaxAddress, placement);
   require_addressable(fits, name);
   return to_plan(packing, std::move(placement), name, options);
 }
@@ -16,11 +18,11 @@ Plan greedy_by(SortKey key, std::string_view name, const Trace& trace, const Pla
 }  // namespace
 
 Plan greedy_by_size(const Trace& trace, const PlanOptions& options) {
-  return greedy_by(SortKey::kSize, "greedy-by-size", trace, options);
+  return greedy_by(SortKey::kSize, GapChoice::kLowest, "greedy-by-size", trace, options);
 }
 
 Plan greedy_by_lifetime(const Trace& trace, const PlanOptions& options) {
-  return greedy_by(SortKey::kLifetime, "greedy-by-lifetime", trace, options);
+  return greedy_by(SortKey::kLifetime, GapChoice::kSmallest, "greedy-by-lifetime", trace, options);
 }
 
 }  // namespace skyline

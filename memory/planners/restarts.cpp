@@ -3,29 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/planners/race.h"
+#include "memory/planners/split_mix.h"
+#include "memory/planners/workers.h"
+
 namespace skyline {
 namespace {
 
-// Some dozen passes over a few hundred blocks: measured at about 5 ms whatever the number of
-// blocks.
-constexpr std::uint64_t kPlacements = 1 << 14;
 constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
-
-// Steele, Lea, Flood 2014: fast splittable generators; any seed will do.
-class SplitMix {
- public:
-  explicit SplitMix(std::uint64_t seed) : state_(seed) {}
-  // Uniform in [0, 1).
-  double uniform() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 struct Logs {
   std::vector<double> bytes, ticks;
@@ -42,51 +27,64 @@ struct Logs {
   }
 };
 
-// Largest key first, where log key = a log bytes + b log ticks + noise.
-void draw_order(const Logs& logs, SplitMix& random, std::vector<double>& keys,
-                std::vector<BlockIndex>& order) {
-  const double size_weight = random.uniform();
-  const double noise = random.uniform() < 0.5 ? 0.0 : 2.0 * random.uniform();
-  for (BlockIndex i = 0; i < order.size(); ++i) {
-    order[i] = i;
-    keys[i] = size_weight * logs.bytes[i] + (1.0 - size_weight) * logs.ticks[i] +
-              noise * random.uniform();
+// Draws orders: largest key first, where log key = a log bytes + b log ticks + noise.
+class OrderDrawer {
+ public:
+  explicit OrderDrawer(const Logs& logs)
+      : logs_(logs), keys_(logs.bytes.size()), order_(logs.bytes.size()) {}
+
+  const std::vector<BlockIndex>& draw(SplitMix random) {
+    const double size_weight = random.uniform();
+    const double noise = random.uniform() < 0.5 ? 0.0 : 2.0 * random.uniform();
+    for (BlockIndex i = 0; i < order_.size(); ++i) {
+      order_[i] = i;
+      keys_[i] = size_weight * logs_.bytes[i] + (1.0 - size_weight) * logs_.ticks[i] +
+                 noise * random.uniform();
+    }
+    std::sort(order_.begin(), order_.end(), [this](BlockIndex a, BlockIndex b) {
+      return keys_[a] != keys_[b] ? keys_[a] > keys_[b] : a < b;
+    });
+    return order_;
   }
-  std::sort(order.begin(), order.end(), [&keys](BlockIndex a, BlockIndex b) {
-    return keys[a] != keys[b] ? keys[a] > keys[b] : a < b;
-  });
+
+ private:
+  const Logs& logs_;
+  std::vector<double> keys_;
+  std::vector<BlockIndex> order_;
+};
+
+void run_passes(Race& race, const Logs& logs, std::uint64_t seed, const SearchBudget& budget,
+                SkylinePacker& packer) {
+  packer.set_deadline(budget.deadline);
+  OrderDrawer drawer(logs);
+  Placement next;
+  while (!budget.over()) {
+    const std::optional<std::uint64_t> pass = race.next();
+    if (!pass) break;
+    const std::vector<BlockIndex>& order = drawer.draw(SplitMix(seed, *pass));
+    const std::optional<std::uint64_t> limit = race.winning_peak(*pass);
+    if (limit && packer.pack(order, *limit, next)) race.offer(*pass, next);
+  }
+  packer.set_deadline({});
 }
 
 }  // namespace
 
-SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options)
-    : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
-      placements(kPlacements) {
-  if (!options.time_limit_seconds) return;
-  constexpr double kYear = 3.2e7;  // a longer limit would overflow the clock
-  deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                         std::clamp(*options.time_limit_seconds, 0.0, kYear)));
-}
-
 bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uint64_t seed,
                          const SearchBudget& budget, Placement& best) {
+  const std::uint64_t passes = budget.deadline ? std::numeric_limits<std::uint64_t>::max()
+                                               : budget.placements / (packing.size() + kPassCost);
+  if (passes == 0 || best.peak <= budget.good_enough_bytes || budget.over()) return false;
   const Logs logs(packing);
-  SplitMix random(seed);
-  std::vector<double> keys(packing.size());
-  std::vector<BlockIndex> order(packing.size());
-  Placement next;
-  bool improved = false;
-  std::uint64_t placements = 0;
-  while (best.peak > budget.good_enough_bytes && !budget.over()) {
-    placements += packing.size() + kPassCost;
-    if (!budget.deadline && placements > budget.placements) break;
-    draw_order(logs, random, keys, order);
-    if (!packer.pack(order, best.peak - 1, next)) continue;
-    std::swap(best, next);
-    improved = true;
-  }
-  return improved;
+  Race race(passes, budget.good_enough_bytes, best);
+  const auto workers =
+      static_cast<int>(std::min(static_cast<std::uint64_t>(budget.threads), passes));
+  run_workers(workers, [&](int worker) {
+    if (worker == 0) return run_passes(race, logs, seed, budget, packer);
+    SkylinePacker own(packing);
+    run_passes(race, logs, seed, budget, own);
+  });
+  return race.improved();
 }
 
 Plan restarts(const Trace& trace, const PlanOptions& options) {

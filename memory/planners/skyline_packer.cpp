@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace skyline {
+namespace {
+
+constexpr std::size_t kPlacementsPerLookAtTheClock = 1024;
+
+}  // namespace
 
 bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
                          BestFitLog* log) {
@@ -25,6 +30,7 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
     const BlockIndex block = order[rank];
     const std::uint64_t top = offset + packing_.bytes[block];  // both below 2^63
     if (top > limit) return false;
+    if (left % kPlacementsPerLookAtTheClock == 0 && passed(deadline_)) return false;
     tree_.take(block);
     split(line, block, top);
     out.offsets[block] = offset;

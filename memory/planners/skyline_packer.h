@@ -5,6 +5,7 @@
 
 #include "memory/planners/block_tree.h"
 #include "memory/planners/packing.h"
+#include "memory/planners/search_budget.h"
 
 namespace skyline {
 
@@ -17,8 +18,12 @@ class SkylinePacker {
  public:
   explicit SkylinePacker(const Packing& packing) : packing_(packing), tree_(packing) {}
 
+  // From then on passes are given up.
+  void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
+
   // Blocks that come first in `order` rank best. Gives up, returning false, as soon as a block
-  // would end above `limit`; then `out` is of no use. `log`, if any, is cleared and filled.
+  // would end above `limit`, or soon after the deadline; then `out` is of no use. `log`, if any, is
+  // cleared and filled.
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
             BestFitLog* log = nullptr);
 
@@ -52,6 +57,7 @@ class SkylinePacker {
   std::vector<Line> lines_;
   std::vector<LineIndex> unused_;
   std::vector<Queued> queue_;  // a heap
+  Deadline deadline_;
 };
 
 }  // namespace skyline

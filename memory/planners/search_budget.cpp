@@ -1,0 +1,27 @@
+#include "memory/planners/search_budget.h"
+
+#include <algorithm>
+
+namespace skyline {
+namespace {
+
+// Some dozen passes over a few hundred blocks: measured at about 5 ms whatever the number of
+// blocks.
+constexpr std::uint64_t kPlacements = 1 << 14;
+
+}  // namespace
+
+Deadline deadline_in(std::optional<double> seconds) {
+  if (!seconds) return {};
+  constexpr double kYear = 3.2e7;  // a longer limit would overflow the clock
+  return SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
+                                  std::chrono::duration<double>(std::clamp(*seconds, 0.0, kYear)));
+}
+
+SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options)
+    : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
+      placements(kPlacements),
+      deadline(deadline_in(options.time_limit_seconds)),
+      threads(std::max(options.threads, 1)) {}
+
+}  // namespace skyline

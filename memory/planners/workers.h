@@ -1,0 +1,12 @@
+#pragma once
+
+#include <functional>
+
+namespace skyline {
+
+// Calls work(k) for k = 0 … workers − 1 at the same time: 0 on the caller's thread, each other on
+// one of its own. Returns when all have ended; then rethrows the exception of the lowest k that
+// threw, if any.
+void run_workers(int workers, const std::function<void(int)>& work);
+
+}  // namespace skyline
