@@ -8,9 +8,11 @@
 #include "memory/planners/best_fit.h"
 #include "memory/planners/greedy.h"
 #include "memory/planners/hill_climb.h"
+#include "memory/planners/mip.h"
 #include "memory/planners/portfolio.h"
 #include "memory/planners/program_order.h"
 #include "memory/planners/restarts.h"
+#include "memory/planners/smt.h"
 
 namespace skyline {
 namespace {
@@ -27,6 +29,8 @@ constexpr PlannerEntry kPlanners[] = {
      true},
     {"hill-climb", "exchanges in the order of a greedy planner", hill_climb, true},
     {"restarts", "best-fit again and again with random keys", restarts},
+    {"mip", "PGMO's mixed-integer program, given to COIN-OR CBC; for small traces", mip, true},
+    {"smt", "the same in difference logic, given to Z3; for small traces", smt, true},
 };
 
 const PlannerEntry& planner_named(std::string_view name) {

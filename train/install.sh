@@ -1,8 +1,8 @@
 # Sourced by train/demo.sh and tests/run.sh. The one list of Debian packages that Skyline is built from.
 packages=(
-  ccache cmake g++ ninja-build
+  ccache cmake coinor-libcbc-dev g++ ninja-build
   libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libssl-dev
-  libthrust-dev nlohmann-json3-dev zlib1g-dev
+  libthrust-dev libz3-dev nlohmann-json3-dev zlib1g-dev
 )
 
 say() { printf '%s\n' "$*" >&2; }
