@@ -47,13 +47,13 @@ std::string_view column_name(TraceColumn column) {
   return kNames[static_cast<std::size_t>(column)];
 }
 
-std::string_view trimmed_field(std::string_view text) {
+std::string_view trimmed_cell(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-std::string shown_field(std::string_view field) {
+std::string shown_cell(std::string_view field) {
   constexpr std::size_t kLongest = 60;
   std::string text(field.substr(0, kLongest));
   std::replace_if(
@@ -66,12 +66,12 @@ TraceColumns::TraceColumns(CsvRecords& records) {
   if (!records.next()) {
     refuse(records, "", "got no text, expected a header line with the columns id,lower,upper,size");
   }
-  for (const std::string_view field : records.fields()) header_.emplace_back(trimmed_field(field));
+  for (const std::string_view field : records.fields()) header_.emplace_back(trimmed_cell(field));
   for (std::size_t i = 0; i < header_.size(); ++i) note(records, i);
   if (std::none_of(std::begin(kRequired), std::end(kRequired),
                    [this](TraceColumn column) { return has(column); })) {
     refuse(records, "",
-           shown_field(fmt::format("{}", fmt::join(header_, ","))) +
+           shown_cell(fmt::format("{}", fmt::join(header_, ","))) +
                ", expected a header line with the columns id,lower,upper,size");
   }
   for (const TraceColumn column : kRequired) require(records, column);

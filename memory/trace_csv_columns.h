@@ -41,10 +41,10 @@ inline constexpr TraceColumn kFirstOfCertificate = TraceColumn::kPlanner;
 std::string_view column_name(TraceColumn column);
 
 // The text without blanks and tabs around it.
-std::string_view trimmed_field(std::string_view text);
+std::string_view trimmed_cell(std::string_view text);
 
 // A field as errors show it, `got "…"`: short, on one line.
-std::string shown_field(std::string_view field);
+std::string shown_cell(std::string_view field);
 
 // Where the columns are in the records of one text, and what its header calls them.
 class TraceColumns {

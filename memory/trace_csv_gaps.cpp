@@ -48,7 +48,7 @@ std::string fault_of_lifetime(const TraceGap& gap, const TraceBlock& block) {
 
 std::string fault_of_window(std::string_view word, const TraceBlock& block) {
   const std::optional<Range> window = range_of(word, ':');
-  if (!window) return shown_field(word) + ", expected bytes in use during the gap, as A:B";
+  if (!window) return shown_cell(word) + ", expected bytes in use during the gap, as A:B";
   if (window->first < window->second && window->second <= block.bytes) return {};
   return fmt::format("got the bytes [{}, {}), expected some within the block's {}", window->first,
                      window->second, block.bytes);
@@ -59,7 +59,7 @@ std::string read_gap(std::string_view word, const TraceBlock& block, bool inclus
   const std::optional<Range> ticks = range_of(word.substr(0, at), '-');
   const std::uint64_t last = kMaxNumber - (inclusive ? 1 : 0);
   if (!ticks || ticks->second > last) {
-    return shown_field(word) +
+    return shown_cell(word) +
            fmt::format(", expected LOWER-UPPER or LOWER-UPPER@A:B, numbers from 0 to {}", last);
   }
   out.gap.lower = static_cast<Tick>(ticks->first);

@@ -65,7 +65,7 @@ bool TraceReader::next() {
   read_id();
   read_block();
   if (columns_.has(TraceColumn::kGaps)) read_gaps_of_block();
-  if (!trimmed_field(field(TraceColumn::kAlignment)).empty()) {
+  if (!trimmed_cell(field(TraceColumn::kAlignment)).empty()) {
     alignment = std::max(alignment, number(TraceColumn::kAlignment, 1));
   }
   if (tagged_) read_tag();
@@ -75,9 +75,9 @@ bool TraceReader::next() {
 std::uint64_t TraceReader::number(TraceColumn column, std::uint64_t least,
                                   std::uint64_t most) const {
   std::uint64_t value = 0;
-  if (!parse(trimmed_field(field(column)), value) || value < least || value > most) {
-    fail(column, fmt::format("{}, expected a whole number from {} to {}",
-                             shown_field(field(column)), least, most));
+  if (!parse(trimmed_cell(field(column)), value) || value < least || value > most) {
+    fail(column, fmt::format("{}, expected a whole number from {} to {}", shown_cell(field(column)),
+                             least, most));
   }
   return value;
 }
@@ -103,7 +103,7 @@ void TraceReader::read_id() {
   }
   trace.ids.emplace_back(id);
   if (!seen_.insert(trace.ids.back()).second) {
-    fail(TraceColumn::kId, shown_field(id) + " a second time, expected ids that differ");
+    fail(TraceColumn::kId, shown_cell(id) + " a second time, expected ids that differ");
   }
 }
 
@@ -136,7 +136,7 @@ void TraceReader::read_tag() {
 template <class Enum>
 Enum TraceReader::named(TraceColumn column, int count, std::string_view (*name)(Enum),
                         Enum unset) const {
-  const std::string_view text = trimmed_field(field(column));
+  const std::string_view text = trimmed_cell(field(column));
   if (text.empty()) return unset;
   std::string all;
   for (int i = 0; i < count; ++i) {
@@ -145,13 +145,13 @@ Enum TraceReader::named(TraceColumn column, int count, std::string_view (*name)(
     all += all.empty() ? "" : ", ";
     all += known;
   }
-  fail(column, fmt::format("{}, expected one of {}", shown_field(text), all));
+  fail(column, fmt::format("{}, expected one of {}", shown_cell(text), all));
 }
 
 // The list begins with the first offset that is fixed: most traces fix none.
 void TraceReader::read_fixed_offset() {
   const std::size_t index = trace.size() - 1;
-  const std::string_view text = trimmed_field(field(TraceColumn::kOffset));
+  const std::string_view text = trimmed_cell(field(TraceColumn::kOffset));
   if (text.empty() || text == "-1") {
     if (!trace.fixed_offsets.empty()) trace.fixed_offsets.emplace_back();
     return;
@@ -161,7 +161,7 @@ void TraceReader::read_fixed_offset() {
     fail(TraceColumn::kOffset,
          fmt::format("{}, expected a whole number from 0 to {}, or nothing or -1 where none is "
                      "fixed",
-                     shown_field(field(TraceColumn::kOffset)), kMaxNumber));
+                     shown_cell(field(TraceColumn::kOffset)), kMaxNumber));
   }
   const std::uint64_t bytes = trace.blocks[index].bytes;
   if (bytes > kMaxNumber - offset) {
@@ -197,16 +197,16 @@ void TraceReader::read_certificate() {
 
 double TraceReader::real(TraceColumn column) const {
   double value = 0;
-  if (!parse(trimmed_field(field(column)), value) || !std::isfinite(value) || value < 0) {
-    fail(column, shown_field(field(column)) + ", expected a number of at least 0");
+  if (!parse(trimmed_cell(field(column)), value) || !std::isfinite(value) || value < 0) {
+    fail(column, shown_cell(field(column)) + ", expected a number of at least 0");
   }
   return value;
 }
 
 bool TraceReader::truth(TraceColumn column) const {
-  const std::string_view text = trimmed_field(field(column));
+  const std::string_view text = trimmed_cell(field(column));
   if (text != "true" && text != "false") {
-    fail(column, shown_field(field(column)) + ", expected true or false");
+    fail(column, shown_cell(field(column)) + ", expected true or false");
   }
   return text == "true";
 }
