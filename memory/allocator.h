@@ -71,6 +71,7 @@ struct Statistics {
   std::size_t internal_fragmentation_bytes() const noexcept {
     return allocated_bytes - requested_bytes;
   }
+  bool operator==(const Statistics&) const = default;
 };
 
 // A piece of a segment, in use or free.
@@ -125,8 +126,8 @@ class Block {
 };
 
 // Serves requests for bytes. Allocators compose: an adaptor is an allocator around an upstream.
-// A request of 0 bytes is served like one of 1 byte. Every address is aligned to kAlignmentBytes
-// (guard bytes keep that promise too). Thread rule: one thread at a time, the thread that drives
+// A request of 0 bytes is served like one of 1 byte. Every address is aligned to kAlignmentBytes,
+// but under `bfc`, whose unit is 256 bytes (guard bytes keep that promise too). Thread rule: one thread at a time, the thread that drives
 // the steps. Lifetime rule: an allocator outlives its blocks.
 class Allocator {
  public:

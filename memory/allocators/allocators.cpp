@@ -6,6 +6,9 @@
 #include <string>
 
 #include "memory/allocators/best_fit_pool.h"
+#include "memory/allocators/bfc_allocator.h"
+#include "memory/allocators/caching_allocator.h"
+#include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
 
 namespace skyline {
@@ -16,9 +19,20 @@ std::unique_ptr<Allocator> make(Device& device, const AllocatorOptions&) {
   return std::make_unique<T>(device);
 }
 
+std::unique_ptr<Allocator> make_caching(Device& device, const AllocatorOptions& options) {
+  return std::make_unique<CachingAllocator>(device, options.caching);
+}
+
+std::unique_ptr<Allocator> make_bfc(Device& device, const AllocatorOptions& options) {
+  return std::make_unique<BfcAllocator>(device, options.bfc);
+}
+
 constexpr AllocatorEntry kAllocators[] = {
-    {"best-fit-pool", "pool", "best-fit coalescing pool (CuPy 2.0, Chainer 3)", make<BestFitPool>},
     {"network-wise", "", "one slot a request, no reuse inside a step", make<NetworkWise>},
+    {"exact-pool", "", "reuse of exactly equal sizes (CuPy 1, Chainer 1)", make<ExactPool>},
+    {"best-fit-pool", "pool", "best-fit coalescing pool (CuPy 2.0, Chainer 3)", make<BestFitPool>},
+    {"caching", "", "two pools of segments (PyTorch)", make_caching},
+    {"bfc", "", "best fit with coalescing in growing regions (TensorFlow)", make_bfc},
 };
 
 }  // namespace

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <deque>
-#include <set>
-#include <vector>
-
-#include "memory/allocators/account.h"
-#include "memory/device/device.h"
+#include "memory/allocators/segments.h"
 
 namespace skyline {
 
@@ -22,7 +17,7 @@ namespace skyline {
 // reached before.
 class BestFitPool final : public Allocator {
  public:
-  explicit BestFitPool(Device& device) : device_(device) {}
+  explicit BestFitPool(Device& device) : segments_(device, "best-fit-pool") {}
   ~BestFitPool() override { release_cached(); }
   BestFitPool(const BestFitPool&) = delete;
   BestFitPool& operator=(const BestFitPool&) = delete;
@@ -30,46 +25,14 @@ class BestFitPool final : public Allocator {
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
   Statistics statistics() const override;
-  void release_cached() noexcept override;
+  std::vector<Segment> segments() const override { return segments_.snapshot({}); }
+  void release_cached() noexcept override { segments_.give_back_unsplit(free_); }
 
  private:
-  struct Chunk;
-  struct BySizeThenAddress {
-    using is_transparent = void;
-    bool operator()(const Chunk* a, const Chunk* b) const noexcept;
-    bool operator()(const Chunk* a, std::size_t bytes) const noexcept;
-  };
-  using FreeIndex = std::set<Chunk*, BySizeThenAddress>;
+  Chunk& take_from_device(const Request& request);
 
-  // A piece of a device allocation, linked to its neighbours there. Keeps its node of the index
-  // while in use, so that freeing it never allocates.
-  struct Chunk {
-    std::byte* address = nullptr;
-    std::size_t bytes = 0;
-    Chunk* previous = nullptr;
-    Chunk* next = nullptr;
-    bool free = false;
-    FreeIndex::node_type node;
-    bool unsplit() const noexcept { return previous == nullptr && next == nullptr; }
-  };
-
-  Chunk* take_free(std::size_t bytes) noexcept;
-  Chunk* take_from_device(std::size_t bytes, std::size_t requested_bytes, const Tag& tag);
-  std::byte* flush_and_retry(std::size_t bytes, std::size_t requested_bytes, const Tag& tag);
-  void split(Chunk& chunk, std::size_t bytes) noexcept;
-  void absorb_next(Chunk& chunk) noexcept;
-  void insert_free(Chunk& chunk) noexcept;
-  void remove_free(Chunk& chunk) noexcept;
-  bool give_back_unsplit() noexcept;
-  void reserve_spare();
-  Chunk& take_spare() noexcept;
-  void keep_spare(Chunk& chunk) noexcept;
-
-  Device& device_;
-  Account account_;
+  Segments segments_;
   FreeIndex free_;
-  std::deque<Chunk> chunks_;   // all ever made; addresses are stable
-  std::vector<Chunk*> spare_;  // of those, not in use; capacity for all
 };
 
 }  // namespace skyline

@@ -1,6 +1,7 @@
 #include "memory/allocators/network_wise.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace skyline {
@@ -15,6 +16,7 @@ Extent NetworkWise::acquire(std::size_t bytes, const Tag& tag) {
   }
   if (counts()) ++next_request_;
   slot.alive = true;
+  slot.requested_bytes = bytes;
   account_.served(bytes, slot.bytes);
   return {slot.address, bytes, reinterpret_cast<std::uint64_t>(&slot)};
 }
@@ -33,6 +35,21 @@ Statistics NetworkWise::statistics() const {
     statistics.largest_free_block_bytes = std::max(statistics.largest_free_block_bytes, slot.bytes);
   }
   return statistics;
+}
+
+std::vector<Segment> NetworkWise::segments() const {
+  std::vector<Segment> segments;
+  for (const Slot& slot : slots_) {
+    if (slot.bytes == 0) continue;
+    const SegmentBlock block{.address = slot.address,
+                             .bytes = slot.bytes,
+                             .requested_bytes = slot.alive ? slot.requested_bytes : 0,
+                             .used = slot.alive};
+    segments.push_back(
+        {.address = slot.address, .bytes = slot.bytes, .pool = {}, .blocks = {block}});
+  }
+  std::ranges::sort(segments, std::less<>(), &Segment::address);
+  return segments;
 }
 
 void NetworkWise::begin_step(ShapeKey) {

@@ -28,6 +28,7 @@ class NetworkWise final : public Allocator {
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
   Statistics statistics() const override;
+  std::vector<Segment> segments() const override;
   void begin_step(ShapeKey) override;
   void end_step() override { in_step_ = false; }
   void abandon_step() override { in_step_ = false; }
@@ -40,6 +41,7 @@ class NetworkWise final : public Allocator {
   struct Slot {
     std::byte* address = nullptr;
     std::size_t bytes = 0;
+    std::size_t requested_bytes = 0;  // of the block in it
     Use use = Use::kOneBlock;
     bool alive = false;
   };

@@ -9,6 +9,9 @@
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/adaptors/statistics_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
+#include "memory/allocators/bfc_allocator.h"
+#include "memory/allocators/caching_allocator.h"
+#include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
 #include "memory/arena.h"
 #include "memory/planner.h"
@@ -21,6 +24,33 @@ template <typename T>
 Chain plain(Device& device) {
   Chain chain;
   chain.add<T>(device);
+  return chain;
+}
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+template <CachingOptions (*options)()>
+Chain caching(Device& device) {
+  Chain chain;
+  chain.add<CachingAllocator>(device, options());
+  return chain;
+}
+
+CachingOptions with_max_split() { return {.max_split_bytes = 24 * kMiB}; }
+CachingOptions with_collection() { return {.garbage_collection_threshold = 0.3}; }
+CachingOptions with_expandable_segments() { return {.expandable_segments = true}; }
+CachingOptions with_divisions() { return {.roundup_power2_divisions = 4}; }
+
+template <bool growth>
+Chain bfc(Device& device) {
+  Chain chain;
+  chain.add<BfcAllocator>(device, BfcOptions{.growth = growth});
+  return chain;
+}
+
+Chain limited_bfc(Device& device) {
+  Chain chain;
+  chain.add<BfcAllocator>(device, BfcOptions{.limit_bytes = device.capacity_bytes() - 1000});
   return chain;
 }
 
@@ -105,6 +135,15 @@ Chain session_a_shape(Device& device) {
 constexpr ConformanceRow kRows[] = {
     {"BestFitPool", plain<BestFitPool>},
     {"NetworkWise", plain<NetworkWise>},
+    {"ExactPool", plain<ExactPool>, ExactPool::kUnitBytes},
+    {"Caching", plain<CachingAllocator>},
+    {"CachingMaxSplit", caching<with_max_split>},
+    {"CachingCollecting", caching<with_collection>},
+    {"CachingExpandable", caching<with_expandable_segments>},
+    {"CachingDivisions", caching<with_divisions>},
+    {"Bfc", bfc<true>, BfcAllocator::kUnitBytes},
+    {"BfcWithoutGrowth", bfc<false>, BfcAllocator::kUnitBytes},
+    {"BfcLimited", limited_bfc, BfcAllocator::kUnitBytes},
     {"Statistics", adapted_pool<StatisticsAdaptor>},
     {"StatisticsTimed", timed_pool},
     {"Limit", limited_pool},

@@ -40,6 +40,7 @@ class Chain {
 struct ConformanceRow {
   const char* name;
   Chain (*make)(Device& device);
+  std::size_t unit_bytes = kAlignmentBytes;  // requests are rounded, addresses aligned to this
 };
 inline void PrintTo(const ConformanceRow& row, std::ostream* out) { *out << row.name; }
 

@@ -1,6 +1,8 @@
 // The golden vectors of ALLOCATORS.md section 7, on the simulated device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/replay.h"
@@ -96,11 +98,14 @@ struct GoldenRow {
   std::size_t peak_reserved_bytes;
 };
 
+// bfc's vectors are those of a limit of 64 GiB.
+const AllocatorOptions kOptions{.bfc = {.limit_bytes = std::uint64_t{64} << 30}};
+
 class Golden : public testing::TestWithParam<GoldenRow> {};
 
 TEST_P(Golden, PeakReserved) {
   SimulatedDevice device;
-  const auto allocator = make_allocator(GetParam().allocator, device);
+  const auto allocator = make_allocator(GetParam().allocator, device, kOptions);
   replay(GetParam().events, *allocator);
   EXPECT_EQ(allocator->statistics().peak_reserved_bytes, GetParam().peak_reserved_bytes);
   EXPECT_EQ(device.statistics().peak_reserved_bytes, GetParam().peak_reserved_bytes);
@@ -108,20 +113,59 @@ TEST_P(Golden, PeakReserved) {
   EXPECT_EQ(allocator->statistics().requested_bytes, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Vectors, Golden,
-                         testing::Values(GoldenRow{"T1", t1(), "network-wise", 268435456},
-                                         GoldenRow{"T1r", t1_reversed(), "network-wise", 268435456},
-                                         GoldenRow{"T2", t2(), "network-wise", 8565760},
-                                         GoldenRow{"T3", t3(), "network-wise", 40810496},
-                                         GoldenRow{"T1", t1(), "best-fit-pool", 268435456},
-                                         GoldenRow{"T1r", t1_reversed(), "best-fit-pool",
-                                                   134217728},
-                                         GoldenRow{"T2", t2(), "best-fit-pool", 8565760},
-                                         GoldenRow{"T3", t3(), "best-fit-pool", 34407424}),
-                         [](const auto& row) {
-                           return std::string(row.param.trace) +
-                                  (row.param.allocator[0] == 'n' ? "NetworkWise" : "Pool");
-                         });
+std::vector<GoldenRow> golden_rows() {
+  struct Column {
+    const char* allocator;
+    std::size_t t1, t1_reversed, t2, t3;
+  };
+  constexpr Column kColumns[] = {
+      {"network-wise", 268435456, 268435456, 8565760, 40810496},
+      {"exact-pool", 268435456, 268435456, 8564736, 32400384},
+      {"best-fit-pool", 268435456, 134217728, 8565760, 34407424},
+      {"caching", 268435456, 134217728, 23068672, 44040192},
+      {"bfc", 268435456, 134217728, 18874368, 67108864},
+  };
+  std::vector<GoldenRow> rows;
+  for (const Column& column : kColumns) {
+    rows.push_back({"T1", t1(), column.allocator, column.t1});
+    rows.push_back({"T1r", t1_reversed(), column.allocator, column.t1_reversed});
+    rows.push_back({"T2", t2(), column.allocator, column.t2});
+    rows.push_back({"T3", t3(), column.allocator, column.t3});
+  }
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Vectors, Golden, testing::ValuesIn(golden_rows()), [](const auto& row) {
+  std::string name = row.param.trace + std::string("_") + row.param.allocator;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+using Piece = std::pair<std::size_t, bool>;  // bytes, used
+
+std::vector<Piece> pieces(const Segment& segment) {
+  std::vector<Piece> found;
+  for (const SegmentBlock& block : segment.blocks) found.emplace_back(block.bytes, block.used);
+  return found;
+}
+
+// The snapshot that PyTorch's forum shows, block for block.
+TEST(GoldenSnapshot, T2UnderCaching) {
+  SimulatedDevice device;
+  const auto caching = make_allocator("caching", device);
+  std::vector<Segment> segments;
+  replay(t2(), *caching, [&] { segments = caching->segments(); });
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_EQ(segments[0].pool, "small");
+  EXPECT_EQ(segments[0].bytes, 2 * kMiB);
+  EXPECT_EQ(
+      pieces(segments[0]),
+      (std::vector<Piece>{
+          {40448, true}, {512, true}, {4096, true}, {512, false}, {512, true}, {2051072, false}}));
+  EXPECT_EQ(segments[1].pool, "large");
+  EXPECT_EQ(segments[1].bytes, 20 * kMiB);
+  EXPECT_EQ(pieces(segments[1]), (std::vector<Piece>{{8519680, true}, {12451840, false}}));
+}
 
 // With less memory than its peak the pool flushes, or says why it cannot serve.
 TEST(GoldenUnderPressure, T1FlushesInsteadOfGrowing) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,8 +18,11 @@ struct AllocatorEvent {
   std::size_t bytes = 0;
 };
 
-// Replays the events, refused requests left out; blocks never freed live until the return.
-inline void replay(const std::vector<AllocatorEvent>& events, Allocator& allocator) {
+// Replays the events, refused requests left out; blocks never freed live until the return, and
+// `at_end` is called before it.
+inline void replay(
+    const std::vector<AllocatorEvent>& events, Allocator& allocator,
+    const std::function<void()>& at_end = [] {}) {
   std::unordered_map<std::string, Block> live;
   bool in_step = false;
   for (const AllocatorEvent& event : events) {
@@ -32,6 +36,7 @@ inline void replay(const std::vector<AllocatorEvent>& events, Allocator& allocat
     }
   }
   if (in_step) allocator.end_step();
+  at_end();
 }
 
 }  // namespace skyline

@@ -1,0 +1,74 @@
+#include "memory/allocators/bfc_allocator.h"
+
+#include <algorithm>
+#include <string>
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t round_down(std::size_t bytes, std::size_t unit) noexcept {
+  return bytes - bytes % unit;
+}
+
+}  // namespace
+
+BfcAllocator::BfcAllocator(Device& device, const BfcOptions& options)
+    : segments_(device, "bfc"), limit_bytes_(device.capacity_bytes()) {
+  if (options.limit_bytes) limit_bytes_ = std::min(limit_bytes_, *options.limit_bytes);
+  next_region_bytes_ = options.growth ? std::min(limit_bytes_, kFirstRegionBytes) : limit_bytes_;
+  next_region_bytes_ = round_up(std::max(next_region_bytes_, kUnitBytes), kUnitBytes);
+}
+
+Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {
+  const Request request{bytes, round_up(std::max(bytes, std::size_t{1}), kUnitBytes), tag};
+  segments_.reserve_chunks();
+  const auto found = free_.at_least(request.rounded_bytes);
+  Chunk& chunk = found != free_.end() ? *found->chunk : take_region(request);
+  if (chunk.free()) free_.remove(chunk);
+  if (chunk.bytes / 2 >= request.rounded_bytes ||
+      chunk.bytes - request.rounded_bytes >= kMostWasteBytes) {
+    free_.insert(segments_.split(chunk, request.rounded_bytes));
+  }
+  return segments_.serve(chunk, request);
+}
+
+void BfcAllocator::release(const Extent& extent) noexcept {
+  segments_.release(Segments::chunk_of(extent), free_);
+}
+
+Statistics BfcAllocator::statistics() const {
+  Statistics statistics = segments_.account().now();
+  statistics.largest_free_block_bytes = free_.largest_bytes();
+  return statistics;
+}
+
+Chunk& BfcAllocator::take_region(const Request& request) {
+  const Statistics& now = segments_.account().now();
+  const std::size_t remaining_bytes = round_down(limit_bytes_ - now.reserved_bytes, kUnitBytes);
+  if (request.rounded_bytes > remaining_bytes) refuse_over_limit(request);
+  std::size_t region_bytes = next_region_bytes_;
+  while (region_bytes < request.rounded_bytes) region_bytes *= 2;
+  const bool doubled = region_bytes > next_region_bytes_;
+  try {
+    Chunk& region = segments_.take(std::min(region_bytes, remaining_bytes));
+    // Beyond the limit the size does not matter, and it must not overflow.
+    next_region_bytes_ = doubled || region_bytes > limit_bytes_ ? region_bytes : 2 * region_bytes;
+    return region;
+  } catch (const OutOfMemory& refusal) {
+    segments_.refuse(refusal.facts(), request, now.cached_bytes());
+  }
+}
+
+void BfcAllocator::refuse_over_limit(const Request& request) {
+  const Device& device = segments_.device();
+  OutOfMemoryFacts facts;
+  facts.where = std::string(device.name());
+  const bool own_limit = limit_bytes_ < device.capacity_bytes();
+  facts.shortage = own_limit ? Shortage::kLimit : Shortage::kDevice;
+  facts.capacity_bytes = limit_bytes_;
+  const std::size_t free_bytes = segments_.account().now().cached_bytes();
+  if (free_bytes >= request.rounded_bytes) facts.shortage = Shortage::kFragmentation;
+  segments_.refuse(std::move(facts), request, free_bytes);
+}
+
+}  // namespace skyline

@@ -1,0 +1,206 @@
+#include "memory/allocators/caching_allocator.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string_view>
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kPoolNames[] = {"small", "large"};
+
+void check(const CachingOptions& options) {
+  if (options.max_split_bytes && *options.max_split_bytes < CachingOptions::kLeastMaxSplitBytes) {
+    throw std::invalid_argument(fmt::format("[caching] max_split_size, got {}, expected above {}",
+                                            *options.max_split_bytes,
+                                            CachingOptions::kLeastMaxSplitBytes - 1));
+  }
+  const double threshold = options.garbage_collection_threshold;
+  if (!(threshold >= 0 && threshold <= 1)) {
+    throw std::invalid_argument(fmt::format(
+        "[caching] garbage_collection_threshold, got {}, expected from 0 to 1", threshold));
+  }
+  if (!std::has_single_bit(options.roundup_power2_divisions)) {
+    throw std::invalid_argument(
+        fmt::format("[caching] roundup_power2_divisions, got {}, expected a power of two",
+                    options.roundup_power2_divisions));
+  }
+}
+
+std::size_t segment_bytes(std::size_t bytes) noexcept {
+  using A = CachingAllocator;
+  if (bytes <= A::kSmallRequestBytes) return A::kSmallSegmentBytes;
+  if (bytes < A::kOwnSegmentBytes) return A::kLargeSegmentBytes;
+  return round_up(bytes, A::kSegmentUnitBytes);
+}
+
+}  // namespace
+
+CachingAllocator::CachingAllocator(Device& device, const CachingOptions& options)
+    : segments_(device, "caching"),
+      roundup_shift_(std::countr_zero(options.roundup_power2_divisions)) {
+  check(options);
+  max_split_bytes_ = options.max_split_bytes.value_or(max_split_bytes_);
+  Pool& small = pools_[kSmall];
+  Pool& large = pools_[kLarge];
+  large.least_remainder_bytes = kSmallRequestBytes + 1;
+  if (options.expandable_segments) {
+    large.least_remainder_bytes = kAlignmentBytes;
+    small.expandable.emplace(segments_, small.free, kSmallSegmentBytes, kSmall);
+    large.expandable.emplace(segments_, large.free, kLargeSegmentBytes, kLarge);
+  } else if (options.garbage_collection_threshold > 0) {
+    collect_above_bytes_ = static_cast<std::size_t>(options.garbage_collection_threshold *
+                                                    static_cast<double>(device.capacity_bytes()));
+  }
+}
+
+Extent CachingAllocator::acquire(std::size_t bytes, const Tag& tag) {
+  const Request request{bytes, rounded_bytes(bytes), tag};
+  const std::uint8_t number = request.rounded_bytes <= kSmallRequestBytes ? kSmall : kLarge;
+  Pool& pool = pools_[number];
+  segments_.reserve_chunks();
+  Chunk* chunk = take_free(pool, request.rounded_bytes);
+  if (chunk == nullptr) chunk = &take_from_device(number, request);
+  if (should_split(pool, *chunk, request.rounded_bytes)) {
+    index(pool, segments_.split(*chunk, request.rounded_bytes));
+  }
+  return segments_.serve(*chunk, request);
+}
+
+void CachingAllocator::release(const Extent& extent) noexcept {
+  Chunk& chunk = Segments::chunk_of(extent);
+  Pool& pool = pools_[chunk.pool];
+  segments_.release(chunk, pool.free).freed_at = pool.searches;
+}
+
+Statistics CachingAllocator::statistics() const {
+  Statistics statistics = segments_.account().now();
+  statistics.largest_free_block_bytes =
+      std::max(pools_[kSmall].free.largest_bytes(), pools_[kLarge].free.largest_bytes());
+  return statistics;
+}
+
+std::vector<Segment> CachingAllocator::segments() const { return segments_.snapshot(kPoolNames); }
+
+// PyTorch's roundup_power2_next_division, which leaves 512 · divisions and less to the 512 bytes.
+std::size_t CachingAllocator::rounded_bytes(std::size_t bytes) const noexcept {
+  if (roundup_shift_ == 0) return rounded_request_bytes(bytes);
+  const std::size_t step_bytes = std::bit_floor(bytes) >> roundup_shift_;
+  if (step_bytes <= kAlignmentBytes) return rounded_request_bytes(bytes);
+  return round_up(bytes, step_bytes);
+}
+
+void CachingAllocator::index(Pool& pool, Chunk& chunk) noexcept {
+  chunk.freed_at = pool.searches;
+  pool.free.insert(chunk);
+}
+
+// PyTorch's get_free_block.
+Chunk* CachingAllocator::take_free(Pool& pool, std::size_t bytes) noexcept {
+  ++pool.searches;
+  auto found = pool.free.at_least(bytes);
+  if (found == pool.free.end()) return nullptr;
+  if (pool.expandable && pool.expandable->ends_with(*found->chunk)) {
+    const auto other = std::next(found);
+    if (other != pool.free.end()) found = other;
+  }
+  Chunk& chunk = *found->chunk;
+  if (!oversize(bytes) && oversize(chunk.bytes)) return nullptr;
+  if (oversize(bytes) && chunk.bytes - bytes >= kLargeSegmentBytes) return nullptr;
+  pool.free.remove(chunk);
+  return &chunk;
+}
+
+bool CachingAllocator::should_split(const Pool& pool, const Chunk& chunk,
+                                    std::size_t bytes) const noexcept {
+  if (oversize(bytes) && !pool.expandable) return false;
+  return chunk.bytes - bytes >= pool.least_remainder_bytes;
+}
+
+Chunk& CachingAllocator::take_from_device(std::uint8_t number, const Request& request) {
+  const std::size_t bytes = request.rounded_bytes;
+  const std::size_t free_bytes = segments_.account().now().cached_bytes();
+  collect_garbage();
+  const auto take = [&]() -> Chunk& { return take_segment(number, bytes); };
+  const auto take_for_oversize = [&]() -> Chunk& {
+    return Segments::take_with(take, [&] { return release_oversize(pools_[number], bytes); });
+  };
+  try {
+    return Segments::take_with(take_for_oversize, [this] {
+      if (give_back_free() > 0) segments_.account().flushed();
+      return true;
+    });
+  } catch (const OutOfMemory& refusal) {
+    segments_.refuse(refusal.facts(), request, free_bytes);
+  }
+}
+
+Chunk& CachingAllocator::take_segment(std::uint8_t number, std::size_t bytes) {
+  Pool& pool = pools_[number];
+  if (pool.expandable) return pool.expandable->grow(bytes);
+  Chunk& chunk = segments_.take(segment_bytes(bytes));
+  chunk.pool = number;
+  return chunk;
+}
+
+// PyTorch's garbage_collect_cached_blocks.
+void CachingAllocator::collect_garbage() noexcept {
+  const std::size_t reserved_bytes = segments_.account().now().reserved_bytes;
+  if (reserved_bytes <= collect_above_bytes_) return;
+  const std::size_t excess_bytes = reserved_bytes - collect_above_bytes_;
+  Pool& pool = pools_[kLarge];
+  const auto age = [&pool](const Chunk& chunk) { return pool.searches - chunk.freed_at; };
+  std::uint64_t total_age = 0, count = 0;
+  for (const FreeIndex::Entry& entry : pool.free) {
+    if (!entry.chunk->unsplit()) continue;
+    total_age += age(*entry.chunk);
+    ++count;
+  }
+  std::size_t given_bytes = 0, just_given_bytes = 1;
+  while (given_bytes < excess_bytes && count > 0 && just_given_bytes > 0) {
+    const double average = static_cast<double>(total_age) / static_cast<double>(count);
+    just_given_bytes = segments_.give_back_if(pool.free, [&](const Chunk& chunk) {
+      if (static_cast<double>(age(chunk)) < average) return false;
+      total_age -= age(chunk);
+      --count;
+      return true;
+    });
+    given_bytes += just_given_bytes;
+  }
+}
+
+// PyTorch's release_available_cached_blocks. Whether enough was given back to ask again. Free
+// blocks of max_split_bytes and more are unsplit: pieces come from smaller requests.
+bool CachingAllocator::release_oversize(Pool& pool, std::size_t bytes) noexcept {
+  if (max_split_bytes_ == std::numeric_limits<std::size_t>::max() || pool.expandable) return false;
+  const std::size_t wanted_bytes = std::max(bytes, max_split_bytes_);
+  std::size_t given_bytes = 0;
+  const auto give = [&](FreeIndex::Place place) {
+    Chunk& chunk = *place->chunk;
+    given_bytes += chunk.bytes;
+    pool.free.remove(chunk);
+    segments_.give_back(chunk);
+  };
+  if (const auto found = pool.free.at_least(wanted_bytes); found != pool.free.end()) {
+    give(found);
+  } else {
+    while (given_bytes < wanted_bytes && oversize(pool.free.largest_bytes())) {
+      give(std::prev(pool.free.end()));
+    }
+  }
+  if (given_bytes > 0) segments_.account().flushed();
+  return given_bytes >= wanted_bytes;
+}
+
+std::size_t CachingAllocator::give_back_free() noexcept {
+  std::size_t bytes = 0;
+  for (Pool& pool : pools_) {
+    bytes += pool.expandable ? pool.expandable->trim() : segments_.give_back_unsplit(pool.free);
+  }
+  return bytes;
+}
+
+}  // namespace skyline

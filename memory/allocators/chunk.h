@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+
+namespace skyline {
+
+struct Chunk;
+
+// The free chunks of a pool, ordered by size and, among equals, by address: what best fit asks for.
+// O(log chunks) a change. Chunks bring their own node along, so that nothing here allocates or
+// throws.
+class FreeIndex {
+ public:
+  struct Entry {
+    std::size_t bytes = 0;
+    std::byte* address = nullptr;
+    Chunk* chunk = nullptr;
+  };
+  struct BySizeThenAddress {
+    using is_transparent = void;
+    bool operator()(const Entry& a, const Entry& b) const noexcept {
+      return a.bytes != b.bytes ? a.bytes < b.bytes : std::less<>()(a.address, b.address);
+    }
+    bool operator()(const Entry& a, std::size_t bytes) const noexcept { return a.bytes < bytes; }
+  };
+  using Entries = std::set<Entry, BySizeThenAddress>;
+  using Node = Entries::node_type;
+  using Place = Entries::const_iterator;
+
+  // Throws std::bad_alloc.
+  static Node make_node();
+
+  void insert(Chunk& chunk) noexcept;  // and marks it as free
+  void remove(Chunk& chunk) noexcept;
+
+  // The first entry that is large enough, or end().
+  Place at_least(std::size_t bytes) const noexcept { return entries_.lower_bound(bytes); }
+  Place begin() const noexcept { return entries_.begin(); }
+  Place end() const noexcept { return entries_.end(); }
+  std::size_t largest_bytes() const noexcept {
+    return entries_.empty() ? 0 : entries_.rbegin()->bytes;
+  }
+
+ private:
+  Entries entries_;
+};
+
+// A piece of a segment, linked to its neighbours there.
+struct Chunk {
+  enum class State : std::uint8_t { kSpare, kUsed, kFree, kUncommitted };
+
+  std::byte* address = nullptr;
+  std::size_t bytes = 0;
+  std::size_t requested_bytes = 0;  // of the block that uses it
+  Chunk* previous = nullptr;
+  Chunk* next = nullptr;
+  State state = State::kSpare;
+  std::uint8_t pool = 0;                          // the allocator's number for a part of itself
+  std::uint64_t freed_at = 0;                     // the allocator's clock when it was indexed
+  FreeIndex::Node node = FreeIndex::make_node();  // while not in an index
+  FreeIndex::Place place;                         // while in one
+
+  bool free() const noexcept { return state == State::kFree; }
+  bool unsplit() const noexcept { return previous == nullptr && next == nullptr; }
+};
+
+inline void FreeIndex::insert(Chunk& chunk) noexcept {
+  chunk.node.value() = {chunk.bytes, chunk.address, &chunk};
+  chunk.place = entries_.insert(std::move(chunk.node)).position;
+  chunk.state = Chunk::State::kFree;
+}
+
+inline void FreeIndex::remove(Chunk& chunk) noexcept { chunk.node = entries_.extract(chunk.place); }
+
+inline FreeIndex::Node FreeIndex::make_node() {
+  Entries lone;
+  return lone.extract(lone.emplace().first);
+}
+
+}  // namespace skyline

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "memory/allocators/segments.h"
+
+namespace skyline {
+
+// The exact-size pool of CuPy 1.x and of Chainer up to 1.24 (ALLOCATORS.md section 2). A request,
+// rounded up to 256 bytes, takes the most recently freed block of exactly that size, else exactly
+// that much from the device; if the device refuses, every free block goes back to it and it is
+// asked once more. Nothing is split or merged.
+//
+// Throws OutOfMemory as the device says, the cache flushed then: what is short is memory, never its
+// arrangement. O(1) a request or release, no heap allocation once the number of blocks of each size
+// has been reached before; statistics() is O(sizes).
+class ExactPool final : public Allocator {
+ public:
+  static constexpr std::size_t kUnitBytes = 256;
+
+  explicit ExactPool(Device& device) : segments_(device, "exact-pool") {}
+  ~ExactPool() override { release_cached(); }
+  ExactPool(const ExactPool&) = delete;
+  ExactPool& operator=(const ExactPool&) = delete;
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
+  Statistics statistics() const override;
+  std::vector<Segment> segments() const override { return segments_.snapshot({}); }
+  void release_cached() noexcept override { give_back_free(); }
+
+ private:
+  // The blocks of one size.
+  struct SizeList {
+    std::vector<Chunk*> free;  // the most recently freed one last; capacity for all
+    std::size_t blocks = 0;    // used ones too
+  };
+
+  Chunk& take_from_device(const Request& request);
+  bool give_back_free() noexcept;
+
+  Segments segments_;
+  std::unordered_map<std::size_t, SizeList> lists_;  // by size
+};
+
+}  // namespace skyline

@@ -1,0 +1,185 @@
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "memory/allocators/account.h"
+#include "memory/allocators/chunk.h"
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// A request on its way through an allocator.
+struct Request {
+  std::size_t bytes = 0;          // as asked for
+  std::size_t rounded_bytes = 0;  // as the allocator rounds it
+  const Tag& tag;
+};
+
+// The segments that an allocator has taken from its device, cut into chunks, and the books of both.
+// What an allocator does with free chunks, and when it asks the device, is its own.
+//
+// Chunks have stable addresses, and those out of use wait to be used again: no heap allocation once
+// their number has been reached before.
+class Segments {
+ public:
+  // `allocator` names the owner in errors; it and the device outlive this.
+  Segments(Device& device, std::string_view allocator) noexcept
+      : device_(device), allocator_(allocator) {}
+  Segments(const Segments&) = delete;
+  Segments& operator=(const Segments&) = delete;
+
+  Device& device() const noexcept { return device_; }
+  Account& account() noexcept { return account_; }
+  const Account& account() const noexcept { return account_; }
+
+  // Room for the chunks of one request: take, add and split then need no heap. To be called before
+  // them. Throws std::bad_alloc.
+  void reserve_chunks() {
+    if (spare_.size() < kChunksARequest) make_spares();
+  }
+
+  // A segment of `bytes` from the device, in no index. Throws OutOfMemory as the device does.
+  Chunk& take(std::size_t bytes);
+  // Gives the segment of an unsplit chunk, which is in no index, to the device.
+  void give_back(Chunk& chunk) noexcept;
+  // Gives back the segments of those unsplit chunks of `free` that `chosen` picks; how many bytes.
+  template <typename Chosen>
+  std::size_t give_back_if(FreeIndex& free, Chosen chosen) noexcept;
+  std::size_t give_back_unsplit(FreeIndex& free) noexcept {
+    return give_back_if(free, [](const Chunk&) { return true; });
+  }
+
+  // Calls `take`, which asks the device. When it refuses, `make_room` gives cached memory back and
+  // says whether to ask once more. Throws the last refusal.
+  template <typename Take, typename MakeRoom>
+  static Chunk& take_with(Take take, MakeRoom make_room);
+
+  // Counts a refusal and throws it as the allocator's: kFragmentation where the device is full but
+  // the `free_bytes` that the allocator held would have sufficed in one piece.
+  [[noreturn]] void refuse(OutOfMemoryFacts device_facts, const Request& request,
+                           std::size_t free_bytes);
+
+  // Cuts `bytes` off the front; the remainder behind them, in no index and of the same pool, is
+  // returned.
+  Chunk& split(Chunk& chunk, std::size_t bytes) noexcept;
+  // Hands the chunk, which is in no index, out.
+  Extent serve(Chunk& chunk, const Request& request) noexcept;
+  // Merges the chunk, no longer used, with free neighbours of its segment and indexes the whole.
+  Chunk& release(Chunk& chunk, FreeIndex& free) noexcept;
+  // The books of a release alone.
+  void close(Chunk& chunk) noexcept { account_.released(chunk.requested_bytes, chunk.bytes); }
+  static Chunk& chunk_of(const Extent& extent) noexcept {
+    return *reinterpret_cast<Chunk*>(extent.cookie);
+  }
+
+  // A new chunk of no bytes, in no index and in use, between two neighbours; null: there is none.
+  Chunk& add(std::byte* address, Chunk* previous, Chunk* next) noexcept;
+  // Takes a chunk of no bytes, in no index, out of its segment.
+  void drop(Chunk& chunk) noexcept;
+
+  // See Allocator::segments. A chunk's pool is the index of its name.
+  std::vector<Segment> snapshot(std::span<const std::string_view> pool_names) const;
+
+ private:
+  static constexpr std::size_t kChunksARequest = 3;
+
+  void make_spares();
+  Chunk& take_spare() noexcept;
+  void absorb_next(Chunk& chunk) noexcept;
+
+  Device& device_;
+  std::string_view allocator_;
+  Account account_;
+  std::deque<Chunk> chunks_;   // all ever made
+  std::vector<Chunk*> spare_;  // of those, not in use; capacity for all
+};
+
+template <typename Chosen>
+std::size_t Segments::give_back_if(FreeIndex& free, Chosen chosen) noexcept {
+  std::size_t bytes = 0;
+  for (auto next = free.begin(); next != free.end();) {
+    Chunk& chunk = *(next++)->chunk;
+    if (!chunk.unsplit() || !chosen(chunk)) continue;
+    bytes += chunk.bytes;
+    free.remove(chunk);
+    give_back(chunk);
+  }
+  return bytes;
+}
+
+template <typename Take, typename MakeRoom>
+Chunk& Segments::take_with(Take take, MakeRoom make_room) {
+  try {
+    return take();
+  } catch (const OutOfMemory&) {
+    if (!make_room()) throw;
+  }
+  return take();
+}
+
+inline Chunk& Segments::take_spare() noexcept {
+  Chunk& chunk = *spare_.back();
+  spare_.pop_back();
+  return chunk;
+}
+
+inline Chunk& Segments::split(Chunk& chunk, std::size_t bytes) noexcept {
+  Chunk& remainder = add(chunk.address + bytes, &chunk, chunk.next);
+  remainder.bytes = chunk.bytes - bytes;
+  remainder.pool = chunk.pool;
+  chunk.bytes = bytes;
+  return remainder;
+}
+
+inline Extent Segments::serve(Chunk& chunk, const Request& request) noexcept {
+  chunk.state = Chunk::State::kUsed;
+  chunk.requested_bytes = request.bytes;
+  account_.served(request.bytes, chunk.bytes);
+  return {chunk.address, request.bytes, reinterpret_cast<std::uint64_t>(&chunk)};
+}
+
+inline Chunk& Segments::release(Chunk& chunk, FreeIndex& free) noexcept {
+  close(chunk);
+  Chunk* merged = &chunk;
+  if (chunk.next != nullptr && chunk.next->free()) {
+    free.remove(*chunk.next);
+    absorb_next(chunk);
+  }
+  if (chunk.previous != nullptr && chunk.previous->free()) {
+    merged = chunk.previous;
+    free.remove(*merged);
+    absorb_next(*merged);
+  }
+  free.insert(*merged);
+  return *merged;
+}
+
+inline void Segments::absorb_next(Chunk& chunk) noexcept {
+  chunk.bytes += chunk.next->bytes;
+  drop(*chunk.next);
+}
+
+inline Chunk& Segments::add(std::byte* address, Chunk* previous, Chunk* next) noexcept {
+  Chunk& added = take_spare();
+  added.address = address;
+  added.bytes = 0;
+  added.state = Chunk::State::kUsed;
+  added.pool = 0;
+  added.previous = previous;
+  added.next = next;
+  if (previous != nullptr) previous->next = &added;
+  if (next != nullptr) next->previous = &added;
+  return added;
+}
+
+inline void Segments::drop(Chunk& chunk) noexcept {
+  if (chunk.previous != nullptr) chunk.previous->next = chunk.next;
+  if (chunk.next != nullptr) chunk.next->previous = chunk.previous;
+  chunk.state = Chunk::State::kSpare;
+  spare_.push_back(&chunk);
+}
+
+}  // namespace skyline

@@ -1,0 +1,59 @@
+// ExactPool against a second model, written naively from the words of ALLOCATORS.md section 2.
+#include <gtest/gtest.h>
+
+#include "memory/allocators/exact_pool.h"
+#include "memory/device/simulated_device.h"
+#include "tests/memory/allocators/naive_model.h"
+
+namespace skyline {
+namespace {
+
+class NaiveExactPool final : public NaiveModel {
+ public:
+  using NaiveModel::NaiveModel;
+  void release_cached() override {
+    give_back([](const Piece&) { return true; });
+  }
+
+ private:
+  std::optional<std::size_t> serve(std::uint64_t bytes) override {
+    bytes = bytes == 0 ? 256 : (bytes + 255) / 256 * 256;
+    std::optional<std::size_t> last;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!pieces_[i].free || pieces_[i].bytes != bytes) continue;
+      if (!last || pieces_[i].freed_at > pieces_[*last].freed_at) last = i;
+    }
+    if (last) {
+      pieces_[*last].free = false;
+      return last;
+    }
+    if (const auto taken = take_segment(bytes)) return taken;
+    flush();
+    return take_segment(bytes);
+  }
+  void freed(std::size_t index) override { pieces_[index].freed_at = ++clock_; }
+
+  std::uint64_t clock_ = 0;
+};
+
+TEST(ExactPoolModel, AgreesOnRandomTraces) {
+  Coverage coverage;
+  compare_random_traces(
+      [](std::mt19937& random, Coverage& reached) {
+        const std::size_t capacity = random() % 3 == 0 ? (1u << 24) : 4096 + random() % 60000;
+        const std::size_t most_bytes = 512 + random() % 6000;
+        SimulatedDevice device(capacity);
+        ExactPool pool(device);
+        NaiveExactPool model(capacity);
+        const auto bytes = [most_bytes](std::mt19937& bits) { return bits() % most_bytes; };
+        compare_with_model(pool, model, {.events = 40 + random() % 80, .bytes = bytes}, random,
+                           reached);
+      },
+      coverage);
+  EXPECT_GT(coverage.flushes, 1000u);
+  EXPECT_GT(coverage.device_full, 1000u);
+  EXPECT_EQ(coverage.fragmented, 0u) << "all that is free goes back";
+}
+
+}  // namespace
+}  // namespace skyline

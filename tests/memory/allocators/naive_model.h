@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "memory/allocator.h"
+
+namespace skyline {
+
+// The simulated device, naively: addresses go up, on boundaries of 2 MiB.
+struct NaiveDevice {
+  std::uint64_t capacity = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t next = std::uint64_t{2} << 20;
+  std::uint64_t allocations = 0, frees = 0;
+
+  bool fits(std::uint64_t bytes) const { return bytes <= capacity - reserved; }
+  std::uint64_t take(std::uint64_t bytes);
+  void give_back(std::uint64_t bytes);
+  std::uint64_t take_addresses(std::uint64_t bytes);
+};
+
+// A piece of a segment.
+struct Piece {
+  std::uint64_t address = 0, bytes = 0;
+  std::uint64_t segment = 0;  // where the segment begins
+  bool free = false;
+  std::uint64_t requested = 0;
+  std::uint64_t freed_at = 0;  // in the model's own counting
+  int pool = 0;
+};
+
+// A second implementation of an allocator's rules, as naive as can be: pieces in one flat list by
+// address, and every question a scan over it. Statistics are sums over the list.
+class NaiveModel {
+ public:
+  explicit NaiveModel(std::uint64_t capacity) : device_{.capacity = capacity} {}
+  virtual ~NaiveModel() = default;
+
+  // The address; none when memory has run out.
+  std::optional<std::uint64_t> request(std::uint64_t bytes);
+  void free(std::uint64_t address);
+  virtual void release_cached() = 0;
+  virtual void begin_step() {}
+  virtual void end_step() {}
+  virtual void interrupt() {}
+  virtual void resume() {}
+
+  Statistics statistics() const;
+  std::vector<Segment> segments() const;
+  Shortage shortage() const { return shortage_; }  // of the last refusal
+
+ protected:
+  using Choice = std::function<bool(const Piece&)>;
+
+  // The index of the piece that serves the request, in use already; none: refused.
+  virtual std::optional<std::size_t> serve(std::uint64_t bytes) = 0;
+  // The piece at `index` was just freed.
+  virtual void freed(std::size_t index) = 0;
+  virtual const char* pool_name(int) const { return ""; }
+
+  std::uint64_t sum(const Choice& choice) const;
+  std::uint64_t free_bytes() const;
+  bool whole(const Piece& piece) const;
+  // The smallest free piece of at least `bytes`, the lowest address among equals.
+  std::optional<std::size_t> best_fit(std::uint64_t bytes, const Choice& choice) const;
+  std::size_t add(const Piece& piece);
+  std::optional<std::size_t> take_segment(std::uint64_t bytes, int pool = 0);
+  void split(std::size_t index, std::uint64_t bytes);
+  // Merges free neighbours of one segment everywhere.
+  void merge_free();
+  // Gives wholly free segments back; how many bytes.
+  std::uint64_t give_back(const Choice& choice);
+  void flush();
+
+  NaiveDevice device_;
+  std::vector<Piece> pieces_;
+  Statistics counts_;  // counters and peaks; the rest is summed up when asked for
+  Shortage shortage_ = Shortage::kDevice;
+};
+
+// What random traces have reached.
+struct Coverage {
+  std::uint64_t served = 0, flushes = 0, device_full = 0, fragmented = 0, limited = 0;
+  std::uint64_t device_frees = 0;
+};
+
+struct RandomTrace {
+  std::size_t events = 100;
+  unsigned percent_of_frees = 45;
+  std::function<std::size_t(std::mt19937&)> bytes;
+};
+
+// One random trace on both: every address, every refusal and its figures, all statistics after each
+// event, the segments at the end. Stops at the first difference.
+void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTrace& trace,
+                        std::mt19937& random, Coverage& coverage);
+
+// `compare(random, coverage)` for 10,000 seeds, until one fails. Says which.
+void compare_random_traces(const std::function<void(std::mt19937&, Coverage&)>& compare,
+                           Coverage& coverage);
+
+}  // namespace skyline
