@@ -52,7 +52,14 @@ class Canvas {
     }
     for (auto& cell : cells_) cell[kFree] = 1.0;
     shares_[kFree] = 1.0;
-    for (std::size_t i = 0; i < trace.size(); ++i) paint(trace, plan, i);
+    auto gap = trace.gaps.begin();
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      Tick from = trace.blocks[i].lower;
+      for (; gap != trace.gaps.end() && gap->block == i; from = (gap++)->upper) {
+        paint(trace, plan, i, from, gap->lower);
+      }
+      paint(trace, plan, i, from, trace.blocks[i].upper);
+    }
   }
 
   // What fills most of a cell; row 0 is the lowest.
@@ -65,18 +72,16 @@ class Canvas {
   Tick last() const { return last_; }
 
  private:
-  void paint(const Trace& trace, const Plan& plan, std::size_t index) {
-    const TraceBlock& block = trace.blocks[index];
-    const double ticks = static_cast<double>(last_) - static_cast<double>(first_);
+  // A block during ticks [lower, upper).
+  void paint(const Trace& trace, const Plan& plan, std::size_t index, Tick lower, Tick upper) {
+    const double ticks = ticks_since_first(last_);
     const auto peak = static_cast<double>(plan.peak);
     const auto offset = static_cast<double>(plan.offsets[index]);
-    const auto bytes = static_cast<double>(rounded(block.bytes, plan.alignment));
+    const auto bytes = static_cast<double>(rounded(trace.blocks[index].bytes, plan.alignment));
     const double width = static_cast<double>(columns_);
     const double height = static_cast<double>(rows_);
-    const double left =
-        (static_cast<double>(block.lower) - static_cast<double>(first_)) / ticks * width;
-    const double right =
-        (static_cast<double>(block.upper) - static_cast<double>(first_)) / ticks * width;
+    const double left = ticks_since_first(lower) / ticks * width;
+    const double right = ticks_since_first(upper) / ticks * width;
     const double bottom = offset / peak * height;
     const double top = (offset + bytes) / peak * height;
     const std::size_t kind = trace.tags.empty()
@@ -91,6 +96,12 @@ class Canvas {
         move(cells_[row * columns_ + column], kind, tall * overlap(column, left, right));
       }
     }
+  }
+
+  // The difference is taken before it becomes a double, which does not hold every tick.
+  double ticks_since_first(Tick tick) const {
+    return static_cast<double>(static_cast<std::uint64_t>(tick) -
+                               static_cast<std::uint64_t>(first_));
   }
 
   static double overlap(std::size_t cell, double from, double to) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "memory/errors.h"
 #include "train/usage_error.h"
 
 namespace skyline {
@@ -14,11 +15,15 @@ namespace {
 
 template <class Read>
 auto load(const std::filesystem::path& path, Read read) {
-  if (path == "-") return read(std::cin, "standard input");
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw UsageError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-  return read(file, path.string());
+  try {
+    if (path == "-") return read(std::cin, "standard input");
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+      throw UsageError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    return read(file, path.string());
+  } catch (const TraceError& error) {
+    throw UsageError(error.what());
+  }
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace skyline {
 
 // A trace or a plan from a file, or from standard input when the path is "-". Throw UsageError when
-// the file cannot be opened, TraceError when it makes no sense.
+// the file cannot be opened or makes no sense: then the sentence names file, line and field.
 CsvTrace load_trace(const std::filesystem::path& path);
 CsvPlan load_plan(const std::filesystem::path& path);
 

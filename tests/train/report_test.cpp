@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "memory/errors.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/train/browser.h"
 
 namespace skyline {
 namespace {
@@ -170,25 +168,8 @@ TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
   }
 }
 
-// The page as a browser leaves it after running its script; empty when none runs here.
-std::string opened(const std::string& page) {
-  const TemporaryFolder folder;
-  const std::string file = folder / "report.html";
-  std::ofstream(file) << page;
-  const std::string command =
-      "timeout 60 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 "
-      "--user-data-dir=" +
-      (folder / "profile").string() + " --dump-dom file://" + file + " 2>/dev/null";
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return text;
-  for (int c; (c = fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  pclose(pipe);
-  return text.find("</html>") == text.npos ? std::string() : text;
-}
-
 TEST(ReportPage, RunsInABrowser) {
-  const std::string page = opened(render_report(small_report()));
+  const std::string page = opened_in_browser(render_report(small_report()));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   for (const char* made :
        {"<span>planned peak of the step</span><strong>5 KiB</strong>",
@@ -205,7 +186,7 @@ TEST(ReportPage, RunsInABrowser) {
 TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   ReportData data = small_report();
   data.comparison.clear();
-  const std::string page = opened(render_report(data));
+  const std::string page = opened_in_browser(render_report(data));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   const char* made =
       "For the memory of one step, the plan takes 5 KiB from the device where "
@@ -214,7 +195,7 @@ TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
 }
 
 TEST(ReportPage, HidesPartsWithoutData) {
-  const std::string page = opened(render_report({.title = "nothing"}));
+  const std::string page = opened_in_browser(render_report({.title = "nothing"}));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   for (const char* id : {"step", "comparison-section", "loss-section"}) {
     EXPECT_TRUE(

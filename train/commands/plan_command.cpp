@@ -2,95 +2,168 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <sstream>
+#include <thread>
+#include <utility>
 
-#include "memory/planner.h"
+#include "memory/errors.h"
 #include "train/atomic_file.h"
 #include "train/commands/commands.h"
 #include "train/options.h"
+#include "train/plan_answer.h"
+#include "train/plan_explanation.h"
 #include "train/plan_map.h"
-#include "train/sizes.h"
-#include "train/table.h"
+#include "train/plan_picture.h"
+#include "train/report/explanation.h"
 #include "train/trace_files.h"
 
 namespace skyline {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr double kDay = 86400;
+constexpr std::int64_t kMostThreads = 1024;
+constexpr std::size_t kMostExplainedBlocks = 20'000;  // the page would hold more than 20 MB
+constexpr std::string_view kExplainable = "best-fit";
 
 struct PlanCommandOptions {
-  std::filesystem::path trace;
+  fs::path trace;
   std::string planner = std::string(kDefaultPlanner);
+  CLI::Option* planner_option = nullptr;
   std::optional<std::uint64_t> capacity, alignment;
   double time_limit_seconds = 0;
   CLI::Option* time_limit = nullptr;
+  std::int64_t threads =
+      std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
   std::int64_t seed = 0;
-  std::string output;
+  bool ignore_offsets = false;
+  fs::path output, explanation, picture;
 };
 
-// Within the capacity; a proof that no plan is; or, empty, neither was found.
-std::optional<bool> feasible(const Plan& plan, std::optional<std::uint64_t> capacity) {
-  if (!capacity || plan.peak <= *capacity) return true;
-  if (plan.lower_bound > *capacity || plan.proved_optimal) return false;
-  return std::nullopt;
+// A file of the answer, written when all of them are made.
+struct WrittenFile {
+  fs::path path;
+  std::string text;
+};
+
+void require_folder_of(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  if (file.empty() || folder.empty() || fs::is_directory(folder)) return;
+  throw UsageError(
+      fmt::format("there is no folder '{}' for {}", folder.string(), file.filename().string()));
 }
 
-std::string optimality(const Plan& plan) {
-  return plan.proved_optimal ? "yes, the peak is the lower bound" : "not proved";
-}
-
-std::string capacity_line(std::optional<bool> fits, std::uint64_t capacity, const Plan& plan) {
-  const std::string size = format_bytes(capacity);
-  if (!fits) return fmt::format("no plan within {} was found; whether one exists is open", size);
-  if (*fits) return fmt::format("yes, {} are enough", size);
-  return fmt::format("no, proved: {} are alive at one tick, {} were given",
-                     format_bytes(plan.lower_bound), size);
-}
-
-std::string described(const CsvTrace& csv, const Plan& plan,
-                      std::optional<std::uint64_t> capacity) {
-  Table table({{"plan", Align::kLeft}, {"", Align::kLeft}});
-  table.add_row({"blocks", std::to_string(csv.trace.size())});
-  table.add_row({"lower bound",
-                 fmt::format("{} ({} bytes)", format_bytes(plan.lower_bound), plan.lower_bound)});
-  table.add_row({"peak", fmt::format("{} ({} bytes)", format_bytes(plan.peak), plan.peak)});
-  table.add_row({"gap", fmt::format("{:.3g} %", 100 * plan.gap())});
-  table.add_row({"optimal", optimality(plan)});
-  if (capacity) {
-    table.add_row({"feasible", capacity_line(feasible(plan, capacity), *capacity, plan)});
+// What can be refused before any work is.
+void check_options(PlanCommandOptions& options) {
+  for (const fs::path& file : {options.output, options.explanation, options.picture}) {
+    require_folder_of(file);
   }
-  table.add_row({"planner", plan.planner});
-  table.add_row({"alignment", format_bytes(plan.alignment)});
-  table.add_row({"time", fmt::format("{:.3g} ms", 1e3 * plan.seconds)});
-  return table.str();
+  if (options.explanation.empty()) return;
+  const std::string suffix = options.explanation.extension().string();
+  if (suffix != ".html" && suffix != ".json") {
+    throw UsageError(
+        fmt::format("--explain writes a page and its data; give it FILE.html or "
+                    "FILE.json, not '{}'",
+                    options.explanation.string()));
+  }
+  if (options.planner_option->count() == 0) options.planner = kExplainable;
+  if (!best_fit_key(options.planner)) {
+    throw UsageError(
+        fmt::format("--explain tells the story of best-fit, best-fit-by-size and "
+                    "best-fit-by-area, not of planner '{}'",
+                    options.planner));
+  }
 }
 
-CommandResult run(const PlanCommandOptions& options, const Console& console) {
-  const CsvTrace csv = load_trace(options.trace);
-  PlanOptions how;
-  how.alignment = options.alignment.value_or(csv.alignment);
-  how.capacity = options.capacity;
-  how.seed = static_cast<std::uint64_t>(options.seed);
-  if (options.time_limit->count() > 0) how.time_limit_seconds = options.time_limit_seconds;
-  const Plan found = plan(csv.trace, options.planner, how);
+void require_at_most(std::size_t most, std::size_t blocks, std::string_view option) {
+  if (blocks <= most) return;
+  throw UsageError(
+      fmt::format("{} takes traces of up to {} blocks, this one has {}", option, most, blocks));
+}
+
+CsvTrace wanted_trace(const PlanCommandOptions& options) {
+  CsvTrace csv = load_trace(options.trace);
+  if (options.ignore_offsets) csv.trace.fixed_offsets.clear();
+  if (!options.explanation.empty()) {
+    require_at_most(kMostExplainedBlocks, csv.trace.size(), "--explain");
+    if (csv.trace.has_fixed_offsets()) {
+      throw UsageError("--explain is for traces without fixed offsets; see --ignore-offsets");
+    }
+  }
+  if (!options.picture.empty()) {
+    require_at_most(kMostPictureBlocks, csv.trace.size(), "--picture");
+  }
+  return csv;
+}
+
+std::string name_of(const fs::path& trace) {
+  return trace == "-" ? "standard input" : trace.filename().string();
+}
+
+PlanAnswer answer_for(const PlanCommandOptions& options, const CsvTrace& csv, BestFitLog& log) {
+  PlanQuestion question{.trace = csv.trace, .planner = options.planner};
+  question.options.alignment = options.alignment.value_or(csv.alignment);
+  question.options.capacity = options.capacity;
+  question.options.seed = static_cast<std::uint64_t>(options.seed);
+  question.options.threads = static_cast<int>(options.threads);
+  if (options.time_limit->count() > 0) {
+    question.options.time_limit_seconds = options.time_limit_seconds;
+  }
+  if (!options.explanation.empty()) question.options.log = &log;
+  try {
+    return answer(question);
+  } catch (const TraceError& error) {  // sums that pass 2^63 − 1: the input is at fault
+    throw UsageError(fmt::format("{}: {}", name_of(options.trace), error.facts().problem));
+  }
+}
+
+void add_explanation(const PlanCommandOptions& options, const Trace& trace, const Plan& plan,
+                     const BestFitLog& log, std::vector<WrittenFile>& files) {
+  const PlanExplanation story =
+      explain_plan(trace, plan.alignment, *best_fit_key(options.planner), log);
+  const ExplainedPlan explained{trace, plan, story, name_of(options.trace)};
+  fs::path page = options.explanation, data = options.explanation;
+  files.push_back({page.replace_extension(".html"), render_explanation(explained)});
+  files.push_back({data.replace_extension(".json"), explanation_json(explained, 1) + "\n"});
+}
+
+std::vector<WrittenFile> files_for(const PlanCommandOptions& options, const Trace& trace,
+                                   const Plan& plan, const BestFitLog& log) {
+  std::vector<WrittenFile> files;
   if (!options.output.empty()) {
     std::ostringstream text;
-    write_plan_csv(text, csv.trace, found);
-    write_atomically(options.output, text.str());
+    write_plan_csv(text, trace, plan);
+    files.push_back({options.output, std::move(text).str()});
   }
-  const std::optional<bool> fits = feasible(found, options.capacity);
-  CommandResult result;
-  result.json = {{"blocks", csv.trace.size()}, {"lower_bound", found.lower_bound},
-                 {"peak", found.peak},         {"gap", found.gap()},
-                 {"planner", found.planner},   {"proved_optimal", found.proved_optimal},
-                 {"feasible", nullptr},        {"seconds", found.seconds}};
-  if (fits) result.json["feasible"] = *fits;
+  if (!options.explanation.empty()) add_explanation(options, trace, plan, log, files);
+  if (!options.picture.empty()) {
+    files.push_back({options.picture, plan_picture(trace, plan, name_of(options.trace))});
+  }
+  return files;
+}
+
+CommandResult run(PlanCommandOptions& options, Console& console) {
+  check_options(options);
+  const CsvTrace csv = wanted_trace(options);
+  BestFitLog log;
+  const PlanAnswer answer = answer_for(options, csv, log);
+  CommandResult result{.json = answer.json(), .text = answer.text()};
+  result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
+  if (!answer.plan) {
+    console.say(fmt::format("no plan fits: the lower bound is {} bytes, the capacity {} bytes",
+                            answer.lower_bound, *answer.capacity));
+    return result;
+  }
+  for (const WrittenFile& file : files_for(options, csv.trace, *answer.plan, log)) {
+    write_atomically(file.path, file.text);
+    console.say(fmt::format("wrote {}", file.path.string()));
+  }
   constexpr int kLabelColumns = 20, kRows = 16;
   const int columns = std::clamp(console.facts().width - kLabelColumns, 20, 100);
-  result.text = described(csv, found, options.capacity) + "\n" +
-                plan_map(csv.trace, found, columns, kRows, console.facts().colour);
-  result.exit_code = fits.value_or(false) ? 0 : 1;
+  result.text += "\n" + plan_map(csv.trace, *answer.plan, columns, kRows, console.facts().colour);
   return result;
 }
 
@@ -102,27 +175,45 @@ std::string planner_help() {
   return help + "\nOne of";
 }
 
+void add_search_options(CLI::App& app, PlanCommandOptions& options) {
+  std::vector<std::string> names;
+  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
+  options.planner_option =
+      add_choice(app, "--planner", options.planner, names, "planner", planner_help());
+  add_bytes(app, "--capacity", options.capacity,
+            "Stop at the first plan within it; exit 1 when there is none, or none was found");
+  options.time_limit = add_number(app, "--time-limit", options.time_limit_seconds, 0, kDay,
+                                  "Seconds to search; unset: a fixed amount of work, repeatable");
+  options.time_limit->default_str("");
+  add_integer(app, "--threads", options.threads, 1, kMostThreads,
+              "Of the searching planners; without a time limit plans do not depend on it");
+  add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
+              "Of the random planners");
+  add_bytes(app, "--alignment", options.alignment,
+            "Sizes and offsets are rounded up to it; unset: the trace's column, else 1 B");
+  app.add_flag("--ignore-offsets", options.ignore_offsets,
+               "Plan afresh where the file has an offset column, instead of keeping its offsets");
+}
+
+void add_file_options(CLI::App& app, PlanCommandOptions& options) {
+  app.add_option("--output", options.output,
+                 "Write the plan here: the trace with offsets and a certificate");
+  app.add_option("--explain", options.explanation,
+                 "Write how a best-fit planner made the plan, step by step: FILE.html to step "
+                 "through, and FILE.json. The planner is best-fit unless given")
+      ->type_name("FILE.html");
+  app.add_option("--picture", options.picture, "Draw the plan")->type_name("FILE.svg");
+}
+
 }  // namespace
 
 CommandRun declare_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanCommandOptions>();
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
   app.add_option("TRACE", options->trace,
                  "CSV of a trace: id,lower,upper,size; - reads standard input")
       ->required();
-  add_choice(app, "--planner", options->planner, names, "planner", planner_help());
-  add_bytes(app, "--capacity", options->capacity,
-            "Stop at the first plan within it; exit 1 when there is none");
-  options->time_limit = add_number(app, "--time-limit", options->time_limit_seconds, 0, kDay,
-                                   "Seconds to search; unset: a fixed amount of work, repeatable");
-  options->time_limit->default_str("");
-  add_integer(app, "--seed", options->seed, 0, std::numeric_limits<std::int64_t>::max(),
-              "Of the random planners");
-  add_bytes(app, "--alignment", options->alignment,
-            "Sizes and offsets are rounded up to it; unset: the trace's column, else 1 B");
-  app.add_option("--output", options->output,
-                 "Write the plan here: the trace with an offset column");
+  add_search_options(app, *options);
+  add_file_options(app, *options);
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -1,18 +1,27 @@
-# Puts the page's files into page.cpp, so that the program needs no file beside itself. Configuring
+# Puts the pages' files into page.cpp, so that the program needs no file beside itself. Configuring
 # again follows from any change of them.
-set(page_files page.html page.css)
-foreach(name format step view tooltip legend chart step_chart memory_chart plan_chart loss_chart tables page)
-  list(APPEND page_files script/${name}.js)
-endforeach()
-list(TRANSFORM page_files PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_files})
 
-list(POP_FRONT page_files template style)
-file(READ ${template} PAGE_TEMPLATE)
-file(READ ${style} PAGE_STYLE)
-set(PAGE_SCRIPT "")
-foreach(script ${page_files})
-  file(READ ${script} text)
-  string(APPEND PAGE_SCRIPT "${text}\n")
-endforeach()
+# Reads files of this folder, one after another, into a variable.
+function(read_page_files variable)
+  set(all "")
+  foreach(name ${ARGN})
+    set(file ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${name})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    string(APPEND all "${text}\n")
+  endforeach()
+  set(${variable} "${all}" PARENT_SCOPE)
+endfunction()
+
+read_page_files(PAGE_TEMPLATE page.html)
+read_page_files(PAGE_STYLE page.css)
+read_page_files(PAGE_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
+  script/legend.js script/chart.js script/step_chart.js script/memory_chart.js script/plan_chart.js
+  script/loss_chart.js script/make_table.js script/tables.js script/page.js)
+
+read_page_files(EXPLANATION_TEMPLATE explanation.html)
+read_page_files(EXPLANATION_STYLE page.css explanation.css)
+read_page_files(EXPLANATION_SCRIPT script/format.js script/tooltip.js script/chart.js
+  script/make_table.js script/explanation.js script/explanation_chart.js script/explanation_page.js)
+
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/report/page.cpp @ONLY)

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "memory/errors.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
@@ -98,20 +99,6 @@ Json category_names() {
     names.push_back(category_name(static_cast<Category>(i)));
   }
   return names;
-}
-
-// Inside a JSON text '<' occurs in strings only, where an escape means the same; it ends neither
-// the script element nor starts a comment there.
-std::string without_markup(const std::string& json) {
-  std::string safe;
-  for (const char c : json) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
 }
 
 }  // namespace

@@ -1,15 +1,4 @@
-// Tables, the comparison of allocators, and the loss.
-
-function makeTable(heads, classes, rows) {
-  const row = (cells, tag) => element(
-      'tr', {},
-      ...cells.map(
-          (cell, i) => element(
-              tag, {className: classes[i], ...(tag === 'th' ? {scope: 'col'} : {})}, cell)));
-  return element(
-      'table', {}, element('thead', {}, row(heads, 'th')),
-      element('tbody', {}, ...rows.map((cells) => row(cells, 'td'))));
-}
+// The comparison of allocators, and the loss.
 
 const measured = (value, format) =>
     value === null ? element('span', {title: 'not measured'}, '–') : format(value);
