@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "memory/planners/best_fit.h"
+#include "memory/planners/exact.h"
 #include "memory/planners/greedy.h"
 #include "memory/planners/hill_climb.h"
 #include "memory/planners/mip.h"
@@ -29,6 +30,7 @@ constexpr PlannerEntry kPlanners[] = {
      true},
     {"hill-climb", "exchanges in the order of a greedy planner", hill_climb, true},
     {"restarts", "best-fit again and again with random keys", restarts},
+    {"exact", "branch and bound over canonical packings, with proofs", exact, true},
     {"mip", "PGMO's mixed-integer program, given to COIN-OR CBC; for small traces", mip, true},
     {"smt", "the same in difference logic, given to Z3; for small traces", smt, true},
 };

@@ -1,43 +1,94 @@
 #include "memory/planners/portfolio.h"
 
+#include <algorithm>
+
+#include "memory/planners/exact.h"
 #include "memory/planners/gap_packer.h"
+#include "memory/planners/hill_climb.h"
+#include "memory/planners/program_order.h"
 #include "memory/planners/restarts.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMostBlocksForGreedy = 1 << 17;
+constexpr std::size_t kMostBlocksForGaps = 1 << 17;
+// Above it a few restarts cost less than the first descent of the exact search.
+constexpr std::size_t kMostBlocksForExactFirst = 1 << 10;
+constexpr std::uint64_t kExactWork = 1 << 24;  // without a time limit: about a third of a second
 
-// The best placement so far, and the rules that may better it.
+// The best placement so far, and what may better it.
 class Contest {
  public:
   Contest(const Packing& packing, const PlanOptions& options)
       : packing_(packing),
         options_(options),
         budget_(packing, options),
-        skyline_(packing),
-        gaps_(packing) {}
+        proved_bound_(packing.lower_bound) {}
 
   bool settled() const {
-    return found_ && (best_.peak <= budget_.good_enough_bytes || budget_.over());
+    return found_ && (best_.peak <= std::max(budget_.good_enough_bytes, proved_bound_) ||
+                      proved_bound_ > options_.capacity.value_or(kMaxAddress) || budget_.over());
   }
 
-  void skyline_by(SortKey key, std::string_view name) {
-    if (!settled()) keep(skyline_.pack(sorted_by(packing_, key), limit(), next_), name);
+  void skyline_rules() {
+    if (!packing_.fixed.empty()) return;
+    SkylinePacker skyline(packing_);
+    const auto pack = [&](SortKey key, std::string_view name) {
+      if (settled()) return;
+      if (found_) skyline.set_deadline(budget_.deadline);
+      keep(skyline.pack(sorted_by(packing_, key), limit(), next_), name);
+    };
+    pack(SortKey::kLifetime, "best-fit");
+    pack(SortKey::kArea, "best-fit-by-area");
+    pack(SortKey::kSize, "best-fit-by-size");
   }
 
-  void greedy_by(SortKey key, std::string_view name) {
-    if (!settled()) keep(gaps_.pack(sorted_by(packing_, key), limit(), next_), name);
+  void gap_rules() {
+    if (found_ && packing_.size() > kMostBlocksForGaps) return;
+    const auto pack = [&](auto order, GapChoice choice, std::string_view name) {
+      if (settled()) return;
+      GapPacker gaps(packing_, choice);
+      if (found_) gaps.set_deadline(budget_.deadline);
+      keep(gaps.pack(order(), limit(), next_), name);
+    };
+    const auto by = [this](SortKey key) {
+      return [this, key] { return sorted_by(packing_, key); };
+    };
+    pack(by(SortKey::kSize), GapChoice::kLowest, "greedy-by-size");
+    pack(by(SortKey::kLifetime), GapChoice::kSmallest, "greedy-by-lifetime");
+    pack([this] { return in_order_of_requests(packing_); }, GapChoice::kSmallest, "program-order");
   }
 
-  void restart() {
+  // The searches get this share of the time that is left.
+  void exact(double share) {
     if (!found_ || settled()) return;
-    if (improve_by_restarts(packing_, skyline_, options_.seed, budget_, best_)) name_ = "restarts";
+    if (improve_by_exact(packing_, options_.seed, budget_for(share), kExactWork, best_,
+                         proved_bound_)) {
+      name_ = "exact";
+    }
+  }
+
+  void restart(double share) {
+    if (!found_ || settled() || !packing_.fixed.empty()) return;
+    SkylinePacker skyline(packing_);
+    if (improve_by_restarts(packing_, skyline, options_.seed, budget_for(share), best_)) {
+      name_ = "restarts";
+    }
+  }
+
+  void climb(double share) {
+    if (!found_ || settled() || packing_.size() > kMostBlocksForGaps) return;
+    if (improve_by_hill_climb(packing_, options_.seed, budget_for(share), best_)) {
+      name_ = "hill-climb";
+    }
   }
 
   Plan plan() {
     require_addressable(found_, "portfolio");
-    return to_plan(packing_, std::move(best_), name_, options_);
+    Plan plan = to_plan(packing_, std::move(best_), name_, options_);
+    plan.proved_bound = proved_bound_;
+    plan.proved_optimal = plan.peak == proved_bound_;
+    return plan;
   }
 
  private:
@@ -51,11 +102,20 @@ class Contest {
     found_ = true;
   }
 
+  SearchBudget budget_for(double share) const {
+    SearchBudget budget = budget_;
+    if (budget.deadline && share < 1) {
+      const SearchClock::duration left = *budget.deadline - SearchClock::now();
+      budget.deadline =
+          SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(left * share);
+    }
+    return budget;
+  }
+
   const Packing& packing_;
   const PlanOptions& options_;
   SearchBudget budget_;
-  SkylinePacker skyline_;
-  GapPacker gaps_;
+  std::uint64_t proved_bound_;
   Placement best_, next_;
   std::string_view name_;
   bool found_ = false;
@@ -66,14 +126,16 @@ class Contest {
 Plan portfolio(const Trace& trace, const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
   Contest contest(packing, options);
-  contest.skyline_by(SortKey::kLifetime, "best-fit");
-  contest.skyline_by(SortKey::kArea, "best-fit-by-area");
-  contest.skyline_by(SortKey::kSize, "best-fit-by-size");
-  if (packing.size() <= kMostBlocksForGreedy) {
-    contest.greedy_by(SortKey::kSize, "greedy-by-size");
-    contest.greedy_by(SortKey::kLifetime, "greedy-by-lifetime");
+  contest.skyline_rules();
+  contest.gap_rules();
+  if (packing.size() <= kMostBlocksForExactFirst) {
+    contest.exact(1);
+  } else {
+    contest.restart(0.25);
+    contest.exact(0.7);
   }
-  contest.restart();
+  contest.restart(0.5);
+  contest.climb(1);
   return contest.plan();
 }
 

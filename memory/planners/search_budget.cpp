@@ -20,6 +20,7 @@ Deadline deadline_in(std::optional<double> seconds) {
 
 SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options)
     : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
+      only_good_enough(options.capacity.has_value()),
       placements(kPlacements),
       deadline(deadline_in(options.time_limit_seconds)),
       threads(std::max(options.threads, 1)) {}

@@ -21,6 +21,7 @@ inline bool passed(const Deadline& deadline) { return deadline && SearchClock::n
 struct SearchBudget {
   using Clock = SearchClock;
   std::uint64_t good_enough_bytes = 0;  // the lower bound, or the capacity where it is larger
+  bool only_good_enough = false;        // a capacity was given: no other peak is of interest
   std::uint64_t placements = 0;         // blocks × passes; not counted when there is a deadline
   Deadline deadline;
   int threads = 1;  // at least 1
