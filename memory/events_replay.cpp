@@ -36,8 +36,9 @@ void describe_live(const LiveBlocks& blocks, std::span<const Extent> extents,
   const auto shown = static_cast<std::ptrdiff_t>(std::min(slots.size(), kLargestShown));
   std::partial_sort(slots.begin(), slots.begin() + shown, slots.end(),
                     [&](std::size_t a, std::size_t b) {
-                      const std::uint64_t left = blocks.at(a).bytes, right = blocks.at(b).bytes;
-                      return left != right ? left > right : a < b;
+                      const LiveBlock &left = blocks.at(a), &right = blocks.at(b);
+                      return left.bytes != right.bytes ? left.bytes > right.bytes
+                                                       : left.allocated < right.allocated;
                     });
   slots.resize(static_cast<std::size_t>(shown));
   for (const std::size_t slot : slots) {

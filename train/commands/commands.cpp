@@ -10,6 +10,7 @@ const std::vector<Command>& all_commands() {
       {"summary", "layers, output shapes, parameters and multiply-adds", declare_summary},
       {"plan", "plan a trace from a CSV file: an offset for each block", declare_plan},
       {"check", "check a plan against its trace, independently of all planners", declare_check},
+      {"replay", "run a recorded event trace through any allocator", declare_replay},
   };
   return commands;
 }

@@ -14,6 +14,7 @@ CommandRun declare_check(CLI::App& options);
 CommandRun declare_compare(CLI::App& options);
 CommandRun declare_dry_run(CLI::App& options);
 CommandRun declare_plan(CLI::App& options);
+CommandRun declare_replay(CLI::App& options);
 CommandRun declare_summary(CLI::App& options);
 CommandRun declare_train(CLI::App& options);
 
