@@ -9,7 +9,7 @@ namespace skyline {
 
 // A picture of a plan in characters: `columns` × `rows` cells, ticks to the right, addresses
 // upwards with the peak on top, a letter for each category, and the legend beneath. A cell shows
-// what fills most of it, free memory included.
+// what fills most of it, free memory included; a block in a gap fills nothing.
 //
 //    1.5 KiB ┤····gggg
 //            │aaaagggg

@@ -136,7 +136,8 @@ TEST_F(PlanCommands, TimeUpIsSaid) {
 }
 
 TEST_F(PlanCommands, AProofBeyondTheLowerBoundIsAnAnswer) {
-  const PlanAnswer answer{.lower_bound = 8,
+  const PlanAnswer answer{.blocks = 2,
+                          .lower_bound = 8,
                           .capacity = 9,
                           .plan = Plan{.peak = 10,
                                        .lower_bound = 8,
