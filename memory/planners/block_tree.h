@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,9 +12,12 @@ namespace skyline {
 // interval.
 //
 // A lifetime is a point (lower, upper) of the plane. Blocks lie in the order of a Z-curve through
-// that plane, 8 to a leaf of a binary tree, and each node knows the bounds and the best rank of
-// what is left below it. A query is a quadrant: nodes inside it answer at once, nodes outside are
-// skipped, and of the O(√n) on its border most are cut off by a better rank found before.
+// that plane; each eight are a group, each eight groups are a group of the next level, and so on. A
+// group knows, for each of its eight members, the bounds of the points in it and the best rank that
+// is left there, and compares all eight at once. A query is a quadrant: members inside it answer at
+// once, members outside are skipped, and of the O(√n) on its border most are cut off by a better
+// rank found before. As no lifetime ends before it begins, a query is a triangle, and short ones
+// begin low in the tree.
 class BlockTree {
  public:
   using Rank = std::uint32_t;  // smaller is better
@@ -26,31 +30,48 @@ class BlockTree {
   void reset(const std::vector<BlockIndex>& order);
 
   // The best rank among blocks left with lower ≤ their lower and their upper ≤ upper; else kNone.
+  // Both are renumbered ticks of the packing.
   Rank find(std::int32_t lower, std::int32_t upper) const;
 
   // Takes a block out. O(log n).
   void take(BlockIndex block);
 
  private:
-  static constexpr std::size_t kLeafBlocks = 8;
-  struct Node {
+  static constexpr std::size_t kFanOut = 8;
+  template <class Number>
+  using Eight = std::array<Number, kFanOut>;
+  // Eight blocks: a point each.
+  struct Leaf {
+    Eight<std::int32_t> lower, upper;
+    Eight<Rank> best;
+  };
+  // Eight groups of the level below.
+  struct Group {
+    Eight<std::int32_t> min_lower, max_lower, min_upper, max_upper;
+    Eight<Rank> best;
+  };
+
+  struct Summary {
     std::int32_t min_lower, max_lower, min_upper, max_upper;
     Rank best;
+    bool operator==(const Summary&) const = default;
   };
-  struct Slot {
-    std::int32_t lower, upper;
-    Rank rank;
-  };
+  static constexpr std::int32_t kLow = std::numeric_limits<std::int32_t>::min();
+  static constexpr std::int32_t kHigh = std::numeric_limits<std::int32_t>::max();
+  static constexpr Summary kNothing{kHigh, kLow, kHigh, kLow, kNone};
 
-  void search(std::size_t node, std::int32_t lower, std::int32_t upper, Rank& best) const;
+  void make_levels();
+  static Summary summary(const Leaf& leaf);
+  static Summary summary(const Group& group);
+  static bool set(Group& group, std::size_t member, const Summary& all);
+  void search(std::size_t level, std::size_t group, std::int32_t lower, std::int32_t upper,
+              Rank& best) const;
   void search_leaf(std::size_t leaf, std::int32_t lower, std::int32_t upper, Rank& best) const;
-  Node summary_of_leaf(std::size_t leaf) const;
 
-  std::vector<Slot> slots_;             // along the curve, padded to whole leaves
-  std::vector<BlockIndex> block_at_;    // slot → block
-  std::vector<std::uint32_t> slot_of_;  // block → slot
-  std::vector<Node> nodes_;             // a heap: the children of n are 2n and 2n + 1
-  std::size_t leaves_ = 1;              // a power of two
+  std::vector<Leaf> leaves_;                // along the curve
+  std::vector<std::vector<Group>> levels_;  // those of leaves first; the last has one group
+  std::vector<std::uint32_t> slot_of_;      // block → place along the curve
+  std::vector<std::uint32_t> first_slot_;   // tick → that of the first block from (tick, tick) on
 };
 
 }  // namespace skyline

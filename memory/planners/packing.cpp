@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
-#include <tuple>
+#include <bit>
 
 #include "memory/errors.h"
+#include "memory/planners/radix_sort.h"
 
 namespace skyline {
 namespace {
@@ -93,16 +93,6 @@ void renumber(const Trace& trace, Packing& out) {
   renumber_sparse(trace, out);
 }
 
-// Puts a zero between any two bits.
-std::uint64_t spread(std::int32_t value) {
-  std::uint64_t bits = static_cast<std::uint32_t>(value);
-  bits = (bits | bits << 16) & 0x0000ffff0000ffffu;
-  bits = (bits | bits << 8) & 0x00ff00ff00ff00ffu;
-  bits = (bits | bits << 4) & 0x0f0f0f0f0f0f0f0fu;
-  bits = (bits | bits << 2) & 0x3333333333333333u;
-  return (bits | bits << 1) & 0x5555555555555555u;
-}
-
 // What trace.fixed_offsets says; empty when it fixes nothing.
 std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t alignment) {
   if (!trace.has_fixed_offsets()) return {};
@@ -172,46 +162,42 @@ void require_addressable(bool found, std::string_view name) {
        .problem = fmt::format("planner {} found no plan within {} bytes", name, kMaxAddress)});
 }
 
-std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
-  struct Entry {
-    double key;
-    std::uint64_t bytes, ticks;
-    BlockIndex block;
-  };
-  std::vector<Entry> entries;
-  entries.reserve(packing.size());
-  for (BlockIndex i = 0; i < packing.size(); ++i) {
-    const std::uint64_t ticks =
-        ticks_between(packing.ticks[static_cast<std::size_t>(packing.lower[i])],
-                      packing.ticks[static_cast<std::size_t>(packing.upper[i])]);
-    const std::uint64_t bytes = packing.bytes[i];
-    const double area = static_cast<double>(bytes) * static_cast<double>(ticks);
-    entries.push_back({key == SortKey::kArea ? area : 0.0, bytes, ticks, i});
-  }
-  std::sort(entries.begin(), entries.end(), [key](const Entry& a, const Entry& b) {
-    if (a.key != b.key) return a.key > b.key;
-    if (key == SortKey::kLifetime && a.ticks != b.ticks) return a.ticks > b.ticks;
-    if (a.bytes != b.bytes) return a.bytes > b.bytes;
-    if (a.ticks != b.ticks) return a.ticks > b.ticks;
-    return a.block < b.block;
-  });
-  std::vector<BlockIndex> order;
-  order.reserve(entries.size());
-  for (const Entry& entry : entries) order.push_back(entry.block);
-  return order;
+namespace {
+
+// Sorts `order` by a key, the largest first; equal keys keep their order.
+template <class Key>
+void sort_descending(std::vector<KeyedIndex>& order, Key key) {
+  for (KeyedIndex& item : order) item.key = ~key(item.index);
+  radix_sort(order);
 }
 
-std::vector<BlockIndex> along_curve(const Packing& packing) {
-  std::vector<std::pair<std::uint64_t, BlockIndex>> curve;
-  curve.reserve(packing.size());
-  for (BlockIndex i = 0; i < packing.size(); ++i) {
-    curve.emplace_back(spread(packing.lower[i]) << 1 | spread(packing.upper[i]), i);
+// The area as a double, which does not overflow; doubles that are not negative compare as their
+// bits do.
+std::uint64_t area_key(std::uint64_t bytes, std::uint64_t ticks) {
+  return std::bit_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(ticks));
+}
+
+}  // namespace
+
+std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
+  std::vector<KeyedIndex> order(packing.size());
+  for (BlockIndex i = 0; i < packing.size(); ++i) order[i].index = i;
+  const auto bytes = [&packing](BlockIndex i) { return packing.bytes[i] / packing.alignment; };
+  const auto ticks = [&packing](BlockIndex i) {
+    return ticks_between(packing.ticks[static_cast<std::size_t>(packing.lower[i])],
+                         packing.ticks[static_cast<std::size_t>(packing.upper[i])]);
+  };
+  // The least important key first.
+  if (key != SortKey::kLifetime) sort_descending(order, ticks);
+  sort_descending(order, bytes);
+  if (key == SortKey::kLifetime) sort_descending(order, ticks);
+  if (key == SortKey::kArea) {
+    sort_descending(order, [&](BlockIndex i) { return area_key(packing.bytes[i], ticks(i)); });
   }
-  std::sort(curve.begin(), curve.end());
-  std::vector<BlockIndex> order;
-  order.reserve(curve.size());
-  for (const auto& [code, block] : curve) order.push_back(block);
-  return order;
+  std::vector<BlockIndex> sorted;
+  sorted.reserve(order.size());
+  for (const KeyedIndex& item : order) sorted.push_back(item.index);
+  return sorted;
 }
 
 }  // namespace skyline

@@ -57,11 +57,7 @@ void require_addressable(bool found, std::string_view name);
 // What is sorted by: longest, largest, or most bytes × ticks first.
 enum class SortKey { kLifetime, kSize, kArea };
 
-// All blocks, largest key first; then larger size, longer lifetime, earlier request first.
+// All blocks, largest key first; then larger size, longer lifetime, earlier request first. O(n).
 std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key);
-
-// All blocks along a Z-curve through the plane of their lifetimes (lower, upper): neighbours on the
-// curve live at about the same time for about as long. O(n log n).
-std::vector<BlockIndex> along_curve(const Packing& packing);
 
 }  // namespace skyline

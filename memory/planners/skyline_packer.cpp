@@ -51,9 +51,10 @@ void SkylinePacker::start(std::size_t blocks) {
   lines_.clear();
   unused_.clear();
   queue_.clear();
+  lowest_.clear();
   if (blocks == 0) return;
   const auto last = static_cast<std::int32_t>(packing_.ticks.size() - 1);
-  lines_.push_back({0, last, 0, kNoLine, kNoLine, true});
+  lines_.push_back({0, last, 0, kNoLine, kNoLine});
   queue(0);
 }
 
@@ -65,6 +66,11 @@ void SkylinePacker::queue(LineIndex line) {
 }
 
 SkylinePacker::LineIndex SkylinePacker::lowest_line() {
+  if (!lowest_.empty()) {
+    const LineIndex line = lowest_.back();
+    lowest_.pop_back();
+    return line;
+  }
   while (true) {
     std::pop_heap(queue_.begin(), queue_.end(), [](const Queued& a, const Queued& b) {
       return a.offset != b.offset ? a.offset > b.offset : a.lower > b.lower;
@@ -72,7 +78,7 @@ SkylinePacker::LineIndex SkylinePacker::lowest_line() {
     const Queued next = queue_.back();
     queue_.pop_back();
     const Line& line = lines_[next.line];
-    if (line.alive && line.offset == next.offset && line.lower == next.lower) return next.line;
+    if (line.offset == next.offset && line.lower == next.lower) return next.line;
   }
 }
 
@@ -96,11 +102,12 @@ void SkylinePacker::remove_line(LineIndex line) {
   const Line& gone = lines_[line];
   if (gone.before != kNoLine) lines_[gone.before].after = gone.after;
   if (gone.after != kNoLine) lines_[gone.after].before = gone.before;
-  lines_[line].alive = false;
+  lines_[line].offset = kRemoved;
   unused_.push_back(line);
 }
 
-// The line keeps its leftmost part; what is right of it becomes new lines.
+// The line keeps its leftmost part; what is right of it becomes new lines. What stays at the
+// line's offset is still the lowest and leftmost: it needs no place in the queue.
 void SkylinePacker::split(LineIndex line, BlockIndex block, std::uint64_t top) {
   const Line whole = lines_[line];
   const std::int32_t lower = packing_.lower[block];
@@ -108,15 +115,16 @@ void SkylinePacker::split(LineIndex line, BlockIndex block, std::uint64_t top) {
   LineIndex raised = line;
   if (whole.lower < lower) {
     lines_[line].upper = lower;
-    queue(line);
-    raised = add_line_after(line, {lower, upper, top, kNoLine, kNoLine, true});
+    raised = add_line_after(line, {lower, upper, top, kNoLine, kNoLine});
   } else {
     lines_[line].upper = upper;
     lines_[line].offset = top;
   }
   queue(raised);
-  if (upper == whole.upper) return;
-  queue(add_line_after(raised, {upper, whole.upper, whole.offset, kNoLine, kNoLine, true}));
+  if (upper < whole.upper) {
+    lowest_.push_back(add_line_after(raised, {upper, whole.upper, whole.offset, kNoLine, kNoLine}));
+  }
+  if (whole.lower < lower) lowest_.push_back(line);
 }
 
 // A line that spans all ticks holds every block that is left, so one with no fit has a neighbour.

@@ -34,8 +34,8 @@ class SkylinePacker {
     std::int32_t lower, upper;
     std::uint64_t offset;
     LineIndex before, after;
-    bool alive;
   };
+  static constexpr std::uint64_t kRemoved = std::numeric_limits<std::uint64_t>::max();  // offset
   // A line as it was when queued; stale when the line has changed since.
   struct Queued {
     std::uint64_t offset;
@@ -56,7 +56,8 @@ class SkylinePacker {
   BlockTree tree_;
   std::vector<Line> lines_;
   std::vector<LineIndex> unused_;
-  std::vector<Queued> queue_;  // a heap
+  std::vector<Queued> queue_;      // a heap
+  std::vector<LineIndex> lowest_;  // those at the lowest offset that are known; leftmost last
   Deadline deadline_;
 };
 
