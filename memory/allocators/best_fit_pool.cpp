@@ -8,9 +8,10 @@ Extent BestFitPool::acquire(std::size_t bytes, const Tag& tag) {
   const auto found = free_.at_least(request.rounded_bytes);
   if (found == free_.end()) return segments_.serve(take_from_device(request), request);
   Chunk& chunk = *found->chunk;
-  free_.remove(chunk);
   if (chunk.bytes > request.rounded_bytes) {
-    free_.insert(segments_.split(chunk, request.rounded_bytes));
+    segments_.split_off(chunk, request.rounded_bytes, free_);
+  } else {
+    free_.remove(chunk);
   }
   return segments_.serve(chunk, request);
 }

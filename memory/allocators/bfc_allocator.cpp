@@ -24,10 +24,11 @@ Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {
   segments_.reserve_chunks();
   const auto found = free_.at_least(request.rounded_bytes);
   Chunk& chunk = found != free_.end() ? *found->chunk : take_region(request);
-  if (chunk.free()) free_.remove(chunk);
   if (chunk.bytes / 2 >= request.rounded_bytes ||
       chunk.bytes - request.rounded_bytes >= kMostWasteBytes) {
-    free_.insert(segments_.split(chunk, request.rounded_bytes));
+    segments_.split_off(chunk, request.rounded_bytes, free_);
+  } else {
+    free_.remove(chunk);
   }
   return segments_.serve(chunk, request);
 }
@@ -51,6 +52,7 @@ Chunk& BfcAllocator::take_region(const Request& request) {
   const bool doubled = region_bytes > next_region_bytes_;
   try {
     Chunk& region = segments_.take(std::min(region_bytes, remaining_bytes));
+    free_.insert(region);
     // Beyond the limit the size does not matter, and it must not overflow.
     next_region_bytes_ = doubled || region_bytes > limit_bytes_ ? region_bytes : 2 * region_bytes;
     return region;

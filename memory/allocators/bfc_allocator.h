@@ -42,7 +42,7 @@ class BfcAllocator final : public Allocator {
   void release_cached() noexcept override { segments_.give_back_unsplit(free_); }
 
  private:
-  Chunk& take_region(const Request& request);
+  Chunk& take_region(const Request& request);  // a free chunk
   [[noreturn]] void refuse_over_limit(const Request& request);
 
   Segments segments_;

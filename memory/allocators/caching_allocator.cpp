@@ -62,10 +62,12 @@ Extent CachingAllocator::acquire(std::size_t bytes, const Tag& tag) {
   const std::uint8_t number = request.rounded_bytes <= kSmallRequestBytes ? kSmall : kLarge;
   Pool& pool = pools_[number];
   segments_.reserve_chunks();
-  Chunk* chunk = take_free(pool, request.rounded_bytes);
+  Chunk* chunk = find_free(pool, request.rounded_bytes);
   if (chunk == nullptr) chunk = &take_from_device(number, request);
   if (should_split(pool, *chunk, request.rounded_bytes)) {
-    index(pool, segments_.split(*chunk, request.rounded_bytes));
+    segments_.split_off(*chunk, request.rounded_bytes, pool.free);
+  } else {
+    pool.free.remove(*chunk);
   }
   return segments_.serve(*chunk, request);
 }
@@ -93,13 +95,8 @@ std::size_t CachingAllocator::rounded_bytes(std::size_t bytes) const noexcept {
   return round_up(bytes, step_bytes);
 }
 
-void CachingAllocator::index(Pool& pool, Chunk& chunk) noexcept {
-  chunk.freed_at = pool.searches;
-  pool.free.insert(chunk);
-}
-
 // PyTorch's get_free_block.
-Chunk* CachingAllocator::take_free(Pool& pool, std::size_t bytes) noexcept {
+Chunk* CachingAllocator::find_free(Pool& pool, std::size_t bytes) noexcept {
   ++pool.searches;
   auto found = pool.free.at_least(bytes);
   if (found == pool.free.end()) return nullptr;
@@ -110,7 +107,6 @@ Chunk* CachingAllocator::take_free(Pool& pool, std::size_t bytes) noexcept {
   Chunk& chunk = *found->chunk;
   if (!oversize(bytes) && oversize(chunk.bytes)) return nullptr;
   if (oversize(bytes) && chunk.bytes - bytes >= kLargeSegmentBytes) return nullptr;
-  pool.free.remove(chunk);
   return &chunk;
 }
 
@@ -143,6 +139,7 @@ Chunk& CachingAllocator::take_segment(std::uint8_t number, std::size_t bytes) {
   if (pool.expandable) return pool.expandable->grow(bytes);
   Chunk& chunk = segments_.take(segment_bytes(bytes));
   chunk.pool = number;
+  pool.free.insert(chunk);
   return chunk;
 }
 

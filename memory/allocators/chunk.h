@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -11,14 +12,15 @@ namespace skyline {
 struct Chunk;
 
 // The free chunks of a pool, ordered by size and, among equals, by address: what best fit asks for.
-// O(log chunks) a change. Chunks bring their own node along, so that nothing here allocates or
-// throws.
+// O(log chunks) a change, O(1) where the order stays. Chunks bring their own node along, so that
+// nothing here allocates or throws.
 class FreeIndex {
  public:
+  // Mutable, for the index changes an entry where it stands if the order allows it.
   struct Entry {
-    std::size_t bytes = 0;
-    std::byte* address = nullptr;
-    Chunk* chunk = nullptr;
+    mutable std::size_t bytes = 0;
+    mutable std::byte* address = nullptr;
+    mutable Chunk* chunk = nullptr;
   };
   struct BySizeThenAddress {
     using is_transparent = void;
@@ -36,6 +38,9 @@ class FreeIndex {
 
   void insert(Chunk& chunk) noexcept;  // and marks it as free
   void remove(Chunk& chunk) noexcept;
+  // Removes one chunk and inserts another, or the same one with another size: faster than the two
+  // apart when the other's place is the same.
+  void replace(Chunk& removed, Chunk& inserted) noexcept;
 
   // The first entry that is large enough, or end().
   Place at_least(std::size_t bytes) const noexcept { return entries_.lower_bound(bytes); }
@@ -46,6 +51,8 @@ class FreeIndex {
   }
 
  private:
+  bool ordered_at(Place place, const Entry& entry) const noexcept;
+
   Entries entries_;
 };
 
@@ -60,7 +67,7 @@ struct Chunk {
   Chunk* next = nullptr;
   State state = State::kSpare;
   std::uint8_t pool = 0;                          // the allocator's number for a part of itself
-  std::uint64_t freed_at = 0;                     // the allocator's clock when it was indexed
+  std::uint64_t freed_at = 0;                     // the allocator's clock when it was released
   FreeIndex::Node node = FreeIndex::make_node();  // while not in an index
   FreeIndex::Place place;                         // while in one
 
@@ -75,6 +82,28 @@ inline void FreeIndex::insert(Chunk& chunk) noexcept {
 }
 
 inline void FreeIndex::remove(Chunk& chunk) noexcept { chunk.node = entries_.extract(chunk.place); }
+
+inline bool FreeIndex::ordered_at(Place place, const Entry& entry) const noexcept {
+  const BySizeThenAddress less;
+  if (place != entries_.begin() && !less(*std::prev(place), entry)) return false;
+  const Place next = std::next(place);
+  return next == entries_.end() || less(entry, *next);
+}
+
+inline void FreeIndex::replace(Chunk& removed, Chunk& inserted) noexcept {
+  const Place place = removed.place;
+  const Entry entry{inserted.bytes, inserted.address, &inserted};
+  if (!ordered_at(place, entry)) {
+    remove(removed);
+    return insert(inserted);
+  }
+  place->bytes = entry.bytes;
+  place->address = entry.address;
+  place->chunk = entry.chunk;
+  if (&removed != &inserted) removed.node = std::move(inserted.node);
+  inserted.place = place;
+  inserted.state = Chunk::State::kFree;
+}
 
 inline FreeIndex::Node FreeIndex::make_node() {
   Entries lone;

@@ -18,14 +18,17 @@ Chunk& ExpandableSegment::grow(std::size_t bytes) {
   const std::size_t have_bytes = grows_last ? last->bytes : 0;
   const std::size_t committed_bytes = range_->committed_bytes();
   if (bytes > have_bytes) commit(bytes - have_bytes);
-  if (grows_last) {
-    free_.remove(*last);
-  } else {
+  if (!grows_last) {
     last = &segments_.add(uncommitted_->address, last, uncommitted_);
     last->pool = pool_;
   }
   last->bytes += range_->committed_bytes() - committed_bytes;
   uncommitted_->address = range_->base() + range_->committed_bytes();
+  if (grows_last) {
+    free_.replace(*last, *last);
+  } else {
+    free_.insert(*last);
+  }
   return *last;
 }
 
@@ -40,11 +43,11 @@ std::size_t ExpandableSegment::trim() noexcept {
   const std::size_t given_bytes = committed_bytes - range_->committed_bytes();
   segments_.account().given_to_device(given_bytes);
   uncommitted_->address = range_->base() + range_->committed_bytes();
-  free_.remove(*last);
   last->bytes -= given_bytes;
   if (last->bytes > 0) {
-    free_.insert(*last);
+    free_.replace(*last, *last);
   } else {
+    free_.remove(*last);
     segments_.drop(*last);
   }
   return given_bytes;

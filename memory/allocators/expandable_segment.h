@@ -22,8 +22,9 @@ class ExpandableSegment {
   // Whether the chunk, one of this segment, is the last one: the one that can grow.
   bool ends_with(const Chunk& chunk) const noexcept { return chunk.next == uncommitted_; }
 
-  // At least `bytes` at the end of the segment, in no index: the last chunk if it is free, grown as
-  // far as needed, else a new one. Throws OutOfMemory as the device does; nothing has changed then.
+  // A free chunk of at least `bytes` at the end of the segment: the last one if it is free, grown
+  // as far as needed, else a new one. Throws OutOfMemory as the device does; nothing has changed
+  // then.
   Chunk& grow(std::size_t bytes);
   // Gives the pages behind the last block to the device; how many bytes.
   std::size_t trim() noexcept;

@@ -35,8 +35,8 @@ class Segments {
   Account& account() noexcept { return account_; }
   const Account& account() const noexcept { return account_; }
 
-  // Room for the chunks of one request: take, add and split then need no heap. To be called before
-  // them. Throws std::bad_alloc.
+  // Room for the chunks of one request: take, add, split and split_off then need no heap. To be
+  // called before them. Throws std::bad_alloc.
   void reserve_chunks() {
     if (spare_.size() < kChunksARequest) make_spares();
   }
@@ -62,9 +62,12 @@ class Segments {
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, const Request& request,
                            std::size_t free_bytes);
 
-  // Cuts `bytes` off the front; the remainder behind them, in no index and of the same pool, is
-  // returned.
+  // Cuts a chunk after `bytes`; the remainder, of the same pool and in no index, is returned.
   Chunk& split(Chunk& chunk, std::size_t bytes) noexcept;
+  // The same of an indexed chunk; the remainder is indexed in its stead.
+  void split_off(Chunk& chunk, std::size_t bytes, FreeIndex& free) noexcept {
+    free.replace(chunk, split(chunk, bytes));
+  }
   // Hands the chunk, which is in no index, out.
   Extent serve(Chunk& chunk, const Request& request) noexcept;
   // Merges the chunk, no longer used, with free neighbours of its segment and indexes the whole.
@@ -143,18 +146,25 @@ inline Extent Segments::serve(Chunk& chunk, const Request& request) noexcept {
 
 inline Chunk& Segments::release(Chunk& chunk, FreeIndex& free) noexcept {
   close(chunk);
-  Chunk* merged = &chunk;
-  if (chunk.next != nullptr && chunk.next->free()) {
-    free.remove(*chunk.next);
+  Chunk* previous = chunk.previous != nullptr && chunk.previous->free() ? chunk.previous : nullptr;
+  Chunk* next = chunk.next != nullptr && chunk.next->free() ? chunk.next : nullptr;
+  if (previous == nullptr && next == nullptr) {
+    free.insert(chunk);
+    return chunk;
+  }
+  if (previous == nullptr) {
+    chunk.bytes += next->bytes;
+    free.replace(*next, chunk);
+    drop(*next);
+    return chunk;
+  }
+  if (next != nullptr) {
+    free.remove(*next);
     absorb_next(chunk);
   }
-  if (chunk.previous != nullptr && chunk.previous->free()) {
-    merged = chunk.previous;
-    free.remove(*merged);
-    absorb_next(*merged);
-  }
-  free.insert(*merged);
-  return *merged;
+  absorb_next(*previous);
+  free.replace(*previous, *previous);
+  return *previous;
 }
 
 inline void Segments::absorb_next(Chunk& chunk) noexcept {

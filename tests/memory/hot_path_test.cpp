@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session.h"
 #include "tests/memory/heap_counter.h"
@@ -45,6 +46,28 @@ TEST(HotPath, MakesNoHeapAllocation) {
   EXPECT_EQ(figures.fallback_requests, 0u);
   EXPECT_EQ(device.statistics().allocations, before.allocations);
   EXPECT_EQ(device.statistics().frees, before.frees);
+}
+
+TEST(HotPath, AllocatorsMakeNoHeapAllocationOnceWarm) {
+  const AllocatorOptions kOptions[] = {
+      {},
+      {.caching = {.max_split_bytes = 32u << 20}},
+      {.caching = {.garbage_collection_threshold = 0.5}},
+      {.caching = {.expandable_segments = true, .roundup_power2_divisions = 4}},
+      {.bfc = {.growth = false}},
+  };
+  for (const AllocatorEntry& entry : allocator_table()) {
+    for (const AllocatorOptions& options : kOptions) {
+      SCOPED_TRACE(entry.name);
+      SimulatedDevice device;
+      const auto allocator = make_allocator(entry.name, device, options);
+      std::vector<Block> blocks(kBlocks);
+      for (const bool reversed : {false, true}) step(*allocator, blocks, reversed);
+      for (const bool reversed : {false, true, false}) {
+        EXPECT_EQ(heap_allocations_of_a_step(*allocator, blocks, reversed), 0u);
+      }
+    }
+  }
 }
 
 }  // namespace

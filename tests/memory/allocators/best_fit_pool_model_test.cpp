@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/naive_model.h"
 
 namespace skyline {
@@ -33,19 +32,7 @@ class NaiveBestFitPool final : public NaiveModel {
 };
 
 TEST(BestFitPoolModel, AgreesOnRandomTraces) {
-  Coverage coverage;
-  compare_random_traces(
-      [](std::mt19937& random, Coverage& reached) {
-        const std::size_t capacity = random() % 3 == 0 ? (1u << 24) : 8192 + random() % 120000;
-        const std::size_t most_bytes = 512 + random() % 12000;
-        SimulatedDevice device(capacity);
-        BestFitPool pool(device);
-        NaiveBestFitPool model(capacity);
-        const auto bytes = [most_bytes](std::mt19937& bits) { return bits() % most_bytes; };
-        compare_with_model(pool, model, {.events = 40 + random() % 80, .bytes = bytes}, random,
-                           reached);
-      },
-      coverage);
+  const Coverage coverage = compare_on_small_devices<BestFitPool, NaiveBestFitPool>();
   // The traces reach what they are for.
   EXPECT_GT(coverage.flushes, 1000u);
   EXPECT_GT(coverage.device_full, 1000u);

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "memory/allocators/bfc_allocator.h"
-#include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/naive_model.h"
 
 namespace skyline {
@@ -72,23 +71,20 @@ class NaiveBfc final : public NaiveModel {
 
 TEST(BfcAllocatorModel, AgreesOnRandomTracesWithRandomOptions) {
   Coverage coverage;
-  compare_random_traces(
-      [](std::mt19937& random, Coverage& reached) {
-        const std::size_t capacity =
-            random() % 4 == 0 ? 4096 * kMiB : kMiB + random() % (40 * kMiB);
-        BfcOptions options{.growth = random() % 3 > 0, .limit_bytes = {}};
-        if (random() % 3 == 0) options.limit_bytes = random() % (2 * capacity);
-        SimulatedDevice device(capacity);
-        BfcAllocator allocator(device, options);
-        NaiveBfc model(capacity, options);
-        const std::size_t most_bytes = capacity / (1 + random() % 30);
-        const auto bytes = [most_bytes](std::mt19937& bits) {
-          return bits() % 4 == 0 ? bits() % 2000 : bits() % most_bytes;
-        };
-        compare_with_model(allocator, model, {.events = 40 + random() % 80, .bytes = bytes}, random,
-                           reached);
-      },
-      coverage);
+  compare_random_traces([&coverage](std::mt19937& random) {
+    const std::size_t capacity = random() % 4 == 0 ? 4096 * kMiB : kMiB + random() % (40 * kMiB);
+    BfcOptions options{.growth = random() % 3 > 0, .limit_bytes = {}};
+    if (random() % 3 == 0) options.limit_bytes = random() % (2 * capacity);
+    SimulatedDevice device(capacity);
+    BfcAllocator allocator(device, options);
+    NaiveBfc model(capacity, options);
+    const std::size_t most_bytes = capacity / (1 + random() % 30);
+    const auto bytes = [most_bytes](std::mt19937& bits) {
+      return bits() % 4 == 0 ? bits() % 2000 : bits() % most_bytes;
+    };
+    compare_with_model(allocator, model, {.events = 40 + random() % 80, .bytes = bytes}, random,
+                       coverage);
+  });
   EXPECT_GT(coverage.device_full, 1000u);
   EXPECT_GT(coverage.fragmented, 1000u);
   EXPECT_GT(coverage.limited, 1000u);

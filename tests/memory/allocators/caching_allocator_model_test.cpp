@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "memory/allocators/caching_allocator.h"
-#include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/naive_model.h"
 
 namespace skyline {
@@ -231,19 +230,17 @@ std::size_t random_bytes(std::mt19937& random) {
 
 TEST(CachingAllocatorModel, AgreesOnRandomTracesWithRandomOptions) {
   Coverage plain, with_options;
-  compare_random_traces(
-      [&](std::mt19937& random, Coverage&) {
-        const bool defaults = random() % 4 == 0;
-        const CachingOptions options = defaults ? CachingOptions{} : random_options(random);
-        const std::size_t capacity =
-            random() % 4 == 0 ? 8192 * kMiB : 20 * kMiB + random() % (400 * kMiB);
-        SimulatedDevice device(capacity);
-        CachingAllocator allocator(device, options);
-        NaiveCaching model(capacity, options);
-        compare_with_model(allocator, model, {.events = 40 + random() % 120, .bytes = random_bytes},
-                           random, defaults ? plain : with_options);
-      },
-      plain);
+  compare_random_traces([&](std::mt19937& random) {
+    const bool defaults = random() % 4 == 0;
+    const CachingOptions options = defaults ? CachingOptions{} : random_options(random);
+    const std::size_t capacity =
+        random() % 4 == 0 ? 8192 * kMiB : 20 * kMiB + random() % (400 * kMiB);
+    SimulatedDevice device(capacity);
+    CachingAllocator allocator(device, options);
+    NaiveCaching model(capacity, options);
+    compare_with_model(allocator, model, {.events = 40 + random() % 120, .bytes = random_bytes},
+                       random, defaults ? plain : with_options);
+  });
   for (const Coverage& coverage : {plain, with_options}) {
     EXPECT_GT(coverage.flushes, 1000u);
     EXPECT_GT(coverage.device_full, 1000u);

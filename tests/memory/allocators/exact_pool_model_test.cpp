@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "memory/allocators/exact_pool.h"
-#include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/naive_model.h"
 
 namespace skyline {
@@ -37,19 +36,7 @@ class NaiveExactPool final : public NaiveModel {
 };
 
 TEST(ExactPoolModel, AgreesOnRandomTraces) {
-  Coverage coverage;
-  compare_random_traces(
-      [](std::mt19937& random, Coverage& reached) {
-        const std::size_t capacity = random() % 3 == 0 ? (1u << 24) : 4096 + random() % 60000;
-        const std::size_t most_bytes = 512 + random() % 6000;
-        SimulatedDevice device(capacity);
-        ExactPool pool(device);
-        NaiveExactPool model(capacity);
-        const auto bytes = [most_bytes](std::mt19937& bits) { return bits() % most_bytes; };
-        compare_with_model(pool, model, {.events = 40 + random() % 80, .bytes = bytes}, random,
-                           reached);
-      },
-      coverage);
+  const Coverage coverage = compare_on_small_devices<ExactPool, NaiveExactPool>();
   EXPECT_GT(coverage.flushes, 1000u);
   EXPECT_GT(coverage.device_full, 1000u);
   EXPECT_EQ(coverage.fragmented, 0u) << "all that is free goes back";

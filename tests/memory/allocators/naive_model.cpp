@@ -294,12 +294,11 @@ void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTra
   Comparison(allocator, model, trace, random, coverage).run();
 }
 
-void compare_random_traces(const std::function<void(std::mt19937&, Coverage&)>& compare,
-                           Coverage& coverage) {
+void compare_random_traces(const std::function<void(std::mt19937&)>& compare) {
   for (unsigned seed = 0; seed < kTraces; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    compare(random, coverage);
+    compare(random);
     if (testing::Test::HasFatalFailure()) return;
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory/allocator.h"
+#include "memory/device/simulated_device.h"
 
 namespace skyline {
 
@@ -99,8 +100,24 @@ struct RandomTrace {
 void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTrace& trace,
                         std::mt19937& random, Coverage& coverage);
 
-// `compare(random, coverage)` for 10,000 seeds, until one fails. Says which.
-void compare_random_traces(const std::function<void(std::mt19937&, Coverage&)>& compare,
-                           Coverage& coverage);
+// `compare(random)` for 10,000 seeds, until one fails. Says which.
+void compare_random_traces(const std::function<void(std::mt19937&)>& compare);
+
+// Random traces of small blocks, on devices that most of them fill.
+template <typename AllocatorT, typename Model>
+Coverage compare_on_small_devices() {
+  Coverage coverage;
+  compare_random_traces([&coverage](std::mt19937& random) {
+    const std::size_t capacity = random() % 3 == 0 ? (1u << 24) : 6000 + random() % 100000;
+    const std::size_t most_bytes = 512 + random() % 12000;
+    SimulatedDevice device(capacity);
+    AllocatorT allocator(device);
+    Model model(capacity);
+    const auto bytes = [most_bytes](std::mt19937& bits) { return bits() % most_bytes; };
+    const RandomTrace trace{.events = 40 + random() % 120, .bytes = bytes};
+    compare_with_model(allocator, model, trace, random, coverage);
+  });
+  return coverage;
+}
 
 }  // namespace skyline

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "memory/allocators/network_wise.h"
-#include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/naive_model.h"
 
 namespace skyline {
@@ -75,19 +74,7 @@ class NaiveNetworkWise final : public NaiveModel {
 };
 
 TEST(NetworkWiseModel, AgreesOnRandomTraces) {
-  Coverage coverage;
-  compare_random_traces(
-      [](std::mt19937& random, Coverage& reached) {
-        const std::size_t capacity = random() % 3 == 0 ? (1u << 24) : 4096 + random() % 120000;
-        const std::size_t most_bytes = 512 + random() % 6000;
-        SimulatedDevice device(capacity);
-        NetworkWise allocator(device);
-        NaiveNetworkWise model(capacity);
-        const auto bytes = [most_bytes](std::mt19937& bits) { return bits() % most_bytes; };
-        compare_with_model(allocator, model, {.events = 40 + random() % 160, .bytes = bytes},
-                           random, reached);
-      },
-      coverage);
+  const Coverage coverage = compare_on_small_devices<NetworkWise, NaiveNetworkWise>();
   EXPECT_GT(coverage.device_full, 1000u);
   EXPECT_EQ(coverage.flushes, 0u);
   EXPECT_EQ(coverage.fragmented, 0u);

@@ -30,6 +30,44 @@ TEST(FreeIndex, OrdersBySizeThenAddress) {
   EXPECT_EQ(index.largest_bytes(), 20u);
 }
 
+// Whether the new key stays between its neighbours or not.
+TEST(FreeIndex, ReplacesInPlaceOrElsewhere) {
+  std::byte memory[4];
+  std::deque<Chunk> chunks(4);
+  FreeIndex index;
+  for (std::size_t i = 0; i < 3; ++i) {
+    chunks[i].address = memory + i;
+    chunks[i].bytes = 10 * (i + 1);
+    index.insert(chunks[i]);
+  }
+  const auto order = [&index] {
+    std::vector<std::size_t> bytes;
+    for (const FreeIndex::Entry& entry : index) {
+      EXPECT_EQ(entry.bytes, entry.chunk->bytes);
+      bytes.push_back(entry.bytes);
+    }
+    return bytes;
+  };
+  chunks[1].bytes = 25;
+  index.replace(chunks[1], chunks[1]);
+  EXPECT_EQ(order(), (std::vector<std::size_t>{10, 25, 30}));
+  chunks[1].bytes = 5;
+  index.replace(chunks[1], chunks[1]);
+  EXPECT_EQ(order(), (std::vector<std::size_t>{5, 10, 30}));
+  chunks[3].address = memory + 3;
+  for (const std::size_t bytes : {7u, 40u}) {
+    chunks[3].bytes = bytes;
+    index.replace(chunks[1], chunks[3]);
+    EXPECT_EQ(index.at_least(bytes)->chunk, &chunks[3]);
+    index.replace(chunks[3], chunks[1]);
+    EXPECT_EQ(order(), (std::vector<std::size_t>{5, 10, 30}));
+  }
+  for (std::size_t i = 0; i < 3; ++i) index.remove(chunks[i]);
+  EXPECT_TRUE(order().empty());
+  index.insert(chunks[3]);
+  EXPECT_EQ(order(), (std::vector<std::size_t>{40}));
+}
+
 class SegmentsTest : public testing::Test {
  protected:
   SimulatedDevice device_{4096};
