@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "data/loader.h"
+#include "memory/device/devices.h"
 #include "train/dry_run.h"
 #include "train/learning_rate.h"
 #include "train/median.h"
@@ -102,6 +103,15 @@ double clock_ns() {
   return *median(readings);
 }
 
+// With the limit that the device would set: on the page's simulated device there is none.
+AllocatorOptions limited_options(const MemoryOptions& memory) {
+  AllocatorOptions options = memory.allocator_options;
+  if (!options.bfc.limit_bytes) {
+    options.bfc.limit_bytes = make_device(memory.device, memory.capacity_bytes)->capacity_bytes();
+  }
+  return options;
+}
+
 std::optional<double> gap_of(const Comparison& comparison, const ComparedRun& run) {
   if (comparison.plan.lower_bound == 0) return {};
   const auto step_bytes =
@@ -154,6 +164,7 @@ Comparison compare_allocators(const TrainOptions& options,
                         .runs = {},
                         .trace = facts.trace,
                         .plan = plan(facts.trace, options.memory.planner),
+                        .allocator_options = limited_options(options.memory),
                         .clock_ns = clock_ns()};
   for (const auto& arm : arms) comparison.runs.push_back(arm->finish());
   return comparison;
@@ -228,9 +239,11 @@ ReportData comparison_report(const Comparison& comparison) {
   report.bit_equal = comparison.bit_equal();
   for (const ComparedRun& run : comparison.runs) {
     report.losses.push_back({run.memory.allocator, run.losses});
-    report.curves.push_back(run.memory.allocator == kPlanned
-                                ? planned_curve(comparison.trace, comparison.plan)
-                                : replay_trace(comparison.trace, run.memory.allocator).curve);
+    report.curves.push_back(
+        run.memory.allocator == kPlanned
+            ? planned_curve(comparison.trace, comparison.plan)
+            : replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options)
+                  .curve);
     report.comparison.push_back(
         {.allocator = run.memory.allocator,
          .peak_reserved_bytes = run.memory.peak_reserved_bytes,

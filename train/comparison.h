@@ -26,7 +26,8 @@ struct Comparison {
   std::vector<ComparedRun> runs;  // in the order of the names
   Trace trace;                    // of a training step, from a dry run
   Plan plan;
-  double clock_ns = 0;  // one reading of the clock, part of allocate_ns_median
+  AllocatorOptions allocator_options;  // of the runs; the limit of bfc is never empty
+  double clock_ns = 0;                 // one reading of the clock, part of allocate_ns_median
 
   // Losses, parameters and optimizer state are the same bit for bit in all runs.
   bool bit_equal() const;

@@ -37,9 +37,10 @@ Tag tag_of(const Trace& trace, std::size_t block) {
 
 }  // namespace
 
-TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name) {
+TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
+                         const AllocatorOptions& options) {
   SimulatedDevice device;
-  const auto allocator = make_allocator(allocator_name, device);
+  const auto allocator = make_allocator(allocator_name, device, options);
   TraceReplay replay;
   replay.curve.name = allocator_name;
   std::vector<Block> blocks(trace.size());

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "memory/allocator.h"
+#include "memory/allocators/allocator_options.h"
 #include "memory/trace.h"
 #include "train/report/report.h"
 
@@ -16,7 +17,8 @@ struct TraceReplay {
 
 // Sends one step of a recorded trace through a fresh allocator of the table on a device without
 // memory. Throws std::invalid_argument for an unknown name. O(blocks log blocks).
-TraceReplay replay_trace(const Trace& trace, std::string_view allocator);
+TraceReplay replay_trace(const Trace& trace, std::string_view allocator,
+                         const AllocatorOptions& options = {});
 
 // The curve of a plan: one arena from the first tick to the last.
 AllocatorCurve planned_curve(const Trace& trace, const Plan& plan);

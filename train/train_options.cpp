@@ -4,12 +4,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string_view>
 #include <vector>
 
 #include "models/models.h"
+#include "train/allocator_options.h"
 #include "train/checkpoint.h"
 #include "train/nearest.h"
 #include "train/options.h"
@@ -34,8 +34,22 @@ std::vector<std::string> planner_names() {
 }
 
 // Flags that may change when a run is taken up again: they change no loss and no parameter.
-constexpr std::array<std::string_view, 7> kNeutral = {
-    "allocator", "planner", "policy", "warmup_steps", "guard", "check", "checkpoint_every"};
+constexpr std::string_view kNeutral[] = {
+    "allocator",
+    "capacity",
+    "max_split_size",
+    "garbage_collection_threshold",
+    "expandable_segments",
+    "roundup_power2_divisions",
+    "bfc_limit",
+    "no_bfc_growth",
+    "planner",
+    "policy",
+    "warmup_steps",
+    "guard",
+    "check",
+    "checkpoint_every",
+};
 
 std::string flag_of(std::string key) {
   std::ranges::replace(key, '_', '-');
@@ -80,6 +94,9 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
 }
 
 void add_memory_options(CLI::App& app, TrainOptions& options) {
+  add_bytes(app, "--capacity", options.memory.capacity_bytes,
+            "Of the device; otherwise what it has");
+  add_allocator_options(app, options.memory.allocator_options);
   add_choice(app, "--planner", options.memory.planner, planner_names(), "planner",
              "Who packs the recorded step");
   app.add_option_function<std::string>(
@@ -136,6 +153,8 @@ Json to_json(const TrainOptions& options) {
       {"no_in_place", !options.in_place},
       {"device", options.memory.device},
       {"allocator", options.memory.allocator},
+      {"capacity",
+       options.memory.capacity_bytes ? Json(*options.memory.capacity_bytes) : Json(nullptr)},
       {"planner", options.memory.planner},
       {"policy", policy_name(options.memory.policy)},
       {"warmup_steps", options.memory.warmup_steps},
@@ -143,6 +162,7 @@ Json to_json(const TrainOptions& options) {
       {"check", options.memory.check},
       {"checkpoint_every", options.checkpoint_every},
   };
+  write_allocator_options(options.memory.allocator_options, json);
   return json;
 }
 
@@ -165,6 +185,10 @@ TrainOptions train_options_from(const Json& json) {
     options.in_place = !json.at("no_in_place").get<bool>();
     json.at("device").get_to(options.memory.device);
     json.at("allocator").get_to(options.memory.allocator);
+    if (!json.at("capacity").is_null()) {
+      options.memory.capacity_bytes = json.at("capacity").get<std::uint64_t>();
+    }
+    options.memory.allocator_options = read_allocator_options(json);
     json.at("planner").get_to(options.memory.planner);
     options.memory.policy = policy_of(json.at("policy").get<std::string>());
     json.at("warmup_steps").get_to(options.memory.warmup_steps);
@@ -187,7 +211,7 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
   const Json wanted_json = to_json(wanted);
   for (const auto& [key, value] : wanted_json.items()) {
     if (!was_given(app, key) || (stored.contains(key) && stored[key] == value)) continue;
-    if (std::ranges::find(kNeutral, key) == kNeutral.end()) {
+    if (std::ranges::find(kNeutral, key) == std::end(kNeutral)) {
       throw UsageError(fmt::format("{} is {}, but the run to resume was started with {}",
                                    flag_of(key), value.dump(),
                                    stored.value(key, Json(nullptr)).dump()));

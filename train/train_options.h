@@ -37,7 +37,7 @@ struct TrainOptions {
 
 // The options that train and compare share: model, data, optimization, threads, debugging.
 void add_training_options(CLI::App& app, TrainOptions& options);
-// --planner, --policy, --warmup-steps and their like.
+// --capacity, the options of allocators, --planner, --policy, --warmup-steps and their like.
 void add_memory_options(CLI::App& app, TrainOptions& options);
 
 // Fills in what follows from other options: the model's learning rate, the seed of the data, the

@@ -54,7 +54,7 @@ TEST(HotPath, AllocatorsMakeNoHeapAllocationOnceWarm) {
       {.caching = {.max_split_bytes = 32u << 20}},
       {.caching = {.garbage_collection_threshold = 0.5}},
       {.caching = {.expandable_segments = true, .roundup_power2_divisions = 4}},
-      {.bfc = {.growth = false}},
+      {.bfc = {.growth = false, .limit_bytes = 1u << 30}},
   };
   for (const AllocatorEntry& entry : allocator_table()) {
     for (const AllocatorOptions& options : kOptions) {
