@@ -9,6 +9,7 @@
 
 #include "memory/csv.h"
 #include "memory/interchange/tag_names.h"
+#include "memory/trace_csv_columns.h"
 
 namespace skyline {
 namespace {
@@ -31,7 +32,7 @@ void EventCsvReader::read_header() {
   if (!records_.next()) records_.fail("", fmt::format("got no text, {}", kExpectedHeader));
   width_ = records_.fields().size();
   for (std::size_t i = 0; i < width_; ++i) {
-    const std::string_view name = trimmed_field(records_.fields()[i]);
+    const std::string_view name = trimmed_cell(records_.fields()[i]);
     const auto known = std::ranges::find(kColumnNames, name);
     if (known == std::end(kColumnNames)) continue;
     std::size_t& position = position_[static_cast<std::size_t>(known - kColumnNames)];
@@ -41,7 +42,7 @@ void EventCsvReader::read_header() {
   for (const Column column : {kEvent, kId, kBytes}) {
     if (position_[column] != kAbsent) continue;
     const std::string header = fmt::format("{}", fmt::join(records_.fields(), ","));
-    records_.fail("", fmt::format("{}, {}", shown_field(header), kExpectedHeader));
+    records_.fail("", fmt::format("{}, {}", shown_cell(header), kExpectedHeader));
   }
   tagged_ = std::any_of(position_.begin() + kTag, position_.end(),
                         [](std::size_t position) { return position != kAbsent; });
@@ -72,20 +73,20 @@ std::string_view EventCsvReader::field(Column column) const {
 }
 
 AllocationEvent::Kind EventCsvReader::kind() const {
-  const std::string_view name = trimmed_field(field(kEvent));
+  const std::string_view name = trimmed_cell(field(kEvent));
   if (name == "a") return AllocationEvent::Kind::kAllocation;
   if (name == "f") return AllocationEvent::Kind::kFree;
   if (name == "s") return AllocationEvent::Kind::kStep;
-  records_.fail("event", shown_field(name) + ", expected a (allocation), f (free) or s (step)");
+  records_.fail("event", shown_cell(name) + ", expected a (allocation), f (free) or s (step)");
 }
 
 std::uint64_t EventCsvReader::bytes() const {
-  const std::string_view text = trimmed_field(field(kBytes));
+  const std::string_view text = trimmed_cell(field(kBytes));
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value > kMostBytes) {
     records_.fail("bytes", fmt::format("{}, expected a whole number from 0 to {}",
-                                       shown_field(field(kBytes)), kMostBytes));
+                                       shown_cell(field(kBytes)), kMostBytes));
   }
   return value;
 }
@@ -93,8 +94,8 @@ std::uint64_t EventCsvReader::bytes() const {
 void EventCsvReader::read_tag(AllocationEvent& event) const {
   event.tag = {.op = field(kTag),
                .layer = field(kLayer),
-               .phase = phase_called(trimmed_field(field(kPhase))),
-               .category = category_called(trimmed_field(field(kCategory)))};
+               .phase = phase_called(trimmed_cell(field(kPhase))),
+               .category = category_called(trimmed_cell(field(kCategory)))};
   event.stream = field(kStream);
 }
 

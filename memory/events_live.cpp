@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "memory/interchange/csv_stream.h"
+#include "memory/trace_csv_columns.h"
 
 namespace skyline {
 namespace {
@@ -129,7 +129,7 @@ bool LiveEvents::take_event() {
 void LiveEvents::fail(std::string problem) const {
   TraceErrorFacts facts = reader_.place();
   facts.field = "id";
-  facts.problem = shown_field(event_.id) + " " + std::move(problem);
+  facts.problem = shown_cell(event_.id) + " " + std::move(problem);
   throw TraceError(std::move(facts));
 }
 

@@ -105,6 +105,7 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                       .peak_live_blocks = demand.peak_live_blocks(),
                       .unknown_frees = events.unknown_frees(),
                       .lower_bound = demand.lower_bound(),
+                      .capacity_bytes = options.capacity_bytes,
                       .plan = {}};
   for (const auto& stand : stands) {
     stand->replay().finish(events);

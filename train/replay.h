@@ -45,8 +45,9 @@ struct ReplayResult {
   std::vector<ReplayRow> rows;  // in the order of the options
   std::uint64_t events = 0;     // allocations and frees
   std::uint64_t steps = 0, blocks = 0, peak_live_blocks = 0;
-  std::uint64_t unknown_frees = 0;           // of blocks from before the recording
-  std::optional<std::uint64_t> lower_bound;  // bytes, rounded to 512; empty: above 2^63 − 1
+  std::uint64_t unknown_frees = 0;              // of blocks from before the recording
+  std::optional<std::uint64_t> lower_bound;     // bytes, rounded to 512; empty: above 2^63 − 1
+  std::optional<std::uint64_t> capacity_bytes;  // as given
   ReplayPlan plan;
 
   bool ran_out_of_memory() const;

@@ -178,6 +178,15 @@ std::string bound_line(const ReplayResult& result) {
                             plan.proved_optimal ? ", proved optimal" : "", plan.seconds);
 }
 
+// Said before anybody looks for an allocator that could.
+std::string capacity_line(const ReplayResult& result) {
+  if (!result.capacity_bytes) return {};
+  if (result.lower_bound && *result.lower_bound <= *result.capacity_bytes) return {};
+  return fmt::format(
+      "the capacity, {} bytes, is below the lower bound: no allocator serves it all\n",
+      *result.capacity_bytes);
+}
+
 }  // namespace
 
 Json replay_json(const ReplayResult& result, bool one_allocator) {
@@ -197,6 +206,7 @@ Json replay_json(const ReplayResult& result, bool one_allocator) {
   json["peak_live_blocks"] = result.peak_live_blocks;
   json["frees_of_unknown_blocks"] = result.unknown_frees;
   json["lower_bound"] = known(result.lower_bound);
+  json["capacity"] = known(result.capacity_bytes);
   json["plan"] = json_of(result.plan);
   json["plan_left_out"] = result.plan.plan ? Json(nullptr) : Json(result.plan.left_out);
   return json;
@@ -206,7 +216,7 @@ std::string replay_text(const ReplayResult& result) {
   std::string text = fmt::format("{} events, {} blocks, at most {} alive at once", result.events,
                                  result.blocks, result.peak_live_blocks);
   if (result.steps > 0) text += fmt::format(", {} steps", result.steps);
-  text += "\n\n" + table_of(result) + "\n" + bound_line(result);
+  text += "\n\n" + table_of(result) + "\n" + bound_line(result) + capacity_line(result);
   for (const ReplayRow& row : result.rows) {
     if (!row.peak_reserved_bytes_since_switch) continue;
     text += fmt::format("{} reserved at most {} once its plan served\n", row.figures.allocator,

@@ -134,18 +134,4 @@ bool CsvStream::refill() {
   return got > 0;
 }
 
-std::string shown_field(std::string_view field) {
-  constexpr std::size_t kLongest = 60;
-  std::string text(field.substr(0, kLongest));
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
-  return fmt::format("got \"{}{}\"", text, field.size() > kLongest ? "…" : "");
-}
-
-std::string_view trimmed_field(std::string_view field) {
-  while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
-  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
-  return field;
-}
-
 }  // namespace skyline

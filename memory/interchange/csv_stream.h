@@ -54,10 +54,4 @@ class CsvStream {
   std::optional<CsvRecords> quoted_;  // owns the fields of a record with quotes
 };
 
-// A field as errors show it: `got "x"`, short and on one line.
-std::string shown_field(std::string_view field);
-
-// The field without blanks at either end.
-std::string_view trimmed_field(std::string_view field);
-
 }  // namespace skyline

@@ -15,6 +15,7 @@
 #include "memory/interchange/snapshot_reader.h"
 #include "memory/interchange/trace_events.h"
 #include "memory/trace_csv.h"
+#include "memory/trace_csv_columns.h"
 
 namespace skyline {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::string> header_fields(const std::string& head, std::string_view
   CsvStream records(text, source);
   std::vector<std::string> fields;
   if (!records.next()) return fields;
-  for (const std::string_view field : records.fields()) fields.emplace_back(trimmed_field(field));
+  for (const std::string_view field : records.fields()) fields.emplace_back(trimmed_cell(field));
   return fields;
 }
 
@@ -60,8 +61,8 @@ EventFormat format_of(const std::string& head, std::string_view source) {
   throw TraceError(
       {.source = std::string(source),
        .line = head.empty() ? std::size_t{0} : std::size_t{1},
-       .problem = fmt::format("{}, {}", head.empty() ? "got no text" : shown_field(shown),
-                              kKnownFormats)});
+       .problem =
+           fmt::format("{}, {}", head.empty() ? "got no text" : shown_cell(shown), kKnownFormats)});
 }
 
 std::unique_ptr<EventReader> read_minimalloc(std::istream& in, std::string_view source,

@@ -1,4 +1,5 @@
 #include "memory/interchange/rmm_log.h"
+#include "memory/trace_csv_columns.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ void RmmLogReader::read_header() {
   if (!records_.next()) records_.fail("", fmt::format("got no text, {}", kExpectedHeader));
   width_ = records_.fields().size();
   for (std::size_t i = 0; i < width_; ++i) {
-    const std::string_view name = trimmed_field(records_.fields()[i]);
+    const std::string_view name = trimmed_cell(records_.fields()[i]);
     const auto known = std::ranges::find(kColumnNames, name);
     if (known == std::end(kColumnNames)) continue;
     std::size_t& position = position_[static_cast<std::size_t>(known - kColumnNames)];
@@ -38,7 +39,7 @@ void RmmLogReader::read_header() {
   for (const Column column : {kAction, kPointer, kSize}) {
     if (position_[column] != kAbsent) continue;
     const std::string header = fmt::format("{}", fmt::join(records_.fields(), ","));
-    records_.fail("", fmt::format("{}, {}", shown_field(header), kExpectedHeader));
+    records_.fail("", fmt::format("{}, {}", shown_cell(header), kExpectedHeader));
   }
 }
 
@@ -55,14 +56,14 @@ bool RmmLogReader::next(AllocationEvent& event) {
 
 // False for a line that is no event of a block.
 bool RmmLogReader::read_event(AllocationEvent& event) {
-  const std::string_view action = trimmed_field(field(kAction));
+  const std::string_view action = trimmed_cell(field(kAction));
   const std::uint64_t address = pointer();
   event = {.bytes = bytes(), .stream = field(kStream)};
   if (action == kFailure) return false;
   if (action == kFree) {
     event.kind = AllocationEvent::Kind::kFree;
   } else if (action != kAllocate) {
-    records_.fail("Action", shown_field(action) + ", expected allocate, free or allocate failure");
+    records_.fail("Action", shown_cell(action) + ", expected allocate, free or allocate failure");
   }
   if (address == 0) {
     if (event.bytes == 0) return false;
@@ -84,25 +85,25 @@ std::string_view RmmLogReader::field(Column column) const {
 }
 
 std::uint64_t RmmLogReader::pointer() const {
-  std::string_view text = trimmed_field(field(kPointer));
+  std::string_view text = trimmed_cell(field(kPointer));
   if (text == "(nil)") return 0;
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   if (error != std::errc() || end != text.data() + text.size()) {
-    records_.fail("Pointer", shown_field(field(kPointer)) +
+    records_.fail("Pointer", shown_cell(field(kPointer)) +
                                  ", expected an address in hexadecimal digits, as 0x7f8a40000000");
   }
   return value;
 }
 
 std::uint64_t RmmLogReader::bytes() const {
-  const std::string_view text = trimmed_field(field(kSize));
+  const std::string_view text = trimmed_cell(field(kSize));
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value > kMostBytes) {
     records_.fail("Size", fmt::format("{}, expected a whole number from 0 to {}",
-                                      shown_field(field(kSize)), kMostBytes));
+                                      shown_cell(field(kSize)), kMostBytes));
   }
   return value;
 }

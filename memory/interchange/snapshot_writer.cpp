@@ -97,6 +97,11 @@ void SnapshotWriter::block_entry(std::string_view action, const LiveEvents& even
   begin_entry(action, extent.bytes);
   pickle_.text("addr");
   pickle_.integer(static_cast<std::int64_t>(number_of(extent.address)));
+  if (const Category category = events.block().tag.category; category != Category::kUnknown) {
+    pickle_.text("category");
+    pickle_.text(category_name(category));
+    categorised_ = true;
+  }
   end_entry(events, true);
 }
 
@@ -184,8 +189,21 @@ void SnapshotWriter::frame(std::string_view name, std::string_view file, std::in
   pickle_.end_dict();
 }
 
+// memory_viz, where it meets categories, fails unless "unknown" is one of them.
+void SnapshotWriter::write_snapshot_entry(const LiveEvents& events) {
+  begin_entry("snapshot", 0);
+  pickle_.text("addr");
+  pickle_.integer(0);
+  if (categorised_) {
+    pickle_.text("category");
+    pickle_.text(category_name(Category::kUnknown));
+  }
+  end_entry(events, false);
+}
+
 void SnapshotWriter::finished(const ReplayEnd& end) {
   write_changes(end.events);
+  write_snapshot_entry(end.events);
   pickle_.end_list();
   pickle_.end_list();
   for (std::size_t slot = 0; slot < end.extents.size(); ++slot) {

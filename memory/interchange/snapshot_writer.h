@@ -15,9 +15,10 @@ namespace skyline {
 // 0, and what is reserved and alive at its end in segments. Times are ticks, taken for
 // microseconds.
 //
-// A block's frames say its tag and its name in the trace. A range of the device is a segment that
-// grows. An allocator that tells its segments is believed; of any other, a block is taken to fill
-// its requested bytes rounded to 512. Streamed: memory for the live segments alone.
+// A block's frames say its tag and its name in the trace; its category is told where it is known. A
+// range of the device is a segment that grows. An allocator that tells its segments is believed; of
+// any other, a block is taken to fill its requested bytes rounded to 512. Streamed: memory for the
+// live segments alone.
 class SnapshotWriter final : public ReplayObserver {
  public:
   // `device` is the one that the replayed allocator uses; it outlives the writer.
@@ -42,11 +43,13 @@ class SnapshotWriter final : public ReplayObserver {
   void block_entry(std::string_view action, const LiveEvents& events, const Extent& extent);
   void frames(const LiveBlock& block);
   void frame(std::string_view name, std::string_view file, std::int64_t line);
+  void write_snapshot_entry(const LiveEvents& events);
   void write_segments(const ReplayEnd& end);
   void write_segment(const Segment& segment, bool grows, const ReplayEnd& end);
   std::vector<Segment> segments_of(const ReplayEnd& end) const;
 
   PickleWriter pickle_;
+  bool categorised_ = false;
   ObservedDevice& device_;
   std::map<std::uint64_t, Reserved> reserved_;  // by address
   std::map<std::uint64_t, std::size_t> live_;   // slots by address, at the end

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iostream>
 #include <sstream>
 
 #include "memory/allocators/allocators.h"
@@ -179,6 +180,14 @@ TEST_F(ReplayCommand, ReadsATraceOfLifetimes) {
   EXPECT_EQ(json["peak_reserved"], 1536) << "frees come first";
 }
 
+TEST_F(ReplayCommand, ReadsStandardInput) {
+  std::istringstream text(golden_t2());
+  std::streambuf* const before = std::cin.rdbuf(text.rdbuf());
+  const Outcome outcome = skyline_program({"replay", "-", "--allocator", "pool", "--json"});
+  std::cin.rdbuf(before);
+  EXPECT_EQ(outcome.json()["peak_reserved"], 8565760);
+}
+
 TEST_F(ReplayCommand, ReadsAnEmptyTrace) {
   const auto json = figures(kEventHeader, {});
   EXPECT_EQ(json["events"], 0);
@@ -215,6 +224,13 @@ TEST_F(ReplayCommand, ReportsShortagesAndFailsOnlyWhenStrict) {
   EXPECT_EQ(report["line"], 22);
   EXPECT_EQ(report["capacity"], 160 << 20);
   EXPECT_EQ(report["live_requested"], 128 << 20);
+}
+
+TEST_F(ReplayCommand, SaysWhenNoAllocatorCouldServeAll) {
+  const std::string sentence = "the capacity, 8388608 bytes, is below the lower bound";
+  EXPECT_THAT(replay(golden_t2(), {"--capacity", "8MiB"}).output, HasSubstr(sentence));
+  EXPECT_THAT(replay(golden_t2(), {"--capacity", "9MiB"}).output,
+              testing::Not(HasSubstr("is below the lower bound")));
 }
 
 TEST_F(ReplayCommand, EveryAllocatorHasADeviceOfItsOwn) {

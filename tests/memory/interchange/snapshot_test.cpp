@@ -242,6 +242,16 @@ INSTANTIATE_TEST_SUITE_P(Allocators, SnapshotOfReplay, testing::ValuesIn(all_all
                            return plain;
                          });
 
+TEST(SnapshotWriter, TagsComeBack) {
+  const auto events = events_of(
+      snapshot_of("event,id,bytes,tag,layer,category\na,x,8,conv2d,conv1,activation\na,y,9,,,\n",
+                  "best-fit-pool"));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].tag, (BlockTag{"conv2d", "conv1", Phase::kOutside, Category::kActivation}));
+  EXPECT_EQ(events[1].tag.op, "y") << "a block without a tag is called by its name";
+  EXPECT_EQ(events[1].tag.category, Category::kUnknown);
+}
+
 TEST(SnapshotWriter, ARangeThatGrowsAndShrinksIsOneSegment) {
   // After its first step the session plans the block of the second one into its arena.
   std::string text = "event,id,bytes\n";
