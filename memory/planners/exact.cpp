@@ -18,9 +18,10 @@ namespace {
 constexpr std::size_t kMostBlocks = 1 << 13;             // recursion is as deep as there are blocks
 constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // of planner exact without a time limit
 
-// Restarts: an order is given up after so many failures, then 10 % more each round. Measured over
+// Restarts: an order is given up after so many failures, then 10 % more each round; later for a
+// capacity above the bound, which is there to be found rather than excluded. Measured over
 // MiniMalloc's challenging set with its blocks shuffled: longer runs are unlucky more often.
-constexpr double kFailures = 25, kGrowth = 1.1;
+constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
 // A proof needs one run that is long enough: each is twice as long as the last and waits until all
 // runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
@@ -66,7 +67,8 @@ class PartSearch {
   const ExactProblem& problem() const { return *problem_; }
   std::int64_t offset(std::size_t block) const { return offsets_[block]; }
 
-  // One more round. Peaks below `enough` are of no interest, nor, if `only_enough`, are others.
+  // One more round: the lowest capacity that is open, then those halfway to the best peak until one
+  // is given up. Peaks below `enough` are of no interest, nor, if `only_enough`, are others.
   void round(std::int64_t enough, bool only_enough, ExactEffort& effort);
 
  private:
@@ -107,30 +109,33 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
 void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effort) {
   if (problem_->size() > kMostBlocks) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
-  std::int64_t given_up = -1;  // the highest capacity that this round gave up
-  for (;;) {
+  std::int64_t hard = -1;  // the highest capacity that this round gave up
+  for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
     const std::int64_t least = std::max(bound_, enough);
-    if (peak_ <= least || given_up >= peak_ - 1 || effort.work == 0) break;
+    if (peak_ <= least) break;
     const std::int64_t capacity =
-        given_up < least ? least : given_up + std::max<std::int64_t>(1, (peak_ - given_up) / 2);
+        given_up == 0 ? least : std::min((hard + peak_ + 1) / 2, peak_ - 1);
+    if (capacity <= hard || (only_enough && given_up > 0)) break;
     switch (decide(capacity, effort)) {
       case ExactSearch::Outcome::kFound:
         keep_found();
         break;
       case ExactSearch::Outcome::kImpossible:
         bound_ = capacity + 1;
+        if (only_enough) return;
         break;
       case ExactSearch::Outcome::kGaveUp:
-        given_up = capacity;
+        hard = capacity;
+        ++given_up;
         break;
     }
-    if (only_enough || passed(effort.deadline)) break;
   }
   ++rounds_;
 }
 
 ExactSearch::Outcome PartSearch::decide(std::int64_t capacity, ExactEffort& effort) {
-  const auto failures = static_cast<std::uint64_t>(kFailures * std::pow(kGrowth, rounds_));
+  const auto failures = static_cast<std::uint64_t>(
+      (capacity > bound_ ? kFailuresAbove : kFailures) * std::pow(kGrowth, rounds_));
   auto outcome = ExactSearch::Outcome::kGaveUp;
   for (std::size_t k = 0; k < orders_.size() && outcome == ExactSearch::Outcome::kGaveUp; ++k) {
     outcome = run(orders_[k], capacity, failures, effort);
