@@ -98,11 +98,11 @@ void TraceReader::read_id() {
       return;
     for (std::size_t i = 0; i < index; ++i) {
       trace.ids.push_back(std::to_string(i));
-      seen_.insert(trace.ids.back());
+      seen_.insert_last(trace.ids);
     }
   }
   trace.ids.emplace_back(id);
-  if (!seen_.insert(trace.ids.back()).second) {
+  if (!seen_.insert_last(trace.ids)) {
     fail(TraceColumn::kId, shown_cell(id) + " a second time, expected ids that differ");
   }
 }

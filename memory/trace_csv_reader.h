@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "memory/trace.h"
 #include "memory/trace_csv.h"
 #include "memory/trace_csv_columns.h"
+#include "memory/trace_csv_ids.h"
 
 namespace skyline {
 
@@ -58,7 +58,7 @@ class TraceReader {
   CsvRecords records_;
   TraceColumns columns_;
   bool inclusive_, tagged_;
-  std::unordered_set<std::string> seen_;
+  SeenIds seen_;
 };
 
 }  // namespace skyline

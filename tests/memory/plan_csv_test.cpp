@@ -41,6 +41,51 @@ TEST(PlanCsv, RoundTripsAPlan) {
   EXPECT_TRUE(validate(trace, back.plan).valid);
 }
 
+std::string plan_text(const Trace& trace, const Plan& plan) {
+  std::ostringstream out;
+  write_plan_csv(out, trace, plan);
+  return out.str();
+}
+
+// A plan that leaves no two blocks on each other, whatever their lifetimes.
+Plan stacked(const Trace& trace, std::uint64_t alignment) {
+  Plan plan{.alignment = alignment, .planner = "stack"};
+  for (const TraceBlock& block : trace.blocks) {
+    plan.offsets.push_back(plan.peak);
+    plan.peak += rounded(block.bytes, alignment);
+  }
+  plan.lower_bound = plan.proved_bound = lower_bound_bytes(trace, alignment);
+  plan.proved_optimal = plan.peak == plan.lower_bound;
+  return plan;
+}
+
+TEST(PlanCsv, RoundTripsPlansOfRandomTraces) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Trace trace = random_trace(seed, 1 + seed % 30, 60, 1 << 30);
+    for (std::size_t i = 0; i < trace.size(); i += 3) {
+      const TraceBlock& block = trace.blocks[i];
+      if (block.upper - block.lower > 2)
+        trace.gaps.push_back({i, block.lower + 1, block.upper - 1});
+    }
+    if (seed % 2 == 0) {
+      trace.tags.assign(trace.size(), {"a,b", "\"c\"", Phase::kBackward, Category::kOptimizer});
+    }
+    const Plan plan = stacked(trace, 1 + seed % 7);
+    const CsvPlan back = plan_of(plan_text(trace, plan));
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ASSERT_EQ(back.trace.blocks, trace.blocks);
+    ASSERT_EQ(back.trace.gaps, trace.gaps);
+    ASSERT_EQ(back.trace.tags, trace.tags);
+    ASSERT_EQ(back.plan.offsets, plan.offsets);
+    ASSERT_EQ(back.plan.alignment, plan.alignment);
+    ASSERT_EQ(back.plan.peak, plan.peak);
+    ASSERT_EQ(back.plan.lower_bound, plan.lower_bound);
+    ASSERT_EQ(back.plan.proved_optimal, plan.proved_optimal);
+    ASSERT_TRUE(validate(trace, match_plan(back, trace, plan.alignment)).valid);
+    ASSERT_EQ(fault_of_certificate(*back.certificate, trace, back.plan), "");
+  }
+}
+
 // Two blocks on each other, one of them fixed.
 const Trace kCertified{.blocks = {{0, 3, 4}, {2, 9, 5}}, .fixed_offsets = {{}, 4}};
 const Plan kCertifiedPlan{.offsets = {0, 4},
@@ -52,12 +97,6 @@ const Plan kCertifiedPlan{.offsets = {0, 4},
                           .proved_optimal = true,
                           .seed = 18446744073709551615u,
                           .seconds = 1.25e-7};
-
-std::string plan_text(const Trace& trace, const Plan& plan) {
-  std::ostringstream out;
-  write_plan_csv(out, trace, plan);
-  return out.str();
-}
 
 TEST(PlanCsv, CarriesACertificateOnTheFirstLine) {
   EXPECT_EQ(plan_text(kCertified, kCertifiedPlan),

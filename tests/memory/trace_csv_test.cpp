@@ -185,6 +185,17 @@ TEST(ReadTraceCsv, RefusesDuplicateIds) {
               HasSubstr("line 4, field id: got \"1\" a second time"));
 }
 
+TEST(ReadTraceCsv, RefusesADuplicateAmongManyIds) {
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 5000; ++i) text += "block" + std::to_string(i * 37 % 5000) + ",0,1,1\n";
+  EXPECT_EQ(trace_of(text).trace.ids.size(), 5000u);
+  for (int i = 0; i < 5000; i += 77) {
+    const std::string name = "block" + std::to_string(i);
+    ASSERT_EQ(refusal(text + name + ",0,1,1\n"), "trace.csv line 5002, field id: got \"" + name +
+                                                     "\" a second time, expected ids that differ");
+  }
+}
+
 TEST(ReadTraceCsv, RefusesBadHeaders) {
   EXPECT_EQ(refusal(""),
             "trace.csv: got no text, expected a header line with the columns id,lower,upper,size");
