@@ -205,6 +205,7 @@ TEST(ExplanationJson, HasItsKeys) {
   EXPECT_EQ(story["gap"], 0.0);
   EXPECT_EQ(story["proved_optimal"], true);
   EXPECT_EQ(story["wasted"], 5 * 2 + 2 * 6);
+  EXPECT_EQ(story["unused_gaps"], 0);
   EXPECT_EQ(story["blocks"][3], json({{"id", "chip"},
                                       {"lower", 4},
                                       {"upper", 6},
@@ -336,6 +337,16 @@ TEST(ExplanationPage, StepsByButtonsKeysAndSlider) {
             "data-seen=\"step 1;step 2;step 1;step 6;before step 1;"           // buttons
             "step 1;step 6;step 6;step 5;before step 1;before step 1;step 6;"  // keys
             "step 3;step 4;step 4\"");                                         // slider, play
+}
+
+TEST(ExplanationPage, SaysThatGapsAreNotUsed) {
+  Trace trace = kValley;
+  trace.gaps = {{0, 1, 3}};
+  const Told told(trace, "best-fit");
+  EXPECT_EQ(told.story.steps.size(), Told(kValley, "best-fit").story.steps.size());
+  const std::string page = opened_in_browser(render_explanation(told.explained()));
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
+  EXPECT_NE(page.find("It makes no use of the 1 gaps in lifetimes."), page.npos);
 }
 
 TEST(ExplanationPage, SaysThatAnEmptyTraceHasNoSteps) {

@@ -96,6 +96,7 @@ std::string explanation_json(const ExplainedPlan& explained, int indent) {
                {"gap", plan.gap()},
                {"proved_optimal", plan.proved_optimal},
                {"wasted", wasted(explained.explanation)},
+               {"unused_gaps", explained.trace.gaps.size()},
                {"categories", Json::array()},
                {"blocks", Json::array()},
                {"steps", Json::array()}};

@@ -16,7 +16,8 @@ struct ExplainedPlan {
 };
 
 // PGMO's figure 1 as one JSON object: title, planner, key, alignment, peak, lower_bound, gap,
-// proved_optimal, wasted (bytes × ticks beneath lifted lines), categories, `blocks` and `steps`.
+// proved_optimal, wasted (bytes × ticks beneath lifted lines), unused_gaps (the trace's, of which
+// best-fit makes no use), categories, `blocks` and `steps`.
 //   a block   id, lower, upper, bytes, rounded, offset, and layer, op, category where the trace has
 //             tags
 //   a step    act ("place" or "lift"), line {lower, upper, offset}, equally_low, candidates,

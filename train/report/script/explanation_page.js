@@ -11,14 +11,16 @@ const kWinners = {
 };
 const kKeyNames = {lifetime: 'Ticks', size: 'Bytes', area: 'Bytes × ticks'};
 
-function fillVerdict({blocks, steps, planner, peak, lower_bound: bound, gap, proved_optimal}) {
+function fillVerdict(
+    {blocks, steps, planner, peak, lower_bound: bound, gap, proved_optimal, unused_gaps: gaps}) {
   const proof = proved_optimal ?
       'which is the lower bound: no better plan exists' :
       `${formatPercent(gap)} above the lower bound of ${formatBytes(bound)}`;
   byId('verdict').textContent = blocks.length === 0 ?
       'The trace has no blocks: there is nothing to place.' :
       `${planner} placed ${formatCount(blocks.length)} blocks in ${formatCount(steps.length)} ` +
-          `steps. The peak is ${formatBytes(peak)}, ${proof}.`;
+          `steps. The peak is ${formatBytes(peak)}, ${proof}.` +
+          (gaps > 0 ? ` It makes no use of the ${formatCount(gaps)} gaps in lifetimes.` : '');
 }
 
 function keyFigure(key, block) {
