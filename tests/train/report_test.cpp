@@ -194,6 +194,17 @@ TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   EXPECT_NE(page.find(made), page.npos);
 }
 
+// A peak above the lower bound can be the best there is.
+TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
+  ReportData data = small_report();
+  data.plan.lower_bound = 5000;
+  data.plan.proved_bound = data.plan.peak;
+  const std::string page = opened_in_browser(render_report(data));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  EXPECT_NE(page.find("above the lower bound, which no plan reaches: a search proved that none is"),
+            page.npos);
+}
+
 TEST(ReportPage, HidesPartsWithoutData) {
   const std::string page = opened_in_browser(render_report({.title = "nothing"}));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";

@@ -79,9 +79,11 @@ function fillReadings(step) {
         `(${formatBytes(data.residentBytes)}, such as parameters), which no plan moves.`;
   }
   byId('block-count').textContent = formatCount(blocks.length);
-  const proof = plan.provedOptimal ?
+  const above = `The plan’s peak lies ${formatPercent(plan.gap)} above the lower bound`;
+  const proof = plan.gap === 0 ?
       'The plan’s peak equals the lower bound, so no better plan exists.' :
-      `The plan’s peak lies ${formatPercent(plan.gap)} above the lower bound.`;
+      plan.provedOptimal ? `${above}, which no plan reaches: a search proved that none is better.` :
+                           `${above}.`;
   const time = plan.seconds > 0 ? ` in ${formatSeconds(plan.seconds)}` : '';
   const planner = plan.planner === '' ? '' : ` Planned by ${plan.planner}${time}.`;
   byId('plan-proof').textContent = proof + planner;
