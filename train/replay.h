@@ -55,7 +55,8 @@ struct ReplayResult {
 
 // Sends the events, once, through every allocator at the same time, each on a device of its own
 // without memory, and to `outputs` (may be null), which are finished but not committed. Constant
-// memory beside the live blocks and, up to the limit, the blocks for the plan.
+// memory beside the live blocks, up to the limit the blocks for the plan, and the slots of
+// `network-wise`, which reuses nothing inside a step.
 // Throws TraceError for events that make no sense, std::invalid_argument for an unknown name.
 ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                            ReplayOutputs* outputs = nullptr);

@@ -97,7 +97,8 @@ std::string over(std::uint64_t bytes, const std::optional<std::uint64_t>& bound)
   if (!bound || *bound == 0) return {};
   const double percent = 100 * (static_cast<double>(bytes) / static_cast<double>(*bound) - 1);
   // The pool of exact sizes rounds to less than the bound does, and may be just below it.
-  return std::abs(percent) < 0.05 ? "0 %" : fmt::format("{:+.1f} %", percent);
+  if (std::abs(percent) < 0.05) return "0 %";
+  return fmt::format("{:+.{}f} %", percent, percent < 1000 ? 1 : 0);
 }
 
 void add_row(Table& table, const ReplayRow& row, const std::optional<std::uint64_t>& bound) {

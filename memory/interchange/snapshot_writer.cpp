@@ -38,6 +38,11 @@ std::int64_t stream_number(std::string_view stream) {
   return whole ? number : 0;
 }
 
+std::string_view segment_type(const Segment& segment) {
+  if (segment.pool == kSmall || segment.pool == kLarge) return segment.pool;
+  return segment.bytes <= kMostSmallSegmentBytes ? kSmall : kLarge;
+}
+
 // A segment that its allocator does not tell of, filled with the blocks alive in it and free blocks
 // between them.
 Segment filled_segment(std::uint64_t address, std::uint64_t bytes,
@@ -95,8 +100,7 @@ void SnapshotWriter::step_began(const LiveEvents& events) { write_changes(events
 void SnapshotWriter::block_entry(std::string_view action, const LiveEvents& events,
                                  const Extent& extent) {
   begin_entry(action, extent.bytes);
-  pickle_.text("addr");
-  pickle_.integer(static_cast<std::int64_t>(number_of(extent.address)));
+  number("addr", number_of(extent.address));
   if (const Category category = events.block().tag.category; category != Category::kUnknown) {
     pickle_.text("category");
     pickle_.text(category_name(category));
@@ -109,8 +113,7 @@ void SnapshotWriter::write_changes(const LiveEvents& events) {
   for (const SegmentChange& change : device_.take_changes()) {
     keep_books(change);
     begin_entry(action_of(change.kind), change.bytes);
-    pickle_.text("addr");
-    pickle_.integer(static_cast<std::int64_t>(change.address));
+    number("addr", change.address);
     end_entry(events, false);
   }
 }
@@ -149,8 +152,7 @@ void SnapshotWriter::begin_entry(std::string_view action, std::uint64_t bytes) {
   pickle_.begin_dict();
   pickle_.text("action");
   pickle_.text(action);
-  pickle_.text("size");
-  pickle_.integer(static_cast<std::int64_t>(bytes));
+  number("size", bytes);
 }
 
 void SnapshotWriter::end_entry(const LiveEvents& events, bool of_block) {
@@ -158,23 +160,28 @@ void SnapshotWriter::end_entry(const LiveEvents& events, bool of_block) {
   pickle_.integer(of_block ? stream_number(events.block().stream) : 0);
   pickle_.text("time_us");
   pickle_.integer(events.tick());
-  pickle_.text("frames");
   if (of_block) {
     frames(events.block());
   } else {
-    pickle_.begin_list();
-    pickle_.end_list();
+    no_frames();
   }
   pickle_.end_dict();
 }
 
 // The tag first, where there is one; then the name in the trace, at its tick.
 void SnapshotWriter::frames(const LiveBlock& block) {
+  pickle_.text("frames");
   pickle_.begin_list();
   if (!block.tag.op.empty() || !block.tag.layer.empty()) {
     frame(block.tag.op, block.tag.layer, 0);
   }
   frame(block.id, "trace", block.allocated);
+  pickle_.end_list();
+}
+
+void SnapshotWriter::no_frames() {
+  pickle_.text("frames");
+  pickle_.begin_list();
   pickle_.end_list();
 }
 
@@ -192,8 +199,7 @@ void SnapshotWriter::frame(std::string_view name, std::string_view file, std::in
 // memory_viz, where it meets categories, fails unless "unknown" is one of them.
 void SnapshotWriter::write_snapshot_entry(const LiveEvents& events) {
   begin_entry("snapshot", 0);
-  pickle_.text("addr");
-  pickle_.integer(0);
+  number("addr", 0);
   if (categorised_) {
     pickle_.text("category");
     pickle_.text(category_name(Category::kUnknown));
@@ -229,25 +235,17 @@ std::vector<Segment> SnapshotWriter::segments_of(const ReplayEnd& end) const {
 void SnapshotWriter::write_segments(const ReplayEnd& end) {
   pickle_.text("segments");
   pickle_.begin_list();
-  for (const Segment& segment : segments_of(end)) {
-    const auto reserved = reserved_.find(number_of(segment.address));
-    write_segment(segment, reserved != reserved_.end() && reserved->second.grows, end);
-  }
+  for (const Segment& segment : segments_of(end)) write_segment(segment, end);
   pickle_.end_list();
 }
 
-void SnapshotWriter::write_segment(const Segment& segment, bool grows, const ReplayEnd& end) {
+void SnapshotWriter::write_segment(const Segment& segment, const ReplayEnd& end) {
   std::uint64_t used_bytes = 0, requested_bytes = 0;
   for (const SegmentBlock& block : segment.blocks) {
     if (block.used) used_bytes += block.bytes;
     requested_bytes += block.requested_bytes;
   }
-  const bool named = segment.pool == kSmall || segment.pool == kLarge;
-  const std::string_view size_class = segment.bytes <= kMostSmallSegmentBytes ? kSmall : kLarge;
-  const auto number = [this](std::string_view key, std::uint64_t value) {
-    pickle_.text(key);
-    pickle_.integer(static_cast<std::int64_t>(value));
-  };
+  const auto reserved = reserved_.find(number_of(segment.address));
   pickle_.begin_dict();
   number("device", 0);
   number("address", number_of(segment.address));
@@ -257,33 +255,36 @@ void SnapshotWriter::write_segment(const Segment& segment, bool grows, const Rep
   number("requested_size", requested_bytes);
   number("stream", 0);
   pickle_.text("segment_type");
-  pickle_.text(named ? segment.pool : size_class);
+  pickle_.text(segment_type(segment));
   pickle_.text("is_expandable");
-  pickle_.boolean(grows);
-  pickle_.text("frames");
-  pickle_.begin_list();
-  pickle_.end_list();
+  pickle_.boolean(reserved != reserved_.end() && reserved->second.grows);
+  no_frames();
   pickle_.text("blocks");
   pickle_.begin_list();
-  for (const SegmentBlock& block : segment.blocks) {
-    pickle_.begin_dict();
-    number("address", number_of(block.address));
-    number("size", block.bytes);
-    number("requested_size", block.requested_bytes);
-    pickle_.text("state");
-    pickle_.text(block.used ? "active_allocated" : "inactive");
-    pickle_.text("frames");
-    const auto live = live_.find(number_of(block.address));
-    if (block.used && live != live_.end()) {
-      frames(end.events.blocks().at(live->second));
-    } else {
-      pickle_.begin_list();
-      pickle_.end_list();
-    }
-    pickle_.end_dict();
-  }
+  for (const SegmentBlock& block : segment.blocks) write_block(block, end);
   pickle_.end_list();
   pickle_.end_dict();
+}
+
+void SnapshotWriter::write_block(const SegmentBlock& block, const ReplayEnd& end) {
+  pickle_.begin_dict();
+  number("address", number_of(block.address));
+  number("size", block.bytes);
+  number("requested_size", block.requested_bytes);
+  pickle_.text("state");
+  pickle_.text(block.used ? "active_allocated" : "inactive");
+  const auto live = live_.find(number_of(block.address));
+  if (block.used && live != live_.end()) {
+    frames(end.events.blocks().at(live->second));
+  } else {
+    no_frames();
+  }
+  pickle_.end_dict();
+}
+
+void SnapshotWriter::number(std::string_view key, std::uint64_t value) {
+  pickle_.text(key);
+  pickle_.integer(static_cast<std::int64_t>(value));
 }
 
 }  // namespace skyline

@@ -45,7 +45,10 @@ class SnapshotWriter final : public ReplayObserver {
   void frame(std::string_view name, std::string_view file, std::int64_t line);
   void write_snapshot_entry(const LiveEvents& events);
   void write_segments(const ReplayEnd& end);
-  void write_segment(const Segment& segment, bool grows, const ReplayEnd& end);
+  void write_segment(const Segment& segment, const ReplayEnd& end);
+  void write_block(const SegmentBlock& block, const ReplayEnd& end);
+  void number(std::string_view key, std::uint64_t value);
+  void no_frames();
   std::vector<Segment> segments_of(const ReplayEnd& end) const;
 
   PickleWriter pickle_;

@@ -172,6 +172,9 @@ const char* const kEvents =
 
 std::unique_ptr<Allocator> make(const std::string& name, Device& device) {
   if (name == "planned") return std::make_unique<Session>(device);
+  if (name == "expandable") {
+    return make_allocator("caching", device, {.caching = {.expandable_segments = true}});
+  }
   return make_allocator(name, device);
 }
 
@@ -191,7 +194,7 @@ std::string snapshot_of(const std::string& text, const std::string& allocator_na
 }
 
 std::vector<std::string> all_allocators() {
-  std::vector<std::string> names = {"planned"};
+  std::vector<std::string> names = {"planned", "expandable"};
   for (const AllocatorEntry& entry : allocator_table()) names.emplace_back(entry.name);
   return names;
 }
