@@ -241,7 +241,10 @@ bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBu
   PackingSearch search(packing, seed, budget, best);
   search.run(work);
   proved_bound = std::max(proved_bound, search.bound_bytes());
-  for (const std::uint64_t bytes : packing.bytes) proved_bound = std::max(proved_bound, bytes);
+  for (std::size_t i = 0; i < packing.size(); ++i) {  // those that are never in use as well
+    const bool is_fixed = !packing.fixed.empty() && packing.fixed[i] != kNotFixed;
+    proved_bound = std::max(proved_bound, packing.bytes[i] + (is_fixed ? packing.fixed[i] : 0));
+  }
   Placement found = search.placement();
   if (found.peak >= best.peak) return false;
   best = std::move(found);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "memory/planners/range_minimum.h"
+
 namespace skyline {
 namespace {
 
@@ -24,7 +26,7 @@ class Search final : public ExactSearch {
  private:
   using Block = std::int32_t;
   using Section = std::int32_t;
-  static constexpr Units kNever = std::numeric_limits<Units>::max() / 2;
+  static constexpr Units kNever = RangeMinimum<Units>::kNone;
 
   // Sections that hang together, and where in open_ their blocks stand.
   struct Part {
@@ -100,8 +102,9 @@ class Search final : public ExactSearch {
   std::vector<Block> top_twin_;   // of a kind: the block placed last
   // Of sections.
   std::vector<Units> open_units_;  // sum of open blocks
-  std::vector<Units> floor_;       // least lowest_ of open blocks; valid within settle()
-  std::vector<std::int32_t> candidates_here_;  // the same
+  RangeMinimum<Units> lowest_here_;
+  const Units* floor_ = nullptr;  // least lowest_ of open blocks; valid within settle()
+  std::vector<std::int32_t> candidates_here_;  // how many more than in the section before; the same
   std::vector<std::int32_t> crossings_;  // open blocks that join a section to the one before it
   // Undo logs and a stack of candidates.
   std::vector<Raised> raised_;
@@ -111,14 +114,16 @@ class Search final : public ExactSearch {
 
 template <typename Units>
 Search<Units>::Search(const ExactProblem& problem, const ExactRules& rules)
-    : problem_(problem), rules_(rules), hull_(problem.hull) {
+    : problem_(problem),
+      rules_(rules),
+      hull_(problem.hull),
+      lowest_here_(static_cast<std::size_t>(problem.sections), problem.parts) {
   for (std::size_t k = 0; k < problem.size(); ++k) {
     units_.push_back(static_cast<Units>(problem.units[k]));
     fixed_.push_back(problem.fixed_units[k] != ExactProblem::kFree);
   }
   const auto sections = static_cast<std::size_t>(problem.sections);
-  floor_.resize(sections);
-  candidates_here_.resize(sections);
+  candidates_here_.resize(sections + 1);
   crossings_.resize(sections + 1);
   open_.resize(problem.size());
 }
@@ -231,18 +236,19 @@ bool Search<Units>::settle(const Part& part, Decision& decision) {
 // The floor of every section, and the lowest of them: the level. False when a bound is broken.
 template <typename Units>
 bool Search<Units>::measure(const Part& part, Units& level) {
-  Units* floor = floor_.data();
-  std::fill(floor + part.first, floor + part.last, kNever);
+  const auto first = static_cast<std::size_t>(part.first);
+  const auto last = static_cast<std::size_t>(part.last);
+  lowest_here_.clear(first, last);
   Units lowest_end = kNever;  // were each block placed where it is supported
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
     const auto b = static_cast<std::size_t>(open_[k]);
-    const Units lowest = lowest_[b];
-    for_sections(open_[k], [&](Section begin, Section end) {
-      for (Section s = begin; s < end; ++s) floor[s] = std::min(floor[s], lowest);
-    });
+    for (std::uint32_t p = problem_.first_part[b]; p < problem_.first_part[b + 1]; ++p) {
+      lowest_here_.note(p, lowest_[b]);
+    }
     if (!fixed_[b])
       lowest_end = std::min(lowest_end, static_cast<Units>(supported_[b] + units_[b]));
   }
+  const Units* floor = floor_ = lowest_here_.row(first, last);
   level = kNever;
   bool broken = false;
   const Units* open_units = open_units_.data();
@@ -265,26 +271,29 @@ template <typename Units>
 bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bool& moved) {
   constexpr double kForced = -1e9;  // at most one choice: before all others
   std::int32_t* here = candidates_here_.data();
-  std::fill(here + part.first, here + part.last, 0);
+  std::fill(here + part.first, here + part.last + 1, 0);
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
     if (!is_candidate(open_[k], level)) continue;
     for_sections(open_[k], [&](Section begin, Section end) {
-      for (Section s = begin; s < end; ++s) ++here[s];
+      ++here[begin];
+      --here[end];
     });
   }
   moved = false;
   double least = std::numeric_limits<double>::max();
   Units least_slack = 0;
+  std::int32_t candidates = 0;
   for (Section s = part.first; s < part.last; ++s) {
+    candidates += here[s];
     const auto section = static_cast<std::size_t>(s);
     if (floor_[section] != level) continue;
     const Units slack = capacity_ - level - open_units_[section];
-    if (here[s] == 0) {
+    if (candidates == 0) {
       moved = true;
       if (slack == 0) (*weights_)[section] += 1;
       return slack > 0 && leave_empty(s, level, part);
     }
-    const int choices = here[s] + (slack > 0);
+    const int choices = candidates + (slack > 0);
     const double weight = rules_.weigh ? (*weights_)[section] : 0.0;
     const double score = choices <= 1 ? kForced + choices : choices / (1 + weight);
     if (score > least || (score == least && slack >= least_slack)) continue;
