@@ -67,7 +67,11 @@ Plan found_plan(const PlanQuestion& question) {
     return fixed_plan(question, fixed.plan);
   }
   if (fixed.trace.size() > 0) require_keeper(question.planner);
-  return plan(question.trace, question.planner, question.options);
+  Plan found = plan(question.trace, question.planner, question.options);
+  // Nothing that keeps the fixed offsets ends below the highest of them.
+  found.proved_bound = std::max(found.proved_bound, fixed.plan.peak);
+  found.proved_optimal = found.peak == found.proved_bound;
+  return found;
 }
 
 std::string both(std::uint64_t bytes) {

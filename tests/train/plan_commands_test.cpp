@@ -208,6 +208,17 @@ TEST_F(PlanCommands, FixedOffsetsAreKept) {
   EXPECT_EQ(skyline_program({"check", fixed, moved, "--ignore-offsets"}).exit_code, 0);
 }
 
+TEST_F(PlanCommands, AFixedOffsetBoundsEveryPlan) {
+  const std::string high = file("high.csv", "id,lower,upper,size,offset\na,0,3,4,96\nb,0,3,4,\n");
+  const nlohmann::json json =
+      skyline_program({"plan", high, "--planner", "greedy-by-size", "--capacity", "99B", "--json"})
+          .json();
+  EXPECT_EQ(json["lower_bound"], 8);
+  EXPECT_EQ(json["proved_bound"], 100);
+  EXPECT_EQ(json["feasible"], false);
+  EXPECT_EQ(json["proved_optimal"], true);
+}
+
 TEST_F(PlanCommands, APlanFileIsKeptAsItIsOrPlannedAfresh) {
   const std::string high = file("high.csv",
                                 "id,lower,upper,size,offset\nb1,0,3,4,16\nb2,3,9,4,4\nb3,0,9,4,8\n"
