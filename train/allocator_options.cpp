@@ -23,9 +23,10 @@ void take_max_split(CachingOptions& options, const std::string& text) {
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("--max-split-size: {}", error.what()));
   }
-  if (bytes < CachingOptions::kLeastMaxSplitBytes) {
-    throw UsageError(fmt::format("--max-split-size: {} is out of range: it must be above 20MiB",
-                                 format_bytes_exact(bytes)));
+  if (!valid_max_split(bytes)) {
+    throw UsageError(fmt::format(
+        "--max-split-size: {} is out of range: it must be a whole number of MiB, at least {}",
+        format_bytes_exact(bytes), format_bytes_exact(CachingOptions::kLeastMaxSplitBytes)));
   }
   options.max_split_bytes = bytes;
 }

@@ -5,14 +5,16 @@
 
 namespace skyline {
 
-// Options of `caching`, by the names that PyTorch gives them in PYTORCH_CUDA_ALLOC_CONF (its
-// max_split_size_mb counts MiB). The defaults are PyTorch's.
+// Options of `caching`, by the names that PyTorch gives them in PYTORCH_CUDA_ALLOC_CONF. The
+// defaults are PyTorch's.
 struct CachingOptions {
-  // The least max_split_bytes: PyTorch refuses 20 MiB and less.
-  static constexpr std::uint64_t kLeastMaxSplitBytes = (std::uint64_t{20} << 20) + 1;
+  static constexpr std::uint64_t kMaxSplitUnitBytes = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t kLeastMaxSplitBytes = 21 * kMaxSplitUnitBytes;
 
   // Requests of this size and more are oversize: their segments are never split, serve nothing that
-  // is smaller, and go first under pressure. Empty: nothing is oversize.
+  // is smaller, and go first under pressure. Empty: nothing is oversize. As in PyTorch, whose
+  // max_split_size_mb this is, whole MiB above 20; only then is no piece of a split segment as
+  // large as that.
   std::optional<std::uint64_t> max_split_bytes;
   // A fraction of the device's capacity, below 1: while more is reserved, segments that have long
   // been free go back before the device is asked for another. 0: off.
@@ -24,6 +26,11 @@ struct CachingOptions {
 
   bool operator==(const CachingOptions&) const = default;
 };
+
+constexpr bool valid_max_split(std::uint64_t bytes) noexcept {
+  return bytes >= CachingOptions::kLeastMaxSplitBytes &&
+         bytes % CachingOptions::kMaxSplitUnitBytes == 0;
+}
 
 // Options of `bfc`, TensorFlow's allow_growth and memory limit.
 struct BfcOptions {

@@ -13,10 +13,11 @@ namespace {
 constexpr std::string_view kPoolNames[] = {"small", "large"};
 
 void check(const CachingOptions& options) {
-  if (options.max_split_bytes && *options.max_split_bytes < CachingOptions::kLeastMaxSplitBytes) {
-    throw std::invalid_argument(fmt::format("[caching] max_split_size, got {}, expected above {}",
-                                            *options.max_split_bytes,
-                                            CachingOptions::kLeastMaxSplitBytes - 1));
+  if (options.max_split_bytes && !valid_max_split(*options.max_split_bytes)) {
+    throw std::invalid_argument(
+        fmt::format("[caching] max_split_size, got {}, expected a multiple of {}, at least {}",
+                    *options.max_split_bytes, CachingOptions::kMaxSplitUnitBytes,
+                    CachingOptions::kLeastMaxSplitBytes));
   }
   const double threshold = options.garbage_collection_threshold;
   if (!(threshold >= 0 && threshold <= 1)) {
@@ -170,7 +171,8 @@ void CachingAllocator::collect_garbage() noexcept {
 }
 
 // PyTorch's release_available_cached_blocks. Whether enough was given back to ask again. Free
-// blocks of max_split_bytes and more are unsplit: pieces come from smaller requests.
+// blocks of max_split_bytes and more are unsplit: a split segment is of a smaller request, rounded
+// up to 2 MiB, and more than 1 MiB of it is in use.
 bool CachingAllocator::release_oversize(Pool& pool, std::size_t bytes) noexcept {
   if (max_split_bytes_ == std::numeric_limits<std::size_t>::max() || pool.expandable) return false;
   const std::size_t wanted_bytes = std::max(bytes, max_split_bytes_);

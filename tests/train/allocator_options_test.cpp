@@ -65,6 +65,7 @@ TEST(AllocatorOptionsTest, EveryFlagChangesWhatItsAllocatorDoes) {
 TEST(AllocatorOptionsTest, ValuesOutOfTheirRangeAreWrongUsage) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--max-split-size", "20MiB"}, "--max-split-size: 20MiB is out of range"},
+      {{"--max-split-size", "25000000"}, "a whole number of MiB, at least 21MiB"},
       {{"--max-split-size", "20MB"}, "--max-split-size: "},
       {{"--garbage-collection-threshold", "1.5"}, "--garbage-collection-threshold: 1.5"},
       {{"--roundup-power2-divisions", "3"}, "--roundup-power2-divisions: 3 is out of range"},

@@ -202,7 +202,7 @@ class NaiveCaching final : public NaiveModel {
 
 CachingOptions random_options(std::mt19937& random) {
   CachingOptions options;
-  if (random() % 2 == 0) options.max_split_bytes = 20 * kMiB + 1 + random() % (40 * kMiB);
+  if (random() % 2 == 0) options.max_split_bytes = (21 + random() % 40) * kMiB;
   if (random() % 2 == 0) {
     options.garbage_collection_threshold = static_cast<double>(1 + random() % 19) / 20;
   }

@@ -78,6 +78,22 @@ TEST(MaxSplitSize, OneOversizeBlockThatHoldsTheRequestIsEnough) {
   EXPECT_EQ(caching.statistics().device_frees, 1u);
 }
 
+// The largest free piece beside a block of little more than 1 MiB is just below the option.
+TEST(MaxSplitSize, NoPieceOfASplitSegmentIsOversize) {
+  SimulatedDevice device(64 * kMiB);
+  CachingAllocator caching(device, {.max_split_bytes = 21 * kMiB});
+  Block first = caching.allocate(20 * kMiB + 512), last = caching.allocate(kMiB + 512);
+  EXPECT_EQ(reserved(caching), 22 * kMiB);
+  first.reset();
+  first = caching.allocate(kMiB + 512);
+  last.reset();
+  EXPECT_EQ(caching.statistics().largest_free_block_bytes, 21 * kMiB - 512);
+  caching.allocate(42 * kMiB).reset();
+  Block big = caching.allocate(21 * kMiB);  // under pressure: the 42 MiB go, the piece stays
+  EXPECT_EQ(reserved(caching), 44 * kMiB);
+  EXPECT_EQ(caching.statistics().device_frees, 1u);
+}
+
 // Segments of 30, 32, 34 … MiB, freed one after another; then a request that none of them holds.
 Statistics after_growth(double threshold, std::size_t capacity_bytes = 200 * kMiB) {
   SimulatedDevice device(capacity_bytes);
@@ -215,6 +231,8 @@ TEST(RoundupPower2Divisions, RoundsToPartsOfThePowerOfTwoBelow) {
 TEST(CachingOptionsTest, RefusesWhatPyTorchRefuses) {
   SimulatedDevice device;
   EXPECT_THROW(CachingAllocator(device, {.max_split_bytes = 20 * kMiB}), std::invalid_argument);
+  EXPECT_THROW(CachingAllocator(device, {.max_split_bytes = 21 * kMiB + 512}),
+               std::invalid_argument);
   EXPECT_THROW(CachingAllocator(device, {.garbage_collection_threshold = 1.5}),
                std::invalid_argument);
   EXPECT_THROW(CachingAllocator(device, {.garbage_collection_threshold = -0.1}),
