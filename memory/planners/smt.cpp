@@ -10,9 +10,9 @@
 namespace skyline {
 namespace {
 
-constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 100000};
+constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 20000};
 // For each bound tried without a time limit; of the order of ten seconds.
-constexpr unsigned kWorkWithoutTimeLimit = 100'000'000;
+constexpr unsigned kWorkWithoutTimeLimit = 4'000'000;
 
 // Whether a plan exists under a bound.
 class Question {
@@ -27,11 +27,10 @@ class Question {
   z3::check_result ask(std::uint64_t peak_units) {
     z3::solver solver(context_, "QF_IDL");
     limit(solver);
-    const z3::expr peak = number(peak_units);
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       const z3::expr lowest = number(pairs_.is_fixed(i) ? pairs_.fixed_units(i) : 0);
       solver.add(pairs_.is_fixed(i) ? x(i) == lowest : x(i) >= lowest);
-      solver.add(x(i) <= number(peak_units - pairs_.size_units(i)));
+      solver.add(x(i) <= number(peak_units) - number(pairs_.size_units(i)));
     }
     for (const auto& [i, j] : pairs_.pairs()) solver.add(below(i, j) || below(j, i));
     const z3::check_result answer = solver.check();
@@ -92,6 +91,7 @@ void improve(PairModel& pairs, const PlanOptions& options, const Deadline& deadl
       pairs.prove(asked + 1);
     } else {
       pairs.offer(question.offsets());
+      if (pairs.peak_units() > asked) return;  // a wrong answer must not be asked for again
     }
   }
 }

@@ -9,7 +9,7 @@ namespace skyline {
 // between what is proved and the best plan. Returns the best known plan, proved optimal if no
 // smaller bound can be satisfied. Stops at options.time_limit_seconds, without one after a fixed
 // amount of Z3's work. Keeps fixed offsets; blocks share addresses in their gaps. For small traces.
-// Throws std::invalid_argument beyond 1000 blocks or 100000 pairs of blocks that meet.
+// Throws std::invalid_argument beyond 1000 blocks or 20000 pairs of blocks that meet.
 Plan smt(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline

@@ -7,15 +7,13 @@ UsedTicks::UsedTicks(const Packing& packing) {
   if (!packing.gaps.empty()) first_.reserve(packing.size() + 1);
   auto gap = packing.gaps.begin();
   for (BlockIndex block = 0; block < packing.size(); ++block) {
-    const std::size_t first = ranges_.size();
-    if (!packing.gaps.empty()) first_.push_back(static_cast<std::uint32_t>(first));
+    if (!packing.gaps.empty()) first_.push_back(static_cast<std::uint32_t>(ranges_.size()));
     std::int32_t lower = packing.lower[block];
     for (; gap != packing.gaps.end() && gap->block == block; ++gap) {
       if (lower < gap->lower) ranges_.push_back({lower, gap->lower});
       lower = gap->upper;
     }
     if (lower < packing.upper[block]) ranges_.push_back({lower, packing.upper[block]});
-    if (ranges_.size() == first) ranges_.push_back({packing.lower[block], packing.upper[block]});
   }
   if (!packing.gaps.empty()) first_.push_back(static_cast<std::uint32_t>(ranges_.size()));
 }

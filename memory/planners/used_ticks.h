@@ -18,10 +18,10 @@ struct TickRange {
 // When each block uses its bytes: its lifetime without its gaps.
 class UsedTicks {
  public:
-  // O(n). A block whose gaps fill its lifetime keeps the whole of it, so that each has some.
+  // O(n).
   explicit UsedTicks(const Packing& packing);
 
-  // Ascending and disjoint; at least one.
+  // Ascending and disjoint; none when its gaps fill the block's lifetime.
   std::span<const TickRange> of(BlockIndex block) const {
     if (first_.empty()) return {&ranges_[block], 1};
     return {ranges_.data() + first_[block], first_[block + 1] - first_[block]};
