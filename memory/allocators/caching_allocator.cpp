@@ -60,7 +60,7 @@ CachingAllocator::CachingAllocator(Device& device, const CachingOptions& options
 
 Extent CachingAllocator::acquire(std::size_t bytes, const Tag& tag) {
   const Request request{bytes, rounded_bytes(bytes), tag};
-  const std::uint8_t number = request.rounded_bytes <= kSmallRequestBytes ? kSmall : kLarge;
+  const std::uint32_t number = request.rounded_bytes <= kSmallRequestBytes ? kSmall : kLarge;
   Pool& pool = pools_[number];
   segments_.reserve_chunks();
   Chunk* chunk = find_free(pool, request.rounded_bytes);
@@ -117,7 +117,7 @@ bool CachingAllocator::should_split(const Pool& pool, const Chunk& chunk,
   return chunk.bytes - bytes >= pool.least_remainder_bytes;
 }
 
-Chunk& CachingAllocator::take_from_device(std::uint8_t number, const Request& request) {
+Chunk& CachingAllocator::take_from_device(std::uint32_t number, const Request& request) {
   const std::size_t bytes = request.rounded_bytes;
   const std::size_t free_bytes = segments_.account().now().cached_bytes();
   collect_garbage();
@@ -135,7 +135,7 @@ Chunk& CachingAllocator::take_from_device(std::uint8_t number, const Request& re
   }
 }
 
-Chunk& CachingAllocator::take_segment(std::uint8_t number, std::size_t bytes) {
+Chunk& CachingAllocator::take_segment(std::uint32_t number, std::size_t bytes) {
   Pool& pool = pools_[number];
   if (pool.expandable) return pool.expandable->grow(bytes);
   Chunk& chunk = segments_.take(segment_bytes(bytes));

@@ -70,15 +70,15 @@ class CachingAllocator final : public Allocator {
     std::size_t least_remainder_bytes = kAlignmentBytes;
     std::optional<ExpandableSegment> expandable;
   };
-  enum : std::uint8_t { kSmall, kLarge };
+  enum : std::uint32_t { kSmall, kLarge };
 
   std::size_t rounded_bytes(std::size_t bytes) const noexcept;
   bool oversize(std::size_t bytes) const noexcept { return bytes >= max_split_bytes_; }
 
   // A free block for the request, indexed: one of the pool, or null; else from the device.
   Chunk* find_free(Pool& pool, std::size_t bytes) noexcept;
-  Chunk& take_from_device(std::uint8_t pool, const Request& request);
-  Chunk& take_segment(std::uint8_t pool, std::size_t bytes);
+  Chunk& take_from_device(std::uint32_t pool, const Request& request);
+  Chunk& take_segment(std::uint32_t pool, std::size_t bytes);
   bool should_split(const Pool& pool, const Chunk& chunk, std::size_t bytes) const noexcept;
 
   void collect_garbage() noexcept;

@@ -66,7 +66,7 @@ struct Chunk {
   Chunk* previous = nullptr;
   Chunk* next = nullptr;
   State state = State::kSpare;
-  std::uint8_t pool = 0;                          // the allocator's number for a part of itself
+  std::uint32_t pool = 0;                         // the allocator's number for a part of itself
   std::uint64_t freed_at = 0;                     // the allocator's clock when it was released
   FreeIndex::Node node = FreeIndex::make_node();  // while not in an index
   FreeIndex::Place place;                         // while in one

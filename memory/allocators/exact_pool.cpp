@@ -6,12 +6,11 @@ namespace skyline {
 
 Extent ExactPool::acquire(std::size_t bytes, const Tag& tag) {
   const Request request{bytes, round_up(std::max(bytes, std::size_t{1}), kUnitBytes), tag};
-  const auto list = lists_.find(request.rounded_bytes);
-  if (list == lists_.end() || list->second.free.empty()) {
-    return segments_.serve(take_from_device(request), request);
-  }
-  Chunk& chunk = *list->second.free.back();
-  list->second.free.pop_back();
+  const std::uint32_t number = list_for(request.rounded_bytes);
+  SizeList& list = lists_[number];
+  if (list.free.empty()) return segments_.serve(take_from_device(number, request), request);
+  Chunk& chunk = *list.free.back();
+  list.free.pop_back();
   return segments_.serve(chunk, request);
 }
 
@@ -19,21 +18,34 @@ void ExactPool::release(const Extent& extent) noexcept {
   Chunk& chunk = Segments::chunk_of(extent);
   segments_.close(chunk);
   chunk.state = Chunk::State::kFree;
-  lists_.find(chunk.bytes)->second.free.push_back(&chunk);
+  lists_[chunk.pool].free.push_back(&chunk);
 }
 
 Statistics ExactPool::statistics() const {
   Statistics statistics = segments_.account().now();
-  for (const auto& [bytes, list] : lists_) {
+  for (const SizeList& list : lists_) {
     if (list.free.empty()) continue;
-    statistics.largest_free_block_bytes = std::max(statistics.largest_free_block_bytes, bytes);
+    statistics.largest_free_block_bytes = std::max(statistics.largest_free_block_bytes, list.bytes);
   }
   return statistics;
 }
 
-Chunk& ExactPool::take_from_device(const Request& request) {
+std::uint32_t ExactPool::list_for(std::size_t bytes) {
+  if (const auto found = numbers_.find(bytes); found != numbers_.end()) return found->second;
+  const auto number = static_cast<std::uint32_t>(lists_.size());
+  lists_.push_back({.free = {}, .blocks = 0, .bytes = bytes});
+  try {
+    numbers_.emplace(bytes, number);
+  } catch (...) {
+    lists_.pop_back();
+    throw;
+  }
+  return number;
+}
+
+Chunk& ExactPool::take_from_device(std::uint32_t number, const Request& request) {
   segments_.reserve_chunks();
-  SizeList& list = lists_[request.rounded_bytes];
+  SizeList& list = lists_[number];
   if (list.free.capacity() <= list.blocks) list.free.reserve(2 * list.blocks + 1);
   try {
     Chunk& chunk =
@@ -42,17 +54,21 @@ Chunk& ExactPool::take_from_device(const Request& request) {
                               if (give_back_free()) segments_.account().flushed();
                               return true;
                             });
+    chunk.pool = number;
     ++list.blocks;
     return chunk;
   } catch (const OutOfMemory& refusal) {
-    if (list.blocks == 0) lists_.erase(request.rounded_bytes);
+    if (list.blocks == 0 && number + 1 == lists_.size()) {  // of no use but for this request
+      lists_.pop_back();
+      numbers_.erase(request.rounded_bytes);
+    }
     segments_.refuse(refusal.facts(), request, 0);
   }
 }
 
 bool ExactPool::give_back_free() noexcept {
   bool gave_back = false;
-  for (auto& [bytes, list] : lists_) {
+  for (SizeList& list : lists_) {
     for (Chunk* chunk : list.free) segments_.give_back(*chunk);
     gave_back = gave_back || !list.free.empty();
     list.blocks -= list.free.size();

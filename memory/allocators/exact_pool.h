@@ -35,13 +35,16 @@ class ExactPool final : public Allocator {
   struct SizeList {
     std::vector<Chunk*> free;  // the most recently freed one last; capacity for all
     std::size_t blocks = 0;    // used ones too
+    std::size_t bytes = 0;     // of each
   };
 
-  Chunk& take_from_device(const Request& request);
+  std::uint32_t list_for(std::size_t bytes);
+  Chunk& take_from_device(std::uint32_t number, const Request& request);
   bool give_back_free() noexcept;
 
   Segments segments_;
-  std::unordered_map<std::size_t, SizeList> lists_;  // by size
+  std::vector<SizeList> lists_;                             // a chunk's pool is the number of one
+  std::unordered_map<std::size_t, std::uint32_t> numbers_;  // of lists, by size
 };
 
 }  // namespace skyline

@@ -16,7 +16,7 @@ class ExpandableSegment {
  public:
   // `segments` and `free`, which holds the segment's free chunks, outlive this; chunks get the
   // number `pool`.
-  ExpandableSegment(Segments& segments, FreeIndex& free, std::size_t page_bytes, std::uint8_t pool)
+  ExpandableSegment(Segments& segments, FreeIndex& free, std::size_t page_bytes, std::uint32_t pool)
       : segments_(segments), free_(free), page_bytes_(page_bytes), pool_(pool) {}
 
   // Whether the chunk, one of this segment, is the last one: the one that can grow.
@@ -37,7 +37,7 @@ class ExpandableSegment {
   Segments& segments_;
   FreeIndex& free_;
   std::size_t page_bytes_;
-  std::uint8_t pool_;
+  std::uint32_t pool_;
   std::unique_ptr<Range> range_;
   Chunk* uncommitted_ = nullptr;  // of no bytes, behind all others: where the committed part ends
 };
