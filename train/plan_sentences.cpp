@@ -52,10 +52,10 @@ std::string reason_of(const PlanExplanation& explanation, const Trace& trace, st
                       std::size_t runner_up) {
   const std::string id = trace.id(runner_up);
   if (key_of(explanation, trace, block) != key_of(explanation, trace, runner_up)) {
-    return fmt::format("next is {} with {}", id, key_figure(explanation, trace, runner_up));
+    return fmt::format("next is block {} with {}", id, key_figure(explanation, trace, runner_up));
   }
   const TraceBlock &first = trace.blocks[block], &second = trace.blocks[runner_up];
-  const std::string equal = fmt::format("{} equals it", id);
+  const std::string equal = fmt::format("block {} equals it", id);
   if (explanation.rounded[block] != explanation.rounded[runner_up])
     return equal + " but is smaller";
   const auto ticks = [](const TraceBlock& one) {
@@ -70,9 +70,10 @@ std::string placement_sentence(const PlanExplanation& explanation, const Trace& 
   const std::string id = trace.id(step.block);
   const std::string place = fmt::format("goes to {} and ends at {}", format_bytes(step.line.offset),
                                         format_bytes(step.top));
-  if (!step.runner_up) return fmt::format("Only {} lives within it: it {}.", id, place);
-  return fmt::format("{} unplaced blocks live within it. {} {}, {} ({}): it {}.", step.candidates,
-                     id, superlative(explanation.key), key_figure(explanation, trace, step.block),
+  if (!step.runner_up) return fmt::format("Only block {} lives within it: it {}.", id, place);
+  return fmt::format("{} unplaced blocks live within it. Block {} {}, {} ({}): it {}.",
+                     step.candidates, id, superlative(explanation.key),
+                     key_figure(explanation, trace, step.block),
                      reason_of(explanation, trace, step.block, *step.runner_up), place);
 }
 

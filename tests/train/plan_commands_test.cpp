@@ -359,10 +359,10 @@ TEST_F(PlanCommands, ExplainWritesAPageAndItsData) {
   EXPECT_THAT(text_of(page), HasSubstr("<h1>How the plan of trace.csv was made</h1>"));
   const auto story = nlohmann::json::parse(text_of(path("story.json")));
   EXPECT_EQ(story["title"], "trace.csv");
-  EXPECT_EQ(
-      story["steps"][0]["sentence"],
-      "The lowest line is [0, 21) at 0 B. 5 unplaced blocks live within it. b5 lives longest, "
-      "21 ticks (next is b4 with 12 ticks): it goes to 0 B and ends at 4 B.");
+  EXPECT_EQ(story["steps"][0]["sentence"],
+            "The lowest line is [0, 21) at 0 B. 5 unplaced blocks live within it. Block b5 lives "
+            "longest, "
+            "21 ticks (next is block b4 with 12 ticks): it goes to 0 B and ends at 4 B.");
   // Given the data's name, it writes the same two.
   EXPECT_EQ(skyline_program(
                 {"plan", trace_, "--planner", "best-fit-by-area", "--explain", path("area.json")})

@@ -54,15 +54,17 @@ TEST(PlanExplanation, KnowsWhichPlannersItExplains) {
 TEST(PlanExplanation, TellsFigureOneStepByStep) {
   const Told told(kValley, "best-fit-by-size");
   ASSERT_EQ(told.story.steps.size(), 6u);
-  EXPECT_EQ(told.sentence(0),
-            "The lowest line is [0, 10) at 0 B. 4 unplaced blocks live within it. left is largest, "
-            "8 B (next is right with 6 B): it goes to 0 B and ends at 8 B.");
+  EXPECT_EQ(
+      told.sentence(0),
+      "The lowest line is [0, 10) at 0 B. 4 unplaced blocks live within it. Block left is largest, "
+      "8 B (next is block right with 6 B): it goes to 0 B and ends at 8 B.");
   EXPECT_EQ(told.sentence(1),
-            "The lowest line is [4, 10) at 0 B. 2 unplaced blocks live within it. right is "
-            "largest, 6 B (next is chip with 1 B): it goes to 0 B and ends at 6 B.");
-  EXPECT_EQ(told.sentence(2),
-            "The lowest line is [4, 6) at 0 B. Only chip lives within it: it goes to 0 B and ends "
-            "at 1 B.");
+            "The lowest line is [4, 10) at 0 B. 2 unplaced blocks live within it. Block right is "
+            "largest, 6 B (next is block chip with 1 B): it goes to 0 B and ends at 6 B.");
+  EXPECT_EQ(
+      told.sentence(2),
+      "The lowest line is [4, 6) at 0 B. Only block chip lives within it: it goes to 0 B and ends "
+      "at 1 B.");
   EXPECT_EQ(told.sentence(3),
             "The lowest line is [4, 6) at 1 B. No unplaced block lives within it, so it is lifted "
             "to its right neighbour at 6 B and merges with it to [4, 10). 5 B × 2 ticks beneath "
@@ -71,9 +73,10 @@ TEST(PlanExplanation, TellsFigureOneStepByStep) {
             "The lowest line is [4, 10) at 6 B. No unplaced block lives within it, so it is lifted "
             "to its left neighbour at 8 B and merges with it to [0, 10). 2 B × 6 ticks beneath "
             "stay unused.");
-  EXPECT_EQ(told.sentence(5),
-            "The lowest line is [0, 10) at 8 B. Only lid lives within it: it goes to 8 B and ends "
-            "at 10 B.");
+  EXPECT_EQ(
+      told.sentence(5),
+      "The lowest line is [0, 10) at 8 B. Only block lid lives within it: it goes to 8 B and ends "
+      "at 10 B.");
 }
 
 TEST(PlanExplanation, SaysWhatDecidesBetweenEquals) {
@@ -81,12 +84,14 @@ TEST(PlanExplanation, SaysWhatDecidesBetweenEquals) {
     return Told({.blocks = std::move(blocks)}, planner).sentence(0);
   };
   EXPECT_THAT(first({{0, 4, 1}, {0, 4, 2}}, "best-fit"),
-              HasSubstr("1 lives longest, 4 ticks (0 equals it but is smaller)"));
+              HasSubstr("Block 1 lives longest, 4 ticks (block 0 equals it but is smaller)"));
   EXPECT_THAT(first({{0, 3, 2}, {0, 4, 2}}, "best-fit-by-size"),
-              HasSubstr("1 is largest, 2 B (0 equals it but lives shorter)"));
-  EXPECT_THAT(first({{0, 4, 2}, {0, 4, 2}}, "best-fit-by-area"),
-              HasSubstr("0 has the most bytes × ticks, 8 (1 equals it but was requested later)"));
-  EXPECT_THAT(first({{0, 1, 2}, {0, 3, 1}}, "best-fit"), HasSubstr("next is 0 with 1 tick)"));
+              HasSubstr("Block 1 is largest, 2 B (block 0 equals it but lives shorter)"));
+  EXPECT_THAT(
+      first({{0, 4, 2}, {0, 4, 2}}, "best-fit-by-area"),
+      HasSubstr(
+          "Block 0 has the most bytes × ticks, 8 (block 1 equals it but was requested later)"));
+  EXPECT_THAT(first({{0, 1, 2}, {0, 3, 1}}, "best-fit"), HasSubstr("next is block 0 with 1 tick)"));
 }
 
 TEST(PlanExplanation, SaysWhenLinesAreEquallyLow) {

@@ -3,7 +3,7 @@
 const data = JSON.parse(byId('data').textContent);
 
 const kCandidateRows = 12;
-const kStepRows = 41;  // more would be slow to lay out, and nobody reads them
+const kStepRows = 101;  // more would be slow to lay out, and nobody reads them
 const kWinners = {
   lifetime: 'the one that lives longest (of equals the largest, then the earliest)',
   size: 'the largest (of equals the longest-lived, then the earliest)',
