@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
+#include "memory/planners/exact_state.h"
 #include "memory/planners/range_minimum.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::uint64_t kNodesPerClock = 64;
-constexpr std::int32_t kNoBlock = -1;
 
-// Units: an integer that holds twice the capacity.
 template <typename Units>
 class Search final : public ExactSearch {
  public:
@@ -21,35 +19,20 @@ class Search final : public ExactSearch {
 
   Outcome search(std::int64_t capacity_units, std::span<const std::uint32_t> rank,
                  std::vector<double>& weights, ExactEffort& effort) override;
-  std::int64_t offset_units(std::size_t block) const override { return offset_[block]; }
+  std::int64_t offset_units(std::size_t block) const override { return state_.offset[block]; }
 
  private:
-  using Block = std::int32_t;
-  using Section = std::int32_t;
+  using State = ExactState<Units>;
+  using Block = typename State::Block;
+  using Section = typename State::Section;
+  using Part = typename State::Part;
   static constexpr Units kNever = RangeMinimum<Units>::kNone;
 
-  // Sections that hang together, and where in open_ their blocks stand.
-  struct Part {
-    Section first, last;
-    std::size_t open_first, open_last;
-  };
   struct Decision {
     Section section;
     Units level;
   };
-  struct Raised {
-    Block block;
-    Units lowest, supported;
-  };
-  struct Placed {
-    Block block;
-    Block twin_below;
-  };
-  struct Mark {
-    std::size_t raised, placed;
-  };
 
-  void reset();
   bool may_go_on();
   bool solve(const Part& part);
   bool solve_parts(const Part& part);
@@ -58,35 +41,12 @@ class Search final : public ExactSearch {
   bool choose(const Part& part, Units level, Decision& decision, bool& moved);
   bool try_candidates(const Part& part, const Decision& decision);
   bool is_repetition(std::size_t first, std::size_t position, Units level) const;
-  bool place(Block block, Units offset, const Part& part);
   bool leave_empty(Section section, Units level, const Part& part);
-  bool raise(Block block, Units level, const Part& part);
-  Mark mark() const { return {raised_.size(), placed_.size()}; }
-  void undo(const Mark& to);
-
-  bool is_candidate(Block block, Units level) const {
-    const auto b = static_cast<std::size_t>(block);
-    return lowest_[b] == level && (supported_[b] == level || fixed_[b]);
-  }
-  bool covers(Block block, Section section) const;
-  bool meet(Block a, Block b) const;
-  template <typename Row>
-  void for_sections(Block block, Row row) const {
-    const auto b = static_cast<std::size_t>(block);
-    if (!problem_.has_gaps) {
-      row(hull_[b].begin, hull_[b].end);
-      return;
-    }
-    for (std::uint32_t p = problem_.first_part[b]; p < problem_.first_part[b + 1]; ++p) {
-      row(problem_.parts[p].begin, problem_.parts[p].end);
-    }
-  }
+  bool raise_open(Block block, Units level, const Part& part);
 
   const ExactProblem& problem_;
   const ExactRules rules_;
-  const std::vector<ExactProblem::Range>& hull_;
-  std::vector<Units> units_;
-  std::vector<char> fixed_;
+  State state_;
   Units capacity_ = 0;
   std::span<const std::uint32_t> rank_;
   std::vector<double>* weights_ = nullptr;
@@ -94,78 +54,35 @@ class Search final : public ExactSearch {
   std::uint64_t nodes_ = 0;
   bool gave_up_ = false;
 
-  // Of blocks.
-  std::vector<Units> offset_;
-  std::vector<Units> lowest_;     // no open block begins below this
-  std::vector<Units> supported_;  // the highest end of the placed blocks that it meets
-  std::vector<Block> open_;       // not placed; each Part owns a stretch of it
-  std::vector<Block> top_twin_;   // of a kind: the block placed last
-  // Of sections.
-  std::vector<Units> open_units_;  // sum of open blocks
+  std::vector<Block> candidates_;  // a stack
+  // Valid within settle():
   RangeMinimum<Units> lowest_here_;
-  const Units* floor_ = nullptr;  // least lowest_ of open blocks; valid within settle()
-  std::vector<std::int32_t> candidates_here_;  // how many more than in the section before; the same
-  std::vector<std::int32_t> crossings_;  // open blocks that join a section to the one before it
-  // Undo logs and a stack of candidates.
-  std::vector<Raised> raised_;
-  std::vector<Placed> placed_;
-  std::vector<Block> candidates_;
+  const Units* floor_ = nullptr;               // of a section: the least `lowest` of open blocks
+  std::vector<std::int32_t> candidates_here_;  // how many more than in the section before
 };
 
 template <typename Units>
 Search<Units>::Search(const ExactProblem& problem, const ExactRules& rules)
     : problem_(problem),
       rules_(rules),
-      hull_(problem.hull),
-      lowest_here_(static_cast<std::size_t>(problem.sections), problem.parts) {
-  for (std::size_t k = 0; k < problem.size(); ++k) {
-    units_.push_back(static_cast<Units>(problem.units[k]));
-    fixed_.push_back(problem.fixed_units[k] != ExactProblem::kFree);
-  }
-  const auto sections = static_cast<std::size_t>(problem.sections);
-  candidates_here_.resize(sections + 1);
-  crossings_.resize(sections + 1);
-  open_.resize(problem.size());
-}
-
-template <typename Units>
-void Search<Units>::reset() {
-  const std::size_t blocks = problem_.size();
-  const auto sections = static_cast<std::size_t>(problem_.sections);
-  offset_.assign(blocks, 0);
-  lowest_.assign(blocks, 0);
-  supported_.assign(blocks, 0);
-  std::iota(open_.begin(), open_.end(), 0);
-  top_twin_.assign(problem_.kinds, kNoBlock);
-  open_units_.assign(sections, 0);
-  std::fill(crossings_.begin(), crossings_.end(), 0);
-  raised_.clear();
-  placed_.clear();
-  candidates_.clear();
-  gave_up_ = false;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    if (fixed_[b]) lowest_[b] = static_cast<Units>(problem_.fixed_units[b]);
-    for_sections(static_cast<Block>(b), [&](Section begin, Section end) {
-      for (Section s = begin; s < end; ++s) open_units_[static_cast<std::size_t>(s)] += units_[b];
-    });
-    for (Section s = hull_[b].begin + 1; s < hull_[b].end; ++s) {
-      ++crossings_[static_cast<std::size_t>(s)];
-    }
-  }
-}
+      state_(problem),
+      lowest_here_(static_cast<std::size_t>(problem.sections), problem.parts),
+      candidates_here_(static_cast<std::size_t>(problem.sections) + 1) {}
 
 template <typename Units>
 ExactSearch::Outcome Search<Units>::search(std::int64_t capacity_units,
                                            std::span<const std::uint32_t> rank,
                                            std::vector<double>& weights, ExactEffort& effort) {
   if (capacity_units >= kNever / 2) throw std::invalid_argument("[exact] capacity beyond its type");
-  reset();
+  state_.reset();
+  candidates_.clear();
+  gave_up_ = false;
   capacity_ = static_cast<Units>(capacity_units);
   rank_ = rank;
   weights_ = &weights;
   effort_ = &effort;
   if (problem_.highest_fixed_end() > capacity_units) return Outcome::kImpossible;
-  for (const Units units : open_units_) {
+  for (const Units units : state_.open_units) {
     if (units > capacity_) return Outcome::kImpossible;
   }
   if (solve_parts({0, problem_.sections, 0, problem_.size()})) return Outcome::kFound;
@@ -185,7 +102,7 @@ bool Search<Units>::may_go_on() {
 // Places all open blocks of the part, or none.
 template <typename Units>
 bool Search<Units>::solve(const Part& part) {
-  const Mark before = mark();
+  const auto before = state_.mark();
   Decision decision{};
   do {
     if (!may_go_on()) break;
@@ -195,7 +112,7 @@ bool Search<Units>::solve(const Part& part) {
     }
     if (try_candidates(part, decision)) return true;
   } while (!gave_up_ && leave_empty(decision.section, decision.level, part));
-  undo(before);
+  state_.undo(before);
   return false;
 }
 
@@ -207,13 +124,13 @@ bool Search<Units>::solve_parts(const Part& part) {
   std::size_t open = part.open_first;
   for (Section first = part.first, last; first < part.last; first = last) {
     last = first + 1;
-    while (last < part.last && crossings_[static_cast<std::size_t>(last)] > 0) ++last;
+    while (last < part.last && state_.crossings[static_cast<std::size_t>(last)] > 0) ++last;
     if (first == part.first && last == part.last) return solve(part);
-    const auto rest =
-        std::partition(open_.begin() + static_cast<std::ptrdiff_t>(open),
-                       open_.begin() + static_cast<std::ptrdiff_t>(part.open_last),
-                       [&](Block b) { return hull_[static_cast<std::size_t>(b)].begin < last; });
-    const auto open_last = static_cast<std::size_t>(rest - open_.begin());
+    const auto rest = std::partition(
+        state_.open.begin() + static_cast<std::ptrdiff_t>(open),
+        state_.open.begin() + static_cast<std::ptrdiff_t>(part.open_last),
+        [&](Block b) { return problem_.hull[static_cast<std::size_t>(b)].begin < last; });
+    const auto open_last = static_cast<std::size_t>(rest - state_.open.begin());
     if (open_last > open && !solve({first, last, open, open_last})) return false;
     open = open_last;
   }
@@ -241,17 +158,17 @@ bool Search<Units>::measure(const Part& part, Units& level) {
   lowest_here_.clear(first, last);
   Units lowest_end = kNever;  // were each block placed where it is supported
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    const auto b = static_cast<std::size_t>(open_[k]);
+    const auto b = static_cast<std::size_t>(state_.open[k]);
     for (std::uint32_t p = problem_.first_part[b]; p < problem_.first_part[b + 1]; ++p) {
-      lowest_here_.note(p, lowest_[b]);
+      lowest_here_.note(p, state_.lowest[b]);
     }
-    if (!fixed_[b])
-      lowest_end = std::min(lowest_end, static_cast<Units>(supported_[b] + units_[b]));
+    if (!state_.fixed[b])
+      lowest_end = std::min(lowest_end, static_cast<Units>(state_.supported[b] + state_.units[b]));
   }
   const Units* floor = floor_ = lowest_here_.row(first, last);
   level = kNever;
   bool broken = false;
-  const Units* open_units = open_units_.data();
+  const Units* open_units = state_.open_units.data();
   for (Section s = part.first; s < part.last; ++s) {
     level = std::min(level, floor[s]);
     broken |= open_units[s] > 0 && floor[s] + open_units[s] > capacity_;
@@ -273,8 +190,8 @@ bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bo
   std::int32_t* here = candidates_here_.data();
   std::fill(here + part.first, here + part.last + 1, 0);
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    if (!is_candidate(open_[k], level)) continue;
-    for_sections(open_[k], [&](Section begin, Section end) {
+    if (!state_.is_candidate(state_.open[k], level)) continue;
+    state_.for_sections(state_.open[k], [&](Section begin, Section end) {
       ++here[begin];
       --here[end];
     });
@@ -287,7 +204,7 @@ bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bo
     candidates += here[s];
     const auto section = static_cast<std::size_t>(s);
     if (floor_[section] != level) continue;
-    const Units slack = capacity_ - level - open_units_[section];
+    const Units slack = capacity_ - level - state_.open_units[section];
     if (candidates == 0) {
       moved = true;
       if (slack == 0) (*weights_)[section] += 1;
@@ -309,15 +226,16 @@ template <typename Units>
 bool Search<Units>::try_candidates(const Part& part, const Decision& decision) {
   const std::size_t first = candidates_.size();
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    const Block b = open_[k];
-    if (is_candidate(b, decision.level) && covers(b, decision.section)) candidates_.push_back(b);
+    const Block b = state_.open[k];
+    if (state_.is_candidate(b, decision.level) && state_.covers(b, decision.section))
+      candidates_.push_back(b);
   }
   std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first), candidates_.end(),
             [this](Block a, Block b) {
               return rank_[static_cast<std::size_t>(a)] < rank_[static_cast<std::size_t>(b)];
             });
   const std::size_t last = candidates_.size();
-  const Mark before = mark();
+  const auto before = state_.mark();
   Part rest = part;
   --rest.open_last;
   bool found = false;
@@ -325,10 +243,10 @@ bool Search<Units>::try_candidates(const Part& part, const Decision& decision) {
     if (rules_.twins && is_repetition(first, c, decision.level)) continue;
     const Block block = candidates_[c];
     std::size_t k = part.open_first;
-    while (open_[k] != block) ++k;
-    std::swap(open_[k], open_[rest.open_last]);
-    found = place(block, decision.level, rest) && solve_parts(rest);
-    if (!found) undo(before);
+    while (state_.open[k] != block) ++k;
+    std::swap(state_.open[k], state_.open[rest.open_last]);
+    found = state_.place(block, decision.level, rest) && solve_parts(rest);
+    if (!found) state_.undo(before);
   }
   candidates_.resize(first);
   return found;
@@ -339,43 +257,17 @@ bool Search<Units>::try_candidates(const Part& part, const Decision& decision) {
 template <typename Units>
 bool Search<Units>::is_repetition(std::size_t first, std::size_t position, Units level) const {
   const auto block = static_cast<std::size_t>(candidates_[position]);
-  const Block below = top_twin_[problem_.kind[block]];
-  if (below != kNoBlock) {
+  const Block below = state_.top_twin[problem_.kind[block]];
+  if (below != State::kNoBlock) {
     const auto b = static_cast<std::size_t>(below);
-    if (offset_[b] + units_[b] == level && rank_[b] > rank_[block]) return true;
+    if (state_.offset[b] + state_.units[b] == level && rank_[b] > rank_[block]) return true;
   }
   for (std::size_t c = first; c < position; ++c) {
     const auto tried = static_cast<std::size_t>(candidates_[c]);
-    if (problem_.kind[tried] == problem_.kind[block] && units_[tried] == units_[block]) return true;
+    if (problem_.kind[tried] == problem_.kind[block] && state_.units[tried] == state_.units[block])
+      return true;
   }
   return false;
-}
-
-// False when a fixed block is in the way; undo() then takes it back all the same.
-template <typename Units>
-bool Search<Units>::place(Block block, Units offset, const Part& part) {
-  const auto b = static_cast<std::size_t>(block);
-  const Units end = offset + units_[b];
-  offset_[b] = offset;
-  Block& top_twin = top_twin_[problem_.kind[b]];
-  placed_.push_back({block, top_twin});
-  top_twin = block;
-  for_sections(block, [&](Section from, Section to) {
-    for (Section s = from; s < to; ++s) open_units_[static_cast<std::size_t>(s)] -= units_[b];
-  });
-  for (Section s = hull_[b].begin + 1; s < hull_[b].end; ++s) {
-    --crossings_[static_cast<std::size_t>(s)];
-  }
-  for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    const auto other = static_cast<std::size_t>(open_[k]);
-    if (!meet(block, open_[k]) || supported_[other] >= end) continue;
-    raised_.push_back({open_[k], lowest_[other], supported_[other]});
-    supported_[other] = end;
-    if (lowest_[other] >= end) continue;
-    if (fixed_[other]) return false;
-    lowest_[other] = end;
-  }
-  return true;
 }
 
 // No block begins at the level in this section: raises those that could. False when one of them
@@ -385,15 +277,15 @@ bool Search<Units>::leave_empty(Section section, Units level, const Part& part) 
   const std::size_t first = candidates_.size();
   bool possible = true;
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    const auto b = static_cast<std::size_t>(open_[k]);
-    if (lowest_[b] != level || !covers(open_[k], section)) continue;
-    if (fixed_[b]) possible = false;
-    raised_.push_back({open_[k], lowest_[b], supported_[b]});
-    lowest_[b] = level + 1;
-    candidates_.push_back(open_[k]);
+    const Block block = state_.open[k];
+    const auto b = static_cast<std::size_t>(block);
+    if (state_.lowest[b] != level || !state_.covers(block, section)) continue;
+    if (state_.fixed[b]) possible = false;
+    state_.raise(block, level + 1);
+    candidates_.push_back(block);
   }
   for (std::size_t c = first; c < candidates_.size() && possible; ++c) {
-    possible = raise(candidates_[c], level, part);
+    possible = raise_open(candidates_[c], level, part);
   }
   candidates_.resize(first);
   return possible;
@@ -401,62 +293,23 @@ bool Search<Units>::leave_empty(Section section, Units level, const Part& part) 
 
 // A block that does not begin where it is supported will lie on one that is still open.
 template <typename Units>
-bool Search<Units>::raise(Block block, Units level, const Part& part) {
+bool Search<Units>::raise_open(Block block, Units level, const Part& part) {
   const auto b = static_cast<std::size_t>(block);
   Units lowest_end = kNever, lowest_begin = kNever;
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    const Block other = open_[k];
-    if (other == block || !meet(block, other)) continue;
-    const Units lowest = lowest_[static_cast<std::size_t>(other)];
-    lowest_begin = std::min(lowest_begin, lowest);
-    lowest_end =
-        std::min(lowest_end, static_cast<Units>(lowest + units_[static_cast<std::size_t>(other)]));
+    const auto other = static_cast<std::size_t>(state_.open[k]);
+    if (other == b || !state_.meet(block, state_.open[k])) continue;
+    const Units begin = state_.lowest[other];
+    lowest_begin = std::min(lowest_begin, begin);
+    lowest_end = std::min(lowest_end, static_cast<Units>(begin + state_.units[other]));
   }
   if (lowest_end == kNever) return false;
-  if (rules_.jump_down && supported_[b] == level && lowest_begin >= level + units_[b]) return false;
-  lowest_[b] = std::max(lowest_[b], lowest_end);
-  return lowest_[b] + units_[b] <= capacity_;
-}
-
-template <typename Units>
-void Search<Units>::undo(const Mark& to) {
-  for (; placed_.size() > to.placed; placed_.pop_back()) {
-    const auto b = static_cast<std::size_t>(placed_.back().block);
-    top_twin_[problem_.kind[b]] = placed_.back().twin_below;
-    for_sections(placed_.back().block, [&](Section from, Section end) {
-      for (Section s = from; s < end; ++s) open_units_[static_cast<std::size_t>(s)] += units_[b];
-    });
-    for (Section s = hull_[b].begin + 1; s < hull_[b].end; ++s) {
-      ++crossings_[static_cast<std::size_t>(s)];
-    }
+  const Units units = state_.units[b];
+  if (rules_.jump_down && state_.supported[b] == level && lowest_begin >= level + units) {
+    return false;
   }
-  for (; raised_.size() > to.raised; raised_.pop_back()) {
-    const auto b = static_cast<std::size_t>(raised_.back().block);
-    lowest_[b] = raised_.back().lowest;
-    supported_[b] = raised_.back().supported;
-  }
-}
-
-template <typename Units>
-bool Search<Units>::covers(Block block, Section section) const {
-  bool found = false;
-  for_sections(block,
-               [&](Section begin, Section end) { found |= begin <= section && section < end; });
-  return found;
-}
-
-template <typename Units>
-bool Search<Units>::meet(Block a, Block b) const {
-  const auto& hull_a = hull_[static_cast<std::size_t>(a)];
-  const auto& hull_b = hull_[static_cast<std::size_t>(b)];
-  if (hull_a.begin >= hull_b.end || hull_b.begin >= hull_a.end) return false;
-  if (!problem_.has_gaps) return true;
-  bool found = false;
-  for_sections(a, [&](Section begin_a, Section end_a) {
-    for_sections(
-        b, [&](Section begin_b, Section end_b) { found |= begin_a < end_b && begin_b < end_a; });
-  });
-  return found;
+  state_.lowest[b] = std::max(state_.lowest[b], lowest_end);
+  return state_.lowest[b] + units <= capacity_;
 }
 
 }  // namespace
