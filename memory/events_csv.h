@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "memory/events.h"
-#include "memory/interchange/csv_stream.h"
+#include "memory/interchange/csv_columns.h"
 #include "memory/interchange/sink.h"
 
 namespace skyline {
@@ -25,20 +24,15 @@ class EventCsvReader final : public EventReader {
   EventCsvReader(std::istream& in, std::string_view source, std::string head = {});
 
   bool next(AllocationEvent& event) override;
-  TraceErrorFacts place() const override;
+  TraceErrorFacts place() const override { return columns_.place(); }
   bool tagged() const override { return tagged_; }
 
  private:
-  enum Column { kEvent, kId, kBytes, kTag, kLayer, kPhase, kCategory, kStream, kColumns };
-  void read_header();
-  std::string_view field(Column column) const;
+  enum Column { kEvent, kId, kBytes, kTag, kLayer, kPhase, kCategory, kStream };
   AllocationEvent::Kind kind() const;
-  std::uint64_t bytes() const;
   void read_tag(AllocationEvent& event) const;
 
-  CsvStream records_;
-  std::array<std::size_t, kColumns> position_{};
-  std::size_t width_ = 0;
+  CsvColumns columns_;
   bool tagged_ = false;
 };
 

@@ -5,7 +5,7 @@
 
 #include "memory/events.h"
 #include "memory/events_replay.h"
-#include "memory/interchange/csv_stream.h"
+#include "memory/interchange/csv_columns.h"
 #include "memory/interchange/sink.h"
 
 namespace skyline {
@@ -28,21 +28,16 @@ class RmmLogReader final : public EventReader {
   RmmLogReader(std::istream& in, std::string_view source, std::string head = {});
 
   bool next(AllocationEvent& event) override;
-  TraceErrorFacts place() const override;
+  TraceErrorFacts place() const override { return columns_.place(); }
   // The adaptor may have been put in place in the middle of a program.
   bool begins_midway() const override { return true; }
 
  private:
-  enum Column { kAction, kPointer, kSize, kStream, kColumns };
-  void read_header();
-  std::string_view field(Column column) const;
+  enum Column { kAction, kPointer, kSize, kStream };
   std::uint64_t pointer() const;
-  std::uint64_t bytes() const;
   bool read_event(AllocationEvent& event);
 
-  CsvStream records_;
-  std::array<std::size_t, kColumns> position_{};
-  std::size_t width_ = 0;
+  CsvColumns columns_;
   std::array<char, 20> id_{};
 };
 
