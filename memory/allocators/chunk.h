@@ -85,7 +85,7 @@ inline void FreeIndex::remove(Chunk& chunk) noexcept { chunk.node = entries_.ext
 
 inline bool FreeIndex::ordered_at(Place place, const Entry& entry) const noexcept {
   const BySizeThenAddress less;
-  if (place != entries_.begin() && !less(*std::prev(place), entry)) return false;
+  if (less(entry, *place)) return place == entries_.begin() || less(*std::prev(place), entry);
   const Place next = std::next(place);
   return next == entries_.end() || less(entry, *next);
 }
