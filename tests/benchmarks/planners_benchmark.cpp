@@ -3,34 +3,21 @@
 // workspaces. Counters: gap in per cent, proved = 1 when the lower bound is reached.
 #include <benchmark/benchmark.h>
 
-#include <cmath>
-#include <random>
 #include <sstream>
 
 #include "memory/planner.h"
 #include "memory/planners/best_fit.h"
 #include "memory/planners/greedy.h"
+#include "memory/planners/hill_climb.h"
 #include "memory/planners/portfolio.h"
+#include "memory/planners/program_order.h"
+#include "memory/planners/restarts.h"
 #include "memory/trace_csv.h"
+#include "tests/memory/mixed_trace.h"
 #include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {
-
-Trace mixed_trace(std::size_t blocks) {
-  std::mt19937_64 random(1);
-  const auto ticks = static_cast<Tick>(2 * blocks);
-  const double longest = std::log(static_cast<double>(blocks) / 10);
-  Trace trace;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const auto lower = static_cast<Tick>(random() % static_cast<std::uint64_t>(ticks));
-    const double exponent = static_cast<double>(random() % 1000) / 1000 * longest;
-    const Tick upper = std::min(ticks + 1, lower + 1 + static_cast<Tick>(std::exp(exponent)));
-    const std::uint64_t largest = random() % 64 == 0 ? 1 << 26 : 1 << 16;
-    trace.blocks.push_back({lower, upper, 1 + random() % largest});
-  }
-  return trace;
-}
 
 // As many blocks as `blocks`, nearly: a layer makes four.
 Trace training_trace_of(std::size_t blocks) { return training_trace(1, blocks / 4, 8 << 20); }
@@ -57,6 +44,19 @@ void best_fit_training(benchmark::State& state) {
 void greedy_by_size_mixed(benchmark::State& state) {
   run(state, greedy_by_size, mixed_trace(blocks(state)));
 }
+void greedy_by_size_training(benchmark::State& state) {
+  run(state, greedy_by_size, training_trace_of(blocks(state)));
+}
+void greedy_by_lifetime_mixed(benchmark::State& state) {
+  run(state, greedy_by_lifetime, mixed_trace(blocks(state)));
+}
+void program_order_mixed(benchmark::State& state) {
+  run(state, program_order, mixed_trace(blocks(state)));
+}
+void restarts_mixed(benchmark::State& state) { run(state, restarts, mixed_trace(blocks(state))); }
+void hill_climb_mixed(benchmark::State& state) {
+  run(state, hill_climb, mixed_trace(blocks(state)));
+}
 void portfolio_training(benchmark::State& state) {
   run(state, portfolio, training_trace_of(blocks(state)));
 }
@@ -75,8 +75,15 @@ BENCHMARK(best_fit_training)
 BENCHMARK(greedy_by_size_mixed)
     ->RangeMultiplier(10)
     ->Range(100, 100000)
-    ->Unit(benchmark::kMillisecond)
-    ->Complexity(benchmark::oNSquared);
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(greedy_by_size_training)
+    ->RangeMultiplier(10)
+    ->Range(100, 100000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(greedy_by_lifetime_mixed)->Arg(1000)->Arg(100000)->Unit(benchmark::kMillisecond);
+BENCHMARK(program_order_mixed)->Arg(1000)->Arg(100000)->Unit(benchmark::kMillisecond);
+BENCHMARK(restarts_mixed)->Arg(200)->Arg(2000)->Unit(benchmark::kMillisecond);
+BENCHMARK(hill_climb_mixed)->Arg(200)->Arg(2000)->Unit(benchmark::kMillisecond);
 BENCHMARK(portfolio_training)->Arg(200)->Arg(700)->Arg(2000)->Unit(benchmark::kMillisecond);
 BENCHMARK(portfolio_mixed)->Arg(200)->Arg(700)->Arg(2000)->Unit(benchmark::kMillisecond);
 

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <random>
+#include <tuple>
 
+#include "memory/planners/address_list.h"
+#include "memory/planners/address_tree.h"
 #include "memory/planners/block_tree.h"
 #include "memory/planners/gap_packer.h"
+#include "memory/planners/radix_sort.h"
 #include "tests/memory/random_traces.h"
 
 namespace skyline {
@@ -52,6 +56,128 @@ TEST(GapPacker, PlacesEachBlockInTheLowestHole) {
       ASSERT_EQ(placement.offsets[block], lowest_hole(packing, placed, placement.offsets, block))
           << "seed " << seed << ", block " << placed.size();
       placed.push_back(block);
+    }
+  }
+}
+
+// The free addresses of every tick, one by one.
+class NaiveAddresses : public UsedAddresses {
+ public:
+  void clear() override { used_.clear(); }
+  std::uint64_t hole(std::span<const TickRange> ticks, std::uint64_t bytes, std::uint64_t from,
+                     GapChoice choice) const override {
+    std::uint64_t best = kMaxAddress, best_bytes = kMaxAddress;
+    for (std::uint64_t place = from; place <= kTop; ++place) {
+      if (place > from && is_free(ticks, place - 1)) continue;  // not where a hole begins
+      std::uint64_t end = place;
+      while (end < kTop && is_free(ticks, end)) ++end;
+      if (end == kTop) return best_bytes == kMaxAddress ? place : best;
+      if (end - place < bytes || end - place >= best_bytes) continue;
+      best = place;
+      best_bytes = end - place;
+      if (choice == GapChoice::kLowest) break;
+    }
+    return best;
+  }
+  void use(std::span<const TickRange> ticks, std::uint64_t begin, std::uint64_t end) override {
+    for (const TickRange& range : ticks) used_.push_back({range, begin, end});
+  }
+
+ private:
+  static constexpr std::uint64_t kTop = 1000;  // above all addresses used
+  struct Use {
+    TickRange ticks;
+    std::uint64_t begin, end;
+  };
+  bool is_free(std::span<const TickRange> ticks, std::uint64_t address) const {
+    return std::none_of(used_.begin(), used_.end(), [&](const Use& use) {
+      return use.begin <= address && address < use.end &&
+             std::any_of(ticks.begin(), ticks.end(),
+                         [&](const TickRange& range) { return range.meets(use.ticks); });
+    });
+  }
+  std::vector<Use> used_;
+};
+
+TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    Trace trace = random_trace(seed, 40, 3 + seed % 30, 15);
+    if (seed % 2 == 0) trace = with_gaps(std::move(trace), seed);
+    const Packing packing(trace, 1);
+    const UsedTicks ticks(packing);
+    AddressList list;
+    AddressTree tree(static_cast<std::int32_t>(packing.ticks.size()), 1);
+    NaiveAddresses naive;
+    for (const GapChoice choice : {GapChoice::kLowest, GapChoice::kSmallest}) {
+      for (UsedAddresses* used :
+           {static_cast<UsedAddresses*>(&list), static_cast<UsedAddresses*>(&tree),
+            static_cast<UsedAddresses*>(&naive)}) {
+        used->clear();
+      }
+      for (const BlockIndex block : shuffled(packing.size(), seed)) {
+        const std::uint64_t bytes = packing.bytes[block], from = block % 5 == 0 ? 20 : 0;
+        const std::uint64_t place = naive.hole(ticks.of(block), bytes, from, choice);
+        ASSERT_EQ(list.hole(ticks.of(block), bytes, from, choice), place) << "seed " << seed;
+        ASSERT_EQ(tree.hole(ticks.of(block), bytes, from, choice), place) << "seed " << seed;
+        list.use(ticks.of(block), place, place + bytes);
+        tree.use(ticks.of(block), place, place + bytes);
+        naive.use(ticks.of(block), place, place + bytes);
+      }
+    }
+  }
+}
+
+// Above kMostListed blocks the packer changes to the tree.
+TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
+  const Packing packing(training_trace(1, 700, 1 << 20), 512);
+  const UsedTicks ticks(packing);
+  AddressList list;
+  AddressTree tree(static_cast<std::int32_t>(packing.ticks.size()), 512);
+  for (const BlockIndex block : sorted_by(packing, SortKey::kSize)) {
+    const std::uint64_t bytes = packing.bytes[block];
+    const GapChoice choice = block % 2 == 0 ? GapChoice::kLowest : GapChoice::kSmallest;
+    const std::uint64_t place = list.hole(ticks.of(block), bytes, 0, choice);
+    ASSERT_EQ(tree.hole(ticks.of(block), bytes, 0, choice), place);
+    list.use(ticks.of(block), place, place + bytes);
+    tree.use(ticks.of(block), place, place + bytes);
+  }
+}
+
+TEST(RadixSort, SortsAndKeepsTheOrderOfEqualKeys) {
+  for (const std::size_t items : {0u, 1u, 10u, 999u, 1000u, 5000u}) {
+    std::mt19937_64 random(items);
+    std::vector<KeyedIndex> sorted;
+    for (std::uint32_t i = 0; i < items; ++i) {
+      sorted.push_back({i % 3 == 0 ? random() % 7 : random() >> (random() % 64), i});
+    }
+    std::vector<KeyedIndex> expected = sorted;
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const KeyedIndex& a, const KeyedIndex& b) { return a.key < b.key; });
+    radix_sort(sorted);
+    for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(sorted[i].index, expected[i].index);
+  }
+}
+
+TEST(Packing, SortsByAnyKey) {
+  for (const std::size_t blocks : {20u, 3000u}) {  // by comparisons, and by digits
+    const Packing packing(random_trace(blocks, blocks, 60, 9000), 512);
+    const auto ticks = [&](BlockIndex i) {
+      return static_cast<std::uint64_t>(packing.ticks[static_cast<std::size_t>(packing.upper[i])] -
+                                        packing.ticks[static_cast<std::size_t>(packing.lower[i])]);
+    };
+    for (const SortKey key : {SortKey::kLifetime, SortKey::kSize, SortKey::kArea}) {
+      std::vector<BlockIndex> expected(blocks);
+      for (BlockIndex i = 0; i < blocks; ++i) expected[i] = i;
+      std::stable_sort(expected.begin(), expected.end(), [&](BlockIndex a, BlockIndex b) {
+        const auto of = [&](BlockIndex i) {
+          const std::uint64_t bytes = packing.bytes[i];
+          if (key == SortKey::kLifetime) return std::tuple(ticks(i), bytes, bytes);
+          if (key == SortKey::kSize) return std::tuple(bytes, ticks(i), bytes);
+          return std::tuple(bytes * ticks(i), bytes, ticks(i));
+        };
+        return of(a) > of(b);
+      });
+      EXPECT_EQ(sorted_by(packing, key), expected);
     }
   }
 }

@@ -1,0 +1,113 @@
+// Every planner on random small traces. plan() throws when the validator refuses, so surviving is
+// being valid.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "memory/planner.h"
+#include "tests/memory/effort.h"
+#include "tests/memory/exhaustive.h"
+#include "tests/memory/random_traces.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::uint64_t kTraces = 100000;
+// The solvers take milliseconds for a trace and minutes for some: they see one of so many, and of
+// those the smallest. A prime, so that these are of all kinds.
+constexpr std::uint64_t kTracesPerSolverRun = 199;
+constexpr std::size_t kMostBlocksForSolvers = 9;
+// Where the lower bound is out of reach, as it is with fixed offsets, a proof takes long.
+constexpr std::size_t kMostBlocksForProofs = 11;
+constexpr std::size_t kMostBlocksForProofsWhenFixed = 8;
+
+bool is_solver(const PlannerEntry& entry) { return entry.name == "mip" || entry.name == "smt"; }
+
+bool is_for_solvers(std::uint64_t seed, const Trace& trace) {
+  return seed % kTracesPerSolverRun == 0 && trace.size() <= kMostBlocksForSolvers;
+}
+
+bool is_for_proofs(const Trace& trace) {
+  return trace.size() <=
+         (trace.has_fixed_offsets() ? kMostBlocksForProofsWhenFixed : kMostBlocksForProofs);
+}
+
+// Small traces of all kinds, some with gaps, some with fixed offsets.
+Trace small_trace(std::uint64_t seed, std::uint64_t alignment) {
+  Trace trace = seed % 4 == 0   ? training_trace(seed, 1 + seed % 4, 50)
+                : seed % 4 == 1 ? short_lived_trace(seed, 1 + seed % 13, 12, 20)
+                                : random_trace(seed, 1 + seed % 13, 16, 20);
+  if (seed % 5 == 0) trace = with_gaps(std::move(trace), seed);
+  if (seed % 7 == 0) trace = with_fixed_offsets(std::move(trace), seed, alignment);
+  return trace;
+}
+
+void expect_sound(const Plan& found, const std::optional<Plan>& best) {
+  ASSERT_GE(found.peak, found.lower_bound);
+  ASSERT_GE(found.proved_bound, found.lower_bound);
+  ASSERT_EQ(found.proved_optimal, found.peak == found.proved_bound);
+  if (!best) return;
+  ASSERT_LE(best->peak, found.peak) << "the portfolio is above this";
+  ASSERT_LE(best->proved_bound, found.peak);
+}
+
+// None where the portfolio is not for this trace.
+std::optional<Plan> plan_of_the_portfolio(const Trace& trace, const PlanOptions& options) {
+  if (trace.has_fixed_offsets() && !planners().front().keeps_fixed_offsets) return {};
+  return plan(trace, kDefaultPlanner, options);
+}
+
+TEST(RandomTraces, EveryPlannerIsValidAndNoneBeatsThePortfolio) {
+  for (std::uint64_t seed = 0; seed < effort(kTraces); ++seed) {
+    const PlanOptions options{.alignment = 1 + seed % 3, .seed = seed};
+    const Trace trace = small_trace(seed, options.alignment);
+    const bool fixed = trace.has_fixed_offsets();
+    const std::optional<Plan> best = plan_of_the_portfolio(trace, options);
+    for (const PlannerEntry& entry : planners()) {
+      if (fixed && !entry.keeps_fixed_offsets) continue;
+      if (is_solver(entry) && !is_for_solvers(seed, trace)) continue;
+      if (entry.name == "exact" && !is_for_proofs(trace)) continue;
+      SCOPED_TRACE(testing::Message() << entry.name << ", seed " << seed);
+      expect_sound(plan(trace, entry.name, options), best);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(RandomTraces, TwoThreadsPlanAsOne) {
+  for (std::uint64_t seed = 0; seed < effort(2000); ++seed) {
+    const PlanOptions one{.alignment = 1, .seed = seed};
+    PlanOptions two = one;
+    two.threads = 2;
+    const Trace trace = short_lived_trace(seed, 10 + seed % 20, 12, 20);
+    for (const PlannerEntry& entry : planners()) {
+      if (is_solver(entry)) continue;
+      const Plan once = plan(trace, entry.name, one);
+      const Plan twice = plan(trace, entry.name, two);
+      ASSERT_EQ(once.offsets, twice.offsets) << entry.name << ", seed " << seed;
+      ASSERT_EQ(once.planner, twice.planner) << entry.name << ", seed " << seed;
+      ASSERT_EQ(once.proved_bound, twice.proved_bound) << entry.name << ", seed " << seed;
+    }
+  }
+}
+
+TEST(RandomTraces, NoneIsBelowExhaustiveSearch) {
+  int optimal = 0, traces = 0;
+  for (std::uint64_t seed = 0; seed < effort(3000); ++seed) {
+    Trace trace = short_lived_trace(seed, 1 + seed % 7, 10, 9);
+    if (seed % 3 == 0) trace = with_gaps(std::move(trace), seed);
+    const std::uint64_t least = optimum(trace);
+    for (const PlannerEntry& entry : planners()) {
+      if (is_solver(entry)) continue;
+      const Plan found = plan(trace, entry.name, {.alignment = 1});
+      ASSERT_GE(found.peak, least) << entry.name << ", seed " << seed;
+      ASSERT_LE(found.proved_bound, least) << entry.name << ", seed " << seed;
+      if (entry.name == kDefaultPlanner) optimal += found.peak == least;
+    }
+    ++traces;
+  }
+  EXPECT_GE(optimal, traces * 99 / 100) << "the portfolio packs seven blocks optimally";
+}
+
+}  // namespace
+}  // namespace skyline
