@@ -3,10 +3,14 @@
 #include <coin/Cbc_C_Interface.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "memory/planners/pair_model.h"
 
@@ -31,8 +35,11 @@ class Program {
     Cbc_setLogLevel(model_.get(), 0);
     for (const char* name : {"integerT", "primalT"}) set(name, kTolerance);
     set("timeMode", "elapsed");
+    const auto u = static_cast<int>(pairs_.blocks());
     add_columns();
-    add_rows();
+    add_rows(u);
+    load();
+    for (int column = u; column < columns(); ++column) Cbc_setInteger(model_.get(), column);
   }
 
   // Ends after so many seconds, or so many nodes, or at the first solution.
@@ -48,46 +55,74 @@ class Program {
   std::vector<double> offsets() const {
     const double* solution = Cbc_bestSolution(model_.get());
     if (solution == nullptr) return {};
-    return {solution, solution + pairs_.blocks()};
+    std::vector<double> offsets(pairs_.blocks());
+    std::copy_n(solution, offsets.size(), offsets.begin());
+    return offsets;
   }
   double peak() const { return Cbc_getObjValue(model_.get()); }
 
  private:
+  struct Term {
+    int column, row;
+    double factor;
+  };
+
   void set(const char* name, const char* value) { Cbc_setParameter(model_.get(), name, value); }
+
+  int columns() const { return static_cast<int>(costs_.size()); }
 
   void add_columns() {
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       const bool fixed = pairs_.is_fixed(i);
       const double lower = fixed ? static_cast<double>(pairs_.fixed_units(i)) : 0;
-      add_column(lower, fixed ? lower : most_ - size(i), 0, false);
+      add_column(lower, fixed ? lower : most_ - size(i), 0);
     }
-    add_column(static_cast<double>(pairs_.bound_units()), most_, 1, true);  // u
-    for (std::size_t pair = 0; pair < pairs_.pairs().size(); ++pair) add_column(0, 1, 0, true);
+    add_column(static_cast<double>(pairs_.bound_units()), most_, 1);  // u
+    for (std::size_t pair = 0; pair < pairs_.pairs().size(); ++pair) add_column(0, 1, 0);
   }
 
-  void add_column(double lower, double upper, double cost, bool integer) {
-    Cbc_addCol(model_.get(), "", lower, upper, cost, integer ? 1 : 0, 0, nullptr, nullptr);
+  void add_column(double lower, double upper, double cost) {
+    lowers_.push_back(lower);
+    uppers_.push_back(upper);
+    costs_.push_back(cost);
   }
 
-  void add_rows() {
-    const auto u = static_cast<int>(pairs_.blocks());
+  void add_rows(int u) {
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
-      add_row(std::array{static_cast<int>(i), u}, std::array{1.0, -1.0}, -size(i));
+      add_row({{static_cast<int>(i), 1}, {u, -1}}, -size(i));
     }
     int z = u + 1;
-    for (const auto& [i, j] : pairs_.pairs()) {
-      const std::array columns = {static_cast<int>(i), static_cast<int>(j), z++};
-      add_row(columns, std::array{1.0, -1.0, -most_}, -size(i));
-      add_row(columns, std::array{-1.0, 1.0, most_}, most_ - size(j));
+    for (const auto& [first, second] : pairs_.pairs()) {
+      const auto i = static_cast<int>(first), j = static_cast<int>(second);
+      add_row({{i, 1}, {j, -1}, {z, -most_}}, -size(first));
+      add_row({{i, -1}, {j, 1}, {z, most_}}, most_ - size(second));
+      ++z;
     }
   }
 
-  // Σ coefficient × column ≤ limit
-  template <std::size_t kTerms>
-  void add_row(const std::array<int, kTerms>& columns, const std::array<double, kTerms>& factors,
-               double limit) {
-    Cbc_addRow(model_.get(), "", static_cast<int>(kTerms), columns.data(), factors.data(), 'L',
-               limit);
+  // Σ factor × column ≤ limit
+  void add_row(std::initializer_list<std::pair<int, double>> terms, double limit) {
+    const auto row = static_cast<int>(limits_.size());
+    for (const auto& [column, factor] : terms) terms_.push_back({column, row, factor});
+    limits_.push_back(limit);
+  }
+
+  // All at once: CBC copies the whole program for each row or column that is added alone.
+  void load() {
+    std::stable_sort(terms_.begin(), terms_.end(),
+                     [](const Term& a, const Term& b) { return a.column < b.column; });
+    std::vector<int> starts(costs_.size() + 1, 0), rows;
+    std::vector<double> factors;
+    for (const Term& term : terms_) {
+      ++starts[static_cast<std::size_t>(term.column) + 1];
+      rows.push_back(term.row);
+      factors.push_back(term.factor);
+    }
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    const std::vector<double> unlimited(limits_.size(), -std::numeric_limits<double>::max());
+    Cbc_loadProblem(model_.get(), columns(), static_cast<int>(limits_.size()), starts.data(),
+                    rows.data(), factors.data(), lowers_.data(), uppers_.data(), costs_.data(),
+                    unlimited.data(), limits_.data());
   }
 
   double size(BlockIndex block) const { return static_cast<double>(pairs_.size_units(block)); }
@@ -95,6 +130,9 @@ class Program {
   const PairModel& pairs_;
   const double most_;
   std::unique_ptr<Cbc_Model, DeleteModel> model_;
+  std::vector<double> lowers_, uppers_, costs_;  // of columns
+  std::vector<double> limits_;                   // of rows
+  std::vector<Term> terms_;
 };
 
 void improve(PairModel& pairs, const PlanOptions& options) {
