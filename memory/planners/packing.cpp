@@ -49,23 +49,26 @@ void renumber_dense(const Trace& trace, Tick first, std::uint64_t span, Packing&
   }
 }
 
-void renumber_sparse(const Trace& trace, Packing& out) {
-  std::vector<std::pair<Tick, std::uint32_t>> ends;  // 2 × (block or gap), + 1 for the upper end
+void renumber_sparse(const Trace& trace, Tick first, Packing& out) {
+  std::vector<KeyedIndex> ends;  // 2 × (block or gap), + 1 for the upper end
   ends.reserve(2 * (trace.size() + trace.gaps.size()));
+  const auto add = [&ends, first](std::uint32_t interval, Tick lower, Tick upper) {
+    ends.push_back({ticks_between(first, lower), 2 * interval});
+    ends.push_back({ticks_between(first, upper), 2 * interval + 1});
+  };
   for (std::uint32_t i = 0; i < trace.size(); ++i) {
-    ends.emplace_back(trace.blocks[i].lower, 2 * i);
-    ends.emplace_back(trace.blocks[i].upper, 2 * i + 1);
+    add(i, trace.blocks[i].lower, trace.blocks[i].upper);
   }
   const auto blocks = static_cast<std::uint32_t>(trace.size());
   for (std::uint32_t i = 0; i < trace.gaps.size(); ++i) {
-    ends.emplace_back(trace.gaps[i].lower, 2 * (blocks + i));
-    ends.emplace_back(trace.gaps[i].upper, 2 * (blocks + i) + 1);
+    add(blocks + i, trace.gaps[i].lower, trace.gaps[i].upper);
     out.gaps.push_back({static_cast<BlockIndex>(trace.gaps[i].block), 0, 0});
   }
-  std::sort(ends.begin(), ends.end());
+  radix_sort(ends);
   out.lower.resize(trace.size());
   out.upper.resize(trace.size());
-  for (const auto& [tick, end] : ends) {
+  for (const auto& [since_first, end] : ends) {
+    const auto tick = static_cast<Tick>(static_cast<std::uint64_t>(first) + since_first);
     if (out.ticks.empty() || out.ticks.back() != tick) out.ticks.push_back(tick);
     const auto number = static_cast<std::int32_t>(out.ticks.size() - 1);
     const std::uint32_t interval = end / 2;
@@ -90,7 +93,7 @@ void renumber(const Trace& trace, Packing& out) {
   out.lower.reserve(trace.size());
   out.upper.reserve(trace.size());
   if (span <= 8 * trace.size()) return renumber_dense(trace, first, span, out);
-  renumber_sparse(trace, out);
+  renumber_sparse(trace, first, out);
 }
 
 // What trace.fixed_offsets says; empty when it fixes nothing.
@@ -171,6 +174,22 @@ void sort_descending(std::vector<KeyedIndex>& order, Key key) {
   radix_sort(order);
 }
 
+// The same by two keys, the first the more important: at once when both fit 64 bits.
+template <class First, class Second>
+void sort_descending(std::vector<KeyedIndex>& order, First first, Second second) {
+  std::uint64_t first_bits = 0, second_bits = 0;
+  for (const KeyedIndex& item : order) {
+    first_bits |= first(item.index);
+    second_bits |= second(item.index);
+  }
+  const auto shift = static_cast<int>(std::bit_width(second_bits));
+  if (static_cast<int>(std::bit_width(first_bits)) + shift < 64) {
+    return sort_descending(order, [&](BlockIndex i) { return first(i) << shift | second(i); });
+  }
+  sort_descending(order, second);
+  sort_descending(order, first);
+}
+
 // The area as a double, which does not overflow; doubles that are not negative compare as their
 // bits do.
 std::uint64_t area_key(std::uint64_t bytes, std::uint64_t ticks) {
@@ -187,11 +206,12 @@ std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
     return ticks_between(packing.ticks[static_cast<std::size_t>(packing.lower[i])],
                          packing.ticks[static_cast<std::size_t>(packing.upper[i])]);
   };
-  // The least important key first.
-  if (key != SortKey::kLifetime) sort_descending(order, ticks);
-  sort_descending(order, bytes);
-  if (key == SortKey::kLifetime) sort_descending(order, ticks);
-  if (key == SortKey::kArea) {
+  if (key == SortKey::kLifetime) {
+    sort_descending(order, ticks, bytes);
+  } else {
+    sort_descending(order, bytes, ticks);
+  }
+  if (key == SortKey::kArea) {  // equal areas keep their order
     sort_descending(order, [&](BlockIndex i) { return area_key(packing.bytes[i], ticks(i)); });
   }
   std::vector<BlockIndex> sorted;

@@ -159,8 +159,14 @@ TEST(RadixSort, SortsAndKeepsTheOrderOfEqualKeys) {
 }
 
 TEST(Packing, SortsByAnyKey) {
-  for (const std::size_t blocks : {20u, 3000u}) {  // by comparisons, and by digits
-    const Packing packing(random_trace(blocks, blocks, 60, 9000), 512);
+  // By comparisons; by digits; and with keys that do not fit 64 bits together.
+  for (const std::size_t blocks : {20u, 3000u, 3001u}) {
+    Trace trace = random_trace(blocks, blocks, 60, std::uint64_t{1} << 40);
+    for (TraceBlock& block : trace.blocks) {
+      block.lower <<= blocks == 3001 ? 40 : 0;
+      block.upper <<= blocks == 3001 ? 40 : 0;
+    }
+    const Packing packing(trace, 512);
     const auto ticks = [&](BlockIndex i) {
       return static_cast<std::uint64_t>(packing.ticks[static_cast<std::size_t>(packing.upper[i])] -
                                         packing.ticks[static_cast<std::size_t>(packing.lower[i])]);
@@ -170,10 +176,11 @@ TEST(Packing, SortsByAnyKey) {
       for (BlockIndex i = 0; i < blocks; ++i) expected[i] = i;
       std::stable_sort(expected.begin(), expected.end(), [&](BlockIndex a, BlockIndex b) {
         const auto of = [&](BlockIndex i) {
-          const std::uint64_t bytes = packing.bytes[i];
-          if (key == SortKey::kLifetime) return std::tuple(ticks(i), bytes, bytes);
-          if (key == SortKey::kSize) return std::tuple(bytes, ticks(i), bytes);
-          return std::tuple(bytes * ticks(i), bytes, ticks(i));
+          const auto bytes = static_cast<double>(packing.bytes[i]);
+          const auto lived = static_cast<double>(ticks(i));
+          if (key == SortKey::kLifetime) return std::tuple(lived, bytes, 0.0);
+          if (key == SortKey::kSize) return std::tuple(bytes, lived, 0.0);
+          return std::tuple(bytes * lived, bytes, lived);
         };
         return of(a) > of(b);
       });
