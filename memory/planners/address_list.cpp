@@ -18,8 +18,9 @@ std::uint64_t AddressList::hole(std::span<const TickRange> ticks, std::uint64_t 
 std::uint64_t AddressList::lowest_hole(std::span<const TickRange> ticks, std::uint64_t bytes,
                                        std::uint64_t from) const {
   std::uint64_t place = from;
-  visit_in_the_way(ticks, from, [&](std::uint64_t begin, std::uint64_t end) {
-    if (begin >= place + bytes) return false;
+  const auto is_above = [&](std::uint64_t begin) { return begin >= place + bytes; };
+  visit_in_the_way(ticks, place, is_above, [&](std::uint64_t begin, std::uint64_t end) {
+    if (is_above(begin)) return false;
     place = std::max(place, end);
     return true;
   });
@@ -30,7 +31,8 @@ std::uint64_t AddressList::smallest_hole(std::span<const TickRange> ticks, std::
                                          std::uint64_t from) const {
   std::uint64_t place = from, smallest = from;
   std::uint64_t smallest_bytes = std::numeric_limits<std::uint64_t>::max();
-  visit_in_the_way(ticks, from, [&](std::uint64_t begin, std::uint64_t end) {
+  const auto never = [](std::uint64_t) { return false; };
+  visit_in_the_way(ticks, place, never, [&](std::uint64_t begin, std::uint64_t end) {
     if (begin >= place + bytes && begin - place < smallest_bytes) {
       smallest = place;
       smallest_bytes = begin - place;
@@ -41,28 +43,41 @@ std::uint64_t AddressList::smallest_hole(std::span<const TickRange> ticks, std::
   return smallest_bytes == std::numeric_limits<std::uint64_t>::max() ? place : smallest;
 }
 
+bool AddressList::any_meets(TickRange entry, std::span<const TickRange> ticks) {
+  for (const TickRange& range : ticks) {
+    if (entry.meets(range)) return true;
+  }
+  return false;
+}
+
+bool AddressList::any_meets(const Chunk& chunk, std::size_t group,
+                            std::span<const TickRange> ticks) {
+  int meets = 0;  // without branches, so that it becomes one vector comparison
+  for (const TickRange range : ticks) {
+    for (std::size_t i = group; i < group + kGroup; ++i) {
+      meets |= static_cast<int>(chunk.lower[i] < range.upper) &
+               static_cast<int>(chunk.upper[i] > range.lower);
+    }
+  }
+  return meets != 0;
+}
+
 // Calls visit(begin, end), in the order of begin, for what is in use at some of the ticks and ends
-// above `from`, until it returns false.
-template <class Visit>
-void AddressList::visit_in_the_way(std::span<const TickRange> ticks, std::uint64_t from,
-                                   Visit visit) const {
+// above `place`, which visits may raise; until one returns false or all else begins where
+// is_above(begin).
+template <class IsAbove, class Visit>
+void AddressList::visit_in_the_way(std::span<const TickRange> ticks, const std::uint64_t& place,
+                                   IsAbove is_above, Visit visit) const {
   for (const std::uint32_t index : in_order_) {
     const Chunk& chunk = chunks_[index];
-    if (chunk.highest_end <= from) continue;
+    if (chunk.highest_end <= place) continue;
     for (std::size_t group = 0; group < chunk.count; group += kGroup) {
-      std::array<int, kGroup> meets{};  // without branches, so that they become vector comparisons
-      int any = 0;
-      for (const TickRange& range : ticks) {
-        for (std::size_t i = 0; i < kGroup; ++i) {
-          meets[i] |= static_cast<int>(chunk.lower[group + i] < range.upper) &
-                      static_cast<int>(chunk.upper[group + i] > range.lower);
-          any |= meets[i];
-        }
-      }
-      if (any == 0) continue;
-      for (std::size_t i = 0; i < kGroup; ++i) {
-        if (meets[i] == 0 || chunk.end[group + i] <= from) continue;
-        if (!visit(chunk.begin[group + i], chunk.end[group + i])) return;
+      if (is_above(chunk.begin[group])) return;
+      if (!any_meets(chunk, group, ticks)) continue;
+      for (std::size_t i = group; i < group + kGroup; ++i) {
+        const TickRange entry{chunk.lower[i], chunk.upper[i]};
+        if (chunk.end[i] <= place || !any_meets(entry, ticks)) continue;
+        if (!visit(chunk.begin[i], chunk.end[i])) return;
       }
     }
   }

@@ -30,8 +30,11 @@ class AddressList : public UsedAddresses {
     std::uint64_t highest_end;
   };
 
-  template <class Visit>
-  void visit_in_the_way(std::span<const TickRange> ticks, std::uint64_t from, Visit visit) const;
+  static bool any_meets(TickRange entry, std::span<const TickRange> ticks);
+  static bool any_meets(const Chunk& chunk, std::size_t group, std::span<const TickRange> ticks);
+  template <class IsAbove, class Visit>
+  void visit_in_the_way(std::span<const TickRange> ticks, const std::uint64_t& place,
+                        IsAbove is_above, Visit visit) const;
   std::uint64_t lowest_hole(std::span<const TickRange> ticks, std::uint64_t bytes,
                             std::uint64_t from) const;
   std::uint64_t smallest_hole(std::span<const TickRange> ticks, std::uint64_t bytes,

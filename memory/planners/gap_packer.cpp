@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kPlacementsPerLookAtTheClock = 1024;
 
-std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing) {
-  if (packing.size() <= GapPacker::kMostListed) return std::make_unique<AddressList>();
+std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, GapChoice choice) {
+  if (packing.size() <= GapPacker::most_listed(choice)) return std::make_unique<AddressList>();
   return std::make_unique<AddressTree>(
       static_cast<std::int32_t>(packing.ticks.size()),
       *std::min_element(packing.bytes.begin(), packing.bytes.end()));
@@ -23,7 +23,7 @@ std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing) {
 }  // namespace
 
 GapPacker::GapPacker(const Packing& packing, GapChoice choice)
-    : packing_(packing), choice_(choice), ticks_(packing), used_(used_addresses(packing)) {}
+    : packing_(packing), choice_(choice), ticks_(packing), used_(used_addresses(packing, choice)) {}
 
 bool GapPacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out) {
   used_->clear();

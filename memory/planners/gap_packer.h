@@ -13,11 +13,14 @@ namespace skyline {
 // Places blocks one by one, each in a hole between those placed before it: the lowest that holds
 // it, or the smallest. Fixed blocks are placed first, and blocks share addresses in their gaps.
 // There is no interference graph. One packer serves many passes over the same blocks. O(n²) with a
-// small constant up to kMostListed blocks, see AddressList; beyond, about O(n log² n), see
+// small constant up to most_listed() blocks, see AddressList; beyond, about O(n log² n), see
 // AddressTree.
 class GapPacker {
  public:
-  static constexpr std::size_t kMostListed = 4096;
+  // Measured: where list and tree cross. Smallest holes are searched for in the whole list.
+  static constexpr std::size_t most_listed(GapChoice choice) {
+    return choice == GapChoice::kSmallest ? 1 << 12 : 1 << 15;
+  }
 
   explicit GapPacker(const Packing& packing, GapChoice choice = GapChoice::kLowest);
 

@@ -127,7 +127,7 @@ TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
   }
 }
 
-// Above kMostListed blocks the packer changes to the tree.
+// Above most_listed() blocks the packer changes to the tree.
 TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
   const Packing packing(training_trace(1, 700, 1 << 20), 512);
   const UsedTicks ticks(packing);
