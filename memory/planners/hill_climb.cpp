@@ -14,9 +14,12 @@ namespace skyline {
 namespace {
 
 constexpr std::uint64_t kClimbs = 4;
-// A step costs a third of a restart: measured on 100 to 1000 blocks.
-constexpr std::uint64_t kStepsPerRestart = 3;
+// Some times the work of the restarts: climbs need more passes to be of use.
+constexpr std::uint64_t kWorkPerRestart = 4;
 constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
+// Measured on 100 to 1000 blocks: a block in the list of GapPacker costs a placement of the skyline
+// and one more for each so many blocks in the list.
+constexpr std::uint64_t kListedPerPlacement = 80;
 constexpr std::uint64_t kStepsPerCooling = 256;
 constexpr double kFirstTemperature = 0.03;  // a climb this share of the peak is accepted by 1 in e
 
@@ -110,6 +113,11 @@ class Climb {
   Placement current_, next_, best_;
 };
 
+std::uint64_t steps_of_a_climb(std::size_t blocks, const SearchBudget& budget) {
+  const std::uint64_t pass = kPassCost + blocks + blocks * blocks / kListedPerPlacement;
+  return kWorkPerRestart * budget.placements / pass / kClimbs;
+}
+
 void run_climbs(const Packing& packing, std::uint64_t seed, std::uint64_t steps,
                 const SearchBudget& budget, Race& race) {
   while (const std::optional<std::uint64_t> number = race.next()) {
@@ -135,8 +143,7 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
   // With a deadline no climb ends before it, so that each needs a thread.
   const std::uint64_t climbs = budget.deadline ? threads : kClimbs;
   const std::uint64_t steps = budget.deadline ? std::numeric_limits<std::uint64_t>::max()
-                                              : kStepsPerRestart * budget.placements /
-                                                    (packing.size() + kPassCost) / kClimbs;
+                                              : steps_of_a_climb(packing.size(), budget);
   if (steps == 0) return false;
   Race race(climbs, budget.good_enough_bytes, best);
   run_workers(static_cast<int>(std::min(threads, climbs)),

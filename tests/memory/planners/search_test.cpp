@@ -11,6 +11,7 @@
 #include "memory/planners/race.h"
 #include "memory/planners/restarts.h"
 #include "memory/planners/workers.h"
+#include "tests/memory/effort.h"
 #include "tests/memory/random_traces.h"
 
 namespace skyline {
@@ -85,8 +86,8 @@ TEST(Searches, ImproveOnSimpleRules) {
 }
 
 TEST(Searches, AnswerAlikeOnAnyNumberOfThreads) {
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    const Trace trace = short_lived_trace(seed, 100 + 40 * seed, 100, 1 << 20);
+  for (std::uint64_t seed = 0; seed < effort(20); ++seed) {
+    const Trace trace = short_lived_trace(seed, 100 + 25 * seed, 100, 1 << 20);
     for (const char* name : {"restarts", "hill-climb"}) {
       const Plan one = plan(trace, name, {.seed = seed});
       for (const int threads : {0, 2, 3, 8}) {
