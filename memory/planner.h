@@ -34,8 +34,8 @@ struct PlanOptions {
   // Bytes; a search stops at the first plan within it. The answer is the best plan found, or one
   // whose proved bound says that none is within it, or neither: compare peak and proved bound.
   std::optional<std::uint64_t> capacity = {};
-  // Searching planners begin no further pass after this time; the first pass is always made. Unset:
-  // a fixed amount of work, so that a plan is the same byte for byte every time.
+  // Searching planners stop soon after this time with the best plan so far; the first pass is always
+  // made. Unset: a fixed amount of work, so that a plan is the same byte for byte every time.
   std::optional<double> time_limit_seconds = {};
   std::uint64_t seed = 0;
   int threads = 1;  // of the searching planners; without a time limit, plans do not depend on it

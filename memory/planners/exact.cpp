@@ -15,6 +15,7 @@
 namespace skyline {
 namespace {
 
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // offsets are added up in 64 bits
 constexpr std::size_t kMostBlocks = 1 << 13;             // recursion is as deep as there are blocks
 constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // of planner exact without a time limit
 
@@ -107,9 +108,9 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
 }
 
 void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effort) {
-  if (problem_->size() > kMostBlocks) return;
+  if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
-  std::int64_t hard = -1;  // the highest capacity that this round gave up
+  std::int64_t hard = -1;  // the highest capacity that is impossible or was given up
   for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
     const std::int64_t least = std::max(bound_, enough);
     if (peak_ <= least) break;
@@ -122,6 +123,7 @@ void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effor
         break;
       case ExactSearch::Outcome::kImpossible:
         bound_ = capacity + 1;
+        hard = std::max(hard, capacity);
         if (only_enough) return;
         break;
       case ExactSearch::Outcome::kGaveUp:

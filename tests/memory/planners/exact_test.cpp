@@ -178,6 +178,28 @@ TEST(Exact, GoesAsDeepAsThereAreBlocks) {
             plan(wide, "best-fit", {.alignment = 1}).offsets);
 }
 
+// A capacity halfway that turned out impossible was tried again and again.
+TEST(Exact, EndsWhereFixedBlocksLeaveNoRoom) {
+  const Trace trace{.blocks = {{5, 6, 5},
+                               {12, 14, 12},
+                               {1, 7, 14},
+                               {7, 13, 9},
+                               {6, 13, 2},
+                               {2, 3, 1},
+                               {2, 12, 17},
+                               {9, 16, 12},
+                               {11, 12, 9},
+                               {7, 15, 8}},
+                    .fixed_offsets = {std::nullopt, std::nullopt, 9, std::nullopt, std::nullopt, 39,
+                                      std::nullopt, 51, std::nullopt, std::nullopt}};
+  for (const char* planner : {"exact", "portfolio"}) {
+    const Plan found = plan(trace, planner, {.alignment = 3});
+    EXPECT_EQ(found.peak, 81u) << planner;
+    EXPECT_EQ(found.lower_bound, 60u) << planner;
+    EXPECT_TRUE(found.proved_optimal) << planner;
+  }
+}
+
 TEST(Exact, LooksAtEachPartForItself) {
   // The second part is above its own lower bound, but not above that of the first.
   Trace trace{.blocks = {{0, 5, 100}}};
