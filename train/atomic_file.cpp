@@ -32,17 +32,26 @@ void write_all(int file, std::span<const std::byte> bytes, const std::filesystem
   }
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
-  constexpr mode_t kReadableByAll = 0666;  // less the user's umask
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(path_) {
+  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  const std::filesystem::file_status status = std::filesystem::status(path_, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    if (std::filesystem::is_symlink(path_, ignored) && std::filesystem::exists(status)) {
+      target_ = std::filesystem::canonical(path_);
+    }
+    constexpr mode_t kReadableByAll = 0666;  // less the user's umask
+    temporary_ = target_.string() + ".tmp";
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
+  }
   if (file_ < 0) throw WriteError(path_, errno);
 }
 
 AtomicFile::~AtomicFile() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
@@ -50,10 +59,14 @@ void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_, byte
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::commit() {
+  if (temporary_.empty()) {
+    ::close(std::exchange(file_, -1));
+    return;
+  }
   if (::fsync(file_) != 0) throw WriteError(path_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw WriteError(path_, errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw WriteError(path_, errno);
   ::close(std::exchange(file_, -1));
-  sync_directory(folder_of(path_));
+  sync_directory(folder_of(target_));
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {

@@ -10,7 +10,7 @@
 namespace skyline {
 
 // A file could not be written: "cannot write runs/x/log.jsonl: No space left on device".
-// What stood there before is intact.
+// What stood there before is intact, unless it is no regular file.
 class WriteError : public std::runtime_error {
  public:
   WriteError(std::filesystem::path path, int error_number);
@@ -24,6 +24,8 @@ class WriteError : public std::runtime_error {
 
 // A file that appears whole or not at all: written under a temporary name in the same folder;
 // commit() syncs it, renames it and syncs the folder. Without commit() the destructor removes it.
+// A symbolic link stays one, its target is replaced. What is no regular file, a device or a pipe
+// say, is written to as it is.
 class AtomicFile {
  public:
   // Throws WriteError.
@@ -38,7 +40,9 @@ class AtomicFile {
   void commit();
 
  private:
-  std::filesystem::path path_, temporary_;
+  std::filesystem::path path_;       // as given
+  std::filesystem::path target_;     // behind links
+  std::filesystem::path temporary_;  // empty: the target is written directly
   int file_ = -1;
 };
 

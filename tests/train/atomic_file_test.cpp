@@ -73,6 +73,29 @@ TEST(AtomicFileTest, NamesTheCauseOfAFullDevice) {
   EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
+// As root, a rename would have put a file in the place of the device.
+TEST(AtomicFileTest, LeavesDevicesAndLinksWhatTheyAre) {
+  try {
+    write_atomically("/dev/full", "text");
+    FAIL() << "/dev/full took bytes";
+  } catch (const WriteError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+  }
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+  write_atomically("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+
+  const TemporaryFolder folder;
+  const fs::path target = folder / "target.txt", link = folder / "link.txt";
+  write_atomically(target, "old");
+  fs::create_symlink("target.txt", link);
+  write_atomically(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(target), "new");
+  EXPECT_EQ(files_in(folder.path()), 2u);
+  EXPECT_THROW(write_atomically(folder.path(), "text"), WriteError) << "a folder is no file";
+}
+
 TEST(AtomicFileTest, NamesAMissingFolder) {
   const TemporaryFolder folder;
   EXPECT_THROW(write_atomically(folder / "none/a.txt", "text"), WriteError);
