@@ -1,7 +1,6 @@
 #include "memory/planners/exact.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -94,16 +93,16 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
     : problem_(std::make_unique<ExactProblem>(std::move(problem))), random_(seed) {
   const ExactProblem& p = *problem_;
   bound_ = std::max(p.most_units_in_use(), p.highest_fixed_end());
-  std::vector<double> width, begin, late;
+  std::vector<double> width, early, late;
   for (std::size_t k = 0; k < p.size(); ++k) {
     offsets_.push_back(static_cast<std::int64_t>(start.offsets[p.blocks[k]] / p.unit_bytes));
     peak_ = std::max(peak_, offsets_[k] + p.units[k]);
     width.push_back(p.hull[k].end - p.hull[k].begin);
-    begin.push_back(p.hull[k].begin);
-    late.push_back(-p.hull[k].begin);
+    early.push_back(-p.hull[k].begin);
+    late.push_back(p.hull[k].begin);
   }
   orders_ = {order_by(p.ticks, true, p.sections), order_by(width, true, p.sections),
-             order_by(late, false, p.sections), order_by(begin, false, p.sections)};
+             order_by(early, false, p.sections), order_by(late, false, p.sections)};
   rank_.resize(p.size());
 }
 
