@@ -78,9 +78,9 @@ test_build release all
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   test_build asan all_tests
-  # The rooms that start threads. The OpenMP runtime is not instrumented: one thread of it.
+  # What starts threads. The OpenMP runtime is not instrumented: one thread of it.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
-  test_build tsan data_tests train_tests
+  test_build tsan data_tests memory_threads_tests
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
