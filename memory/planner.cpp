@@ -19,8 +19,8 @@ namespace skyline {
 namespace {
 
 constexpr PlannerEntry kPlanners[] = {
-    {"portfolio", "all of the others, cheapest first, until the lower bound is reached", portfolio,
-     true},
+    {"portfolio", "all below but mip and smt, cheapest first, until the lower bound is reached",
+     portfolio, true},
     {"best-fit", "PGMO's heuristic: lowest line, longest lifetime that fits", best_fit},
     {"best-fit-by-size", "the same, largest block that fits", best_fit_by_size},
     {"best-fit-by-area", "the same, most bytes × ticks that fit", best_fit_by_area},

@@ -35,11 +35,13 @@ struct ExactEffort {
 //
 // Bounds after each decision: every block not yet placed has a lowest offset, from the blocks below
 // it and from the decisions that left its place empty; the lowest of a section's blocks plus all
-// their sizes must not pass the capacity. See ExactRules for the rest. Of all packings within a
-// capacity, one that is least in the sum of size × offset breaks none of the rules.
+// their sizes must not pass the capacity. See ExactRules for the rest. The rules do not exclude
+// each other's packings: of those that are least in the sum of size × offset, one with the fewest
+// twins out of the order of their ranks breaks none of them.
 //
 // Flat arrays, no heap allocation and no clock in the inner loop. A node costs
-// O(open blocks × sections / SIMD width); recursion is as deep as there are blocks.
+// O(open blocks + sections × log sections), and as much for each block that an empty place raises;
+// recursion is as deep as there are blocks.
 class ExactSearch {
  public:
   enum class Outcome { kFound, kImpossible, kGaveUp };
@@ -48,7 +50,7 @@ class ExactSearch {
 
   // Looks for a packing with a peak of at most `capacity_units`. Blocks of lower `rank` are tried
   // first. `weights`, one a section, is read and added to where the search fails.
-  // Throws std::invalid_argument when the capacity is above the most units given to make().
+  // Throws std::invalid_argument when the capacity is too large for the numbers chosen by make().
   virtual Outcome search(std::int64_t capacity_units, std::span<const std::uint32_t> rank,
                          std::vector<double>& weights, ExactEffort& effort) = 0;
 

@@ -8,9 +8,9 @@
 #include "memory/allocators/allocators.h"
 #include "tests/train/file_size_limit.h"
 #include "tests/train/golden_events.h"
+#include "tests/train/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
-#include "train/commands/commands.h"
 #include "train/memory_chain.h"
 
 namespace skyline {
@@ -18,23 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-struct Outcome {
-  int exit_code = 0;
-  std::string output, messages;
-  nlohmann::json json() const { return nlohmann::json::parse(output); }
-};
-
-Outcome skyline_program(std::vector<std::string> arguments) {
-  std::vector<const char*> raw = {"skyline"};
-  for (const std::string& argument : arguments) raw.push_back(argument.c_str());
-  std::ostringstream output, messages;
-  Outcome outcome;
-  outcome.exit_code = run_program(all_commands(), raw, {output, messages, {}});
-  outcome.output = output.str();
-  outcome.messages = messages.str();
-  return outcome;
-}
 
 class ReplayCommand : public testing::Test {
  protected:
