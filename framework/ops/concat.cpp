@@ -7,6 +7,7 @@
 
 #include "framework/autograd.h"
 #include "framework/ops/concat_kernels.h"
+#include "framework/ops/relu.h"
 #include "framework/ops/shape_checks.h"
 
 namespace skyline {
@@ -103,8 +104,9 @@ class Concat : public Op {
 
 }  // namespace
 
-Tensor concat(Context& context, std::vector<Tensor> xs) {
-  return apply(context, std::make_shared<Concat>(), std::move(xs)).front();
+Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
+  Tensor y = apply(context, std::make_shared<Concat>(), std::move(xs)).front();
+  return params.relu ? relu(context, std::move(y)) : y;
 }
 
 }  // namespace skyline

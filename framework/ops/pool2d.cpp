@@ -192,4 +192,10 @@ Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params) {
   return apply(context, average_pool2d_op(params), operands(std::move(x))).front();
 }
 
+Tensor global_average_pool2d(Context& context, Tensor x) {
+  require_float("global_average_pool2d", "x", x.spec(), 4);
+  const Size2d image(static_cast<int>(x.shape()[2]), static_cast<int>(x.shape()[3]));
+  return average_pool2d(context, std::move(x), {.kernel = image});
+}
+
 }  // namespace skyline

@@ -26,9 +26,13 @@ struct Pool2dParams {
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 
 // The mean of each window's pixels. Padding is excluded, from the count too: a corner window of
-// padding 1 with four pixels inside divides by 4. Global: kernel H x W. Retains nothing.
-// Shapes and errors as max_pool2d's.
+// padding 1 with four pixels inside divides by 4. Retains nothing. Shapes and errors as
+// max_pool2d's.
 Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params);
+
+// The mean of each channel's pixels: [N, C, H, W] to [N, C, 1, 1]. Retains nothing. Throws
+// ShapeError.
+Tensor global_average_pool2d(Context& context, Tensor x);
 
 // The ops behind them. With `argmax`, max has a second output, what backward reads: the winner's
 // index in its window, row by row, the first one's on a tie. Without, it has no gradient.

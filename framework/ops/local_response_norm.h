@@ -1,0 +1,25 @@
+#pragma once
+
+#include "framework/context.h"
+
+namespace skyline {
+
+struct LocalResponseNormParams {
+  int size = 5;  // channels in a window, odd
+  float k = 2;
+  float alpha = 1e-4f;  // of each square, not divided by size
+  float beta = 0.75f;
+};
+
+// Normalization across neighbouring channels (Krizhevsky et al. 2012, section 3.3):
+//
+//   y[c] = x[c] / s[c]^beta with s[c] = k + alpha * sum of x[d]^2 over |d - c| <= size / 2
+//
+// x and y f32 [N, C, H, W]; channels outside of [0, C) count as 0.
+// Retains x alone: backward computes s again, which costs less than reading it. In place over x in
+// inference, where nothing retains x; grad_input over grad_output, else over x. No workspace.
+// Throws ShapeError, also unless size is odd and 1 to 63, and std::invalid_argument unless k > 0
+// and alpha, beta >= 0.
+Tensor local_response_norm(Context& context, Tensor x, LocalResponseNormParams params = {});
+
+}  // namespace skyline
