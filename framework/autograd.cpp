@@ -58,6 +58,25 @@ std::shared_ptr<Node> make_node(Context& context, const std::shared_ptr<const Op
   return node;
 }
 
+// The nodes of a fused chain, first part first; none when no gradient will be asked of it.
+std::vector<std::shared_ptr<Node>> make_chain(Context& context,
+                                              std::span<const std::shared_ptr<const Op>> parts,
+                                              std::vector<Tensor> inputs,
+                                              const std::string& layer) {
+  std::vector<std::shared_ptr<Node>> nodes;
+  for (const std::shared_ptr<const Op>& part : parts) {
+    const std::shared_ptr<Node> node = make_node(context, part, inputs, layer);
+    if (!node) return {};
+    std::vector<TensorSpec> specs;
+    for (const Tensor& input : inputs) specs.push_back(input.spec());
+    const TensorSpec output = part->outputs(specs).front().spec;
+    node->output_specs = {output};
+    nodes.push_back(node);
+    inputs = {Tensor(output, nullptr, {node, 0})};
+  }
+  return nodes;
+}
+
 }  // namespace
 
 std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,
@@ -79,6 +98,18 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
     outputs[j] = Tensor(outputs[j].spec(), outputs[j].storage(), {node, static_cast<int>(j)});
   }
   return outputs;
+}
+
+Tensor apply_fused(Context& context, const Op& fused,
+                   std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs) {
+  const std::string layer = layer_of(context, inputs);
+  const std::vector<std::shared_ptr<Node>> nodes = make_chain(context, parts, inputs, layer);
+  if (!nodes.empty()) retain(context, *nodes.front(), GradientSource::Kind::kInput, inputs);
+  std::vector<Tensor> outputs =
+      context.execute(fused, std::move(inputs), {}, Phase::kForward, layer);
+  if (nodes.empty()) return std::move(outputs.front());
+  retain(context, *nodes.back(), GradientSource::Kind::kOutput, outputs);
+  return Tensor(outputs.front().spec(), outputs.front().storage(), {nodes.back(), 0});
 }
 
 void backward(Context& context, Tensor loss) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "framework/context.h"
@@ -12,6 +13,14 @@ namespace skyline {
 // Outside of all layer scopes the op counts to the layer that made its first input.
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
                           std::vector<Tensor> inputs);
+
+// One forward op, `fused`, in the place of a chain: parts[0] of `inputs`, and each further part of
+// the output of the part before, which is never made. `fused` and every part have one output; the
+// gradients are those of the parts. A part's gradient may read `inputs` (the first part's) and the
+// chain's output (the last part's), but nothing between two parts: a relu reads its output, so
+// conv2d and relu make such a chain.
+Tensor apply_fused(Context& context, const Op& fused,
+                   std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs);
 
 // Builds the backward graph of a scalar `loss` and runs it; the gradients land in the parameters'
 // gradient tensors (overwritten, not added to). Consumes the forward graph.

@@ -239,7 +239,9 @@ StepGraph BackwardGraph::preview(Context& context) const {
                                       : context.value_of(*input.retained.storage()));
     }
     const bool view = step.op->is_view();
-    if (!view) op.workspace_bytes = context.kernel(*step.op, specs)->workspace_bytes();
+    if (!view) {
+      op.workspace_bytes = context.workspace_bytes(*step.op, *context.kernel(*step.op, specs));
+    }
     const std::vector<OutputSpec> outputs = step.op->outputs(specs);
     for (std::size_t j = 0; j < outputs.size(); ++j) {
       const std::size_t g = index(step.outputs[j]);

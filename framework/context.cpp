@@ -31,7 +31,12 @@ NotFinite::NotFinite(std::string op, std::string layer, Phase phase)
       layer_(std::move(layer)) {}
 
 Context::Context(Allocator& allocator, Options options)
-    : allocator_(allocator), options_(options), random_{.seed = options.seed} {}
+    : allocator_(allocator), options_(options), random_{.seed = options.seed} {
+  if (options.execute && options.convolution_workspace_bytes) {
+    throw std::invalid_argument(
+        "[context] a workspace for convolutions can be set in a dry run only");
+  }
+}
 
 void Context::begin_step(ShapeKey key) {
   graph_ = {};
@@ -87,6 +92,13 @@ std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec
   return cached;
 }
 
+std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
+  if (options_.convolution_workspace_bytes && op.is_convolution()) {
+    return *options_.convolution_workspace_bytes;
+  }
+  return kernel.workspace_bytes();
+}
+
 std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
                                      std::span<const Tensor> destinations, Phase phase,
                                      std::string_view layer) {
@@ -109,7 +121,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
       outputs.emplace_back(output.spec, request(output.spec.bytes(), call.tag(output.category)));
     }
   }
-  const std::size_t workspace_bytes = kernel->workspace_bytes();
+  const std::size_t workspace_bytes = this->workspace_bytes(op, *kernel);
   Block workspace;
   if (workspace_bytes > 0) {
     workspace = allocator_.allocate(workspace_bytes, call.tag(Category::kWorkspace));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -49,8 +50,12 @@ class Context {
     bool record_graph = false;     // build the step graph of the running step
     bool record_refusals = false;  // keep why ops did not write in place
     std::uint64_t seed = 0;
+    // What every convolution asks for, in place of what its kernel needs, as if its library had been
+    // given that limit and used it up (PGMO section 5: 8 MiB). Of dry runs only.
+    std::optional<std::size_t> convolution_workspace_bytes;
   };
 
+  // Throws std::invalid_argument when a run that executes sets convolution_workspace_bytes.
   Context(Allocator& allocator, Options options);
 
   Allocator& allocator() noexcept { return allocator_; }
@@ -99,6 +104,8 @@ class Context {
 
   // The kernel for op and specs, from the cache or made anew.
   std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs);
+  // What execute() requests as workspace for `op`, whose kernel is `kernel`.
+  std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
 
  private:
   friend class LayerScope;

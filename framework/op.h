@@ -60,6 +60,10 @@ class Op {
   // Which output may be written over which input, in order of preference.
   virtual std::vector<InPlacePair> in_place() const { return {}; }
 
+  // True for convolutions and their gradients, whose workspace
+  // Context::Options::convolution_workspace_bytes sets.
+  virtual bool is_convolution() const { return false; }
+
   // True when output 0 is input 0 under another shape: nothing is requested, nothing runs.
   virtual bool is_view() const { return false; }
 

@@ -5,9 +5,11 @@
 namespace skyline {
 
 Conv2d::Conv2d(Context& context, std::string_view name, const Options& options)
-    : Layer(name), params_{.stride = options.stride, .padding = options.padding} {
-  const std::int64_t fan_in = std::int64_t{options.in} * options.kernel * options.kernel;
-  add_weight(context, "weight", {{options.out, options.in, options.kernel, options.kernel}}, fan_in,
+    : Layer(name),
+      params_{.stride = options.stride, .padding = options.padding, .relu = options.relu} {
+  const std::int64_t fan_in = std::int64_t{options.in} * options.kernel.area();
+  add_weight(context, "weight",
+             {{options.out, options.in, options.kernel.height, options.kernel.width}}, fan_in,
              options.initializer);
   if (options.bias) add_parameter(context, "bias", {{options.out}}, 0);
 }

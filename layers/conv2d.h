@@ -5,17 +5,18 @@
 
 namespace skyline {
 
-// A convolution with its weight [out, in, kernel, kernel] and bias [out].
+// A convolution with its weight [out, in, kernel height, kernel width] and bias [out].
 // Throws ShapeError when called on other than `in` channels.
 class Conv2d : public Layer {
  public:
   struct Options {
     int in = 1;
     int out = 1;
-    int kernel = 1;
-    int stride = 1;
-    int padding = 0;
-    bool bias = true;  // zero at first
+    Size2d kernel = 1;
+    Size2d stride = 1;
+    Size2d padding = 0;
+    bool bias = true;   // zero at first
+    bool relu = false;  // of the result
     Initializer initializer = lecun_normal;
   };
 

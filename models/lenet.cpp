@@ -35,7 +35,7 @@ LeNet::LeNet(Context& context, const ModelShape& shape)
   own(conv1_, conv2_, fc1_, fc2_, fc3_);
 }
 
-Tensor LeNet::forward(Context& context, Tensor images) const {
+Prediction LeNet::forward(Context& context, Tensor images) const {
   const Pool2dParams two_by_two{.kernel = 2};
   Tensor h = relu(context, conv1_(context, std::move(images)));
   h = max_pool2d(context, std::move(h), two_by_two);

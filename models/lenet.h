@@ -18,7 +18,7 @@ class LeNet : public Model {
  public:
   // Throws ShapeError for smaller images.
   LeNet(Context& context, const ModelShape& shape);
-  Tensor forward(Context& context, Tensor images) const override;
+  Prediction forward(Context& context, Tensor images) const override;
 
  private:
   Conv2d conv1_, conv2_;

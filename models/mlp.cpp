@@ -16,7 +16,7 @@ Mlp::Mlp(Context& context, const ModelShape& shape)
   own(fc1_, fc2_, fc3_);
 }
 
-Tensor Mlp::forward(Context& context, Tensor images) const {
+Prediction Mlp::forward(Context& context, Tensor images) const {
   Tensor h = flatten(context, std::move(images));
   h = relu(context, fc1_(context, std::move(h)));
   h = relu(context, fc2_(context, std::move(h)));

@@ -10,7 +10,7 @@ namespace skyline {
 class Mlp : public Model {
  public:
   Mlp(Context& context, const ModelShape& shape);
-  Tensor forward(Context& context, Tensor images) const override;
+  Prediction forward(Context& context, Tensor images) const override;
 
  private:
   Linear fc1_, fc2_, fc3_;

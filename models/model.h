@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/context.h"
@@ -17,15 +18,32 @@ struct ModelShape {
   bool operator==(const ModelShape&) const = default;
 };
 
+// The logits of a head that only helps a network to learn, and the weight of its loss.
+struct AuxiliaryLogits {
+  Tensor logits;  // f32 [N, classes]
+  float weight = 1;
+};
+
+// What a forward pass gives.
+struct Prediction {
+  Prediction(Tensor logits_) : logits(std::move(logits_)) {}  // implicit on purpose
+  Prediction(Tensor logits_, std::vector<AuxiliaryLogits> auxiliary_)
+      : logits(std::move(logits_)), auxiliary(std::move(auxiliary_)) {}
+
+  Tensor logits;                           // f32 [N, classes]
+  std::vector<AuxiliaryLogits> auxiliary;  // empty in inference
+};
+
 // A network: its parameters, its buffers and its forward pass. It gives logits; loss and metrics
-// are the trainer's. Made in a context in training mode it has gradients, else none.
+// are the trainer's. Made in a context in training mode it has gradients and auxiliary heads, else
+// none.
 class Model {
  public:
   virtual ~Model() = default;
 
-  // images f32 [N, channels, height, width] to logits f32 [N, classes].
-  // Throws ShapeError on another shape.
-  virtual Tensor forward(Context& context, Tensor images) const = 0;
+  // images f32 [N, channels, height, width] to logits f32 [N, classes]; auxiliary heads are run in
+  // training mode only. Throws ShapeError on another shape.
+  virtual Prediction forward(Context& context, Tensor images) const = 0;
 
   const ModelShape& shape() const noexcept { return shape_; }
   // In the order in which the layers were made.

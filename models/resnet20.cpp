@@ -74,7 +74,7 @@ ResNet20::ResNet20(Context& context, const ModelShape& shape)
   own(fc_);
 }
 
-Tensor ResNet20::forward(Context& context, Tensor images) const {
+Prediction ResNet20::forward(Context& context, Tensor images) const {
   Tensor h = relu(context, bn1_(context, conv1_(context, std::move(images))));
   for (const ResidualBlock& block : blocks_) h = block(context, std::move(h));
   const Size2d whole_image(static_cast<int>(h.shape()[2]), static_cast<int>(h.shape()[3]));

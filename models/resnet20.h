@@ -51,7 +51,7 @@ class ResidualBlock {
 class ResNet20 : public Model {
  public:
   ResNet20(Context& context, const ModelShape& shape);
-  Tensor forward(Context& context, Tensor images) const override;
+  Prediction forward(Context& context, Tensor images) const override;
 
  private:
   Conv2d conv1_;

@@ -50,7 +50,7 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
     loader.next(batch);
     const std::size_t real = batch.size;
     if (real < batch_size) fill_up(batch, batch_size);
-    accuracy.correct += count_correct(inference_step(context, model, batch), batch, real);
+    accuracy.correct += count_correct(inference_step(context, model, batch).logits, batch, real);
     accuracy.total += static_cast<std::int64_t>(real);
   }
   return accuracy;

@@ -53,7 +53,8 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   Context context(pool, {.execute = false});
   const auto model = entry.make(context, shape);
   const TensorSpec images{{batch_size, shape.channels, shape.height, shape.width}};
-  const Tensor logits = model->forward(context, context.upload(images, nullptr, "images"));
+  const Tensor logits =
+      model->forward(context, context.upload(images, nullptr, "images")).logits;
   std::vector<LayerSummary> rows;
   for (const Node* node : nodes_in_order(logits)) rows.push_back(summary_of(*node));
   return rows;

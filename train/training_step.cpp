@@ -5,14 +5,28 @@
 #include <utility>
 
 #include "framework/autograd.h"
+#include "framework/ops/add_scaled.h"
 #include "framework/ops/softmax_cross_entropy.h"
 
 namespace skyline {
 namespace {
 
-TensorSpec images_spec(const Model& model, const Batch& batch) {
-  const ModelShape& shape = model.shape();
-  return {{static_cast<std::int64_t>(batch.size), shape.channels, shape.height, shape.width}};
+// A batch on the device. Its tensors are moved on, so that each dies with its last reader.
+struct Uploaded {
+  Uploaded(Context& context, const Model& model, const Batch& batch) {
+    const ModelShape& shape = model.shape();
+    const auto size = static_cast<std::int64_t>(batch.size);
+    images = context.upload({{size, shape.channels, shape.height, shape.width}},
+                            batch.images.data(), "images");
+    labels = context.upload({{size}, DType::kInt32}, batch.labels.data(), "labels");
+  }
+  Tensor images, labels;
+};
+
+float read_scalar(Context& context, Tensor scalar) {
+  float value = 0;
+  context.download(std::move(scalar), &value);
+  return value;
 }
 
 }  // namespace
@@ -24,20 +38,22 @@ ShapeKey training_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size};
 ShapeKey inference_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size} + 1; }
 
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
-  Tensor images = context.upload(images_spec(model, batch), batch.images.data(), "images");
-  Tensor logits = model.forward(context, std::move(images));
-  const TensorSpec labels_spec{{static_cast<std::int64_t>(batch.size)}, DType::kInt32};
-  Tensor labels = context.upload(labels_spec, batch.labels.data(), "labels");
+  Uploaded uploaded(context, model, batch);
+  Prediction prediction = model.forward(context, std::move(uploaded.images));
   const LayerScope scope(context, "loss");
-  return softmax_cross_entropy(context, std::move(logits), std::move(labels));
+  Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
+  for (AuxiliaryLogits& head : prediction.auxiliary) {
+    Tensor auxiliary = softmax_cross_entropy(context, std::move(head.logits), uploaded.labels);
+    loss = add_scaled(context, std::move(loss), std::move(auxiliary), {.scale = head.weight});
+  }
+  return loss;
 }
 
 float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
                     const SgdParams& params) {
   StepScope step(context, training_key(batch.size));
   Tensor loss = forward_loss(context, model, batch);
-  float value = 0;
-  context.download(loss, &value);
+  const float value = read_scalar(context, loss);
   if (!std::isfinite(value)) throw LossNotFinite(value);
   backward(context, std::move(loss));
   optimizer.update(context, params);
@@ -45,15 +61,18 @@ float training_step(Context& context, const Model& model, const Sgd& optimizer, 
   return value;
 }
 
-std::vector<float> inference_step(Context& context, const Model& model, const Batch& batch) {
+Inference inference_step(Context& context, const Model& model, const Batch& batch) {
   const ModeScope mode(context, Mode::kInference);
   StepScope step(context, inference_key(batch.size));
-  Tensor images = context.upload(images_spec(model, batch), batch.images.data(), "images");
-  Tensor logits = model.forward(context, std::move(images));
-  std::vector<float> host(static_cast<std::size_t>(logits.shape().elements()));
-  context.download(std::move(logits), host.data());
+  Uploaded uploaded(context, model, batch);
+  Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
+  Inference inference;
+  inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
+  context.download(logits, inference.logits.data());
+  inference.loss = read_scalar(
+      context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));
   step.end();
-  return host;
+  return inference;
 }
 
 }  // namespace skyline

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <vector>
 
 #include "data/loader.h"
 #include "framework/context.h"
@@ -57,7 +58,8 @@ class LossNotFinite : public std::runtime_error {
 ShapeKey training_key(std::size_t batch_size);
 ShapeKey inference_key(std::size_t batch_size);
 
-// The forward pass of a batch up to its mean loss f32 [1]: upload, model, softmax cross-entropy.
+// The forward pass of a batch up to its mean loss f32 [1]: images and labels uploaded, the model,
+// softmax cross-entropy; each auxiliary head's is added by its weight.
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch);
 
 // One whole training step: forward, the loss read back, backward, update. Every value's last holder
@@ -68,7 +70,14 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch);
 float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
                     const SgdParams& params);
 
-// One inference step: logits [batch.size, classes], row by row; zeros in a dry run.
-std::vector<float> inference_step(Context& context, const Model& model, const Batch& batch);
+// What an inference step gives; zeros in a dry run.
+struct Inference {
+  std::vector<float> logits;  // [batch.size, classes], row by row
+  float loss = 0;             // the mean over the batch
+};
+
+// One inference step, with labels and loss, as evaluations are run. Throws ShapeError, LabelError,
+// OutOfMemory.
+Inference inference_step(Context& context, const Model& model, const Batch& batch);
 
 }  // namespace skyline

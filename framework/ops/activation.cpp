@@ -44,8 +44,12 @@ class ActivationOp : public ElementwiseOp {
 
 }  // namespace
 
+std::shared_ptr<const Op> activation_op(const Activation& activation) {
+  return std::make_shared<ActivationOp>(activation);
+}
+
 Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
-  return apply(context, std::make_shared<ActivationOp>(activation), operands(std::move(x))).front();
+  return apply(context, activation_op(activation), operands(std::move(x))).front();
 }
 
 }  // namespace skyline

@@ -19,5 +19,7 @@ struct Activation {
 // y of x. Retains y; in place over x; backward, grad_input over grad_output, else over y.
 // `activation` must live as long as the program: ops refer to it.
 Tensor apply_activation(Context& context, const Activation& activation, Tensor x);
+// The op behind it.
+std::shared_ptr<const Op> activation_op(const Activation& activation);
 
 }  // namespace skyline

@@ -6,11 +6,19 @@
 
 #include "framework/ops/batch_norm_kernels.h"
 #include "framework/ops/operands.h"
+#include "framework/ops/relu.h"
 #include "framework/ops/shape_checks.h"
 
 namespace skyline {
 
 namespace {
+
+// The library keeps a relu's mask as bits where its vectors, of 16 channels at most, are full.
+constexpr std::int64_t kMaskChannels = 16;
+
+std::string params_text(float epsilon, bool relu) {
+  return fmt::format("epsilon={}{}", epsilon, relu ? " relu" : "");
+}
 
 void require_channels(const std::string& where, std::initializer_list<const char*> names,
                       std::span<const TensorSpec> specs, std::int64_t channels) {
@@ -22,14 +30,15 @@ class BatchNormGrad final : public Op {
  public:
   explicit BatchNormGrad(BatchNormProblem problem) : problem_(std::move(problem)) {}
   std::string_view name() const override { return "batch_norm_grad"; }
-  std::string parameters() const override { return fmt::format("epsilon={}", problem_.epsilon); }
+  std::string parameters() const override { return params_text(problem_.epsilon, problem_.relu); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("batch_norm_grad", inputs.size(), 5);
+    require_inputs("batch_norm_grad", inputs.size(), problem_.relu ? 6 : 5);
     require_spec("batch_norm_grad", "x", inputs[0], {problem_.x});
     require_channels("batch_norm_grad", {"gamma", "mean", "variance"}, inputs.subspan(1, 3),
                      problem_.x[1]);
     require_spec("batch_norm_grad", "grad_output", inputs[4], {problem_.x});
+    if (problem_.relu) require_spec("batch_norm_grad", "mask", inputs[5], problem_.mask());
     return {{{problem_.x}, Category::kGradient},
             {{problem_.channels()}, Category::kGradient},
             {{problem_.channels()}, Category::kGradient}};
@@ -47,15 +56,18 @@ class BatchNormGrad final : public Op {
 
 class BatchNorm final : public Op {
  public:
-  explicit BatchNorm(float epsilon) : epsilon_(epsilon) {}
+  explicit BatchNorm(const BatchNormParams& params)
+      : epsilon_(params.epsilon), relu_(params.relu) {}
   std::string_view name() const override { return "batch_norm"; }
-  std::string parameters() const override { return fmt::format("epsilon={}", epsilon_); }
+  std::string parameters() const override { return params_text(epsilon_, relu_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = problem_of(inputs);
-    return {{{problem.x}, Category::kActivation},
-            {{problem.channels()}, Category::kActivation},
-            {{problem.channels()}, Category::kActivation}};
+    std::vector<OutputSpec> outputs = {{{problem.x}, Category::kActivation},
+                                       {{problem.channels()}, Category::kActivation},
+                                       {{problem.channels()}, Category::kActivation}};
+    if (relu_) outputs.push_back({problem.mask(), Category::kActivation});
+    return outputs;
   }
 
   std::unique_ptr<Kernel> kernel(Backend backend,
@@ -66,10 +78,11 @@ class BatchNorm final : public Op {
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
-    return {{std::make_shared<BatchNormGrad>(problem_of(inputs)),
-             {GradientSource::input(0), GradientSource::input(1), GradientSource::output(1),
-              GradientSource::output(2), GradientSource::grad_output(0)},
-             {0, 1, 2}}};
+    std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
+                                           GradientSource::output(1), GradientSource::output(2),
+                                           GradientSource::grad_output(0)};
+    if (relu_) sources.push_back(GradientSource::output(3));
+    return {{std::make_shared<BatchNormGrad>(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
   }
 
  private:
@@ -79,17 +92,23 @@ class BatchNorm final : public Op {
     require_float("batch_norm", "x", inputs[0], 4);
     const Shape& x = inputs[0].shape;
     require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
-    return {x, epsilon_};
+    if (relu_ && x[1] % kMaskChannels != 0) {
+      throw ShapeError("batch_norm", "channels under a relu", std::to_string(x[1]),
+                       fmt::format("a multiple of {}", kMaskChannels));
+    }
+    return {x, epsilon_, relu_};
   }
 
   float epsilon_;
+  bool relu_;
 };
 
 class BatchNormInference final : public Op {
  public:
-  explicit BatchNormInference(float epsilon) : epsilon_(epsilon) {}
+  explicit BatchNormInference(const BatchNormParams& params)
+      : epsilon_(params.epsilon), relu_(params.relu) {}
   std::string_view name() const override { return "batch_norm_inference"; }
-  std::string parameters() const override { return fmt::format("epsilon={}", epsilon_); }
+  std::string parameters() const override { return params_text(epsilon_, relu_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     require_inputs("batch_norm_inference", inputs.size(), 5);
@@ -102,13 +121,14 @@ class BatchNormInference final : public Op {
 
   std::unique_ptr<Kernel> kernel(Backend backend,
                                  std::span<const TensorSpec> inputs) const override {
-    const BatchNormProblem problem = {inputs[0].shape, epsilon_};
+    const BatchNormProblem problem = {inputs[0].shape, epsilon_, relu_};
     return backend == Backend::kCpu ? make_batch_norm_inference_cpu(problem)
                                     : make_batch_norm_inference_cuda(problem);
   }
 
  private:
   float epsilon_;
+  bool relu_;
 };
 
 class BatchNormUpdate final : public Op {
@@ -149,11 +169,11 @@ class BatchNormUpdate final : public Op {
 }  // namespace
 
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
-  return std::make_shared<BatchNorm>(params.epsilon);
+  return std::make_shared<BatchNorm>(params);
 }
 
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
-  return std::make_shared<BatchNormInference>(params.epsilon);
+  return std::make_shared<BatchNormInference>(params);
 }
 
 std::shared_ptr<const Op> batch_norm_update_op(BatchNormParams params, std::int64_t count) {
@@ -168,6 +188,9 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                           std::move(running_variance)))
         .front();
   }
+  const bool relu_follows =
+      params.relu && x.shape().rank() == 4 && x.shape()[1] % kMaskChannels != 0;
+  if (relu_follows) params.relu = false;
   std::vector<Tensor> outputs = apply(context, batch_norm_op(params),
                                       operands(std::move(x), std::move(gamma), std::move(beta)));
   const Shape& shape = outputs[0].shape();
@@ -177,7 +200,7 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                   operands(std::move(running_mean), std::move(running_variance),
                            std::move(outputs[1]), std::move(outputs[2])),
                   running, Phase::kForward, context.layer());
-  return std::move(outputs[0]);
+  return relu_follows ? relu(context, std::move(outputs[0])) : std::move(outputs[0]);
 }
 
 }  // namespace skyline

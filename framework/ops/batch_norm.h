@@ -10,6 +10,7 @@ namespace skyline {
 struct BatchNormParams {
   float epsilon = 2e-5f;
   float decay = 0.9f;  // of the running values
+  bool relu = false;   // max(·, 0) of the result, in the same pass
 };
 
 // Batch normalization over N, H and W (Ioffe and Szegedy 2015, algorithm 1):
@@ -23,13 +24,15 @@ struct BatchNormParams {
 // batch_norm_update, writes running = decay running + (1 - decay) batch over the running tensors,
 // with the unbiased variance, m / (m - 1) times the biased one, m = N H W (1 when m is 1).
 // In inference mode mean and variance are the running ones; it may write over x and has no
-// gradient. Retains x, gamma, mean and variance. Throws ShapeError on wrong ranks or unequal
-// channels.
+// gradient. Retains x, gamma, mean and variance. With relu, a mask of a bit an element (N C H W / 8
+// bytes) rather than the result is retained; where C is no multiple of 16 the library would keep
+// bytes, and a relu of its own follows. Throws ShapeError on wrong ranks or unequal channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 
 // The ops behind it.
-// Training: inputs x, gamma, beta; outputs y, mean, variance.
+// Training: inputs x, gamma, beta; outputs y, mean, variance and, with relu, the mask (then C must be
+// a multiple of 16).
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params = {});
 // Inference: inputs x, gamma, beta, running_mean, running_variance; output y.
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params = {});

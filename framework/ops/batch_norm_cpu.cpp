@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "framework/ops/batch_norm_kernels.h"
 #include "framework/ops/dnnl_kernel.h"
 
@@ -8,21 +10,41 @@ namespace {
 using dnnl::memory;
 using dnnl::normalization_flags;
 
-const auto kScaleAndShift = normalization_flags::use_scale | normalization_flags::use_shift;
+normalization_flags flags_of(const BatchNormProblem& problem) {
+  const auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
+  return problem.relu ? flags | normalization_flags::fuse_norm_relu : flags;
+}
 
-dnnl::batch_normalization_forward::primitive_desc describe(
-    const BatchNormProblem& problem, dnnl::prop_kind kind = dnnl::prop_kind::forward_training,
-    normalization_flags flags = kScaleAndShift) {
-  const dnnl::batch_normalization_forward::desc description(kind, dnnl_layout(problem.x),
-                                                            problem.epsilon, flags);
+dnnl::batch_normalization_forward::primitive_desc describe(const BatchNormProblem& problem) {
+  const dnnl::batch_normalization_forward::desc description(dnnl::prop_kind::forward_training,
+                                                            dnnl_layout(problem.x), problem.epsilon,
+                                                            flags_of(problem));
+  return {description, dnnl_user_scratchpad(), dnnl_engine()};
+}
+
+dnnl::batch_normalization_forward::primitive_desc describe_inference(
+    const BatchNormProblem& problem) {
+  const dnnl::batch_normalization_forward::desc description(
+      dnnl::prop_kind::forward_inference, dnnl_layout(problem.x), problem.epsilon,
+      flags_of(problem) | normalization_flags::use_global_stats);
   return {description, dnnl_user_scratchpad(), dnnl_engine()};
 }
 
 dnnl::batch_normalization_backward::primitive_desc describe_grad(const BatchNormProblem& problem) {
   const memory::desc x = dnnl_layout(problem.x);
   const dnnl::batch_normalization_backward::desc description(dnnl::prop_kind::backward, x, x,
-                                                             problem.epsilon, kScaleAndShift);
+                                                             problem.epsilon, flags_of(problem));
   return {description, dnnl_user_scratchpad(), dnnl_engine(), describe(problem)};
+}
+
+// oneDNN's layout of the mask. The op declared that tensor without asking the library, so the two
+// are compared.
+memory::desc mask_layout(const BatchNormProblem& problem, const dnnl::primitive_desc& descriptor) {
+  const memory::desc layout = dnnl_layout(problem.mask().shape, memory::data_type::u8);
+  if (descriptor.workspace_desc() != layout) {
+    throw std::logic_error("[batch_norm] oneDNN keeps another mask than " + problem.mask().str());
+  }
+  return layout;
 }
 
 class UpdateKernel final : public Kernel {
@@ -52,18 +74,22 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
   const auto descriptor = describe(problem);
   const memory::desc channels = dnnl_layout(problem.channels());
   auto kernel = std::make_unique<DnnlKernel>();
-  kernel->call(descriptor, {{DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
-                            {DNNL_ARG_SCALE, kernel->input(1, channels)},
-                            {DNNL_ARG_SHIFT, kernel->input(2, channels)},
-                            {DNNL_ARG_DST, kernel->output(0, descriptor.dst_desc())},
-                            {DNNL_ARG_MEAN, kernel->output(1, channels)},
-                            {DNNL_ARG_VARIANCE, kernel->output(2, channels)}});
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
+      {DNNL_ARG_SCALE, kernel->input(1, channels)},
+      {DNNL_ARG_SHIFT, kernel->input(2, channels)},
+      {DNNL_ARG_DST, kernel->output(0, descriptor.dst_desc())},
+      {DNNL_ARG_MEAN, kernel->output(1, channels)},
+      {DNNL_ARG_VARIANCE, kernel->output(2, channels)}};
+  if (problem.relu) {
+    arguments[DNNL_ARG_WORKSPACE] = kernel->output(3, mask_layout(problem, descriptor));
+  }
+  kernel->call(descriptor, std::move(arguments));
   return kernel;
 }
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
-  const auto descriptor = describe(problem, dnnl::prop_kind::forward_inference,
-                                   kScaleAndShift | normalization_flags::use_global_stats);
+  const auto descriptor = describe_inference(problem);
   const memory::desc channels = dnnl_layout(problem.channels());
   auto kernel = std::make_unique<DnnlKernel>();
   kernel->call(descriptor, {{DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
@@ -79,16 +105,21 @@ std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem
   const auto descriptor = describe_grad(problem);
   const memory::desc channels = dnnl_layout(problem.channels());
   auto kernel = std::make_unique<DnnlKernel>();
-  kernel->call(descriptor, {{DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
-                            {DNNL_ARG_SCALE, kernel->input(1, channels)},
-                            // Counted among the arguments though never read.
-                            {DNNL_ARG_SHIFT, kernel->input(1, channels)},
-                            {DNNL_ARG_MEAN, kernel->input(2, channels)},
-                            {DNNL_ARG_VARIANCE, kernel->input(3, channels)},
-                            {DNNL_ARG_DIFF_DST, kernel->input(4, descriptor.diff_dst_desc())},
-                            {DNNL_ARG_DIFF_SRC, kernel->output(0, descriptor.diff_src_desc())},
-                            {DNNL_ARG_DIFF_SCALE, kernel->output(1, channels)},
-                            {DNNL_ARG_DIFF_SHIFT, kernel->output(2, channels)}});
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
+      {DNNL_ARG_SCALE, kernel->input(1, channels)},
+      // Counted among the arguments though never read.
+      {DNNL_ARG_SHIFT, kernel->input(1, channels)},
+      {DNNL_ARG_MEAN, kernel->input(2, channels)},
+      {DNNL_ARG_VARIANCE, kernel->input(3, channels)},
+      {DNNL_ARG_DIFF_DST, kernel->input(4, descriptor.diff_dst_desc())},
+      {DNNL_ARG_DIFF_SRC, kernel->output(0, descriptor.diff_src_desc())},
+      {DNNL_ARG_DIFF_SCALE, kernel->output(1, channels)},
+      {DNNL_ARG_DIFF_SHIFT, kernel->output(2, channels)}};
+  if (problem.relu) {
+    arguments[DNNL_ARG_WORKSPACE] = kernel->input(5, mask_layout(problem, descriptor));
+  }
+  kernel->call(descriptor, std::move(arguments));
   return kernel;
 }
 

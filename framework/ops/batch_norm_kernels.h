@@ -12,11 +12,14 @@ namespace skyline {
 struct BatchNormProblem {
   Shape x;  // [N, C, H, W]
   float epsilon = 0;
+  bool relu = false;
 
   Shape channels() const { return {x[1]}; }
+  // Which elements the relu let through, one bit each.
+  TensorSpec mask() const { return {{x.elements() / 8}, DType::kUint8}; }
 };
 
-// Inputs x, gamma, beta; outputs y, mean, variance (biased).
+// Inputs x, gamma, beta; outputs y, mean, variance (biased) and, with relu, the mask.
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_cuda(const BatchNormProblem& problem);
 
@@ -24,8 +27,8 @@ std::unique_ptr<Kernel> make_batch_norm_cuda(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_inference_cuda(const BatchNormProblem& problem);
 
-// Inputs x, gamma, mean, variance, grad_output; outputs grad_x, over grad_output if so called,
-// grad_gamma, grad_beta.
+// Inputs x, gamma, mean, variance, grad_output and, with relu, the mask; outputs grad_x, over
+// grad_output if so called, grad_gamma, grad_beta.
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_grad_cuda(const BatchNormProblem& problem);
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "framework/ops/conv2d_kernels.h"
 #include "framework/ops/operands.h"
+#include "framework/ops/relu.h"
 #include "framework/ops/shape_checks.h"
 
 namespace skyline {
@@ -11,7 +14,8 @@ namespace skyline {
 namespace {
 
 std::string params_text(const Conv2dParams& params) {
-  return fmt::format("stride={} padding={}", params.stride.str(), params.padding.str());
+  return fmt::format("stride={} padding={}{}", params.stride.str(), params.padding.str(),
+                     params.relu ? " relu" : "");
 }
 
 std::int64_t output_extent(const char* axis, std::int64_t image, std::int64_t window, int stride,
@@ -45,6 +49,7 @@ class Conv2dGradInput final : public Op {
  public:
   explicit Conv2dGradInput(Conv2dProblem problem) : problem_(std::move(problem)) {}
   std::string_view name() const override { return "conv2d_grad_input"; }
+  bool is_convolution() const override { return true; }
   std::string parameters() const override { return problem_.str(); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
@@ -67,6 +72,7 @@ class Conv2dGradWeight final : public Op {
  public:
   explicit Conv2dGradWeight(Conv2dProblem problem) : problem_(std::move(problem)) {}
   std::string_view name() const override { return "conv2d_grad_weight"; }
+  bool is_convolution() const override { return true; }
   std::string parameters() const override { return problem_.str(); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
@@ -92,6 +98,7 @@ class Conv2d final : public Op {
   explicit Conv2d(Conv2dParams params) : params_(params) {}
   std::string_view name() const override { return "conv2d"; }
   std::string parameters() const override { return params_text(params_); }
+  bool is_convolution() const override { return true; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     return {{{problem_of(params_, inputs).y}, Category::kActivation}};
@@ -105,6 +112,7 @@ class Conv2d final : public Op {
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>& needed) const override {
+    if (params_.relu) return {};
     Conv2dProblem problem = problem_of(params_, inputs);
     const auto grad_output = GradientSource::grad_output(0);
     std::vector<GradientCall> calls;
@@ -144,7 +152,10 @@ std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params) {
   auto inputs = operands(std::move(x), std::move(weight));
   if (bias) inputs.push_back(std::move(bias));
-  return apply(context, conv2d_op(params), std::move(inputs)).front();
+  const auto op = conv2d_op(params);
+  if (!params.relu) return apply(context, op, std::move(inputs)).front();
+  params.relu = false;
+  return apply_fused(context, *op, std::array{conv2d_op(params), relu_op()}, std::move(inputs));
 }
 
 }  // namespace skyline

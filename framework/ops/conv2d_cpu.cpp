@@ -30,7 +30,13 @@ dnnl::convolution_forward::primitive_desc describe(const Conv2dProblem& problem)
                                  windows.strides, windows.padding, windows.padding)
                    : Description(kind, algorithm, x, weight, y, windows.strides, windows.padding,
                                  windows.padding);
-  return {description, dnnl_user_scratchpad(), dnnl_engine()};
+  dnnl::primitive_attr attributes = dnnl_user_scratchpad();
+  if (problem.params.relu) {
+    dnnl::post_ops relu;
+    relu.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attributes.set_post_ops(relu);
+  }
+  return {description, attributes, dnnl_engine()};
 }
 
 dnnl::convolution_backward_data::primitive_desc describe_grad_input(const Conv2dProblem& problem) {

@@ -22,7 +22,7 @@ class ModelsTest : public ::testing::Test {
   }
   Shape logits(std::string_view name, const ModelShape& shape) {
     const auto model = make(name, shape);
-    return model->forward(context_, images(3, shape)).shape();
+    return model->forward(context_, images(3, shape)).logits.shape();
   }
 
   SimulatedDevice device_;
@@ -132,7 +132,7 @@ TEST(ModelSeedTest, LogitsDependOnTheSeed) {
     const auto model = find_model("lenet").make(context, {});
     const std::vector<float> image(28 * 28, 0.5f);
     std::vector<float> logits(10);
-    context.download(model->forward(context, context.upload({{1, 1, 28, 28}}, image.data())),
+    context.download(model->forward(context, context.upload({{1, 1, 28, 28}}, image.data())).logits,
                      logits.data());
     return logits;
   };

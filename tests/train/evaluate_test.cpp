@@ -39,7 +39,7 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
     batch.size = 1;
     data.read(i, batch.images.data(), batch.labels.data());
     const std::vector<float> logits =
-        inference_step(experiment_.context, *experiment_.model, batch);
+        inference_step(experiment_.context, *experiment_.model, batch).logits;
     std::size_t best = 0;
     for (std::size_t j = 1; j < logits.size(); ++j) best = logits[j] > logits[best] ? j : best;
     correct += static_cast<std::int32_t>(best) == batch.labels[0] ? 1 : 0;

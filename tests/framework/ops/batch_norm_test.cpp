@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/node.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/batch_norm.h"
+#include "tests/framework/reference/elementwise.h"
 
 namespace skyline {
 namespace {
@@ -51,6 +53,72 @@ TEST_P(BatchNorm, TrainingEqualsTheReferenceAndItsFiniteDifferences) {
             .seed = kSeed,
             .same_in_inference = false,
             .same_on_any_threads = false});
+}
+
+TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
+  BatchNormParams params = kParams;
+  params.relu = true;
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    SCOPED_TRACE(mode == Mode::kTraining ? "training" : "inference");
+    RecordedContext recorded({.mode = mode});
+    const auto resident = [&](const HostTensor& tensor) {
+      const std::vector<float> values(tensor.values.begin(), tensor.values.end());
+      return recorded.context.resident({tensor.shape}, Category::kState, "bn", values.data());
+    };
+    const std::vector<double> stored = to_memory_order(x);
+    const std::vector<float> values(stored.begin(), stored.end());
+    const Tensor y =
+        batch_norm(recorded.context, recorded.context.upload({shape}, values.data()),
+                   resident(gamma), resident(beta), resident(mean), resident(variance), params);
+    const auto moments = reference::moments(x);
+    expect_close(
+        "y", from_memory_order(shape, recorded.values(y)),
+        reference::relu(reference::normalize(
+            x, gamma, beta, mode == Mode::kTraining ? moments : reference::Moments{mean, variance},
+            kParams.epsilon)),
+        1e-5);
+  }
+  check_op({.apply =
+                [&](Context& context, std::vector<Tensor> x_gamma_beta) {
+                  const TensorSpec channels{{shape[1]}};
+                  return batch_norm(
+                      context, std::move(x_gamma_beta[0]), x_gamma_beta[1], x_gamma_beta[2],
+                      context.resident(channels, Category::kState, "mean"),
+                      context.resident(channels, Category::kState, "variance"), params);
+                },
+            .reference =
+                [](const std::vector<HostTensor>& inputs) {
+                  return reference::relu(
+                      reference::batch_norm(inputs[0], inputs[1], inputs[2], kParams.epsilon));
+                },
+            .inputs = {x, gamma, beta},
+            .forward_tolerance = 1e-5,
+            .gradient_tolerance = 1e-4,
+            .derivatives_per_input = 20,
+            .seed = kSeed,
+            .same_in_inference = false,
+            .same_on_any_threads = false});
+}
+
+// The result need not live on: a bit an element is kept instead.
+TEST(BatchNormWithRelu, RetainsAMaskOfBits) {
+  const Shape shape{4, 16, 6, 6};
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const Parameter gamma = context.parameter({{16}}, "gamma", nullptr);
+  const Parameter beta = context.parameter({{16}}, "beta", nullptr);
+  const std::vector<float> values(static_cast<std::size_t>(shape.elements()), 1.0f);
+  const Tensor y =
+      batch_norm(context, context.upload({shape}, values.data()), gamma.value, beta.value,
+                 context.resident({{16}}, Category::kState, "mean"),
+                 context.resident({{16}}, Category::kState, "variance"), {.relu = true});
+  std::vector<std::size_t> bytes;
+  for (const Node::Retained& kept : y.edge().node->retained) {
+    if (kept.kind == GradientSource::Kind::kOutput) bytes.push_back(kept.tensor.spec().bytes());
+  }
+  const std::size_t channels = 16 * sizeof(float);
+  EXPECT_EQ(bytes, (std::vector<std::size_t>{channels, channels,
+                                             static_cast<std::size_t>(shape.elements()) / 8}));
 }
 
 TEST_P(BatchNorm, EveryGradientElementAndTheMomentsEqualTheReference) {
@@ -165,6 +233,8 @@ TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal(*training, {x, {{4}}, c}), "[batch_norm] gamma, got f32[4], expected f32[3]");
   EXPECT_EQ(refusal(*training, {x, c, {{1, 3}}}),
             "[batch_norm] beta, got f32[1, 3], expected f32[3]");
+  EXPECT_EQ(refusal(*batch_norm_op({.relu = true}), {x, c, c}),
+            "[batch_norm] channels under a relu, got 3, expected a multiple of 16");
   EXPECT_EQ(refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
             "[batch_norm_inference] running_variance, got f32[4], expected f32[3]");
   EXPECT_EQ(refusal(*batch_norm_update_op({}, 1), {c, c, {{4}}, c}),

@@ -6,6 +6,7 @@
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
 #include "tests/framework/reference/conv2d.h"
+#include "tests/framework/reference/elementwise.h"
 
 namespace skyline {
 namespace {
@@ -54,6 +55,28 @@ TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
        .derivatives_per_input = 60,
        .seed = kSeed,
        .same_on_any_threads = false});  // the library divides sums by threads
+}
+
+// One pass, and the gradients of a convolution and a relu.
+TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
+  const Case& c = GetParam();
+  Conv2dParams params = c.params;
+  params.relu = true;
+  check_op({.apply =
+                [&](Context& context, std::vector<Tensor> x) {
+                  Tensor bias = c.bias ? std::move(x[2]) : Tensor();
+                  return conv2d(context, std::move(x[0]), std::move(x[1]), std::move(bias), params);
+                },
+            .reference =
+                [&c](const std::vector<HostTensor>& x) {
+                  return reference::relu(reference::conv2d(
+                      x[0], x[1], c.bias ? x[2] : HostTensor(Shape{0}), c.params));
+                },
+            .inputs = Operands(c).list(),
+            .forward_tolerance = 2e-6,
+            .derivatives_per_input = 30,
+            .seed = kSeed,
+            .same_on_any_threads = false});
 }
 
 // Every element of every gradient against the reference's gradients, from guarded kernels.
