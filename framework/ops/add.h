@@ -1,11 +1,15 @@
 #pragma once
 
-#include "framework/context.h"
+#include <utility>
+
+#include "framework/ops/add_scaled.h"
 
 namespace skyline {
 
 // y = a + b, element by element; f32 of one shape, no broadcasting. Retains nothing: both gradients
 // are views of grad_output. In place over a, else over b. Throws ShapeError.
-Tensor add(Context& context, Tensor a, Tensor b);
+inline Tensor add(Context& context, Tensor a, Tensor b) {
+  return add_scaled(context, std::move(a), std::move(b), {});
+}
 
 }  // namespace skyline

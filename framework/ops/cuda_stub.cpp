@@ -3,12 +3,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "framework/ops/add_scaled_kernels.h"
 #include "framework/ops/batch_norm_kernels.h"
 #include "framework/ops/concat_kernels.h"
 #include "framework/ops/conv2d_kernels.h"
 #include "framework/ops/dropout_kernels.h"
 #include "framework/ops/fill_kernels.h"
 #include "framework/ops/linear_kernels.h"
+#include "framework/ops/local_response_norm_kernels.h"
 #include "framework/ops/pool2d_kernels.h"
 #include "framework/ops/relu_kernels.h"
 #include "framework/ops/sgd_momentum_kernels.h"
@@ -30,6 +32,9 @@ namespace {
 
 using Made = std::unique_ptr<Kernel>;
 
+Made make_add_scaled_cuda(std::int64_t, AddScaledParams) { refuse("add_scaled"); }
+Made make_add_scaled_grad_cuda(std::int64_t, AddScaledGradients) { refuse("add_scaled_grad"); }
+
 Made make_batch_norm_cuda(const BatchNormProblem&) { refuse("batch_norm"); }
 Made make_batch_norm_inference_cuda(const BatchNormProblem&) { refuse("batch_norm_inference"); }
 Made make_batch_norm_grad_cuda(const BatchNormProblem&) { refuse("batch_norm_grad"); }
@@ -42,6 +47,13 @@ Made make_conv2d_grad_weight_cuda(const Conv2dProblem&) { refuse("conv2d_grad_we
 Made make_linear_cuda(const LinearProblem&) { refuse("linear"); }
 Made make_linear_grad_input_cuda(const LinearProblem&) { refuse("linear_grad_input"); }
 Made make_linear_grad_weight_cuda(const LinearProblem&) { refuse("linear_grad_weight"); }
+
+Made make_local_response_norm_cuda(const LocalResponseNormProblem&) {
+  refuse("local_response_norm");
+}
+Made make_local_response_norm_grad_cuda(const LocalResponseNormProblem&) {
+  refuse("local_response_norm_grad");
+}
 
 Made make_max_pool2d_cuda(const Pool2dProblem&, bool) { refuse("max_pool2d"); }
 Made make_max_pool2d_grad_cuda(const Pool2dProblem&) { refuse("max_pool2d_grad"); }
