@@ -46,4 +46,9 @@ void Layer::add_buffer(Context& context, std::string_view what, const TensorSpec
   buffers_.push_back({std::move(name), std::move(tensor)});
 }
 
+void Layer::own(const Layer& part) {
+  parameters_.insert(parameters_.end(), part.parameters_.begin(), part.parameters_.end());
+  buffers_.insert(buffers_.end(), part.buffers_.begin(), part.buffers_.end());
+}
+
 }  // namespace skyline

@@ -28,6 +28,8 @@ class Layer {
   // The same with every element `value`.
   void add_parameter(Context& context, std::string_view what, const TensorSpec& spec, float value);
   void add_buffer(Context& context, std::string_view what, const TensorSpec& spec, float value);
+  // Takes the parameters and buffers of a layer that is part of this one into its lists.
+  void own(const Layer& part);
 
   // An empty tensor where there is no such parameter.
   Tensor parameter(std::size_t index) const {

@@ -1,0 +1,33 @@
+#include "layers/conv_batch_norm.h"
+
+#include <utility>
+
+namespace skyline {
+
+ConvBatchNorm::ConvBatchNorm(Context& context, std::string_view name, const Options& options)
+    : Layer(name),
+      conv_(context, name,
+            {.in = options.in,
+             .out = options.out,
+             .kernel = options.kernel,
+             .stride = options.stride,
+             .padding = options.padding,
+             .bias = options.bias,
+             .initializer = options.initializer}),
+      bn_(make_bn(context, options)) {
+  own(conv_);
+  own(bn_);
+}
+
+BatchNorm2d ConvBatchNorm::make_bn(Context& context, const Options& options) const {
+  const LayerScope scope(context, name());
+  return BatchNorm2d(context, "bn", options.out, options.normalization);
+}
+
+Tensor ConvBatchNorm::operator()(Context& context, Tensor x) const {
+  x = conv_(context, std::move(x));
+  const LayerScope scope(context, name());
+  return bn_(context, std::move(x));
+}
+
+}  // namespace skyline

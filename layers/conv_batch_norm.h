@@ -1,0 +1,36 @@
+#pragma once
+
+#include "layers/batch_norm2d.h"
+#include "layers/conv2d.h"
+
+namespace skyline {
+
+// A convolution, its batch normalization and, unless normalization.relu is off, a relu: what
+// residual networks are made of. The parameters of "conv1" are conv1.weight, conv1.bn.gamma and
+// conv1.bn.beta, and conv1.bias where there is one.
+class ConvBatchNorm : public Layer {
+ public:
+  struct Options {
+    int in = 1;
+    int out = 1;
+    Size2d kernel = 1;
+    Size2d stride = 1;
+    Size2d padding = 0;
+    bool bias = false;  // beta does a bias's work
+    Initializer initializer = lecun_normal;
+    BatchNormParams normalization = {.relu = true};
+  };
+
+  ConvBatchNorm(Context& context, std::string_view name, const Options& options);
+
+  // x [N, in, H, W] to [N, out, OH, OW], see conv2d() and batch_norm().
+  Tensor operator()(Context& context, Tensor x) const;
+
+ private:
+  BatchNorm2d make_bn(Context& context, const Options& options) const;
+
+  Conv2d conv_;
+  BatchNorm2d bn_;
+};
+
+}  // namespace skyline
