@@ -1,11 +1,11 @@
 #include "models/lenet.h"
 
-#include <string>
 #include <utility>
 
 #include "framework/ops/pool2d.h"
 #include "framework/ops/relu.h"
 #include "framework/ops/reshape.h"
+#include "models/image_size.h"
 
 namespace skyline {
 namespace {
@@ -14,11 +14,6 @@ constexpr int kSmallestImage = 12;  // conv2 needs 5 x 5 after pool1
 
 // Elements of pool2's output for one image.
 std::int64_t pool2_elements(const ModelShape& shape) {
-  if (shape.height < kSmallestImage || shape.width < kSmallestImage) {
-    throw ShapeError("lenet", "image",
-                     std::to_string(shape.height) + " x " + std::to_string(shape.width),
-                     "at least 12 x 12");
-  }
   const auto side = [](std::int64_t extent) { return (extent / 2 - 4) / 2; };
   return 16 * side(shape.height) * side(shape.width);
 }
@@ -26,7 +21,7 @@ std::int64_t pool2_elements(const ModelShape& shape) {
 }  // namespace
 
 LeNet::LeNet(Context& context, const ModelShape& shape)
-    : Model(shape),
+    : Model(require_image("lenet", shape, kSmallestImage)),
       conv1_(context, "conv1", {.in = shape.channels, .out = 6, .kernel = 5, .padding = 2}),
       conv2_(context, "conv2", {.in = 6, .out = 16, .kernel = 5}),
       fc1_(context, "fc1", {.in = pool2_elements(shape), .out = 120}),

@@ -2,9 +2,13 @@
 
 #include <array>
 
+#include "models/alexnet.h"
+#include "models/googlenet.h"
+#include "models/inception_resnet.h"
 #include "models/lenet.h"
 #include "models/mlp.h"
 #include "models/resnet20.h"
+#include "models/resnet50.h"
 
 namespace skyline {
 namespace {
@@ -14,7 +18,12 @@ std::unique_ptr<Model> make(Context& context, const ModelShape& shape) {
   return std::make_unique<M>(context, shape);
 }
 
-constexpr std::array<ModelEntry, 3> kModels = {{
+// The images that the networks of ImageNet read.
+constexpr ModelShape imagenet(int size) {
+  return {.channels = 3, .height = size, .width = size, .classes = 1000};
+}
+
+constexpr std::array<ModelEntry, 8> kModels = {{
     {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.02f, 1, make<Mlp>},
     {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.02f, 1, make<LeNet>},
     {"resnet20",
@@ -23,6 +32,16 @@ constexpr std::array<ModelEntry, 3> kModels = {{
      0.02f,
      1,
      make<ResNet20>},
+    {"alexnet", "AlexNet (Krizhevsky et al. 2012) without groups", imagenet(227), 0.01f, 0,
+     make<AlexNet>},
+    {"googlenet", "GoogLeNet (Szegedy et al. 2015) with two auxiliary heads in training",
+     imagenet(224), 0.01f, 0, make<GoogLeNet>},
+    {"resnet50", "residual network of 50 layers (He et al. 2016), bottlenecks", imagenet(224),
+     0.01f, 0, make<ResNet50>},
+    {"inception-resnet-figure", "Inception-ResNet v2 as drawn by Szegedy et al. 2016",
+     imagenet(299), 0.01f, 0, make<InceptionResNetFigure>},
+    {"inception-resnet", "Inception-ResNet v2 (Szegedy et al. 2016) as published in TF-slim",
+     imagenet(299), 0.01f, 0, make<InceptionResNet>},
 }};
 
 }  // namespace

@@ -21,7 +21,7 @@ struct ModelEntry {
   std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
 };
 
-// Every model, smallest first.
+// Every model, cheapest first.
 std::span<const ModelEntry> models();
 
 // Throws std::invalid_argument for an unknown name.

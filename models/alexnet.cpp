@@ -1,0 +1,62 @@
+#include "models/alexnet.h"
+
+#include <utility>
+
+#include "framework/ops/dropout.h"
+#include "framework/ops/local_response_norm.h"
+#include "framework/ops/pool2d.h"
+#include "framework/ops/relu.h"
+#include "framework/ops/reshape.h"
+#include "models/image_size.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kSmallestImage = 55;  // leaves one pixel after pool5
+constexpr Pool2dParams kPool{.kernel = 3, .stride = 2, .ceil_mode = true};
+constexpr float kDropout = 0.5f;
+
+// Elements of pool5's output for one image: each of the three poolings halves, rounding down.
+std::int64_t pool5_elements(const ModelShape& shape) {
+  const auto side = [](int extent) { return std::int64_t{(extent - 11) / 4 + 1} / 8; };
+  return 256 * side(shape.height) * side(shape.width);
+}
+
+Tensor norm_and_pool(Context& context, Tensor x) {
+  return max_pool2d(context, local_response_norm(context, std::move(x)), kPool);
+}
+
+Tensor relu_and_dropout(Context& context, Tensor x) {
+  return dropout(context, relu(context, std::move(x)), kDropout);
+}
+
+}  // namespace
+
+AlexNet::AlexNet(Context& context, const ModelShape& shape)
+    : Model(require_image("alexnet", shape, kSmallestImage)),
+      conv1_(context, "conv1",
+             {.in = shape.channels, .out = 96, .kernel = 11, .stride = 4, .relu = true}),
+      conv2_(context, "conv2", {.in = 96, .out = 256, .kernel = 5, .padding = 2, .relu = true}),
+      conv3_(context, "conv3", {.in = 256, .out = 384, .kernel = 3, .padding = 1, .relu = true}),
+      conv4_(context, "conv4", {.in = 384, .out = 384, .kernel = 3, .padding = 1, .relu = true}),
+      conv5_(context, "conv5", {.in = 384, .out = 256, .kernel = 3, .padding = 1, .relu = true}),
+      fc6_(context, "fc6", {.in = pool5_elements(shape), .out = 4096}),
+      fc7_(context, "fc7", {.in = 4096, .out = 4096}),
+      fc8_(context, "fc8", {.in = 4096, .out = shape.classes}) {
+  own(conv1_, conv2_, conv3_, conv4_, conv5_, fc6_, fc7_, fc8_);
+}
+
+Prediction AlexNet::forward(Context& context, Tensor images) const {
+  Tensor h = norm_and_pool(context, conv1_(context, std::move(images)));
+  h = norm_and_pool(context, conv2_(context, std::move(h)));
+  h = conv3_(context, std::move(h));
+  h = conv4_(context, std::move(h));
+  h = conv5_(context, std::move(h));
+  h = max_pool2d(context, std::move(h), kPool);
+  h = flatten(context, std::move(h));
+  h = relu_and_dropout(context, fc6_(context, std::move(h)));
+  h = relu_and_dropout(context, fc7_(context, std::move(h)));
+  return fc8_(context, std::move(h));
+}
+
+}  // namespace skyline
