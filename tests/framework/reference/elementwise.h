@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "framework/ops/add_scaled.h"
 #include "tests/framework/host_tensor.h"
 
 // Readable double-precision forms of the elementwise ops.
@@ -23,6 +24,13 @@ inline HostTensor add(const HostTensor& a, const HostTensor& b) {
   HostTensor y = a;
   for (std::int64_t i = 0; i < y.elements(); ++i) y[i] += b[i];
   return y;
+}
+
+inline HostTensor add_scaled(const HostTensor& x, const HostTensor& residual,
+                             const AddScaledParams& params) {
+  HostTensor y = x;
+  for (std::int64_t i = 0; i < y.elements(); ++i) y[i] += double{params.scale} * residual[i];
+  return params.relu ? relu(y) : y;
 }
 
 }  // namespace skyline::reference
