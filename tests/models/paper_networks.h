@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/models.h"
+
+// The networks of the profile-guided paper.
+namespace skyline::testing {
+
+// Parameters are `parameters` + classes * `for_each_class`.
+struct PaperNetwork {
+  std::string name;
+  int smallest_image;  // in training; below it a ShapeError
+  std::int64_t parameters;
+  std::int64_t for_each_class;
+  std::int64_t running_values;
+};
+
+// Counts of the literature: Chainer's alex.py, googlenet.py and resnet50.py (torchvision's
+// resnet50, 25,557,032 for 1000 classes, and the bias of conv1); TF-slim's inception_resnet_v2;
+// that network as the paper draws it, by hand.
+inline const std::vector<PaperNetwork>& paper_networks() {
+  static const std::vector<PaperNetwork> networks = {
+      {"alexnet", 55, 58'281'344, 4'097, 0},
+      {"googlenet", 79, 10'303'280, 3'075, 0},
+      {"resnet50", 5, 23'508'096, 2'049, 53'120},
+      {"inception-resnet-figure", 75, 30'288'928, 2'145, 32'864},
+      {"inception-resnet", 75, 54'306'464, 1'537, 60'544},
+  };
+  return networks;
+}
+
+inline void PrintTo(const PaperNetwork& network, std::ostream* out) { *out << network.name; }
+
+// "inception_resnet": a name that GoogleTest takes.
+inline std::string test_name(std::string name) {
+  for (char& letter : name) letter = letter == '-' ? '_' : letter;
+  return name;
+}
+
+// Images of `size` x `size` for ten classes.
+inline ModelShape with_images(const std::string& model, int size) {
+  ModelShape shape = find_model(model).shape;
+  shape.height = shape.width = size;
+  shape.classes = 10;
+  return shape;
+}
+
+}  // namespace skyline::testing
