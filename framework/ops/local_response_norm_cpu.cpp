@@ -9,42 +9,26 @@
 namespace skyline {
 namespace {
 
-// Channels are worked on in blocks, whose intermediates stay in the first-level cache.
-constexpr std::int64_t kBlock = 1024;
-constexpr std::int64_t kMaxHalf = kLocalResponseNormMaxSize / 2;
-
-// s^-beta and s^(-beta - 1).
+// s^-beta and 1 / s.
 struct Powers {
   float normal;
-  float over_scale;
+  float reciprocal;
 };
 
 // For any beta.
 struct AnyPower {
   float beta;
-  float operator()(float s) const { return std::pow(s, -beta); }
-  Powers both(float s) const {
-    const float normal = std::pow(s, -beta);
-    return {normal, normal / s};
-  }
+  Powers operator()(float s) const { return {std::pow(s, -beta), 1 / s}; }
 };
 
-// For beta 0.75, from r = s^-1/4, which vectorizes without a root and without a division: the
-// exponent's bits give r within 3.2 % (the constant was found by search), and three steps of
-// Newton's method for r^-4 = s within 2e-7.
+// For beta 0.75, from r = s^-1/4, which vectorizes without roots and divisions: the exponent's bits
+// give r within 3.2 % (the constant was found by search), and three steps of Newton's method for
+// r^-4 = s within 2e-7. With square roots the whole op takes 4 times as long.
 struct ThreeQuarters {
-  static float fourth_root(float s) {
+  Powers operator()(float s) const {
     float r = std::bit_cast<float>(0x4f586000u - (std::bit_cast<std::uint32_t>(s) >> 2));
     for (int step = 0; step < 3; ++step) r *= 1.25f - 0.25f * (s * r * r) * (r * r);
-    return r;
-  }
-  float operator()(float s) const {
-    const float r = fourth_root(s);
-    return r * r * r;
-  }
-  Powers both(float s) const {
-    const float r = fourth_root(s), square = r * r, normal = square * r;
-    return {normal, normal * square * square};
+    return {r * r * r, (r * r) * (r * r)};
   }
 };
 
@@ -56,133 +40,180 @@ float window_sum(const float* first, Half half) {
   return sum;
 }
 
-// The last `count` of the values that end at `end` become the first.
-void carry(float* values, std::int64_t end, std::int64_t count) {
-  std::copy(values + end - count, values + end, values);
+// Work goes by tiles of whole pixels, so many that their intermediates stay in the first-level
+// cache, and takes each step for all of them before the next: a window read right after the vectors
+// that it straddles were written would wait for them. The channels of large pixels come in blocks.
+struct Tiling {
+  static constexpr std::int64_t kFloats = 2048;  // of one intermediate
+  static constexpr std::int64_t kMaxMargin = kLocalResponseNormMaxSize - 1;
+
+  // Each pixel has room for a block of channels and for `margin` channels before it.
+  Tiling(std::int64_t channels, std::int64_t margin)
+      : block(std::min(channels + margin, kFloats - kMaxMargin)), pitch(margin + block) {}
+
+  // body(first pixel, number of pixels) for every tile.
+  template <typename Body>
+  void for_each_tile(std::int64_t pixels, bool parallel, const Body& body) const {
+    const std::int64_t tile = kFloats / pitch;
+    for_each_index((pixels + tile - 1) / tile, parallel,
+                   [&](std::int64_t i) { body(i * tile, std::min(tile, pixels - i * tile)); });
+  }
+
+  std::int64_t block, pitch;
+};
+
+// to[i] is the square of channel begin + i, 0 where there is no such channel.
+void write_squares(const float* x, std::int64_t channels, std::int64_t begin, std::int64_t count,
+                   float* to) {
+  const std::int64_t first = std::clamp<std::int64_t>(-begin, 0, count);
+  const std::int64_t last = std::clamp<std::int64_t>(channels - begin, first, count);
+  std::fill(to, to + first, 0.0f);
+#pragma omp simd
+  for (std::int64_t i = first; i < last; ++i) to[i] = x[begin + i] * x[begin + i];
+  std::fill(to + last, to + count, 0.0f);
 }
 
-// The squares of one pixel's channels, in blocks: at() is the first square of the window around
-// channel `begin + i` of the block that was read last.
-template <typename Half>
-class Squares {
- public:
-  // `x` has `channels` floats; the first block begins at channel 0.
-  Squares(const float* x, std::int64_t channels, Half half)
-      : x_(x), channels_(channels), half_(half) {
-    std::fill_n(squares_, half_, 0.0f);
-    fill(half_, 0, half_);
-  }
-  // Makes the windows around channels [begin, begin + count) ready; blocks follow one another.
-  void read(std::int64_t begin, std::int64_t count) { fill(2 * half_, begin + half_, count); }
-  const float* at(std::int64_t i) const { return squares_ + i; }
-  void finish(std::int64_t count) { carry(squares_, count + 2 * half_, 2 * half_); }
-
- private:
-  void fill(std::int64_t to, std::int64_t begin, std::int64_t count) {
-    const std::int64_t inside = std::clamp<std::int64_t>(channels_ - begin, 0, count);
-#pragma omp simd
-    for (std::int64_t i = 0; i < inside; ++i) squares_[to + i] = x_[begin + i] * x_[begin + i];
-    std::fill(squares_ + to + inside, squares_ + to + count, 0.0f);
-  }
-
-  const float* x_;
-  std::int64_t channels_;
-  Half half_;
-  float squares_[kBlock + 2 * kMaxHalf];
-};
+// The last `margin` values of a block of `count` behind them go before the next block.
+void carry(float* values, std::int64_t count, std::int64_t margin) {
+  std::copy(values + count, values + count + margin, values);
+}
 
 template <typename Half, typename Power>
 class LocalResponseNormKernelCpu : public Kernel {
  public:
   LocalResponseNormKernelCpu(const LocalResponseNormProblem& problem, Half half, Power power)
-      : problem_(problem), half_(half), power_(power) {}
+      : problem_(problem), half_(half), power_(power), tiling_(problem.channels, 2 * half) {}
 
   void run(const KernelArguments& arguments) override {
-    const auto& [pixels, channels, params] = problem_;
-    const bool parallel = pixels * channels >= kSerialTranscendental;
-    for_each_index(pixels, parallel, [&, channels = channels](std::int64_t pixel) {
-      run_pixel(arguments.input<float>(0) + pixel * channels,
-                arguments.output<float>(0) + pixel * channels);
-    });
+    const std::int64_t pixels = problem_.pixels, channels = problem_.channels;
+    tiling_.for_each_tile(pixels, pixels * channels >= kSerialTranscendental,
+                          [&](std::int64_t first, std::int64_t count) {
+                            run_tile(arguments.input<float>(0) + first * channels,
+                                     arguments.output<float>(0) + first * channels, count);
+                          });
   }
 
  private:
-  void run_pixel(const float* x, float* y) const {
-    const float k = problem_.params.k, alpha = problem_.params.alpha;
-    Squares<Half> squares(x, problem_.channels, half_);
-    for (std::int64_t begin = 0; begin < problem_.channels; begin += kBlock) {
-      const std::int64_t count = std::min(kBlock, problem_.channels - begin);
-      squares.read(begin, count);
-#pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) {
-        y[begin + i] = x[begin + i] * power_(k + alpha * window_sum(squares.at(i), half_));
+  // Squares are read `half` channels ahead of what is written, so that y may be x.
+  void run_tile(const float* x, float* y, std::int64_t pixels) const {
+    const std::int64_t channels = problem_.channels, margin = 2 * half_, pitch = tiling_.pitch;
+    float squares[Tiling::kFloats];
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      write_squares(x + p * channels, channels, -half_, margin, squares + p * pitch);
+    }
+    for (std::int64_t begin = 0; begin < channels; begin += tiling_.block) {
+      const std::int64_t count = std::min(tiling_.block, channels - begin);
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        write_squares(x + p * channels, channels, begin + half_, count,
+                      squares + p * pitch + margin);
       }
-      squares.finish(count);
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        const std::int64_t at = p * channels + begin;
+        normalize(x + at, squares + p * pitch, count, y + at);
+        carry(squares + p * pitch, count, margin);
+      }
+    }
+  }
+
+  void normalize(const float* x, const float* squares, std::int64_t count, float* y) const {
+    const float k = problem_.params.k, alpha = problem_.params.alpha;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      y[i] = x[i] * power_(k + alpha * window_sum(squares + i, half_)).normal;
     }
   }
 
   LocalResponseNormProblem problem_;
   Half half_;
   Power power_;
+  Tiling tiling_;
 };
 
 template <typename Half, typename Power>
 class LocalResponseNormGradKernelCpu : public Kernel {
  public:
   LocalResponseNormGradKernelCpu(const LocalResponseNormProblem& problem, Half half, Power power)
-      : problem_(problem), half_(half), power_(power) {}
+      : problem_(problem), half_(half), power_(power), tiling_(problem.channels, 2 * half) {}
 
   void run(const KernelArguments& arguments) override {
-    const auto& [pixels, channels, params] = problem_;
-    const bool parallel = pixels * channels >= kSerialTranscendental;
-    for_each_index(pixels, parallel, [&, channels = channels](std::int64_t pixel) {
-      run_pixel(arguments.input<float>(0) + pixel * channels,
-                arguments.input<float>(1) + pixel * channels,
-                arguments.output<float>(0) + pixel * channels);
-    });
+    const std::int64_t pixels = problem_.pixels, channels = problem_.channels;
+    tiling_.for_each_tile(pixels, pixels * channels >= kSerialTranscendental,
+                          [&](std::int64_t first, std::int64_t count) {
+                            run_tile(arguments.input<float>(0) + first * channels,
+                                     arguments.input<float>(1) + first * channels,
+                                     arguments.output<float>(0) + first * channels, count);
+                          });
   }
 
  private:
-  // The terms grad_output * x * s^(-beta - 1) of channels [begin, begin + count), and s^-beta.
-  void fill(Squares<Half>& squares, const float* x, const float* grad_output, std::int64_t begin,
-            std::int64_t count, float* terms, float* powers) const {
-    const float k = problem_.params.k, alpha = problem_.params.alpha;
-    const std::int64_t inside = std::clamp<std::int64_t>(problem_.channels - begin, 0, count);
-    squares.read(begin, inside);
-#pragma omp simd
-    for (std::int64_t i = 0; i < inside; ++i) {
-      const Powers power = power_.both(k + alpha * window_sum(squares.at(i), half_));
-      powers[i] = power.normal;
-      terms[i] = grad_output[begin + i] * x[begin + i] * power.over_scale;
-    }
-    std::fill(terms + inside, terms + count, 0.0f);
-    squares.finish(inside);
-  }
+  // A tile's intermediates, of channels from `begin - margin` on.
+  struct Intermediates {
+    float squares[Tiling::kFloats];  // x^2, but from begin - half on
+    float scaled[Tiling::kFloats];   // grad_output * s^-beta
+    float terms[Tiling::kFloats];    // grad_output * x * s^(-beta - 1)
+  };
 
   // Gradients are written `half` channels behind the terms, so that the output may be an input.
-  void run_pixel(const float* x, const float* grad_output, float* grad_input) const {
-    const float factor = -2 * problem_.params.alpha * problem_.params.beta;
-    Squares<Half> squares(x, problem_.channels, half_);
-    float terms[kBlock + 2 * kMaxHalf];  // of channels from begin - 2 * half on
-    float powers[kBlock + kMaxHalf];     // of channels from begin - half on
-    std::fill_n(terms, 2 * half_, 0.0f);
-    for (std::int64_t begin = 0; begin < problem_.channels + half_; begin += kBlock) {
-      const std::int64_t count = std::min(kBlock, problem_.channels + half_ - begin);
-      fill(squares, x, grad_output, begin, count, terms + 2 * half_, powers + half_);
-      const std::int64_t channel = begin - half_;
-#pragma omp simd
-      for (std::int64_t i = std::max<std::int64_t>(0, -channel); i < count; ++i) {
-        grad_input[channel + i] = grad_output[channel + i] * powers[i] +
-                                  factor * x[channel + i] * window_sum(terms + i, half_);
+  void run_tile(const float* x, const float* grad_output, float* grad_input,
+                std::int64_t pixels) const {
+    const std::int64_t channels = problem_.channels, margin = 2 * half_, pitch = tiling_.pitch;
+    Intermediates tile;
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      write_squares(x + p * channels, channels, -half_, margin, tile.squares + p * pitch);
+      std::fill_n(tile.terms + p * pitch, margin, 0.0f);
+    }
+    for (std::int64_t begin = 0; begin < channels + half_; begin += tiling_.block) {
+      const std::int64_t count = std::min(tiling_.block, channels + half_ - begin);
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        write_squares(x + p * channels, channels, begin + half_, count,
+                      tile.squares + p * pitch + margin);
       }
-      carry(terms, count + 2 * half_, 2 * half_);
-      carry(powers, count + half_, half_);
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        write_terms(x + p * channels, grad_output + p * channels, begin, count, p * pitch, tile);
+        carry(tile.squares + p * pitch, count, margin);
+      }
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        write_gradients(x + p * channels, begin - half_, count, p * pitch, tile,
+                        grad_input + p * channels);
+        carry(tile.scaled + p * pitch, count, margin);
+        carry(tile.terms + p * pitch, count, margin);
+      }
+    }
+  }
+
+  // Of channels [begin, begin + count) of one pixel, whose intermediates lie from `at` on.
+  void write_terms(const float* x, const float* grad_output, std::int64_t begin, std::int64_t count,
+                   std::int64_t at, Intermediates& tile) const {
+    const float k = problem_.params.k, alpha = problem_.params.alpha;
+    const std::int64_t inside = std::clamp<std::int64_t>(problem_.channels - begin, 0, count);
+    const float* squares = tile.squares + at;
+    float* scaled = tile.scaled + at + 2 * half_;
+    float* terms = tile.terms + at + 2 * half_;
+#pragma omp simd
+    for (std::int64_t i = 0; i < inside; ++i) {
+      const Powers powers = power_(k + alpha * window_sum(squares + i, half_));
+      scaled[i] = grad_output[begin + i] * powers.normal;
+      terms[i] = scaled[i] * x[begin + i] * powers.reciprocal;
+    }
+    std::fill(terms + inside, terms + count, 0.0f);
+  }
+
+  // The same for channels [begin, begin + count), those below 0 left out.
+  void write_gradients(const float* x, std::int64_t begin, std::int64_t count, std::int64_t at,
+                       const Intermediates& tile, float* grad_input) const {
+    const float factor = -2 * problem_.params.alpha * problem_.params.beta;
+    const float* scaled = tile.scaled + at + half_;
+    const float* terms = tile.terms + at;
+#pragma omp simd
+    for (std::int64_t i = std::max<std::int64_t>(0, -begin); i < count; ++i) {
+      grad_input[begin + i] = scaled[i] + factor * x[begin + i] * window_sum(terms + i, half_);
     }
   }
 
   LocalResponseNormProblem problem_;
   Half half_;
   Power power_;
+  Tiling tiling_;
 };
 
 // The papers' window and exponent unroll and vectorize; all others run slower.

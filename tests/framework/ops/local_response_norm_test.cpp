@@ -41,19 +41,19 @@ TEST_P(LocalResponseNorm, EqualsTheReferenceAndItsFiniteDifferences) {
             .seed = kSeed});
 }
 
-// A large alpha makes the second term of the gradient count. Blocks are 1024 channels.
+// A large alpha makes the second term of the gradient count. A block holds 1986 channels.
 const Case kCases[] = {
     {"alexnet", {2, 96, 3, 3}, {}, 30},
     {"strong", {2, 13, 3, 2}, {.alpha = 0.5f}},
     {"one_channel", {2, 1, 2, 3}, {.alpha = 0.5f}},
     {"two_channels", {1, 2, 2, 2}, {.alpha = 0.5f}},
-    {"one_block", {1, 1024, 1, 1}, {.alpha = 0.5f}},
-    {"last_block_holds_one_gradient", {1, 1023, 1, 1}, {.alpha = 0.5f}},
-    {"two_blocks", {1, 1027, 1, 1}, {.alpha = 0.5f}},
+    {"one_block", {1, 1986, 1, 1}, {.alpha = 0.5f}},
+    {"last_block_holds_one_gradient", {1, 1985, 1, 1}, {.alpha = 0.5f}},
+    {"two_blocks", {1, 1999, 1, 1}, {.alpha = 0.5f}},
     {"threads", {1, 32, 16, 16}, {.alpha = 0.5f}},
     {"window_of_one", {1, 5, 2, 2}, {.size = 1, .alpha = 0.5f}},
     {"wide_window", {1, 9, 2, 2}, {.size = 63, .k = 1, .alpha = 0.1f}},
-    {"wide_window_two_blocks", {1, 1050, 1, 1}, {.size = 63, .k = 1, .alpha = 0.1f}},
+    {"wide_window_two_blocks", {1, 2020, 1, 1}, {.size = 63, .k = 1, .alpha = 0.1f}},
     {"other_exponent", {2, 17, 3, 3}, {.alpha = 0.5f, .beta = 0.6f}},
     {"exponent_zero", {1, 7, 2, 2}, {.alpha = 0.5f, .beta = 0}},
     {"tiny_scales", {1, 7, 2, 2}, {.k = 1e-20f}, 1e-9},

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
 
 #include "framework/ops/local_response_norm.h"
 #include "tests/framework/host_tensor.h"
@@ -12,8 +11,8 @@ namespace skyline::reference {
 inline double response_scale(const HostTensor& x, const LocalResponseNormParams& params,
                              std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   double sum = 0;
-  for (std::int64_t d = 0; d < x.shape[1]; ++d) {
-    if (std::abs(d - c) <= params.size / 2) sum += x.at(n, d, h, w) * x.at(n, d, h, w);
+  for (std::int64_t d = c - params.size / 2; d <= c + params.size / 2; ++d) {
+    if (d >= 0 && d < x.shape[1]) sum += x.at(n, d, h, w) * x.at(n, d, h, w);
   }
   return double{params.k} + double{params.alpha} * sum;
 }
