@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "data/sentence_list.h"
+#include "data/tokenizer.h"
+
+namespace skyline {
+
+// One language's side of a parallel text.
+struct TokenizedText {
+  std::vector<std::string> words;     // every type, in the order of first appearance
+  std::vector<std::uint64_t> counts;  // of each, in all pairs with words on both sides, those
+                                      // outside of the limits of length included, as the paper
+                                      // counts for its vocabularies
+  SentenceList sentences;             // of indices into `words`; the pairs that were kept
+};
+
+// What became of the lines. Every line is in exactly one of the counts below `lines`.
+struct TextSummary {
+  std::uint64_t lines = 0;  // pairs of lines, or lines of a tab-separated file
+  std::uint64_t kept = 0;
+  std::uint64_t empty = 0;         // no word on one side or on both
+  std::uint64_t outside = 0;       // shorter or longer than the limits
+  std::uint64_t invalid_utf8 = 0;  // on one side or on both
+  std::uint64_t without_tab = 0;   // of a tab-separated file
+  // One sentence for each of the first ten lines that were skipped for a fault of the file:
+  // "[train.fr] line 12, byte 7: 0xff is not UTF-8; the pair was skipped".
+  std::vector<std::string> faults;
+
+  // "1000 pairs: 950 kept; skipped 3 empty, 46 not of 1 to 50 words, 1 not UTF-8".
+  std::string text(std::size_t least_words, std::size_t most_words) const;
+};
+
+struct ParallelText {
+  TokenizedText source, target;  // as many sentences in each
+  TextSummary summary;
+
+  std::size_t size() const noexcept { return source.sentences.size(); }
+};
+
+struct ParallelTextOptions {
+  static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+
+  // Both sides of a pair have that many words, or the pair is left out. The paper's limits for
+  // training; it does not cut what it validates on: kUnlimited there.
+  std::size_t least_words = 1;
+  std::size_t most_words = 50;
+  bool strict = false;  // throw for what is no UTF-8 and for a missing tab, rather than skip it
+  TokenizerOptions tokenizer;
+};
+
+// Reads sentences, one a line, and tokenizes them. Files may be gzip'd; what they hold tells. Lines
+// end with LF or CRLF, the last one's end may be missing; a byte order mark at the start is left
+// out. Throws DataError when a file cannot be read, when both have not the same number of lines
+// (naming both numbers), when a line is longer than 1 MiB, when nothing is kept (naming the
+// counts), and for the first fault when options.strict.
+ParallelText read_parallel_text(const std::filesystem::path& source,
+                                const std::filesystem::path& target,
+                                const ParallelTextOptions& options = {});
+
+// The same from one file, whose lines are "source TAB target", or "source TAB target TAB ignored".
+ParallelText read_tab_separated_text(const std::filesystem::path& path,
+                                     const ParallelTextOptions& options = {});
+
+}  // namespace skyline
