@@ -78,10 +78,10 @@ Made make_shortcut_grad_cuda(const ShortcutProblem&) { refuse("shortcut_grad"); 
 Made make_sigmoid_cuda(std::int64_t) { refuse("sigmoid"); }
 Made make_sigmoid_grad_cuda(std::int64_t) { refuse("sigmoid_grad"); }
 
-Made make_softmax_cross_entropy_cuda(std::int64_t, std::int64_t) {
+Made make_softmax_cross_entropy_cuda(const CrossEntropyProblem&) {
   refuse("softmax_cross_entropy");
 }
-Made make_softmax_cross_entropy_grad_cuda(std::int64_t, std::int64_t) {
+Made make_softmax_cross_entropy_grad_cuda(const CrossEntropyProblem&) {
   refuse("softmax_cross_entropy_grad");
 }
 

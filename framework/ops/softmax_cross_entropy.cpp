@@ -12,10 +12,23 @@
 namespace skyline {
 namespace {
 
+CrossEntropyProblem problem_of(const TensorSpec& logits, SoftmaxCrossEntropyParams params) {
+  const Shape& shape = logits.shape;
+  return {.rows = shape[0],
+          .classes = shape[1],
+          .divisor = params.divisor > 0 ? double{params.divisor} : static_cast<double>(shape[0])};
+}
+
+std::string parameters_of(SoftmaxCrossEntropyParams params) {
+  return fmt::format("divisor={}", params.divisor);
+}
+
 // Inputs grad_output, probabilities, labels; output grad_logits.
 class SoftmaxCrossEntropyGrad : public Op {
  public:
+  explicit SoftmaxCrossEntropyGrad(SoftmaxCrossEntropyParams params) : params_(params) {}
   std::string_view name() const override { return "softmax_cross_entropy_grad"; }
+  std::string parameters() const override { return parameters_of(params_); }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const std::string where(name());
     require_inputs(where, inputs.size(), 3);
@@ -27,16 +40,21 @@ class SoftmaxCrossEntropyGrad : public Op {
   std::vector<InPlacePair> in_place() const override { return {{.input = 1, .output = 0}}; }
   std::unique_ptr<Kernel> kernel(Backend backend,
                                  std::span<const TensorSpec> inputs) const override {
-    const Shape& shape = inputs[1].shape;
-    return backend == Backend::kCuda ? make_softmax_cross_entropy_grad_cuda(shape[0], shape[1])
-                                     : make_softmax_cross_entropy_grad_cpu(shape[0], shape[1]);
+    const CrossEntropyProblem problem = problem_of(inputs[1], params_);
+    return backend == Backend::kCuda ? make_softmax_cross_entropy_grad_cuda(problem)
+                                     : make_softmax_cross_entropy_grad_cpu(problem);
   }
+
+ private:
+  SoftmaxCrossEntropyParams params_;
 };
 
 // Inputs logits, labels; outputs loss, probabilities.
 class SoftmaxCrossEntropy : public Op {
  public:
+  explicit SoftmaxCrossEntropy(SoftmaxCrossEntropyParams params) : params_(params) {}
   std::string_view name() const override { return "softmax_cross_entropy"; }
+  std::string parameters() const override { return parameters_of(params_); }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const std::string where(name());
     require_inputs(where, inputs.size(), 2);
@@ -47,17 +65,20 @@ class SoftmaxCrossEntropy : public Op {
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 1}}; }
   std::unique_ptr<Kernel> kernel(Backend backend,
                                  std::span<const TensorSpec> inputs) const override {
-    const Shape& shape = inputs[0].shape;
-    return backend == Backend::kCuda ? make_softmax_cross_entropy_cuda(shape[0], shape[1])
-                                     : make_softmax_cross_entropy_cpu(shape[0], shape[1]);
+    const CrossEntropyProblem problem = problem_of(inputs[0], params_);
+    return backend == Backend::kCuda ? make_softmax_cross_entropy_cuda(problem)
+                                     : make_softmax_cross_entropy_cpu(problem);
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {
-    return {{.op = std::make_shared<SoftmaxCrossEntropyGrad>(),
+    return {{.op = std::make_shared<SoftmaxCrossEntropyGrad>(params_),
              .sources = {GradientSource::grad_output(0), GradientSource::output(1),
                          GradientSource::input(1)},
              .gradient_of = {0}}};
   }
+
+ private:
+  SoftmaxCrossEntropyParams params_;
 };
 
 }  // namespace
@@ -70,8 +91,13 @@ LabelError::LabelError(std::int64_t row, std::int32_t label, std::int64_t classe
       label_(label),
       classes_(classes) {}
 
-Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels) {
-  return apply(context, std::make_shared<SoftmaxCrossEntropy>(),
+Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
+                             SoftmaxCrossEntropyParams params) {
+  if (!(params.divisor >= 0)) {
+    throw std::invalid_argument(fmt::format(
+        "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));
+  }
+  return apply(context, std::make_shared<SoftmaxCrossEntropy>(params),
                operands(std::move(logits), std::move(labels)))
       .front();
 }

@@ -22,10 +22,17 @@ class LabelError : public std::out_of_range {
   std::int64_t classes_;
 };
 
-// Mean over the rows of -log softmax(logits)[row, label]: logits f32 [N, K], labels i32 [N], loss
-// f32 [1]. Subtracts each row's maximum first. Retains labels and the probabilities [N, K], which
-// are written over the logits where nobody else needs them; backward writes grad_logits over the
-// probabilities. Throws ShapeError, and LabelError before anything is written.
-Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels);
+struct SoftmaxCrossEntropyParams {
+  float divisor = 0;  // 0: the number of rows
+};
+
+// Sum over the rows of -log softmax(logits)[row, label], over params.divisor: the mean over the
+// rows where it is 0; the loss a sentence where it is the number of sentences of a packed batch.
+// Logits f32 [N, K], labels i32 [N], loss f32 [1]. Subtracts each row's maximum first. Retains
+// labels and the probabilities [N, K], which are written over the logits where nobody else needs
+// them; backward writes grad_logits over the probabilities. Throws ShapeError,
+// std::invalid_argument on a divisor below 0, and LabelError before anything is written.
+Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
+                             SoftmaxCrossEntropyParams params = {});
 
 }  // namespace skyline

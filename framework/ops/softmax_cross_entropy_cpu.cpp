@@ -42,8 +42,8 @@ double softmax_row(const float* logits, float* probabilities, std::int64_t class
 
 class SoftmaxCrossEntropyKernelCpu : public Kernel {
  public:
-  SoftmaxCrossEntropyKernelCpu(std::int64_t rows, std::int64_t classes)
-      : rows_(rows), classes_(classes) {}
+  explicit SoftmaxCrossEntropyKernelCpu(const CrossEntropyProblem& problem)
+      : rows_(problem.rows), classes_(problem.classes), divisor_(problem.divisor) {}
 
   void run(const KernelArguments& arguments) override {
     const auto* labels = arguments.input<std::int32_t>(1);
@@ -62,23 +62,24 @@ class SoftmaxCrossEntropyKernelCpu : public Kernel {
       losses[static_cast<std::size_t>(chunk)] = loss;
     });
     const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
-    *arguments.output<float>(0) = static_cast<float>(total / static_cast<double>(rows_));
+    *arguments.output<float>(0) = static_cast<float>(total / divisor_);
   }
 
  private:
   std::int64_t rows_;
   std::int64_t classes_;
+  double divisor_;
 };
 
 class SoftmaxCrossEntropyGradKernelCpu : public Kernel {
  public:
-  SoftmaxCrossEntropyGradKernelCpu(std::int64_t rows, std::int64_t classes)
-      : rows_(rows), classes_(classes) {}
+  explicit SoftmaxCrossEntropyGradKernelCpu(const CrossEntropyProblem& problem)
+      : rows_(problem.rows), classes_(problem.classes), divisor_(problem.divisor) {}
 
   void run(const KernelArguments& arguments) override {
     const auto* labels = arguments.input<std::int32_t>(2);
     check_labels(labels, rows_, classes_);
-    const float scale = *arguments.input<float>(0) / static_cast<float>(rows_);
+    const float scale = *arguments.input<float>(0) / static_cast<float>(divisor_);
     for_each_index(rows_, rows_ * classes_ >= kSerialArithmetic, [&](std::int64_t row) {
       const float* probabilities = arguments.input<float>(1) + row * classes_;
       float* grad_logits = arguments.output<float>(0) + row * classes_;
@@ -92,17 +93,17 @@ class SoftmaxCrossEntropyGradKernelCpu : public Kernel {
  private:
   std::int64_t rows_;
   std::int64_t classes_;
+  double divisor_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(std::int64_t rows, std::int64_t classes) {
-  return std::make_unique<SoftmaxCrossEntropyKernelCpu>(rows, classes);
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem) {
+  return std::make_unique<SoftmaxCrossEntropyKernelCpu>(problem);
 }
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(std::int64_t rows,
-                                                            std::int64_t classes) {
-  return std::make_unique<SoftmaxCrossEntropyGradKernelCpu>(rows, classes);
+std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyProblem& problem) {
+  return std::make_unique<SoftmaxCrossEntropyGradKernelCpu>(problem);
 }
 
 }  // namespace skyline

@@ -112,7 +112,7 @@ TEST(SoftmaxCrossEntropy, GradientChecksLabelsToo) {
                                reinterpret_cast<const std::byte*>(probabilities.data()),
                                reinterpret_cast<const std::byte*>(&label)};
   std::byte* outputs[] = {reinterpret_cast<std::byte*>(probabilities.data())};
-  EXPECT_THROW(make_softmax_cross_entropy_grad_cpu(1, 3)->run({inputs, outputs}), LabelError);
+  EXPECT_THROW(make_softmax_cross_entropy_grad_cpu({.rows = 1, .classes = 3})->run({inputs, outputs}), LabelError);
   EXPECT_EQ(probabilities, std::vector<float>(3, 0.25f)) << "written before the check";
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "framework/ops/embedding.h"
+#include "layers/layer.h"
+
+namespace skyline {
+
+// A table of `words` vectors of `features` numbers, parameter "weight" [words, features], standard
+// normal at first as Chainer's EmbedID.
+class Embedding : public Layer {
+ public:
+  struct Options {
+    std::int64_t words = 1;
+    std::int64_t features = 1;
+  };
+
+  Embedding(Context& context, std::string_view name, const Options& options);
+
+  // ids i32 [R] to [R, features]. Throws WordError on an id that is no word.
+  Tensor operator()(Context& context, Tensor ids) const;
+};
+
+}  // namespace skyline
