@@ -12,10 +12,12 @@
 
 namespace skyline {
 
-// The same training under one of several allocators.
+// The same steps under one of several allocators.
 struct ComparedRun {
-  MemoryFacts memory;
-  std::vector<double> losses;                                     // one a step
+  MemoryFacts memory;   // its allocator's name alone when it did not fit
+  std::string problem;  // why it did not fit; empty when it did
+  bool fits() const noexcept { return problem.empty(); }
+  std::vector<double> losses;                                     // one a step made
   std::optional<double> step_seconds_median, allocate_ns_median;  // after the warm-up
   std::string parameters_sha256;
   std::string state_sha256;  // velocities and running values
@@ -23,21 +25,26 @@ struct ComparedRun {
 
 struct Comparison {
   std::string title;
+  Mode mode = Mode::kTraining;
+  std::vector<ReportFact> facts;  // what was run, for the page
   std::vector<ComparedRun> runs;  // in the order of the names
-  Trace trace;                    // of a training step, from a dry run
+  Trace trace;                    // of a step, from a dry run
   Plan plan;
   AllocatorOptions allocator_options;  // of the runs; the limit of bfc is never empty
   double clock_ns = 0;                 // one reading of the clock, part of allocate_ns_median
 
-  // Losses, parameters and optimizer state are the same bit for bit in all runs.
+  // Losses, parameters and optimizer state are the same bit for bit in all runs that fitted, and
+  // some did.
   bool bit_equal() const;
 };
 
-// Trains `steps` steps under each allocator, a few steps of each in turn, so that noise of the
-// machine meets all of them. `options` are resolved.
-// Throws what training throws; with LossNotFinite, the allocator's name.
+// Runs `steps` training steps, or inference steps, under each allocator, a few of each in turn, so
+// that noise of the machine meets all of them. One that runs out of memory stops there, gives all
+// back, and the others go on. `options` are resolved.
+// Throws what training throws, but OutOfMemory only when no allocator fits.
 Comparison compare_allocators(const TrainOptions& options,
-                              const std::vector<std::string>& allocators, std::int64_t steps);
+                              const std::vector<std::string>& allocators, std::int64_t steps,
+                              Mode mode = Mode::kTraining);
 
 nlohmann::ordered_json to_json(const Comparison& comparison);
 std::string comparison_text(const Comparison& comparison);

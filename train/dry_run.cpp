@@ -1,66 +1,62 @@
 #include "train/dry_run.h"
 
 #include <algorithm>
-#include <vector>
+
+#include "train/training_step.h"
 
 namespace skyline {
+namespace {
 
-DryRunFacts dry_run(const DryRunOptions& options) {
-  MemoryOptions memory;
-  memory.device = "simulated";
-  memory.allocator = "best-fit-pool";
-  memory.guard = options.guard;
-  memory.record = true;
-  Experiment experiment(
-      memory,
-      {.execute = false, .mode = options.mode, .in_place = options.in_place, .record_graph = true},
-      find_model(options.model), options.shape);
-  Batch batch;
-  batch.size = static_cast<std::size_t>(options.batch_size);
-  experiment.step(batch, {});
-  DryRunFacts facts{.graph = experiment.context.step_graph(),
-                    .trace = experiment.memory.recording()->last_step(),
-                    .parameters = parameter_count(*experiment.model),
-                    .resident_bytes = experiment.resident_bytes};
-  for (std::size_t i = 0; i < facts.peak_bytes.size(); ++i) {
-    facts.peak_bytes[i] = experiment.memory.calls().use(static_cast<Category>(i)).peak_bytes;
-  }
-  return facts;
+Context::Options context_options(const DryRunOptions& options) {
+  return {.execute = false,
+          .mode = options.mode,
+          .in_place = options.in_place,
+          .convolution_workspace_bytes = options.convolution_workspace_bytes};
 }
 
-std::array<std::uint64_t, kCategoryCount> lower_bound_parts(const Trace& trace,
-                                                            std::uint64_t alignment) {
-  struct Event {
-    Tick tick;
-    bool allocation;  // frees of a tick come first: lifetimes are half-open
-    std::size_t block;
-  };
-  std::vector<Event> events;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    events.push_back({trace.blocks[i].lower, true, i});
-    events.push_back({trace.blocks[i].upper, false, i});
-  }
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return a.tick != b.tick ? a.tick < b.tick : a.allocation < b.allocation;
-  });
-  std::array<std::uint64_t, kCategoryCount> parts{}, most{};
-  std::uint64_t alive = 0, most_alive = 0;
-  for (const Event& event : events) {
-    const std::uint64_t bytes = rounded(trace.blocks[event.block].bytes, alignment);
-    std::uint64_t& part = parts[static_cast<std::size_t>(trace.tags[event.block].category)];
-    if (!event.allocation) {
-      alive -= bytes;
-      part -= bytes;
-      continue;
-    }
-    alive += bytes;
-    part += bytes;
-    if (alive > most_alive) {
-      most_alive = alive;
-      most = parts;
+std::array<std::uint64_t, kCategoryCount> category_peaks(const RecordedRun& run) {
+  std::array<std::uint64_t, kCategoryCount> bytes{}, most{};
+  for (const std::vector<RecordedRun::Event>* events : {&run.before, &run.step}) {
+    for (const RecordedRun::Event& event : *events) {
+      const RecordedRun::Request& request = run.requests[event.request];
+      const auto category = static_cast<std::size_t>(request.tag.category);
+      if (event.act == RecordedRun::Act::kAllocate) bytes[category] += request.bytes;
+      if (event.act == RecordedRun::Act::kFree) bytes[category] -= request.bytes;
+      most[category] = std::max(most[category], bytes[category]);
     }
   }
   return most;
+}
+
+}  // namespace
+
+DryProgram::DryProgram(const DryRunOptions& options)
+    : trace_(recorder_),
+      guard_(trace_, false),
+      context_(options.guard ? static_cast<Allocator&>(guard_) : trace_, context_options(options)),
+      model_(find_model(options.model).make(context_, options.shape)) {
+  if (context_.training()) optimizer_.emplace(context_, *model_);
+}
+
+DryRunFacts DryProgram::step(std::int64_t batch_size, Mode mode, Graph graph) {
+  context_.set_record_graph(graph == Graph::kOn);
+  Batch batch;
+  batch.size = static_cast<std::size_t>(batch_size);
+  if (mode == Mode::kTraining && optimizer_) {
+    training_step(context_, *model_, *optimizer_, batch, {});
+  } else {
+    inference_step(context_, *model_, batch);
+  }
+  return {.graph = context_.step_graph(),
+          .trace = trace_.last_step(),
+          .run = recorder_.run(),
+          .parameters = parameter_count(*model_),
+          .resident_bytes = recorder_.run().resident_bytes(kAlignmentBytes),
+          .peak_bytes = category_peaks(recorder_.run())};
+}
+
+DryRunFacts dry_run(const DryRunOptions& options) {
+  return DryProgram(options).step(options.batch_size, options.mode, DryProgram::Graph::kOn);
 }
 
 }  // namespace skyline

@@ -2,9 +2,16 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
-#include "train/experiment.h"
+#include "framework/context.h"
+#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "models/models.h"
+#include "train/recorded_run.h"
+#include "train/sgd.h"
 
 namespace skyline {
 
@@ -16,24 +23,44 @@ struct DryRunOptions {
   Mode mode = Mode::kTraining;
   bool in_place = true;
   bool guard = false;
+  // What every convolution asks for, forward and backward; unset: what the backend needs.
+  std::optional<std::uint64_t> convolution_workspace_bytes = {};
 };
 
 // What a step would need.
 struct DryRunFacts {
-  StepGraph graph;
-  Trace trace;  // with tags
+  StepGraph graph;  // empty unless asked for
+  Trace trace;      // with tags
+  RecordedRun run;
   std::int64_t parameters = 0;
   std::uint64_t resident_bytes = 0;  // rounded
   // By category: the most bytes at once, as requested.
   std::array<std::uint64_t, kCategoryCount> peak_bytes{};
 };
 
-// Runs one step on the simulated device, recording it. Throws ShapeError.
-DryRunFacts dry_run(const DryRunOptions& options);
+// A model whose program runs without memory and without arithmetic, step after step: the resident
+// part is made once, kernels are kept.
+class DryProgram {
+ public:
+  enum class Graph : bool { kOff, kOn };
 
-// The bytes alive of each category, rounded to `alignment`, at the tick where most are alive: the
-// parts of the lower bound.
-std::array<std::uint64_t, kCategoryCount> lower_bound_parts(const Trace& trace,
-                                                            std::uint64_t alignment);
+  // In training mode with gradients and optimizer. Throws ShapeError.
+  explicit DryProgram(const DryRunOptions& options);
+
+  // Runs one step: of training, or the inference step of the same model; in inference mode always
+  // the latter. Throws ShapeError.
+  DryRunFacts step(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
+
+ private:
+  RunRecorder recorder_;
+  RecordingAdaptor trace_;
+  GuardAdaptor guard_;
+  Context context_;
+  std::unique_ptr<Model> model_;
+  std::optional<Sgd> optimizer_;  // none in inference mode
+};
+
+// Runs one step and records it, graph included. Throws ShapeError.
+DryRunFacts dry_run(const DryRunOptions& options);
 
 }  // namespace skyline

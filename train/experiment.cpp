@@ -13,8 +13,7 @@ Experiment::Experiment(const MemoryOptions& memory_options, const Context::Optio
 
 float Experiment::step(const Batch& batch, const SgdParams& params) {
   if (optimizer) return training_step(context, *model, *optimizer, batch, params);
-  inference_step(context, *model, batch);
-  return 0;
+  return inference_step(context, *model, batch).loss;
 }
 
 }  // namespace skyline

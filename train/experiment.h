@@ -17,7 +17,8 @@ struct Experiment {
   Experiment(const MemoryOptions& memory_options, const Context::Options& context_options,
              const ModelEntry& entry, const ModelShape& shape);
 
-  // One training step, or one inference step in inference mode; the loss, or 0.
+  // One training step, or one inference step in inference mode, which leaves `params` unread; the
+  // loss, 0 in a dry run.
   float step(const Batch& batch, const SgdParams& params);
 
   MemoryChain memory;

@@ -123,4 +123,13 @@ std::string format_bytes_exact(std::uint64_t bytes) {
   return fmt::format("{}{}", bytes, kUnits[unit]);
 }
 
+std::string format_count(std::int64_t count) {
+  std::string text = std::to_string(count);
+  const std::ptrdiff_t first_digit = count < 0 ? 1 : 0;
+  for (std::ptrdiff_t i = std::ssize(text) - 3; i > first_digit; i -= 3) {
+    text.insert(static_cast<std::size_t>(i), 1, ',');
+  }
+  return text;
+}
+
 }  // namespace skyline

@@ -17,4 +17,7 @@ std::string format_bytes(std::uint64_t bytes);
 // Exact and accepted by parse_bytes: the largest unit that divides it, "8MiB", "8388609B".
 std::string format_bytes_exact(std::uint64_t bytes);
 
+// 1234567 as "1,234,567".
+std::string format_count(std::int64_t count);
+
 }  // namespace skyline

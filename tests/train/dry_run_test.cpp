@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/train/small_training.h"
+#include "train/held_bytes.h"
 #include "train/trace_replay.h"
 
 namespace skyline {

@@ -190,7 +190,7 @@ TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
   const std::uint64_t arena = rounded(json["peak"].get<std::uint64_t>(), 4096);  // a page
   EXPECT_EQ(json["allocators"]["planned"]["peak_reserved"],
             json["resident_bytes"].get<std::uint64_t>() + arena);
-  EXPECT_EQ(json["strategies"].size(), 4u);
+  EXPECT_EQ(json["strategies"].size(), 5u);
 }
 
 TEST_F(TrainCommandsTest, DryRunAnswersWhetherItFits) {

@@ -13,6 +13,7 @@ struct Arguments {
   TrainOptions options;
   std::vector<std::string> allocators = {"network-wise", "best-fit-pool", std::string(kPlanned)};
   std::int64_t steps = 20;
+  bool infer = false;
   std::filesystem::path report;
 };
 
@@ -23,7 +24,8 @@ CommandResult run(const Arguments& arguments) {
   for (const std::string& name : arguments.allocators) {
     allocators.push_back(canonical_allocator_name(name));
   }
-  const Comparison comparison = compare_allocators(options, allocators, arguments.steps);
+  const Comparison comparison = compare_allocators(
+      options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
   if (!arguments.report.empty()) {
     write_atomically(arguments.report, render_report(comparison_report(comparison)));
   }
@@ -42,6 +44,7 @@ CommandRun declare_compare(CLI::App& app) {
   add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
               "allocator", "Train under each of these");
   add_integer(app, "--steps", arguments->steps, 1, 1'000'000, "Steps under each");
+  app.add_flag("--infer", arguments->infer, "Inference steps instead of training steps");
   add_memory_options(app, arguments->options);
   app.add_option("--report", arguments->report, "Write the interactive page here")
       ->type_name("FILE.html");

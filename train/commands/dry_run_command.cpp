@@ -1,159 +1,84 @@
-#include <fmt/format.h>
+#include <omp.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <sstream>
 
+#include "memory/trace_csv.h"
+#include "train/allocator_options.h"
+#include "train/atomic_file.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/dry_run.h"
-#include "train/memory_facts.h"
+#include "train/dry_run_report.h"
+#include "train/memory_chain.h"
 #include "train/options.h"
-#include "train/sizes.h"
-#include "train/table.h"
 
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Arguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
+  std::int64_t threads = 0;
   bool infer = false;
   bool in_place = true;
   std::vector<std::string> allocators = allocator_names();
+  AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
-  std::optional<std::uint64_t> capacity_bytes;
+  std::optional<std::uint64_t> device_memory_bytes, workspace_bytes;
+  std::filesystem::path trace;
 };
 
-DryRunOptions dry_run_options(const Arguments& arguments) {
+DryRunOptions program_of(const Arguments& arguments) {
   return {.model = arguments.model.model,
           .shape = shape_of(arguments.model),
           .batch_size = arguments.batch_size,
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-          .in_place = arguments.in_place};
+          .in_place = arguments.in_place,
+          .convolution_workspace_bytes = arguments.workspace_bytes};
 }
 
-// What one allocator reserves over a few steps; empty figures and the reason when the device is too
-// small. The plan comes from `trace`, so that the planned run needs no warm-up on the pool.
-Json run_allocator(const Arguments& arguments, const std::string& name, const Trace& trace) {
-  constexpr int kSteps = 3;
-  MemoryOptions memory{.device = "simulated",
-                       .capacity_bytes = arguments.capacity_bytes,
-                       .allocator = name,
-                       .planner = arguments.planner};
-  const DryRunOptions options = dry_run_options(arguments);
-  try {
-    Experiment experiment(memory,
-                          {.execute = false, .mode = options.mode, .in_place = options.in_place},
-                          find_model(options.model), options.shape);
-    Batch batch;
-    batch.size = static_cast<std::size_t>(options.batch_size);
-    if (Session* session = experiment.memory.session()) {
-      session->adopt(trace, options.mode == Mode::kTraining ? training_key(batch.size)
-                                                            : inference_key(batch.size));
-    }
-    std::uint64_t device_allocations_before = 0;
-    for (int i = 0; i < kSteps; ++i) {
-      experiment.step(batch, {});
-      if (i == 0) device_allocations_before = experiment.memory.statistics().device_allocations;
-    }
-    const MemoryFacts facts = memory_facts(experiment, name, device_allocations_before);
-    Json json = to_json(facts);
-    json.erase("allocator");
-    json["fits"] = true;
-    return json;
-  } catch (const OutOfMemory& error) {
-    return {{"peak_reserved", nullptr}, {"fits", false}, {"problem", error.what()}};
-  }
+// The backend's workspaces depend on the threads: as many as training would take.
+void set_threads(const Arguments& arguments) {
+  std::int64_t threads = arguments.threads;
+  if (threads == 0) threads = find_model(arguments.model.model).threads;
+  if (threads == 0) threads = omp_get_num_procs();
+  omp_set_num_threads(static_cast<int>(threads));
 }
 
-// The four strategies: writing in place and sharing, each on and off.
-Json strategies(const StepGraph& graph, std::uint64_t alignment) {
-  Json rows = Json::array();
-  for (const bool in_place : {false, true}) {
-    for (const bool sharing : {false, true}) {
-      const Trace trace = simulate(graph, {.in_place = in_place, .sharing = sharing});
-      rows.push_back({{"in_place", in_place},
-                      {"sharing", sharing},
-                      {"blocks", trace.size()},
-                      {"lower_bound", lower_bound_bytes(trace, alignment)}});
-    }
+void check(const Arguments& arguments) {
+  if (arguments.device_memory_bytes == 0u) {
+    throw UsageError("--device-memory: a device of 0 bytes holds nothing");
   }
-  return rows;
-}
-
-Json categories(const DryRunFacts& facts, std::uint64_t alignment) {
-  const auto parts = lower_bound_parts(facts.trace, alignment);
-  Json json = Json::object();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (facts.peak_bytes[i] == 0) continue;
-    json[std::string(category_name(static_cast<Category>(i)))] = {
-        {"peak_bytes", facts.peak_bytes[i]}, {"bytes_at_lower_bound", parts[i]}};
+  const bool bounded = arguments.device_memory_bytes || arguments.allocator_options.bfc.limit_bytes;
+  if (!arguments.allocator_options.bfc.growth && !bounded) {
+    throw UsageError(
+        "--no-bfc-growth takes the whole device at once: give --device-memory or --bfc-limit");
   }
-  return json;
-}
-
-std::string yes_no(bool value) { return value ? "yes" : "no"; }
-
-std::string text_of(const Json& json) {
-  std::string text = fmt::format(
-      "{} at batch {}, {}: {} parameters, {} resident\n"
-      "one step: {} requests, lower bound {}, planned {}, gap {:.2f} %{}\n\n",
-      json["model"].get<std::string>(), json["batch_size"].get<std::int64_t>(),
-      json["mode"].get<std::string>(), json["parameters"].get<std::int64_t>(),
-      format_bytes(json["resident_bytes"]), json["blocks"].get<std::int64_t>(),
-      format_bytes(json["lower_bound"]), format_bytes(json["peak"]),
-      100 * json["gap"].get<double>(),
-      json["proved_optimal"].get<bool>() ? ", proved optimal" : "");
-  Table by_category({{"category", Align::kLeft}, {"peak"}, {"at the lower bound"}});
-  for (const auto& [name, row] : json["categories"].items()) {
-    const std::uint64_t part = row["bytes_at_lower_bound"];
-    by_category.add_row(
-        {name, format_bytes(row["peak_bytes"]), part > 0 ? format_bytes(part) : ""});
-  }
-  Table by_allocator({{"allocator", Align::kLeft}, {"reserved, resident included"}});
-  for (const auto& [name, row] : json["allocators"].items()) {
-    by_allocator.add_row(
-        {name, row["fits"].get<bool>() ? format_bytes(row["peak_reserved"]) : "does not fit"});
-  }
-  Table by_strategy({{"in place", Align::kLeft},
-                     {"sharing", Align::kLeft},
-                     {"requests"},
-                     {"most bytes at once"}});
-  for (const Json& row : json["strategies"]) {
-    by_strategy.add_row({yes_no(row["in_place"]), yes_no(row["sharing"]),
-                         std::to_string(row["blocks"].get<std::int64_t>()),
-                         format_bytes(row["lower_bound"])});
-  }
-  return text + by_category.str() + "\n" + by_allocator.str() + "\n" + by_strategy.str();
 }
 
 CommandResult run(const Arguments& arguments) {
-  const DryRunFacts facts = dry_run(dry_run_options(arguments));
-  const Plan found = plan(facts.trace, arguments.planner);
-  CommandResult result;
-  Json allocators = Json::object();
+  check(arguments);
+  set_threads(arguments);
+  DryRunQuestion question{.program = program_of(arguments),
+                          .allocators = {},
+                          .device_memory_bytes = arguments.device_memory_bytes,
+                          .planner = arguments.planner};
   for (const std::string& given : arguments.allocators) {
-    const std::string name = canonical_allocator_name(given);
-    allocators[name] = run_allocator(arguments, name, facts.trace);
+    question.allocators.push_back({.allocator = canonical_allocator_name(given),
+                                   .allocator_options = arguments.allocator_options,
+                                   .planner = arguments.planner});
   }
-  result.json = {{"model", arguments.model.model},
-                 {"batch_size", arguments.batch_size},
-                 {"mode", arguments.infer ? "inference" : "training"},
-                 {"parameters", facts.parameters},
-                 {"resident_bytes", facts.resident_bytes},
-                 {"blocks", facts.trace.size()},
-                 {"lower_bound", found.lower_bound},
-                 {"peak", found.peak},
-                 {"gap", found.gap()},
-                 {"planner", found.planner},
-                 {"proved_optimal", found.proved_optimal},
-                 {"planning_seconds", found.seconds},
-                 {"categories", categories(facts, found.alignment)},
-                 {"allocators", allocators},
-                 {"strategies", strategies(facts.graph, found.alignment)}};
-  result.text = text_of(result.json);
+  const DryRunAnswer answered = answer(question);
+  if (!arguments.trace.empty()) {
+    std::ostringstream csv;
+    write_trace_csv(csv, answered.facts.trace);
+    write_atomically(arguments.trace, csv.str());
+  }
+  CommandResult result;
+  result.json = to_json(answered);
+  result.text = dry_run_text(answered);
   return result;
 }
 
@@ -162,15 +87,24 @@ CommandResult run(const Arguments& arguments) {
 CommandRun declare_dry_run(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   add_model_options(app, arguments->model);
-  add_integer(app, "--batch-size", arguments->batch_size, 1, 1'000'000, "Images a step");
+  add_integer(app, "--batch-size", arguments->batch_size, 1, kMostImages, "Images a step");
   app.add_flag("--infer", arguments->infer, "An inference step instead of a training step");
   app.add_flag("!--no-in-place", arguments->in_place, "Never write an output over an input");
+  add_bytes(app, "--workspace", arguments->workspace_bytes,
+            "Every convolution asks for this; otherwise for what the backend needs");
+  add_bytes(app, "--device-memory,--capacity", arguments->device_memory_bytes,
+            "Say whether the step fits, and the largest batch that does; otherwise no limit");
   add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
               "allocator", "Allocators to compare");
+  add_allocator_options(app, arguments->allocator_options);
   std::vector<std::string> names;
   for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
   add_choice(app, "--planner", arguments->planner, names, "planner", "Who packs the step");
-  add_bytes(app, "--capacity", arguments->capacity_bytes, "Of the device; unlimited otherwise");
+  add_integer(app, "--threads", arguments->threads, 0, 4096,
+              "Of the step; 0 means what the model is worth");
+  app.add_option("--write-trace", arguments->trace,
+                 "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'")
+      ->type_name("FILE.csv");
   return [arguments](Console&) { return run(*arguments); };
 }
 
