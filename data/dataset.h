@@ -21,8 +21,17 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
+// An image of a data set at one of its visits.
+struct Sample {
+  std::size_t index = 0;
+  std::uint64_t epoch = 0;  // decides how a data set varies the image
+};
+
+// The label of an image that cannot be read: evaluation leaves it out.
+inline constexpr std::int32_t kNotCounted = -1;
+
 // Labelled images of one shape. Thread rule: every member may be called from several threads at
-// once; the same index gives the same bits, always.
+// once; the same sample gives the same bits, always.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -34,9 +43,9 @@ class Dataset {
   virtual const std::vector<std::string>& class_names() const noexcept = 0;
   int classes() const noexcept { return static_cast<int>(class_names().size()); }
 
-  // Writes image `index` (height × width × channels, channels last, normalised as the data set
-  // documents) and its label in [0, classes). `index` < size().
-  virtual void read(std::size_t index, float* image, std::int32_t* label) const = 0;
+  // Writes image `sample.index` (height × width × channels, channels last, normalised as the data
+  // set documents) and its label: in [0, classes), or kNotCounted. The index is below size().
+  virtual void read(const Sample& sample, float* image, std::int32_t* label) const = 0;
 };
 
 }  // namespace skyline

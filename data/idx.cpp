@@ -206,11 +206,11 @@ IdxDataset::IdxDataset(const std::filesystem::path& folder, Split split, IdxColl
   }
 }
 
-void IdxDataset::read(std::size_t index, float* image, std::int32_t* label) const {
+void IdxDataset::read(const Sample& sample, float* image, std::int32_t* label) const {
   const std::size_t elements = shape_.elements();
-  const std::uint8_t* pixels = pixels_.data() + index * elements;
+  const std::uint8_t* pixels = pixels_.data() + sample.index * elements;
   for (std::size_t i = 0; i < elements; ++i) image[i] = normalised_[pixels[i]];
-  *label = labels_[index];
+  *label = labels_[sample.index];
 }
 
 }  // namespace skyline

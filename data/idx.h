@@ -53,7 +53,7 @@ class IdxDataset : public Dataset {
   const std::vector<std::string>& class_names() const noexcept override {
     return collection_.class_names;
   }
-  void read(std::size_t index, float* image, std::int32_t* label) const override;
+  void read(const Sample& sample, float* image, std::int32_t* label) const override;
 
  private:
   IdxCollection collection_;

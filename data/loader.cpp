@@ -1,5 +1,7 @@
 #include "data/loader.h"
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -14,6 +16,10 @@ namespace {
 std::size_t below(std::size_t bound, std::uint32_t high, std::uint32_t low) {
   const std::uint64_t word = std::uint64_t{high} << 32 | low;
   return static_cast<std::size_t>((static_cast<unsigned __int128>(word) * bound) >> 64);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point started) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
 std::size_t checked_batches_per_epoch(const Dataset& dataset, const LoaderOptions& options) {
@@ -33,14 +39,14 @@ std::size_t checked_batches_per_epoch(const Dataset& dataset, const LoaderOption
 }  // namespace
 
 std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t epoch,
-                                        const RandomBits& random) {
+                                        const RandomBits& random, DataStream stream) {
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::array<std::uint32_t, 4> words{};
   for (std::size_t i = size; i > 1; --i) {
     const std::size_t draw = size - i;  // two draws a counter
     if (draw % 2 == 0) {
-      words = random(static_cast<std::uint64_t>(DataStream::kShuffle), epoch << 32 | draw / 2);
+      words = random(static_cast<std::uint64_t>(stream), epoch << 32 | draw / 2);
     }
     const std::size_t word = 2 * (draw % 2);
     std::swap(order[i - 1], order[below(i, words[word], words[word + 1])]);
@@ -56,7 +62,13 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
       position_(options.start) {
   if (position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
   if (options_.prefetch == 0) return;
-  producer_ = std::jthread([this](const std::stop_token& stop) { produce(stop); });
+  for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
+    workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+}
+
+Loader::~Loader() {
+  for (std::jthread& worker : workers_) worker.request_stop();  // all, before one is waited for
 }
 
 void Loader::next(Batch& batch) {
@@ -76,47 +88,88 @@ Batch Loader::next() {
   return batch;
 }
 
-void Loader::take(Batch& batch) {
-  std::unique_lock lock(mutex_);
-  ready_.wait(lock, [this] { return !queue_.empty() || failure_; });
-  if (queue_.empty()) std::rethrow_exception(failure_);
-  std::swap(batch, queue_.front());
-  spares_.push_back(std::move(queue_.front()));
-  queue_.pop_front();
-  room_.notify_one();
+void Loader::make(Batch& batch) {
+  const auto started = std::chrono::steady_clock::now();
+  Pending pending{.batch = std::move(batch)};
+  open(pending);
+  for (std::size_t i = 0; i < pending.indices.size(); ++i) read_sample(pending, i);
+  batch = std::move(pending.batch);
+  last_wait_seconds_ = seconds_since(started);
 }
 
-void Loader::produce(const std::stop_token& stop) {
-  Batch batch;
-  while (wait_for_room(stop, batch)) {
+void Loader::take(Batch& batch) {
+  const auto started = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+  const auto settled = [this] { return !pending_.empty() && pending_.front().settled(); };
+  const bool waits = !settled();
+  ready_.wait(lock, settled);
+  last_wait_seconds_ = waits ? seconds_since(started) : 0.0;
+  if (pending_.front().failure) {
+    failure_ = pending_.front().failure;
+    std::rethrow_exception(failure_);
+  }
+  std::swap(batch, pending_.front().batch);
+  spares_.push_back(std::move(pending_.front().batch));
+  pending_.pop_front();
+  room_.notify_all();
+}
+
+void Loader::work(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (room_.wait(lock, stop, [this] { return can_begin(); }) && !stop.stop_requested()) {
+    Pending& pending = pending_to_begin();
+    if (pending.failure) continue;
+    const std::size_t i = pending.begun++;
+    lock.unlock();
     std::exception_ptr failure;
     try {
-      make(batch);
+      read_sample(pending, i);
     } catch (...) {
       failure = std::current_exception();
     }
-    const std::lock_guard lock(mutex_);
-    if (failure) {
-      failure_ = failure;
-    } else {
-      queue_.push_back(std::move(batch));
-    }
-    ready_.notify_one();
-    if (failure) return;
+    lock.lock();
+    end_sample(pending, i, failure);
   }
 }
 
-bool Loader::wait_for_room(const std::stop_token& stop, Batch& spare) {
-  std::unique_lock lock(mutex_);
-  if (!room_.wait(lock, stop, [this] { return queue_.size() < options_.prefetch; })) return false;
+bool Loader::can_begin() const {
+  if (stopped_) return false;
+  if (pending_.size() < options_.prefetch) return true;
+  return pending_.back().begun < pending_.back().indices.size();
+}
+
+// The last batch, a new one when all samples of the last are begun.
+Loader::Pending& Loader::pending_to_begin() {
+  if (!pending_.empty() && pending_.back().begun < pending_.back().indices.size()) {
+    return pending_.back();
+  }
+  Pending& pending = pending_.emplace_back();
   if (!spares_.empty()) {
-    spare = std::move(spares_.back());
+    pending.batch = std::move(spares_.back());
     spares_.pop_back();
   }
-  return !stop.stop_requested();
+  try {
+    open(pending);
+  } catch (...) {  // no memory
+    pending.failure = std::current_exception();
+    stopped_ = true;
+    ready_.notify_one();
+  }
+  return pending;
 }
 
-void Loader::make(Batch& batch) {
+void Loader::end_sample(Pending& pending, std::size_t i, std::exception_ptr failure) {
+  ++pending.ended;
+  if (failure && (!pending.failure || i < pending.failed)) {
+    pending.failure = std::move(failure);
+    pending.failed = i;
+  }
+  stopped_ = stopped_ || pending.failure;
+  if (pending.settled()) ready_.notify_one();
+}
+
+void Loader::open(Pending& pending) {
   if (order_.empty() || order_epoch_ != position_.epoch) {
     order_epoch_ = position_.epoch;
     if (options_.shuffle) {
@@ -127,15 +180,22 @@ void Loader::make(Batch& batch) {
     }
   }
   const std::size_t first = position_.batch * options_.batch_size;
-  const std::size_t elements = dataset_.image_shape().elements();
+  Batch& batch = pending.batch;
   batch.position = position_;
   batch.size = std::min(options_.batch_size, dataset_.size() - first);
-  batch.images.resize(batch.size * elements);
+  batch.images.resize(batch.size * dataset_.image_shape().elements());
   batch.labels.resize(batch.size);
-  for (std::size_t i = 0; i < batch.size; ++i) {
-    dataset_.read(order_[first + i], batch.images.data() + i * elements, &batch.labels[i]);
-  }
+  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
+  pending.indices.assign(begin, begin + static_cast<std::ptrdiff_t>(batch.size));
   if (++position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+}
+
+// Writes to places of its own: several threads may read samples of one batch.
+void Loader::read_sample(Pending& pending, std::size_t i) const {
+  Batch& batch = pending.batch;
+  const std::size_t elements = batch.images.size() / batch.size;
+  dataset_.read({.index = pending.indices[i], .epoch = batch.position.epoch},
+                batch.images.data() + i * elements, &batch.labels[i]);
 }
 
 }  // namespace skyline

@@ -17,6 +17,8 @@ enum class DataStream : std::uint64_t {
   kShuffle = 0x8000'0000'0000'0000,
   kShapesTrain = 0x8000'0000'0000'0001,
   kShapesTest = 0x8000'0000'0000'0002,
+  kCrop = 0x8000'0000'0000'0003,
+  kMeanOrder = 0x8000'0000'0000'0004,
 };
 
 }  // namespace skyline

@@ -174,9 +174,9 @@ const std::vector<std::string>& ShapesDataset::class_names() const noexcept {
   return names;
 }
 
-void ShapesDataset::read(std::size_t index, float* image, std::int32_t* label) const {
-  const std::uint64_t counter = std::uint64_t{index} << kCounterBits;
-  *label = static_cast<std::int32_t>(index % kShapeCount);
+void ShapesDataset::read(const Sample& sample, float* image, std::int32_t* label) const {
+  const std::uint64_t counter = std::uint64_t{sample.index} << kCounterBits;
+  *label = static_cast<std::int32_t>(sample.index % kShapeCount);
   const ShapeOutline& outline = kShapeOutlines[static_cast<std::size_t>(*label)];
   Draws scene_draws(random_, stream_, counter);
   const Scene scene = draw_scene(outline, image_shape(), scene_draws);

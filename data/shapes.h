@@ -32,7 +32,7 @@ class ShapesDataset : public Dataset {
     return {options_.channels, options_.height, options_.width};
   }
   const std::vector<std::string>& class_names() const noexcept override;
-  void read(std::size_t index, float* image, std::int32_t* label) const override;
+  void read(const Sample& sample, float* image, std::int32_t* label) const override;
 
  private:
   ShapesOptions options_;

@@ -1,7 +1,7 @@
 # Sourced by train/demo.sh and tests/run.sh. The one list of Debian packages that Skyline is built from.
 packages=(
   ccache cmake coinor-libcbc-dev g++ ninja-build
-  libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libssl-dev
+  libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libssl-dev libstb-dev
   libthrust-dev libz3-dev nlohmann-json3-dev zlib1g-dev
 )
 

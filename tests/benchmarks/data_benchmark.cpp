@@ -16,7 +16,7 @@ void shapes_read(benchmark::State& state) {
   std::int32_t label = 0;
   std::size_t index = 0;
   for (auto _ : state) {
-    data.read(index++ % data.size(), image.data(), &label);
+    data.read({.index = index++ % data.size()}, image.data(), &label);
     benchmark::DoNotOptimize(image.data());
   }
   state.SetItemsProcessed(state.iterations());

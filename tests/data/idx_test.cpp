@@ -54,13 +54,13 @@ TEST_F(IdxFolder, ReadsPlainAndCompressedFiles) {
     EXPECT_EQ(data.image_shape(), (ImageShape{.channels = 1, .height = 2, .width = 2}));
     std::array<float, 4> image{};
     std::int32_t label = -1;
-    data.read(0, image.data(), &label);
+    data.read({.index = 0}, image.data(), &label);
     EXPECT_EQ(label, 7);
     const std::array<float, 4> pixels = {0, 1, 0.2f, 0.4f};
     for (std::size_t i = 0; i < image.size(); ++i) {
       EXPECT_FLOAT_EQ(image[i], (pixels[i] - 0.1307f) / 0.3081f);
     }
-    data.read(2, image.data(), &label);
+    data.read({.index = 2}, image.data(), &label);
     EXPECT_EQ(label, 9);
     EXPECT_FLOAT_EQ(image[0], (5.0f / 255 - 0.1307f) / 0.3081f);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -23,15 +24,19 @@ class Numbers : public Dataset {
   std::size_t size() const noexcept override { return size_; }
   ImageShape image_shape() const noexcept override { return {1, 1, 2}; }
   const std::vector<std::string>& class_names() const noexcept override { return class_names_; }
-  void read(std::size_t index, float* image, std::int32_t* label) const override {
+  void read(const Sample& sample, float* image, std::int32_t* label) const override {
     ++reads;
-    if (index == bad_index) throw std::runtime_error("sample " + std::to_string(index));
-    image[0] = static_cast<float>(index);
-    image[1] = -static_cast<float>(index);
-    *label = static_cast<std::int32_t>(index % 3);
+    if (bad_indices.contains(sample.index)) {
+      throw std::runtime_error("sample " + std::to_string(sample.index));
+    }
+    image[0] = static_cast<float>(sample.index);
+    image[1] = -static_cast<float>(sample.index);
+    *label = static_cast<std::int32_t>(sample.index % 3);
+    if (label_is_epoch) *label = static_cast<std::int32_t>(sample.epoch);
   }
 
-  std::size_t bad_index = ~std::size_t{0};
+  std::set<std::size_t> bad_indices;
+  bool label_is_epoch = false;
   mutable std::atomic<std::size_t> reads = 0;
 
  private:
@@ -126,9 +131,37 @@ TEST(Loader, GivesTheSameBatchesWhateverItMakesAhead) {
   Loader plain(data, {.batch_size = 8, .prefetch = 0}, test_random(2));
   const auto expected = images_of(plain, 20);
   for (const std::size_t prefetch : {1, 2, 7, 100}) {
-    Loader loader(data, {.batch_size = 8, .prefetch = prefetch}, test_random(2));
-    EXPECT_EQ(images_of(loader, 20), expected) << prefetch;
+    for (const std::size_t threads : {1, 2, 5}) {
+      Loader loader(data, {.batch_size = 8, .prefetch = prefetch, .threads = threads},
+                    test_random(2));
+      EXPECT_EQ(images_of(loader, 20), expected) << prefetch << ", " << threads;
+    }
   }
+}
+
+TEST(Loader, TellsTheDataSetTheEpoch) {
+  Numbers data(6);
+  data.label_is_epoch = true;
+  for (const std::size_t prefetch : {0, 4}) {
+    Loader loader(data, {.batch_size = 3, .prefetch = prefetch, .threads = 2}, test_random(2));
+    for (std::int32_t batch = 0; batch < 6; ++batch) {
+      EXPECT_EQ(loader.next().labels, std::vector<std::int32_t>(3, batch / 2));
+    }
+  }
+}
+
+// One who asks when a batch is there has not waited; one whose batch is made for him has.
+TEST(Loader, MeasuresTheWait) {
+  const Numbers data(100);
+  Loader ahead(data, {.batch_size = 1, .prefetch = 3}, test_random(2));
+  ahead.next();
+  wait_for_reads(data, 4);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the last has ended, too
+  ahead.next();
+  EXPECT_EQ(ahead.last_wait_seconds(), 0);
+  Loader behind(data, {.batch_size = 100, .prefetch = 0}, test_random(2));
+  behind.next();
+  EXPECT_GT(behind.last_wait_seconds(), 0);
 }
 
 TEST(Loader, StartsWhereARunWasStopped) {
@@ -178,7 +211,7 @@ TEST(Loader, UsesTheBuffersOfOldBatchesAgain) {
 TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
   for (const std::size_t prefetch : {0, 1, 5}) {
     Numbers data(40);
-    data.bad_index = 25;
+    data.bad_indices = {25};
     Loader loader(data, {.batch_size = 10, .shuffle = false, .prefetch = prefetch}, test_random(5));
     EXPECT_EQ(loader.next().images[0], 0);
     EXPECT_EQ(loader.next().images[0], 10);
@@ -194,11 +227,34 @@ TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
   }
 }
 
+// Whichever thread meets its sample first.
+TEST(Loader, ThrowsForTheFirstSampleThatFails) {
+  for (int round = 0; round < 100; ++round) {
+    Numbers data(40);
+    data.bad_indices = {25, 26, 27, 31, 39};
+    Loader loader(data, {.batch_size = 10, .shuffle = false, .prefetch = 4, .threads = 4},
+                  test_random(5));
+    EXPECT_EQ(loader.next().images[0], 0);
+    EXPECT_EQ(loader.next().images[0], 10);
+    for (int again = 0; again < 2; ++again) {
+      try {
+        loader.next();
+        FAIL() << "no exception";
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "sample 25");
+      }
+    }
+  }
+}
+
 TEST(Loader, StopsAtAnyMoment) {
   for (int round = 0; round < 300; ++round) {
     Numbers data(64);
-    if (round % 5 == 0) data.bad_index = static_cast<std::size_t>(round) % 64;
-    Loader loader(data, {.batch_size = 4, .prefetch = static_cast<std::size_t>(1 + round % 4)},
+    if (round % 5 == 0) data.bad_indices = {static_cast<std::size_t>(round) % 64};
+    Loader loader(data,
+                  {.batch_size = 4,
+                   .prefetch = static_cast<std::size_t>(1 + round % 4),
+                   .threads = static_cast<std::size_t>(1 + round % 3)},
                   test_random(static_cast<std::uint64_t>(round)));
     try {
       for (int taken = 0; taken < round % 20; ++taken) loader.next();

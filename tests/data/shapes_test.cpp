@@ -18,7 +18,7 @@ namespace {
 std::vector<float> image_of(const Dataset& data, std::size_t index) {
   std::vector<float> image(data.image_shape().elements());
   std::int32_t label = 0;
-  data.read(index, image.data(), &label);
+  data.read({.index = index}, image.data(), &label);
   return image;
 }
 
@@ -43,7 +43,7 @@ TEST(Shapes, AreBalancedAndNormalised) {
   std::vector<float> image(data.image_shape().elements());
   for (std::size_t index = 0; index < data.size(); ++index) {
     std::int32_t label = -1;
-    data.read(index, image.data(), &label);
+    data.read({.index = index}, image.data(), &label);
     ++counts.at(static_cast<std::size_t>(label));
     for (const float value : image) {
       ASSERT_GE(value, -2.0f);

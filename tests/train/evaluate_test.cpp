@@ -37,7 +37,7 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
     batch.images.resize(data.image_shape().elements());
     batch.labels.resize(1);
     batch.size = 1;
-    data.read(i, batch.images.data(), batch.labels.data());
+    data.read({.index = i}, batch.images.data(), batch.labels.data());
     const std::vector<float> logits =
         inference_step(experiment_.context, *experiment_.model, batch).logits;
     std::size_t best = 0;

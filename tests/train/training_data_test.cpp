@@ -30,7 +30,7 @@ TEST(TrainingDataTest, TheSeedDecidesTheImages) {
     const TrainingData data = open_training_data({.images = 10, .seed = seed}, {});
     std::vector<float> image(data.train->image_shape().elements());
     std::int32_t label = 0;
-    data.train->read(0, image.data(), &label);
+    data.train->read({.index = 0}, image.data(), &label);
     return image;
   };
   EXPECT_EQ(first_image(1), first_image(1));

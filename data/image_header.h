@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace skyline {
+
+enum class ImageFormat { kJpeg, kPng };
+
+// What an image file says about itself before its pixels.
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kJpeg;
+  std::uint32_t width = 0;  // both at least 1
+  std::uint32_t height = 0;
+  std::string kind;  // "JPEG", "progressive CMYK JPEG", "grey PNG", "palette PNG"
+};
+
+// Goes by the contents, never by the file's name. Throws ImageError when the file is empty, neither
+// JPEG nor PNG (other formats are named), ends within its header, has no pixels, or is a JPEG of a
+// coding that is not read: arithmetic, lossless, hierarchical, or of other than 8 bits.
+// Sources: ITU-T T.81, tables B.1 and B.2; W3C PNG, section 11.2.2.
+ImageHeader read_image_header(std::span<const std::uint8_t> file);
+
+// Whether the mark that ends every file of the format is missing.
+bool ends_early(std::span<const std::uint8_t> file, ImageFormat format);
+
+}  // namespace skyline

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// Image files of a few hundred bytes, made by Pillow 9.4 and cjpeg 2.1.5 (JPEG) or written here
+// (PNG).
+namespace skyline::testing {
+
+using FileBytes = std::vector<std::uint8_t>;
+
+// 16 x 8 pixels: the left half (200, 40, 40), the right half (40, 40, 200).
+FileBytes baseline_jpeg();
+FileBytes progressive_jpeg();
+FileBytes cmyk_jpeg();
+FileBytes grey_jpeg();        // 87 or 88, and 58
+FileBytes arithmetic_jpeg();  // arithmetic-coded
+FileBytes truncated_jpeg();   // the baseline file without its last 40 bytes
+
+// How a PNG stores a pixel.
+enum class PngColour : std::uint8_t { kGrey = 0, kRgb = 2, kPalette = 3, kRgba = 6 };
+
+// A PNG of 8 bits a sample: `samples` row by row; a palette has 256 colours (i, 255 − i, 7).
+FileBytes png(std::uint32_t width, std::uint32_t height, PngColour colour,
+              const std::vector<std::uint8_t>& samples);
+// A PNG whose header claims another size than its samples have.
+FileBytes png_claiming(std::uint32_t width, std::uint32_t height);
+// An RGB image of one colour.
+FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red, std::uint8_t green,
+                    std::uint8_t blue);
+
+// Writes a file and the folders above it.
+void write_file(const std::filesystem::path& path, const FileBytes& bytes);
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace skyline::testing

@@ -1,0 +1,23 @@
+// Any bytes either decode to an image of the size that their header says, within the limit, or end
+// in an ImageError: never in another exception, a crash or more memory than libFuzzer's limit.
+#include <cstdlib>
+
+#include "data/image_decoder.h"
+#include "data/image_error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::uint64_t kSmallImage = 1 << 14;
+  try {
+    const skyline::DecodedImage image = skyline::decode_image({data, size}, kSmallImage);
+    const auto width = static_cast<std::uint32_t>(image.pixels.width);
+    const auto height = static_cast<std::uint32_t>(image.pixels.height);
+    if (width != image.header.width || height != image.header.height) std::abort();
+    if (std::uint64_t{width} * height > kSmallImage) std::abort();
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < std::size_t{3} * width * height; ++i) sum += image.pixels.data[i];
+    // Read, so that the sanitizers look at every pixel.
+    if (sum > 255u * 3 * kSmallImage) std::abort();
+  } catch (const skyline::ImageError&) {
+  }
+  return 0;
+}
