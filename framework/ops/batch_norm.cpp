@@ -6,15 +6,11 @@
 
 #include "framework/ops/batch_norm_kernels.h"
 #include "framework/ops/operands.h"
-#include "framework/ops/relu.h"
 #include "framework/ops/shape_checks.h"
 
 namespace skyline {
 
 namespace {
-
-// The library keeps a relu's mask as bits where its vectors, of 16 channels at most, are full.
-constexpr std::int64_t kMaskChannels = 16;
 
 std::string params_text(float epsilon, bool relu) {
   return fmt::format("epsilon={}{}", epsilon, relu ? " relu" : "");
@@ -38,7 +34,8 @@ class BatchNormGrad final : public Op {
     require_channels("batch_norm_grad", {"gamma", "mean", "variance"}, inputs.subspan(1, 3),
                      problem_.x[1]);
     require_spec("batch_norm_grad", "grad_output", inputs[4], {problem_.x});
-    if (problem_.relu) require_spec("batch_norm_grad", "mask", inputs[5], problem_.mask());
+    if (problem_.relu)
+      require_channels("batch_norm_grad", {"beta"}, inputs.subspan(5), problem_.x[1]);
     return {{{problem_.x}, Category::kGradient},
             {{problem_.channels()}, Category::kGradient},
             {{problem_.channels()}, Category::kGradient}};
@@ -63,11 +60,9 @@ class BatchNorm final : public Op {
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = problem_of(inputs);
-    std::vector<OutputSpec> outputs = {{{problem.x}, Category::kActivation},
-                                       {{problem.channels()}, Category::kActivation},
-                                       {{problem.channels()}, Category::kActivation}};
-    if (relu_) outputs.push_back({problem.mask(), Category::kActivation});
-    return outputs;
+    return {{{problem.x}, Category::kActivation},
+            {{problem.channels()}, Category::kActivation},
+            {{problem.channels()}, Category::kActivation}};
   }
 
   std::unique_ptr<Kernel> kernel(Backend backend,
@@ -81,7 +76,7 @@ class BatchNorm final : public Op {
     std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
                                            GradientSource::output(1), GradientSource::output(2),
                                            GradientSource::grad_output(0)};
-    if (relu_) sources.push_back(GradientSource::output(3));
+    if (relu_) sources.push_back(GradientSource::input(2));
     return {{std::make_shared<BatchNormGrad>(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
   }
 
@@ -92,10 +87,6 @@ class BatchNorm final : public Op {
     require_float("batch_norm", "x", inputs[0], 4);
     const Shape& x = inputs[0].shape;
     require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
-    if (relu_ && x[1] % kMaskChannels != 0) {
-      throw ShapeError("batch_norm", "channels under a relu", std::to_string(x[1]),
-                       fmt::format("a multiple of {}", kMaskChannels));
-    }
     return {x, epsilon_, relu_};
   }
 
@@ -188,9 +179,6 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                           std::move(running_variance)))
         .front();
   }
-  const bool relu_follows =
-      params.relu && x.shape().rank() == 4 && x.shape()[1] % kMaskChannels != 0;
-  if (relu_follows) params.relu = false;
   std::vector<Tensor> outputs = apply(context, batch_norm_op(params),
                                       operands(std::move(x), std::move(gamma), std::move(beta)));
   const Shape& shape = outputs[0].shape();
@@ -200,7 +188,7 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                   operands(std::move(running_mean), std::move(running_variance),
                            std::move(outputs[1]), std::move(outputs[2])),
                   running, Phase::kForward, context.layer());
-  return relu_follows ? relu(context, std::move(outputs[0])) : std::move(outputs[0]);
+  return std::move(outputs[0]);
 }
 
 }  // namespace skyline

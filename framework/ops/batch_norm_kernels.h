@@ -15,11 +15,9 @@ struct BatchNormProblem {
   bool relu = false;
 
   Shape channels() const { return {x[1]}; }
-  // Which elements the relu let through, one bit each.
-  TensorSpec mask() const { return {{x.elements() / 8}, DType::kUint8}; }
 };
 
-// Inputs x, gamma, beta; outputs y, mean, variance (biased) and, with relu, the mask.
+// Inputs x, gamma, beta; outputs y, mean, variance (biased).
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_cuda(const BatchNormProblem& problem);
 
@@ -27,7 +25,7 @@ std::unique_ptr<Kernel> make_batch_norm_cuda(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_inference_cuda(const BatchNormProblem& problem);
 
-// Inputs x, gamma, mean, variance, grad_output and, with relu, the mask; outputs grad_x, over
+// Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x, over
 // grad_output if so called, grad_gamma, grad_beta.
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make_batch_norm_grad_cuda(const BatchNormProblem& problem);

@@ -51,8 +51,7 @@ TEST_P(BatchNorm, TrainingEqualsTheReferenceAndItsFiniteDifferences) {
             .gradient_tolerance = 1e-4,  // differences of large sums
             .derivatives_per_input = 20,
             .seed = kSeed,
-            .same_in_inference = false,
-            .same_on_any_threads = false});
+            .same_in_inference = false});
 }
 
 TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
@@ -96,12 +95,11 @@ TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
             .gradient_tolerance = 1e-4,
             .derivatives_per_input = 20,
             .seed = kSeed,
-            .same_in_inference = false,
-            .same_on_any_threads = false});
+            .same_in_inference = false});
 }
 
-// The result need not live on: a bit an element is kept instead.
-TEST(BatchNormWithRelu, RetainsAMaskOfBits) {
+// Neither the result nor a mask: x and numbers a channel tell what the relu let through.
+TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
   const Shape shape{4, 16, 6, 6};
   RecordedContext recorded;
   Context& context = recorded.context;
@@ -112,13 +110,11 @@ TEST(BatchNormWithRelu, RetainsAMaskOfBits) {
       batch_norm(context, context.upload({shape}, values.data()), gamma.value, beta.value,
                  context.resident({{16}}, Category::kState, "mean"),
                  context.resident({{16}}, Category::kState, "variance"), {.relu = true});
-  std::vector<std::size_t> bytes;
   for (const Node::Retained& kept : y.edge().node->retained) {
-    if (kept.kind == GradientSource::Kind::kOutput) bytes.push_back(kept.tensor.spec().bytes());
+    if (kept.kind == GradientSource::Kind::kOutput) {
+      EXPECT_EQ(kept.tensor.shape(), Shape{16});
+    }
   }
-  const std::size_t channels = 16 * sizeof(float);
-  EXPECT_EQ(bytes, (std::vector<std::size_t>{channels, channels,
-                                             static_cast<std::size_t>(shape.elements()) / 8}));
 }
 
 TEST_P(BatchNorm, EveryGradientElementAndTheMomentsEqualTheReference) {
@@ -186,11 +182,11 @@ TEST_P(BatchNorm, TrainingMovesTheRunningValues) {
                expected_variance, 1e-6);
 }
 
-// The channel counts take different paths in the library: multiples of 16, others, one.
+// The channel counts take different paths: 64 at once, 16 at once, the rest; rows beyond one chunk.
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
                          testing::Values(Shape{4, 16, 6, 6}, Shape{2, 64, 4, 4}, Shape{3, 3, 5, 7},
                                          Shape{2, 1, 3, 3}, Shape{5, 20, 1, 1}, Shape{2, 17, 1, 2},
-                                         Shape{1, 32, 9, 1}),
+                                         Shape{1, 32, 9, 1}, Shape{1, 83, 40, 26}),
                          shape_name);
 
 // One number a channel has no variance: y is beta and no gradient reaches x.
@@ -233,8 +229,6 @@ TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal(*training, {x, {{4}}, c}), "[batch_norm] gamma, got f32[4], expected f32[3]");
   EXPECT_EQ(refusal(*training, {x, c, {{1, 3}}}),
             "[batch_norm] beta, got f32[1, 3], expected f32[3]");
-  EXPECT_EQ(refusal(*batch_norm_op({.relu = true}), {x, c, c}),
-            "[batch_norm] channels under a relu, got 3, expected a multiple of 16");
   EXPECT_EQ(refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
             "[batch_norm_inference] running_variance, got f32[4], expected f32[3]");
   EXPECT_EQ(refusal(*batch_norm_update_op({}, 1), {c, c, {{4}}, c}),
