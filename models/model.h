@@ -34,26 +34,18 @@ struct Prediction {
   std::vector<AuxiliaryLogits> auxiliary;  // empty in inference
 };
 
-// A network: its parameters, its buffers and its forward pass. It gives logits; loss and metrics
-// are the trainer's. Made in a context in training mode it has gradients and auxiliary heads, else
-// none.
-class Model {
+// What all networks have: parameters and buffers. Made in a context in training mode a network has
+// gradients, else none.
+class Network {
  public:
-  virtual ~Model() = default;
+  virtual ~Network() = default;
 
-  // images f32 [N, channels, height, width] to logits f32 [N, classes]; auxiliary heads are run in
-  // training mode only. Throws ShapeError on another shape.
-  virtual Prediction forward(Context& context, Tensor images) const = 0;
-
-  const ModelShape& shape() const noexcept { return shape_; }
   // In the order in which the layers were made.
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
 
  protected:
-  explicit Model(const ModelShape& shape) : shape_(shape) {}
-
-  // Takes the layers' parameters and buffers into the model's lists.
+  // Takes the layers' parameters and buffers into the network's lists.
   template <typename... Layers>
   void own(const Layers&... layers) {
     (own_one(layers), ...);
@@ -65,9 +57,25 @@ class Model {
     buffers_.insert(buffers_.end(), layer.buffers().begin(), layer.buffers().end());
   }
 
-  ModelShape shape_;
   std::vector<Parameter> parameters_;
   std::vector<Buffer> buffers_;
+};
+
+// A network that classifies images. It gives logits; loss and metrics are the trainer's. Auxiliary
+// heads are made in training mode only.
+class Model : public Network {
+ public:
+  // images f32 [N, channels, height, width] to logits f32 [N, classes]; auxiliary heads are run in
+  // training mode only. Throws ShapeError on another shape.
+  virtual Prediction forward(Context& context, Tensor images) const = 0;
+
+  const ModelShape& shape() const noexcept { return shape_; }
+
+ protected:
+  explicit Model(const ModelShape& shape) : shape_(shape) {}
+
+ private:
+  ModelShape shape_;
 };
 
 }  // namespace skyline

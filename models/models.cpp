@@ -55,9 +55,9 @@ const ModelEntry& find_model(std::string_view name) {
   throw std::invalid_argument("unknown model '" + std::string(name) + "'");
 }
 
-std::int64_t parameter_count(const Model& model) {
+std::int64_t parameter_count(const Network& network) {
   std::int64_t count = 0;
-  for (const Parameter& parameter : model.parameters()) {
+  for (const Parameter& parameter : network.parameters()) {
     count += parameter.value.shape().elements();
   }
   return count;

@@ -28,6 +28,6 @@ std::span<const ModelEntry> models();
 const ModelEntry& find_model(std::string_view name);
 
 // Number of elements of all parameters.
-std::int64_t parameter_count(const Model& model);
+std::int64_t parameter_count(const Network& network);
 
 }  // namespace skyline

@@ -2,7 +2,7 @@
 
 namespace skyline {
 
-Sgd::Sgd(Context& context, const Model& model) : parameters_(model.parameters()) {
+Sgd::Sgd(Context& context, const Network& network) : parameters_(network.parameters()) {
   for (const Parameter& parameter : parameters_) {
     velocities_.push_back(
         {parameter.name + ".velocity",

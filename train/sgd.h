@@ -11,8 +11,8 @@ namespace skyline {
 // each, zero at first. The update requests no memory.
 class Sgd {
  public:
-  // The model was made in a context in training mode.
-  Sgd(Context& context, const Model& model);
+  // The network was made in a context in training mode.
+  Sgd(Context& context, const Network& network);
 
   // One update of every parameter from its gradient.
   void update(Context& context, const SgdParams& params) const;

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layers/embedding.h"
+#include "layers/linear.h"
+#include "layers/lstm.h"
+#include "models/model.h"
+
+namespace skyline {
+
+struct Seq2SeqShape {
+  std::int64_t source_words = 40'002;  // vocabularies, unknown word and end of sentence included
+  std::int64_t target_words = 40'002;
+  std::int64_t layers = 3;
+  std::int64_t units = 1024;
+  std::int64_t embedding = 1024;
+  float dropout = 0.1f;
+  bool unroll = false;  // LSTMs word by word, see Lstm::Options
+  bool operator==(const Seq2SeqShape&) const = default;
+};
+
+// Translation by two LSTMs without attention (Sutskever, Vinyals, Le 2014, "Sequence to sequence
+// learning with neural networks", arXiv:1409.3215, in the form of Chainer's example, which PGMO
+// ran):
+//
+//   source - embed_x - encoder ─(h, c)→ decoder - W - logits
+//   target - embed_y ────────────────────↗
+//
+// 173,306,946 parameters by default. Batches are packed, see PackedShape; each side in its own
+// order.
+class Seq2Seq : public Network {
+ public:
+  Seq2Seq(Context& context, const Seq2SeqShape& shape);
+
+  const Seq2SeqShape& shape() const noexcept { return shape_; }
+
+  // The encoder's last states of source words i32 [R]: [layers * B, units], in the source's order.
+  LstmState encode(Context& context, Tensor source, const PackedShape& packed) const;
+
+  // States in another order of the sentences: sentence k becomes what was sentence sentences[k].
+  LstmState reordered(Context& context, LstmState state,
+                      const std::vector<std::int32_t>& sentences) const;
+
+  struct Decoded {
+    Tensor logits;    // [R, target_words]
+    LstmState state;  // after each sentence's last word
+  };
+  // The decoder's answer to target words i32 [R], from states in the target's order.
+  Decoded decode(Context& context, LstmState state, Tensor target, const PackedShape& packed) const;
+
+ private:
+  Seq2SeqShape shape_;
+  Embedding embed_x_, embed_y_;
+  Lstm encoder_, decoder_;
+  Linear w_;
+};
+
+}  // namespace skyline
