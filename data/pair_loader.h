@@ -79,9 +79,9 @@ class PairLoader {
   const std::size_t batches_per_epoch_;
 
   BatchPosition position_;
-  std::vector<std::size_t> order_;   // of epoch order_epoch_; empty before the first batch
+  std::vector<std::size_t> order_;   // of epoch ordered_epoch_; empty before the first batch
   std::vector<std::size_t> firsts_;  // of batch i: where it begins in order_
-  std::uint64_t order_epoch_ = 0;
+  std::uint64_t ordered_epoch_ = 0;
 };
 
 }  // namespace skyline

@@ -33,8 +33,11 @@ struct TextSummary {
   // "[train.fr] line 12, byte 7: 0xff is not UTF-8; the pair was skipped".
   std::vector<std::string> faults;
 
+  std::size_t least_words = 1, most_words = 1;  // the limits
+  bool operator==(const TextSummary&) const = default;
+
   // "1000 pairs: 950 kept; skipped 3 empty, 46 not of 1 to 50 words, 1 not UTF-8".
-  std::string text(std::size_t least_words, std::size_t most_words) const;
+  std::string text() const;
 };
 
 struct ParallelText {

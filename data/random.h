@@ -19,6 +19,9 @@ enum class DataStream : std::uint64_t {
   kShapesTest = 0x8000'0000'0000'0002,
   kCrop = 0x8000'0000'0000'0003,
   kMeanOrder = 0x8000'0000'0000'0004,
+  kBatchOrder = 0x8000'0000'0000'0005,
+  kNumbersTrain = 0x8000'0000'0000'0006,
+  kNumbersTest = 0x8000'0000'0000'0007,
 };
 
 }  // namespace skyline

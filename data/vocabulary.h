@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "data/sentence_list.h"
+#include "data/word_hash.h"
 
 namespace skyline {
 
@@ -47,7 +49,6 @@ class Vocabulary {
   const std::string& word(std::int32_t id) const;
 
   std::vector<std::int32_t> encode(std::span<const std::string_view> words) const;
-  std::vector<std::int32_t> encode(std::span<const std::string> words) const;
   SentenceList encode(const TokenizedText& text) const;  // the sentences that were kept
   // Up to the first end of sentence, which is left out.
   std::vector<std::string> decode(std::span<const std::int32_t> ids) const;
@@ -55,15 +56,8 @@ class Vocabulary {
   bool operator==(const Vocabulary& other) const { return words_ == other.words_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view word) const noexcept {
-      return std::hash<std::string_view>()(word);
-    }
-  };
-
   std::vector<std::string> words_;
-  std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
+  std::unordered_map<std::string, std::int32_t, WordHash, std::equal_to<>> ids_;
 };
 
 }  // namespace skyline
