@@ -1,0 +1,145 @@
+#include "train/translation_data.h"
+
+#include <utility>
+
+#include "data/errors.h"
+#include "data/numbers.h"
+#include "train/atomic_file.h"
+#include "train/nearest.h"
+#include "train/training_data.h"
+#include "train/usage_error.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kKeptApart = 20;  // every so many pairs one validates
+
+constexpr const char* kSourceFile = "source.vocabulary.txt";
+constexpr const char* kTargetFile = "target.vocabulary.txt";
+
+struct Texts {
+  ParallelText train;
+  std::optional<ParallelText> val;
+};
+
+[[noreturn]] void refuse(const std::string& data) {
+  const std::vector<std::string> generators = {"numbers"};
+  if (data.find('/') == std::string::npos && nearest(data, generators)) {
+    throw UsageError(unknown_name("text", data, generators));
+  }
+  throw UsageError("no text '" + data +
+                   "': neither a generator (numbers) nor a tab-separated file; two files of lines "
+                   "are given by --source and --target");
+}
+
+ParallelTextOptions reader_options(const TranslationOptions& options, bool training) {
+  ParallelTextOptions reader{.strict = options.strict, .tokenizer = {.lower = options.lower}};
+  reader.most_words =
+      training ? static_cast<std::size_t>(options.max_words) : ParallelTextOptions::kUnlimited;
+  return reader;
+}
+
+Texts read_texts(const TranslationOptions& options, const std::string& data, std::int64_t pairs,
+                 std::int64_t val_pairs, std::uint64_t seed) {
+  Texts texts;
+  const auto val_options = reader_options(options, false);
+  if (!options.val_source.empty()) {
+    texts.val = read_parallel_text(options.val_source, options.val_target, val_options);
+  } else if (!options.val_data.empty()) {
+    texts.val = read_tab_separated_text(options.val_data, val_options);
+  }
+  if (!options.source.empty()) {
+    texts.train = read_parallel_text(options.source, options.target, reader_options(options, true));
+  } else if (data == "numbers") {
+    texts.train = numbers_text(static_cast<std::size_t>(pairs), Split::kTrain, random_bits(seed));
+    if (!texts.val) {
+      texts.val =
+          numbers_text(static_cast<std::size_t>(val_pairs), Split::kTest, random_bits(seed));
+    }
+  } else if (std::filesystem::is_regular_file(data)) {
+    texts.train = read_tab_separated_text(data, reader_options(options, true));
+  } else {
+    refuse(data);
+  }
+  return texts;
+}
+
+// The words of sentence `index`.
+std::vector<std::string> words_of(const TokenizedText& text, std::size_t index) {
+  std::vector<std::string> words;
+  for (const std::int32_t type : text.sentences[index]) {
+    words.push_back(text.words[static_cast<std::size_t>(type)]);
+  }
+  return words;
+}
+
+// Adds those pairs of `text` that `chosen` says.
+template <typename Chosen>
+void add_pairs(const ParallelText& text, const Vocabularies& vocabularies, const Chosen& chosen,
+               SentencePairs& pairs, std::vector<std::vector<std::string>>* references) {
+  const SentenceList source = vocabularies.source.encode(text.source);
+  const SentenceList target = vocabularies.target.encode(text.target);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!chosen(i)) continue;
+    pairs.source.push_back(source[i]);
+    pairs.target.push_back(target[i]);
+    if (references != nullptr) references->push_back(words_of(text.target, i));
+  }
+}
+
+std::string name_of(const TranslationOptions& options, const std::string& data) {
+  const std::string& path = options.source.empty() ? data : options.source;
+  return std::filesystem::path(path).filename().string();
+}
+
+}  // namespace
+
+std::string Vocabularies::fingerprint() const {
+  return source.fingerprint() + "; " + target.fingerprint();
+}
+
+void Vocabularies::save(const std::filesystem::path& run) const {
+  write_atomically(run / kSourceFile, source.file_text());
+  write_atomically(run / kTargetFile, target.file_text());
+}
+
+Vocabularies Vocabularies::open(const std::filesystem::path& run) {
+  return {Vocabulary::open(run / kSourceFile), Vocabulary::open(run / kTargetFile)};
+}
+
+TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
+                                      std::int64_t pairs, std::int64_t val_pairs,
+                                      std::uint64_t seed,
+                                      std::optional<Vocabularies> vocabularies) {
+  const Texts texts = read_texts(options, data, pairs, val_pairs, seed);
+  const std::string name = name_of(options, data);
+  const auto most = static_cast<std::size_t>(options.vocab_size);
+  if (!vocabularies) {
+    vocabularies.emplace(Vocabulary::most_frequent(texts.train.source, most),
+                         Vocabulary::most_frequent(texts.train.target, most));
+  }
+  TranslationData result{.name = name,
+                         .train = {.name = name},
+                         .val = {.name = "validation of " + name},
+                         .references = {},
+                         .vocabularies = *std::move(vocabularies),
+                         .train_summary = texts.train.summary,
+                         .val_summary = std::nullopt};
+  const auto validates = [&texts](std::size_t i) {
+    return !texts.val && i % kKeptApart == kKeptApart - 1;
+  };
+  add_pairs(
+      texts.train, result.vocabularies, [&](std::size_t i) { return !validates(i); }, result.train,
+      nullptr);
+  if (texts.val) result.val_summary = texts.val->summary;
+  add_pairs(
+      texts.val ? *texts.val : texts.train, result.vocabularies,
+      [&](std::size_t i) { return texts.val || validates(i); }, result.val, &result.references);
+  if (result.val.source.empty()) {
+    throw DataError(name, "pairs", std::to_string(texts.train.size()),
+                    "at least " + std::to_string(kKeptApart) + ", so that one can validate");
+  }
+  return result;
+}
+
+}  // namespace skyline
