@@ -7,7 +7,6 @@
 
 #include "framework/autograd.h"
 #include "framework/ops/concat_kernels.h"
-#include "framework/ops/relu.h"
 #include "framework/ops/shape_checks.h"
 
 namespace skyline {
@@ -26,15 +25,16 @@ Shape with_width(const Shape& shape, std::int64_t width) {
   return shape.rank() == 4 ? Shape{shape[0], width, shape[2], shape[3]} : Shape{shape[0], width};
 }
 
-// The slices of a joined gradient that belong to the inputs whose gradient is needed.
+// The slices of a joined gradient that belong to the inputs whose gradient is needed. The mask of
+// relu is part of this pass: a relu_grad before it would read and write the joined gradient again.
 class ConcatGrad : public Op {
  public:
-  ConcatGrad(std::span<const TensorSpec> inputs, std::vector<bool> needed)
-      : inputs_(inputs.begin(), inputs.end()), needed_(std::move(needed)) {}
+  ConcatGrad(std::span<const TensorSpec> inputs, ConcatParams params, std::vector<bool> needed)
+      : inputs_(inputs.begin(), inputs.end()), params_(params), needed_(std::move(needed)) {}
   std::string_view name() const override { return "concat_grad"; }
 
   std::string parameters() const override {
-    std::string text = "slices=";
+    std::string text = fmt::format("relu={} slices=", params_.relu);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       text += fmt::format("{}{}", needed_[i] ? '+' : '-', inputs_[i].shape[1]);
     }
@@ -42,31 +42,36 @@ class ConcatGrad : public Op {
   }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("concat_grad", inputs.size(), 1);
+    require_inputs("concat_grad", inputs.size(), params_.relu ? 2 : 1);
     std::int64_t width = 0;
     std::vector<OutputSpec> slices;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       width += inputs_[i].shape[1];
       if (needed_[i]) slices.push_back({inputs_[i], Category::kGradient});
     }
-    require_spec("concat_grad", "grad_output", inputs[0], {with_width(inputs_[0].shape, width)});
+    const TensorSpec joined{with_width(inputs_[0].shape, width)};
+    require_spec("concat_grad", "grad_output", inputs[0], joined);
+    if (params_.relu) require_spec("concat_grad", "y", inputs[1], joined);
     return slices;
   }
 
   std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
     const ConcatLayout layout = layout_of(inputs_);
-    return backend == Backend::kCuda ? make_concat_grad_cuda(layout, needed_)
-                                     : make_concat_grad_cpu(layout, needed_);
+    return backend == Backend::kCuda ? make_concat_grad_cuda(layout, params_.relu, needed_)
+                                     : make_concat_grad_cpu(layout, params_.relu, needed_);
   }
 
  private:
   std::vector<TensorSpec> inputs_;
+  ConcatParams params_;
   std::vector<bool> needed_;
 };
 
 class Concat : public Op {
  public:
+  explicit Concat(ConcatParams params) : params_(params) {}
   std::string_view name() const override { return "concat"; }
+  std::string parameters() const override { return fmt::format("relu={}", params_.relu); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     if (inputs.empty()) throw ShapeError("concat", "number of inputs", "0", "at least 1");
@@ -87,7 +92,8 @@ class Concat : public Op {
   std::unique_ptr<Kernel> kernel(Backend backend,
                                  std::span<const TensorSpec> inputs) const override {
     const ConcatLayout layout = layout_of(inputs);
-    return backend == Backend::kCuda ? make_concat_cuda(layout) : make_concat_cpu(layout);
+    return backend == Backend::kCuda ? make_concat_cuda(layout, params_.relu)
+                                     : make_concat_cpu(layout, params_.relu);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -96,17 +102,21 @@ class Concat : public Op {
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (needed[i]) gradient_of.push_back(static_cast<int>(i));
     }
-    return {{.op = std::make_shared<ConcatGrad>(inputs, needed),
-             .sources = {GradientSource::grad_output(0)},
+    std::vector<GradientSource> sources = {GradientSource::grad_output(0)};
+    if (params_.relu) sources.push_back(GradientSource::output(0));
+    return {{.op = std::make_shared<ConcatGrad>(inputs, params_, needed),
+             .sources = std::move(sources),
              .gradient_of = std::move(gradient_of)}};
   }
+
+ private:
+  ConcatParams params_;
 };
 
 }  // namespace
 
 Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
-  Tensor y = apply(context, std::make_shared<Concat>(), std::move(xs)).front();
-  return params.relu ? relu(context, std::move(y)) : y;
+  return apply(context, std::make_shared<Concat>(params), std::move(xs)).front();
 }
 
 }  // namespace skyline

@@ -11,6 +11,7 @@
 #include "framework/ops/fill_kernels.h"
 #include "framework/ops/linear_kernels.h"
 #include "framework/ops/local_response_norm_kernels.h"
+#include "framework/ops/lstm_kernels.h"
 #include "framework/ops/pool2d_kernels.h"
 #include "framework/ops/relu_kernels.h"
 #include "framework/ops/sgd_momentum_kernels.h"
@@ -55,13 +56,18 @@ Made make_local_response_norm_grad_cuda(const LocalResponseNormProblem&) {
   refuse("local_response_norm_grad");
 }
 
+Made make_lstm_cuda(const LstmProblem&) { refuse("lstm"); }
+Made make_lstm_grad_cuda(const LstmProblem&, const LstmGradients&) { refuse("lstm_grad"); }
+
 Made make_max_pool2d_cuda(const Pool2dProblem&, bool) { refuse("max_pool2d"); }
 Made make_max_pool2d_grad_cuda(const Pool2dProblem&) { refuse("max_pool2d_grad"); }
 Made make_average_pool2d_cuda(const Pool2dProblem&) { refuse("average_pool2d"); }
 Made make_average_pool2d_grad_cuda(const Pool2dProblem&) { refuse("average_pool2d_grad"); }
 
-Made make_concat_cuda(const ConcatLayout&) { refuse("concat"); }
-Made make_concat_grad_cuda(const ConcatLayout&, const std::vector<bool>&) { refuse("concat_grad"); }
+Made make_concat_cuda(const ConcatLayout&, bool) { refuse("concat"); }
+Made make_concat_grad_cuda(const ConcatLayout&, bool, const std::vector<bool>&) {
+  refuse("concat_grad");
+}
 
 Made make_dropout_cuda(std::int64_t, DropoutMask) { refuse("dropout"); }
 

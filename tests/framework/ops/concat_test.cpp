@@ -6,17 +6,28 @@
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/concat.h"
+#include "tests/framework/reference/elementwise.h"
 #include "tests/framework/test_ops.h"
 
 namespace skyline {
 namespace {
 
 void check(std::vector<HostTensor> inputs, std::uint64_t seed) {
-  check_op({.apply = [](Context& context,
-                        std::vector<Tensor> xs) { return concat(context, std::move(xs)); },
-            .reference = reference::concat,
-            .inputs = std::move(inputs),
-            .seed = seed});
+  for (const bool relu : {false, true}) {
+    SCOPED_TRACE(relu ? "with relu" : "without relu");
+    check_op({.apply =
+                  [=](Context& context, std::vector<Tensor> xs) {
+                    return concat(context, std::move(xs), {.relu = relu});
+                  },
+              .reference =
+                  [=](const std::vector<HostTensor>& xs) {
+                    const HostTensor y = reference::concat(xs);
+                    return relu ? reference::relu(y) : y;
+                  },
+              .inputs = inputs,
+              .derivatives_per_input = 60,
+              .seed = seed});
+  }
 }
 
 TEST(Concat, JoinsChannels) {
@@ -46,6 +57,25 @@ TEST(Concat, BackwardIsOneOpForAllSlices) {
     if (step.op->name() == "concat_grad") outputs.push_back(step.outputs.size());
   }
   EXPECT_EQ(outputs, std::vector<std::size_t>{2}) << graph.to_text();
+}
+
+TEST(Concat, ReluIsPartOfBothPassesAndRetainsTheResultAlone) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const std::vector<float> host = {1, -2, 3, -4, 5, -6};
+  const Parameter a = context.parameter({{2, 3}}, "a", host.data());
+  const Parameter b = context.parameter({{2, 3}}, "b", host.data());
+  const std::size_t resident = recorded.pool.statistics().requested_bytes;
+  context.begin_step();
+  Tensor loss = total(context, concat(context, operands(a.value, b.value), {.relu = true}));
+  EXPECT_EQ(recorded.pool.statistics().requested_bytes - resident,
+            2 * host.size() * sizeof(float) + loss.spec().bytes());
+  BackwardGraph graph(context, std::move(loss));
+  std::vector<std::string_view> names;
+  for (const BackwardStep& step : graph.steps()) names.push_back(step.op->name());
+  EXPECT_EQ(names, (std::vector<std::string_view>{"gradient_seed", "spread", "concat_grad"}));
+  graph.run(context);
+  EXPECT_EQ(RecordedContext::values(a.gradient), (std::vector<float>{1, 0, 1, 0, 1, 0}));
 }
 
 void expect_refusal(std::vector<Shape> shapes, const std::string& message) {
