@@ -2,6 +2,7 @@
 
 #include "framework/ops/dnnl_kernel.h"
 #include "framework/ops/pool2d_kernels.h"
+#include "framework/ops/pool2d_small_max_cpu.h"
 
 namespace skyline {
 
@@ -36,8 +37,8 @@ dnnl::pooling_forward::primitive_desc describe(
   return {description, dnnl_user_scratchpad(), dnnl_engine()};
 }
 
-dnnl::pooling_backward::primitive_desc describe_grad(const Pool2dProblem& problem,
-                                                     dnnl::algorithm algorithm) {
+dnnl::pooling_backward::primitive_desc describe_max_grad(const Pool2dProblem& problem) {
+  const auto algorithm = dnnl::algorithm::pooling_max;
   const Windows windows(problem);
   const dnnl::pooling_backward::desc description(
       algorithm, dnnl_layout(problem.x), dnnl_layout(problem.y), windows.strides, windows.kernel,
@@ -68,6 +69,7 @@ std::unique_ptr<DnnlKernel> make_forward(const dnnl::pooling_forward::primitive_
 }  // namespace
 
 std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem, bool argmax) {
+  if (is_small_max_pool2d(problem)) return make_small_max_pool2d_cpu(problem, argmax);
   const auto algorithm = dnnl::algorithm::pooling_max;
   if (!argmax) {
     return make_forward(describe(problem, algorithm, dnnl::prop_kind::forward_inference));
@@ -82,7 +84,8 @@ std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem, bool a
 }
 
 std::unique_ptr<Kernel> make_max_pool2d_grad_cpu(const Pool2dProblem& problem) {
-  const auto descriptor = describe_grad(problem, dnnl::algorithm::pooling_max);
+  if (is_small_max_pool2d(problem)) return make_small_max_pool2d_grad_cpu(problem);
+  const auto descriptor = describe_max_grad(problem);
   auto kernel = std::make_unique<DnnlKernel>();
   kernel->call(descriptor,
                {{DNNL_ARG_WORKSPACE, kernel->input(0, argmax_layout(problem, descriptor))},
@@ -93,14 +96,6 @@ std::unique_ptr<Kernel> make_max_pool2d_grad_cpu(const Pool2dProblem& problem) {
 
 std::unique_ptr<Kernel> make_average_pool2d_cpu(const Pool2dProblem& problem) {
   return make_forward(describe(problem, dnnl::algorithm::pooling_avg_exclude_padding));
-}
-
-std::unique_ptr<Kernel> make_average_pool2d_grad_cpu(const Pool2dProblem& problem) {
-  const auto descriptor = describe_grad(problem, dnnl::algorithm::pooling_avg_exclude_padding);
-  auto kernel = std::make_unique<DnnlKernel>();
-  kernel->call(descriptor, {{DNNL_ARG_DIFF_DST, kernel->input(0, descriptor.diff_dst_desc())},
-                            {DNNL_ARG_DIFF_SRC, kernel->output(0, descriptor.diff_src_desc())}});
-  return kernel;
 }
 
 }  // namespace skyline

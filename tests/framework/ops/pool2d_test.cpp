@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/ops/dnnl_kernel.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
+#include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/pool2d.h"
 
 namespace skyline {
@@ -19,6 +21,15 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+// Ours have no names.
+void expect_no_reference(const Kernel& kernel) {
+  const auto* library = dynamic_cast<const DnnlKernel*>(&kernel);
+  if (library == nullptr) return;
+  for (const std::string& name : library->implementations()) {
+    EXPECT_EQ(name.find("ref"), std::string::npos) << name;
+  }
+}
 
 class Pool2d : public testing::TestWithParam<Case> {};
 
@@ -86,6 +97,12 @@ const Case kCases[] = {
     {"one_pixel_padded", {2, 1, 1, 1}, {.kernel = 3, .stride = 1, .padding = 1}},
     {"uneven", {2, 3, 9, 6}, {.kernel = {2, 3}, .stride = {3, 1}, .padding = {1, 0}}},
     {"stride_beyond_kernel", {1, 4, 9, 9}, {.kernel = 2, .stride = 4}},
+    {"even_ceil", {1, 3, 14, 14}, {.kernel = 3, .stride = 2, .ceil_mode = true}},
+    {"window_of_9_in_a_row", {1, 2, 3, 20}, {.kernel = {1, 9}, .stride = {1, 1}}},
+    {"window_of_10", {1, 2, 5, 9}, {.kernel = {2, 5}, .stride = {1, 2}, .padding = {1, 2}}},
+    {"window_of_2", {1, 35, 5, 4}, {.kernel = {2, 1}, .stride = {1, 2}}},
+    {"googlenet_branch", {1, 33, 7, 7}, {.kernel = 3, .stride = 1, .padding = 1}},
+    {"googlenet_auxiliary", {1, 16, 14, 14}, {.kernel = 5, .stride = 3}},
     {"window_of_255", {1, 2, 15, 17}, {.kernel = {15, 17}, .stride = 1}},
     {"window_of_256", {1, 2, 16, 16}, {.kernel = 16, .stride = 1}},
 };
@@ -100,6 +117,37 @@ TEST(MaxPool2d, FirstOfEqualValuesWinsAndGetsTheWholeGradient) {
   EXPECT_EQ(result.gradients[0].at(0, 7, 0, 0), 1);
   EXPECT_EQ(result.gradients[0].at(0, 7, 0, 1), 0);
   EXPECT_EQ(result.gradients[0].at(0, 7, 1, 0), 0);
+}
+
+// Also what a window of 3 x 3 holds at a corner, where five of its nine pixels are padding.
+TEST(MaxPool2d, TakesInfinitiesAndNotANumbersAsTheyAre) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Pool2dParams params{.kernel = 3, .stride = 2, .padding = 1};
+  const auto result =
+      KernelRun()(*max_pool2d_op(params), {HostTensor(Shape{1, 16, 3, 3}, -kInfinity)},
+                  HostTensor(Shape{1, 16, 2, 2}, 1));
+  EXPECT_EQ(result.outputs[0].values, HostTensor(Shape({1, 16, 2, 2}), -kInfinity).values);
+  EXPECT_EQ(result.outputs[1].at(0, 3, 0, 0), 4);
+  EXPECT_EQ(result.outputs[1].at(0, 3, 1, 1), 0);
+  EXPECT_EQ(result.gradients[0].at(0, 3, 0, 0), 1);
+  const auto nan =
+      KernelRun()(*max_pool2d_op(params), {HostTensor(Shape{1, 16, 3, 3}, std::nan(""))},
+                  HostTensor(Shape{1, 16, 2, 2}, 1));
+  EXPECT_TRUE(std::isnan(nan.outputs[0].at(0, 3, 1, 0)));
+}
+
+// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1. Every max pooling of the
+// networks at its size, a stride of 2 over an odd extent included.
+TEST(MaxPool2d, CeilModeIsChainersCoverAll) {
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {{55, 27}, {27, 13}, {13, 6}, {112, 56},
+                                                         {56, 28}, {28, 14}, {14, 7}, {147, 73},
+                                                         {71, 35}, {35, 17}, {17, 8}};
+  for (const auto& [image, expected] : sizes) {
+    const std::vector<TensorSpec> x = {{{1, 1, image, image}}};
+    const auto op = max_pool2d_op({.kernel = 3, .stride = 2, .ceil_mode = true});
+    EXPECT_EQ(op->outputs(x)[0].spec.shape, (Shape{1, 1, expected, expected}));
+    EXPECT_EQ((image - 3 + 1) / 2 + 1, expected) << "the formula";
+  }
 }
 
 TEST(MaxPool2d, KeepsNoArgmaxWithoutAGradient) {
@@ -120,6 +168,64 @@ std::string refusal(Pool2dParams params, std::vector<TensorSpec> inputs) {
     return error.what();
   }
   return "accepted";
+}
+
+TEST(GlobalAveragePool2d, EqualsTheReferenceAndItsFiniteDifferences) {
+  check_op({.apply =
+                [](Context& context, std::vector<Tensor> x) {
+                  return global_average_pool2d(context, std::move(x[0]));
+                },
+            .reference =
+                [](const std::vector<HostTensor>& x) {
+                  const Size2d image(static_cast<int>(x[0].shape[2]),
+                                     static_cast<int>(x[0].shape[3]));
+                  return reference::average_pool2d(x[0], {.kernel = image, .stride = image});
+                },
+            .inputs = {random_tensor({2, 19, 7, 5}, kSeed)},
+            .derivatives_per_input = 40,
+            .seed = kSeed});
+}
+
+TEST(GlobalAveragePool2d, RefusesWhatIsNoImage) {
+  RecordedContext recorded;
+  Tensor x = recorded.upload_vector({1, 2});
+  try {
+    global_average_pool2d(recorded.context, std::move(x));
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "[global_average_pool2d] x, got f32[2], expected f32 of rank 4");
+  }
+}
+
+struct NetworkPool {
+  bool max;
+  Shape x;
+  Pool2dParams params;
+};
+
+// oneDNN's reference implementations are 100 times slower.
+TEST(Pool2dKernels, NoPoolingOfTheNetworksFallsBackToTheReference) {
+  const Pool2dParams halve{.kernel = 3, .stride = 2, .ceil_mode = true};
+  const Pool2dParams keep{.kernel = 3, .stride = 1, .padding = 1};
+  const NetworkPool pools[] = {{true, {2, 96, 55, 55}, halve},
+                               {true, {2, 64, 112, 112}, halve},
+                               {true, {2, 832, 14, 14}, halve},
+                               {true, {2, 1088, 17, 17}, halve},
+                               {true, {2, 192, 28, 28}, keep},
+                               {false, {2, 192, 35, 35}, keep},
+                               {false, {2, 512, 14, 14}, {.kernel = 5, .stride = 3}},
+                               {false, {2, 1024, 7, 7}, {.kernel = 7}},
+                               {false, {2, 1536, 8, 8}, {.kernel = 8}}};
+  for (const auto& [max, x, params] : pools) {
+    const auto op = max ? max_pool2d_op(params) : average_pool2d_op(params);
+    const std::vector<TensorSpec> inputs = {{x}};
+    const std::vector<OutputSpec> outputs = op->outputs(inputs);
+    std::vector<TensorSpec> read;
+    if (max) read.push_back(outputs[1].spec);
+    read.push_back(outputs[0].spec);
+    expect_no_reference(*op->kernel(Backend::kCpu, inputs));
+    expect_no_reference(*op->gradient(inputs, {true})[0].op->kernel(Backend::kCpu, read));
+  }
 }
 
 TEST(AveragePool2d, RefusesWhatDoesNotFit) {
