@@ -30,16 +30,39 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
     ++other_requests_;
     return extent;
   }
-  if (layout_ && next_ < layout_->slots.size()) {
-    advance_clock(slots_[next_].released_before);
-    return acquire_planned(slots_[next_], bytes, tag);
+  if (!layout_ || !find_place(tag)) return acquire_unplanned(bytes, tag);
+  advance_clock(slots_[next_].released_before);
+  return acquire_planned(slots_[next_], bytes, tag);
+}
+
+// Moves to the request of the plan that this one is, if there is one.
+bool Arena::find_place(const Tag& tag) {
+  if (next_ == layout_->slots.size()) return false;
+  if (!layout_->tags) return true;
+  const RequestIndex place = layout_->tags->next(tag, next_);
+  if (place == kStepEnd) return false;
+  for (; next_ < place; ++next_, ++left_out_) {
+    if (slots_[next_].planned()) mark_released(slots_[next_].rank);
   }
-  if (layout_) advance_clock(ranks());
-  const Extent extent = acquire_observed({.request = requests_made(),
-                                          .kind = Deviation::kBeyondPlan,
-                                          .bytes = bytes,
-                                          .tag = owned(tag)},
-                                         layout_ ? fallback_ : pool_, tag);
+  return true;
+}
+
+Extent Arena::acquire_unplanned(std::size_t bytes, const Tag& tag) {
+  const bool between = layout_ && next_ < layout_->slots.size();
+  if (layout_) advance_clock(between ? slots_[next_].released_before : ranks());
+  Observation observation{.request = requests_made(),
+                          .kind = between ? Deviation::kBetween : Deviation::kBeyondPlan,
+                          .bytes = bytes,
+                          .tag = owned(tag)};
+  const std::size_t seen = log_.observations().size();
+  Extent extent;
+  try {
+    extent = acquire_observed(std::move(observation), layout_ ? fallback_ : pool_, tag);
+  } catch (const OutOfMemory&) {
+    // The place of one that is kept is its own.
+    if (between && log_.observations().size() > seen) ++extra_;
+    throw;
+  }
   ++extra_;
   ++other_requests_;
   return extent;
@@ -149,7 +172,8 @@ void Arena::mark_released(std::uint32_t rank) noexcept {
 }
 
 void Arena::update_gate() noexcept {
-  const bool open = in_step_ && interruptions_ == 0 && layout_ && overdue_.empty();
+  const bool open =
+      in_step_ && interruptions_ == 0 && layout_ && !layout_->tags && overdue_.empty();
   hot_end_ = open ? static_cast<std::uint32_t>(layout_->slots.size()) : 0;
 }
 
@@ -221,6 +245,7 @@ void Arena::resume() noexcept {
 void Arena::settle() {
   if (in_step_) abandon_step();
   if (settled_) return;
+  log_.note_requests(requests_made());
   note_survivors();
   plan_requests_ += next_;
   in_order_releases_ += cursor() - skipped_;
@@ -327,7 +352,7 @@ std::size_t Arena::largest_gap_bytes() const {
 }
 
 std::uint64_t Arena::planned_requests() const noexcept {
-  return plan_requests_ + next_ - elsewhere_in_plan_;
+  return plan_requests_ + next_ - left_out_ - elsewhere_in_plan_;
 }
 
 Statistics Arena::statistics() const {
@@ -340,7 +365,7 @@ Statistics Arena::statistics() const {
       .peak_allocated_bytes = live_.peak_rounded,
       .reserved_bytes = arena_bytes() + pool.reserved_bytes + fallback.reserved_bytes,
       .peak_reserved_bytes = peak_reserved_bytes_,
-      .requests = plan_requests_ + next_ + other_requests_,
+      .requests = plan_requests_ + next_ - left_out_ + other_requests_,
       .releases = in_order_releases_ + cursor() - skipped_ + slow_releases_,
       .device_allocations = pool.device_allocations + fallback.device_allocations + commits_,
       .device_frees = pool.device_frees + fallback.device_frees + decommits_,

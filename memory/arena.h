@@ -17,7 +17,7 @@ namespace skyline {
 //   request                                                      served by
 //   outside of steps, while interrupted, of a step without plan  pool
 //   planned to outlive its step                                  pool
-//   beyond the plan, larger than planned                         fallback
+//   beyond the plan or between its requests, larger than planned fallback
 //   whose planned bytes an overdue block holds                   fallback
 //
 // Never hands out bytes that are alive, whatever the program does. Serving request k moves the
@@ -26,11 +26,15 @@ namespace skyline {
 // the planned order, so one counter, the releases seen in that order, tells that none is overdue.
 // While some are, each request's range is looked up among theirs.
 //
+// A step may leave out requests of a plan whose places are found by tag; the plan's clock passes
+// over them as if each had been made and freed.
+//
 // What a step did besides its plan is kept in a log, from which a session plans anew.
 //
 // O(1) a planned request or release, with no heap allocation and no call to device or pools;
-// O(log overdue blocks) while some are overdue. Steps below 2^32 requests. Throws OutOfMemory from
-// pool or fallback; a refused request does not count as a request of the step.
+// O(log overdue blocks) while some are overdue, O(tag) where places are found by tag. Steps below
+// 2^32 requests. Throws OutOfMemory from pool or fallback; a refused request does not count as a
+// request of the step.
 class Arena final : public Allocator {
  public:
   // All outlive the arena. `address_bytes` is the address space to reserve: the largest plan.
@@ -84,7 +88,8 @@ class Arena final : public Allocator {
   const StepLog& log() const noexcept { return log_; }
 
   bool in_step() const noexcept { return in_step_; }
-  RequestIndex requests_made() const noexcept { return next_ + extra_; }  // in this step
+  // In this step, those that were left out of the plan's included.
+  RequestIndex requests_made() const noexcept { return next_ + extra_; }
   std::size_t arena_bytes() const noexcept { return range_ ? range_->committed_bytes() : 0; }
   std::uint64_t planned_requests() const noexcept;  // served by the plan, of all steps
   std::uint64_t fallback_requests() const noexcept { return fallback_requests_; }
@@ -141,6 +146,8 @@ class Arena final : public Allocator {
   std::size_t largest_gap_bytes() const;
 
   Extent acquire_slowly(std::size_t bytes, const Tag& tag);
+  Extent acquire_unplanned(std::size_t bytes, const Tag& tag);
+  bool find_place(const Tag& tag);
   Extent acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag& tag);
   Extent acquire_observed(Observation observation, Allocator& server, const Tag& tag);
   Extent acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag& tag,
@@ -158,7 +165,7 @@ class Arena final : public Allocator {
 
   // The hot path reads and writes these.
   const StepSlot* slots_ = nullptr;
-  std::uint32_t next_ = 0;     // requests made of the plan's
+  std::uint32_t next_ = 0;     // the plan's requests that were made or left out
   std::uint32_t hot_end_ = 0;  // the plan's requests; 0 while the slow path must look at each
   std::uint64_t expected_ = std::uint64_t{1} << 32;  // epoch over cursor: the next planned release
   std::byte* base_ = nullptr;
@@ -175,7 +182,7 @@ class Arena final : public Allocator {
   OverdueBlocks overdue_;
   LiveTable<Elsewhere> elsewhere_;
   StepLog log_;
-  std::uint32_t extra_ = 0;    // requests made beyond the plan
+  std::uint32_t extra_ = 0;    // requests made beyond the plan and between its own
   std::uint32_t skipped_ = 0;  // advances of the cursor that were no release in order
   int interruptions_ = 0;
   bool in_step_ = false;
@@ -183,6 +190,7 @@ class Arena final : public Allocator {
 
   std::uint64_t plan_requests_ = 0;      // of settled steps: requests within the plan
   std::uint64_t elsewhere_in_plan_ = 0;  // of those, served elsewhere; of the running step too
+  std::uint64_t left_out_ = 0;           // of those, never made; of the running step too
   std::uint64_t other_requests_ = 0;     // outside of steps or beyond the plan
   std::uint64_t in_order_releases_ = 0;  // of settled steps
   std::uint64_t slow_releases_ = 0;

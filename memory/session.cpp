@@ -1,7 +1,10 @@
 #include "memory/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace skyline {
@@ -16,14 +19,59 @@ bool known_planner(const std::string& name) {
                      [&](const PlannerEntry& entry) { return entry.name == name; });
 }
 
+// The validator runs on every plan, whoever made it.
+StepPlanner planner_of(const SessionOptions& options) {
+  if (!options.step_planner) {
+    return [name = options.planner, plan_options = options.plan](const Trace& trace) {
+      return plan(trace, name, plan_options);
+    };
+  }
+  return [planner = options.step_planner](const Trace& trace) {
+    Plan made = planner(trace);
+    const Validity verdict = validate(trace, made);
+    if (!verdict.valid) {
+      throw std::logic_error("[session] the step planner's plan is invalid: " + verdict.reason);
+    }
+    return made;
+  };
+}
+
+bool same_demand(const StepDemand& a, const StepDemand& b) {
+  return a.matching == b.matching && same_demand(a.requests, b.requests);
+}
+
+// Adds the time until it dies.
+class StallClock {
+ public:
+  StallClock(SessionStatistics& totals, bool counts) : totals_(totals), counts_(counts) {}
+  ~StallClock() {
+    if (!counts_) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    totals_.stalled_seconds += seconds;
+    totals_.longest_stall_seconds = std::max(totals_.longest_stall_seconds, seconds);
+  }
+  StallClock(const StallClock&) = delete;
+  StallClock& operator=(const StallClock&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  SessionStatistics& totals_;
+  bool counts_;
+  Clock::time_point start_ = Clock::now();
+};
+
 }  // namespace
 
 Session::Session(Device& device, SessionOptions options)
     : options_(std::move(options)),
+      planner_(planner_of(options_)),
+      background_(options_.background.value_or(device.has_memory() &&
+                                               std::thread::hardware_concurrency() > 1)),
       pool_(device),
       unbounded_fallback_(device),
       fallback_(unbounded_fallback_, options_.fallback_limit_bytes),
-      arena_(device, pool_, fallback_, options_.address_bytes) {
+      arena_(device, pool_, fallback_, options_.address_bytes),
+      shapes_(options_.max_shapes) {
   require(known_planner(options_.planner), "unknown planner " + options_.planner);
   require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
   require(options_.max_shapes >= 1, "got no shape to keep, expected at least 1");
@@ -34,45 +82,61 @@ Session::Session(Device& device, SessionOptions options)
 
 void Session::begin_step(ShapeKey key) {
   arena_.settle();
-  learn();
-  if (arena_.moved() && arena_.overdue_blocks() == 0) arena_.commit(largest_peak_bytes(nullptr));
-  Shape& shape = shape_for(key);
-  current_ = &shape;
+  catch_up();
+  if (arena_.moved() && arena_.overdue_blocks() == 0) {
+    arena_.commit(shapes_.largest_peak_bytes(nullptr));
+  }
+  SessionShape& shape = shapes_.use(shape_key(key));
   key_ = key;
-  arena_.install(shape.layout);
+  arena_.install(shape.planned.layout);
   arena_.begin_step(key);
   running_ = &shape;
   ++totals_.steps;
-  if (shape.layout) ++totals_.planned_steps;
+  if (shape.planned.layout) ++totals_.planned_steps;
 }
 
-void Session::adopt(const Trace& trace, ShapeKey key) {
+void Session::adopt(std::span<const Trace> traces, ShapeKey key) {
   if (arena_.in_step()) throw std::logic_error("[session] adopt inside a step");
+  require(!traces.empty(), "got no trace to adopt, expected at least 1");
   arena_.settle();
-  learn();
-  Shape& shape = shape_for(key);
-  Shape planned = make_plan(requests_of(trace));
-  SessionEvent event = event_before(planned);
+  catch_up();
+  std::vector<std::vector<StepRequest>> steps;
+  for (const Trace& trace : traces) steps.push_back(requests_of(trace));
+  StepPlan planned = plan_step(joined(steps), planner_);
+  count_plan(planned);
+  SessionEvent event = event_before(planned, key);
   event.shape_key = key;
+  SessionShape& shape = shapes_.use(shape_key(key));
   commit_for(shape, planned);
+  shapes_.renew(shape);
   enter_plan(shape, std::move(planned), std::move(event));
+}
+
+ShapeKey Session::shape_key(ShapeKey key) const {
+  return options_.policy == ShapePolicy::kPerShape ? key : 0;
 }
 
 // --- what a step showed ---
 
-void Session::learn() {
-  Shape* shape = std::exchange(running_, nullptr);
-  if (shape == nullptr) return;
-  if (arena_.log().was_cut()) ++totals_.abandoned_steps;
-  if (arena_.log().empty()) return;
-  if (shape->layout) {
-    learn_deviations(*shape);
+void Session::catch_up() {
+  SessionShape* shape = std::exchange(running_, nullptr);
+  if (shape != nullptr && arena_.log().was_cut()) ++totals_.abandoned_steps;
+  const bool news = shape != nullptr && !arena_.log().empty();
+  if (!news && !wanted_ && !worker_.busy()) return;
+  const StallClock clock(totals_, switched_);
+  if (news) learn(*shape);
+  plan_what_is_wanted();
+}
+
+void Session::learn(SessionShape& shape) {
+  if (shape.planned.layout) {
+    learn_deviations(shape);
   } else if (totals_.steps >= static_cast<std::uint64_t>(options_.warmup_steps)) {
-    learn_recording(*shape);
+    learn_recording(shape);
   }
 }
 
-void Session::learn_recording(Shape& shape) {
+void Session::learn_recording(SessionShape& shape) {
   const StepLog& log = arena_.log();
   if (log.was_cut()) return;
   std::vector<StepRequest> requests = merged({}, log);
@@ -80,58 +144,122 @@ void Session::learn_recording(Shape& shape) {
     shape.doubtful = std::move(requests);
     return;
   }
-  replan(shape, std::move(requests));
+  want(shape, {.requests = std::move(requests)});
 }
 
-void Session::learn_deviations(Shape& shape) {
+void Session::learn_deviations(SessionShape& shape) {
   const StepLog& log = arena_.log();
   ++totals_.deviating_steps;
   totals_.deviations += log.observations().size();
-  SessionEvent event{.kind = SessionEvent::Kind::kDeviated,
-                     .step = totals_.steps - 1,
-                     .shape_key = key_,
-                     .arena_bytes = arena_bytes(),
-                     .deviation = first_deviation(shape)};
-  tell(event);
-  std::vector<StepRequest> requests = merged(shape.requests, log);
-  if (!same_demand(requests, shape.requests)) {
-    replan(shape, std::move(requests));
-  } else if (log.has(Deviation::kOverlapsOverdue)) {
-    move_off_survivors();
+  tell({.kind = SessionEvent::Kind::kDeviated,
+        .step = totals_.steps - 1,
+        .shape_key = key_,
+        .arena_bytes = arena_bytes(),
+        .deviation = first_deviation(shape)});
+  if (turns_to_tags(shape)) return;
+  const StepDemand& known = shape.planned.demand;
+  StepDemand demand{merged(known.requests, log), known.matching};
+  if (same_demand(demand, known)) {
+    if (log.has(Deviation::kOverlapsOverdue)) move_off_survivors();
+    return;
   }
+  if (shape.wanted) demand = joined(*shape.wanted, demand.requests);
+  want(shape, std::move(demand));
 }
 
-DeviationFacts Session::first_deviation(const Shape& shape) const {
+// Whether the places of a step's requests tell nothing, for they are found by tag from now on.
+// Steps that make another number of requests may have grown, so the first is merged like any other.
+bool Session::turns_to_tags(SessionShape& shape) {
+  const StepDemand& known = shape.planned.demand;
+  if (known.matching == Matching::kByTag) return false;
+  if (shape.wanted && shape.wanted->matching == Matching::kByTag) return true;
+  if (arena_.log().was_cut() || !of_another_order(arena_.log(), known.requests)) return false;
+  if (shape.uniform.empty()) {
+    shape.uniform = known.requests;
+    return false;
+  }
+  want(shape, {.requests = std::move(shape.uniform), .matching = Matching::kByTag});
+  return true;
+}
+
+void Session::want(SessionShape& shape, StepDemand demand) {
+  shapes_.want(shape, std::move(demand));
+  wanted_ = true;
+}
+
+DeviationFacts Session::first_deviation(const SessionShape& shape) const {
   const std::vector<Observation>& seen = arena_.log().observations();
-  DeviationFacts facts{.request = seen.front().request,
-                       .kind = seen.front().kind,
-                       .refused = seen.front().refused,
-                       .bytes = seen.front().bytes,
-                       .tag = seen.front().tag,
+  const Observation& first = seen.front();
+  DeviationFacts facts{.request = first.request,
+                       .kind = first.kind,
+                       .refused = first.refused,
+                       .bytes = first.bytes,
+                       .tag = first.tag,
                        .count = seen.size()};
-  if (facts.request < shape.layout->slots.size()) {
-    const StepSlot& slot = shape.layout->slots[facts.request];
+  if (first.kind != Deviation::kBeyondPlan && first.kind != Deviation::kBetween) {
+    const StepSlot& slot = shape.planned.layout->slots[facts.request];
     if (slot.planned()) facts.planned_bytes = slot.bytes();
-    if (facts.tag == BlockTag{}) facts.tag = shape.requests[facts.request].tag;
+    if (facts.tag == BlockTag{}) facts.tag = shape.planned.demand.requests[facts.request].tag;
   }
   return facts;
 }
 
 // --- plans ---
 
-Session::Shape Session::make_plan(std::vector<StepRequest> requests) {
-  Shape planned{.requests = std::move(requests)};
-  planned.step = canonical_step(planned.requests);
-  planned.plan = skyline::plan(planned.step.trace, options_.planner, options_.plan);
-  planned.layout = std::make_shared<const StepLayout>(make_layout(planned.step, planned.plan));
-  totals_.planning_seconds += planned.plan.seconds;
-  totals_.last_planning_seconds = planned.plan.seconds;
-  return planned;
+void Session::plan_what_is_wanted() {
+  if (worker_.finished()) take_plan();
+  while (!worker_.busy()) {
+    const auto [key, shape] = shapes_.newest_wanted();
+    wanted_ = shape != nullptr;
+    if (!wanted_) return;
+    if (!plan_beside(key, *shape)) plan_here(key, *shape);
+  }
 }
 
-void Session::replan(Shape& shape, std::vector<StepRequest> requests) {
-  Shape planned = make_plan(std::move(requests));
-  SessionEvent event = event_before(planned);
+// False when it has to be planned here.
+bool Session::plan_beside(ShapeKey key, const SessionShape& shape) {
+  if (!background_ || !switched_) return false;
+  try {
+    worker_.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
+    return true;
+  } catch (const std::system_error&) {
+    return false;  // no thread is to be had
+  }
+}
+
+void Session::plan_here(ShapeKey key, SessionShape& shape) {
+  const StepDemand demand = *std::exchange(shape.wanted, std::nullopt);
+  replan(key, shape, plan_step(demand, planner_), /*in_background=*/false);
+}
+
+// What was learned while the plan was in work stays wanted.
+void Session::take_plan() {
+  const SessionWorker::Order order = worker_.order();
+  SessionShape* shape = shapes_.find(order.key, order.shape);
+  std::optional<StepDemand> wanted;
+  if (shape != nullptr) wanted = std::exchange(shape->wanted, std::nullopt);
+  StepPlan planned = worker_.take();
+  ++totals_.background_plans;
+  if (shape == nullptr) {
+    ++totals_.discarded_plans;
+    return;
+  }
+  const bool up_to_date = !wanted || same_demand(*wanted, planned.demand);
+  if (replan(order.key, *shape, std::move(planned), /*in_background=*/true) && !up_to_date) {
+    want(*shape, *std::move(wanted));
+  }
+}
+
+void Session::count_plan(const StepPlan& planned) {
+  totals_.planning_seconds += planned.plan.seconds;
+  totals_.last_planning_seconds = planned.plan.seconds;
+}
+
+// False when the device cannot hold the plan.
+bool Session::replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool in_background) {
+  count_plan(planned);
+  SessionEvent event = event_before(planned, key);
+  event.in_background = in_background;
   try {
     commit_for(shape, planned);
   } catch (const OutOfMemory& refusal) {
@@ -140,37 +268,31 @@ void Session::replan(Shape& shape, std::vector<StepRequest> requests) {
     event.problem = refusal.what();
     event.arena_bytes = arena_bytes();
     event.reserved_bytes_after = statistics().reserved_bytes;
-    return tell(event);
+    tell(event);
+    return false;
   }
   enter_plan(shape, std::move(planned), std::move(event));
+  return true;
 }
 
 // What the pools cache is the arena's now.
-void Session::commit_for(const Shape& replaced, const Shape& planned) {
+void Session::commit_for(const SessionShape& replaced, const StepPlan& planned) {
   arena_.release_cached();
-  arena_.commit(std::max(planned.layout->peak_bytes, largest_peak_bytes(&replaced)));
+  arena_.commit(std::max(planned.layout->peak_bytes, shapes_.largest_peak_bytes(&replaced)));
 }
 
 // Nothing new to plan, but blocks that stay hold bytes of the plan.
 void Session::move_off_survivors() {
   try {
-    arena_.commit_around_survivors(largest_peak_bytes(nullptr));
+    arena_.commit_around_survivors(shapes_.largest_peak_bytes(nullptr));
   } catch (const OutOfMemory&) {
     // The fallback goes on serving what lies over them.
   }
 }
 
-std::uint64_t Session::largest_peak_bytes(const Shape* except) const {
-  std::uint64_t bytes = 0;
-  for (const auto& [key, shape] : shapes_) {
-    if (&shape != except && shape.layout) bytes = std::max(bytes, shape.layout->peak_bytes);
-  }
-  return bytes;
-}
-
-void Session::enter_plan(Shape& shape, Shape planned, SessionEvent event) {
-  planned.last_used = shape.last_used;
-  shape = std::move(planned);
+void Session::enter_plan(SessionShape& shape, StepPlan planned, SessionEvent event) {
+  shape.planned = std::move(planned);
+  shape.doubtful.clear();
   if (switched_) {
     ++totals_.replans;
   } else {
@@ -184,10 +306,10 @@ void Session::enter_plan(Shape& shape, Shape planned, SessionEvent event) {
   tell(event);
 }
 
-SessionEvent Session::event_before(const Shape& planned) const {
+SessionEvent Session::event_before(const StepPlan& planned, ShapeKey key) const {
   return {.kind = SessionEvent::Kind::kReplanned,
           .step = totals_.steps,
-          .shape_key = key_,
+          .shape_key = options_.policy == ShapePolicy::kPerShape ? key : key_,
           .blocks = planned.step.trace.size(),
           .lower_bound = planned.plan.lower_bound,
           .peak = planned.plan.peak,
@@ -202,36 +324,27 @@ void Session::tell(const SessionEvent& event) const {
   if (options_.listener) options_.listener(event);
 }
 
-// --- shapes ---
+// --- figures ---
 
-Session::Shape& Session::shape_for(ShapeKey key) {
-  if (options_.policy != ShapePolicy::kPerShape) key = 0;
-  if (!shapes_.contains(key) && shapes_.size() >= options_.max_shapes) forget_oldest_shape();
-  Shape& shape = shapes_[key];
-  shape.last_used = ++uses_;
-  return shape;
-}
-
-void Session::forget_oldest_shape() {
-  const auto oldest = std::min_element(
-      shapes_.begin(), shapes_.end(),
-      [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
-  if (current_ == &oldest->second) current_ = nullptr;
-  shapes_.erase(oldest);
+const SessionShape* Session::current() const noexcept {
+  return totals_.steps > 0 ? shapes_.find(shape_key(key_)) : nullptr;
 }
 
 Session::State Session::state() const noexcept {
-  return current_ != nullptr && current_->layout ? State::kPlanned : State::kWarmUp;
+  const SessionShape* shape = current();
+  return shape != nullptr && shape->planned.layout ? State::kPlanned : State::kWarmUp;
 }
 
 const Trace& Session::trace() const noexcept {
   static const Trace none;
-  return current_ != nullptr ? current_->step.trace : none;
+  const SessionShape* shape = current();
+  return shape != nullptr ? shape->planned.step.trace : none;
 }
 
 const Plan& Session::plan() const noexcept {
   static const Plan none;
-  return current_ != nullptr ? current_->plan : none;
+  const SessionShape* shape = current();
+  return shape != nullptr ? shape->planned.plan : none;
 }
 
 SessionStatistics Session::session_statistics() const {
@@ -240,6 +353,7 @@ SessionStatistics Session::session_statistics() const {
   figures.fallback_requests = arena_.fallback_requests();
   figures.pool_calls = arena_.pool_calls();
   figures.peak_fallback_reserved_bytes = fallback_.statistics().peak_reserved_bytes;
+  figures.peak_fallback_bytes = fallback_.statistics().peak_allocated_bytes;
   if (switched_) {
     figures.device_allocations_since_switch =
         statistics().device_allocations - device_allocations_at_switch_;

@@ -1,16 +1,17 @@
 #pragma once
 
 #include <limits>
-#include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "memory/adaptors/limit_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/arena.h"
 #include "memory/planner.h"
 #include "memory/session_events.h"
+#include "memory/session_shapes.h"
+#include "memory/session_worker.h"
 
 namespace skyline {
 
@@ -26,6 +27,11 @@ struct SessionOptions {
   ShapePolicy policy = ShapePolicy::kGrow;
   std::string planner{kDefaultPlanner};
   PlanOptions plan;
+  StepPlanner step_planner;  // unless empty, plans in the place of these two
+  // Plans anew beside the steps, which the plan of before serves meanwhile. Where blocks lie, and
+  // when a new plan begins to serve, then depends on time; what is computed does not. Unset: where
+  // there is a second core and the device has memory, so that steps take time.
+  std::optional<bool> background;
   // Of the live bytes that the fallback pool serves, each request rounded.
   std::size_t fallback_limit_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t max_shapes = 64;  // kPerShape: plans kept; the least recently used one goes
@@ -41,11 +47,19 @@ struct SessionOptions {
 //              commit the arena
 //   planned    request k returns base + offset[k]; the pool keeps what is resident
 //   deviation  served safely by the fallback pool, noted, merged into the recording; re-planned
-//              before the next step
+//              before the next step, or in the background beside the next ones
+//
+// In the background one plan is made at a time, for what was recorded last; what deviates from the
+// plan of before goes on being served by the fallback pool and merged. begin_step puts a plan that
+// is finished in place. The first plan is never made there.
+//
+// Requests find their places in the plan by position. When steps turn out to make other numbers of
+// requests (loops over sequences of several lengths), they find them by tag from then on, which
+// costs a comparison of tags each: see StepTags.
 //
 // Requests outside of steps, and while interrupted, go to the pool; they are no part of the plan.
 // A block that is still alive when the next step begins is not step memory: from the next plan on
-// the pool serves that request. A program that repeats itself is hot after two re-plans at most.
+// the pool serves that request. A program that repeats itself is hot after three re-plans at most.
 //
 // Sound whatever the program does (see Arena). To have that checked on every hand-out, wrap it in a
 // CheckingAdaptor; to have freed blocks poisoned, in a GuardAdaptor.
@@ -71,8 +85,8 @@ class Session final : public Allocator {
   // Reserved = arena + pool + fallback pool.
   Statistics statistics() const override { return arena_.statistics(); }
 
-  // Plans, where there is something to plan. Throws what the planner throws, then outside of a step
-  // and with the plan of before.
+  // Plans, where there is something to plan, or takes what was planned. Throws what the planner
+  // threw, then outside of a step and with the plan of before.
   void begin_step(ShapeKey key) override;
   void end_step() override { arena_.end_step(); }
   void abandon_step() override { arena_.abandon_step(); }
@@ -82,7 +96,15 @@ class Session final : public Allocator {
 
   // Plans a trace given beforehand, from a dry run say, instead of recording one; between steps.
   // Throws TraceError for a trace out of order, OutOfMemory when the device cannot hold the plan.
-  void adopt(const Trace& trace, ShapeKey key = 0);
+  void adopt(const Trace& trace, ShapeKey key = 0) { adopt({&trace, 1}, key); }
+  // The same for several steps that differ: one plan that serves each of them, and each step whose
+  // requests are some of theirs, in their order, no larger and no longer alive.
+  void adopt(std::span<const Trace> traces, ShapeKey key = 0);
+
+  // A plan is in work in the background, or waits to be taken by begin_step.
+  bool planning() const noexcept { return worker_.busy(); }
+  // Returns when no plan is in work.
+  void wait_for_plan() const { worker_.wait(); }
 
   // Of the step begun last.
   State state() const noexcept;
@@ -97,44 +119,44 @@ class Session final : public Allocator {
   Statistics fallback_statistics() const { return fallback_.statistics(); }
 
  private:
-  struct Shape {
-    std::vector<StepRequest> requests;
-    std::vector<StepRequest> doubtful = {};  // a recording in which memory ran out
-    CanonicalStep step = {};
-    Plan plan = {};
-    std::shared_ptr<const StepLayout> layout = {};  // null: to be recorded
-    std::uint64_t last_used = 0;
-  };
+  void catch_up();
+  void learn(SessionShape& shape);
+  void learn_recording(SessionShape& shape);
+  void learn_deviations(SessionShape& shape);
+  bool turns_to_tags(SessionShape& shape);
+  void want(SessionShape& shape, StepDemand demand);
+  DeviationFacts first_deviation(const SessionShape& shape) const;
+  ShapeKey shape_key(ShapeKey key) const;
+  const SessionShape* current() const noexcept;
 
-  Shape& shape_for(ShapeKey key);
-  void forget_oldest_shape();
-  void learn();
-  void learn_recording(Shape& shape);
-  void learn_deviations(Shape& shape);
-  DeviationFacts first_deviation(const Shape& shape) const;
-  Shape make_plan(std::vector<StepRequest> requests);
-  void replan(Shape& shape, std::vector<StepRequest> requests);
-  void commit_for(const Shape& replaced, const Shape& planned);
+  void plan_what_is_wanted();
+  void plan_here(ShapeKey key, SessionShape& shape);
+  bool plan_beside(ShapeKey key, const SessionShape& shape);
+  void take_plan();
+  void count_plan(const StepPlan& planned);
+  bool replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool in_background);
+  void commit_for(const SessionShape& replaced, const StepPlan& planned);
   void move_off_survivors();
-  std::uint64_t largest_peak_bytes(const Shape* except) const;
-  void enter_plan(Shape& shape, Shape planned, SessionEvent event);
-  SessionEvent event_before(const Shape& planned) const;
+  void enter_plan(SessionShape& shape, StepPlan planned, SessionEvent event);
+  SessionEvent event_before(const StepPlan& planned, ShapeKey key) const;
   void tell(const SessionEvent& event) const;
 
   SessionOptions options_;
+  StepPlanner planner_;
+  bool background_;
   BestFitPool pool_;
   BestFitPool unbounded_fallback_;
   LimitAdaptor fallback_;
   Arena arena_;
 
-  std::unordered_map<ShapeKey, Shape> shapes_;
-  ShapeKey key_ = 0;          // of the step begun last
-  Shape* current_ = nullptr;  // its shape
-  Shape* running_ = nullptr;  // the same until its log is learned
-  std::uint64_t uses_ = 0;    // of shapes
+  SessionShapes shapes_;
+  ShapeKey key_ = 0;                 // of the step begun last
+  SessionShape* running_ = nullptr;  // its shape, until its log is learned
+  bool wanted_ = false;              // there may be a shape with a demand to plan
   SessionStatistics totals_;
   std::uint64_t device_allocations_at_switch_ = 0;
   bool switched_ = false;
+  SessionWorker worker_;
 };
 
 }  // namespace skyline

@@ -39,6 +39,7 @@ struct SessionEvent {
   double gap = 0;
   bool proved_optimal = false;
   double planning_seconds = 0;
+  bool in_background = false;  // planned beside the steps
 
   // Reserved bytes of arena, pool and fallback: before planning, and with the plan in place. The
   // difference is what was saved (or taken). All but kDeviated.
@@ -62,12 +63,17 @@ struct SessionStatistics {
   std::uint64_t deviations = 0;
   std::uint64_t replans = 0;  // after the switch; failed ones not counted
   std::uint64_t failed_replans = 0;
-  double planning_seconds = 0;  // all plans, the first included
+  std::uint64_t background_plans = 0;  // of all plans, those made beside the steps
+  std::uint64_t discarded_plans = 0;   // made for a shape that was gone, or adopted anew, by then
+  double planning_seconds = 0;         // all plans, the first included
   double last_planning_seconds = 0;
+  // That begin_step stood still since the switch to learn, to plan and to put plans in place.
+  double stalled_seconds = 0, longest_stall_seconds = 0;
   std::uint64_t planned_requests = 0;   // served by the arena
   std::uint64_t fallback_requests = 0;  // served by the fallback pool
   std::uint64_t pool_calls = 0;         // requests and releases that reached the pool
   std::size_t peak_fallback_reserved_bytes = 0;
+  std::size_t peak_fallback_bytes = 0;  // of live blocks, rounded
   std::uint64_t device_allocations_since_switch = 0;
   std::size_t peak_reserved_bytes_since_switch = 0;  // 0 before the switch
 };

@@ -39,4 +39,12 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
   return layout;
 }
 
+StepLayout make_layout(const CanonicalStep& step, const Plan& plan, const StepDemand& demand) {
+  StepLayout layout = make_layout(step, plan);
+  if (demand.matching == Matching::kByTag) {
+    layout.tags = std::make_shared<const StepTags>(demand.requests);
+  }
+  return layout;
+}
+
 }  // namespace skyline

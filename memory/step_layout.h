@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "memory/plan.h"
 #include "memory/step_requests.h"
+#include "memory/step_tags.h"
 
 namespace skyline {
 
@@ -24,9 +26,13 @@ struct StepLayout {
   std::vector<StepSlot> slots = {};                // one a request
   std::vector<RequestIndex> request_of_rank = {};  // the planned releases in order
   std::uint64_t peak_bytes = 0;
+  // Where requests meet by tag; null: by position.
+  std::shared_ptr<const StepTags> tags = {};
 };
 
 // Throws PlanMismatch when the plan has not one offset for each block of the step's trace.
 StepLayout make_layout(const CanonicalStep& step, const Plan& plan);
+// The same, for steps whose requests meet the demand's as it says.
+StepLayout make_layout(const CanonicalStep& step, const Plan& plan, const StepDemand& demand);
 
 }  // namespace skyline

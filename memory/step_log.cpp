@@ -9,6 +9,8 @@ std::string_view deviation_name(Deviation deviation) {
   switch (deviation) {
     case Deviation::kBeyondPlan:
       return "beyond the plan";
+    case Deviation::kBetween:
+      return "between planned requests";
     case Deviation::kLarger:
       return "larger than planned";
     case Deviation::kOverdue:
@@ -25,6 +27,7 @@ void StepLog::clear() noexcept {
   observations_.clear();
   refusals_ = 0;
   releases_ = 0;
+  requests_ = 0;
   cut_ = false;
 }
 

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kNeverReleased = std::numeric_limits<std::uint32_
 // In which way a step left its plan.
 enum class Deviation : std::uint8_t {
   kBeyondPlan,       // more requests than planned
+  kBetween,          // none of the planned requests that are left bears its tag
   kLarger,           // more bytes than planned
   kOverdue,          // a block alive although the plan let it die
   kOverlapsOverdue,  // the planned bytes of a request were held by an overdue block
@@ -26,9 +27,11 @@ std::string_view deviation_name(Deviation deviation);  // "overlaps an overdue b
 
 // What one request was seen to need. A recorded step consists of kBeyondPlan alone.
 struct Observation {
+  // Of the plan's requests, but for kBeyondPlan and kBetween: then the place among these and those.
   RequestIndex request = 0;
   Deviation kind = Deviation::kBeyondPlan;
   std::uint64_t bytes = 0;  // 0: not looked at
+  // Places among the plan's requests and those beyond and between them.
   RequestIndex needed_until = kStepEnd;
   RequestIndex needed_past = 0;  // it was alive when this request was made
   std::uint32_t release_order = kNeverReleased;
@@ -53,6 +56,7 @@ class StepLog {
   void note_release(std::size_t observation, RequestIndex requests_made) noexcept;
   void note_outlives(std::size_t observation) noexcept;
   void note_refusal() noexcept { ++refusals_; }
+  void note_requests(RequestIndex requests_made) noexcept { requests_ = requests_made; }
 
   // The step was cut short after `requests_made` requests: what is alive tells nothing of how long
   // it is needed.
@@ -61,6 +65,7 @@ class StepLog {
   bool was_cut() const noexcept { return cut_; }
   bool has(Deviation kind) const noexcept;
   bool empty() const noexcept { return observations_.empty(); }
+  RequestIndex requests() const noexcept { return requests_; }   // that the step made
   std::uint64_t refusals() const noexcept { return refusals_; }  // OutOfMemory thrown in the step
   const std::vector<Observation>& observations() const noexcept { return observations_; }
 
@@ -68,6 +73,7 @@ class StepLog {
   std::vector<Observation> observations_;
   std::uint64_t refusals_ = 0;
   std::uint32_t releases_ = 0;
+  RequestIndex requests_ = 0;
   bool cut_ = false;
 };
 

@@ -49,6 +49,33 @@ void merge_one(StepRequest& known, const Observation& seen) {
   if (known.tag == BlockTag{}) known.tag = seen.tag;
 }
 
+// Where the known requests go: around the places of those that a step made between them, which are
+// noted in ascending order.
+std::vector<RequestIndex> places_of_known(std::size_t known, const StepLog& log) {
+  std::vector<RequestIndex> places;
+  RequestIndex place = 0;
+  for (const Observation& seen : log.observations()) {
+    if (seen.kind != Deviation::kBetween) continue;
+    while (place < seen.request) places.push_back(place++);
+    place = std::max(place, seen.request + 1);
+  }
+  while (places.size() < known) places.push_back(place++);
+  return places;
+}
+
+// The known requests at their places; what is left open between them asks for nothing.
+std::vector<StepRequest> moved(const std::vector<StepRequest>& known,
+                               const std::vector<RequestIndex>& places) {
+  std::vector<StepRequest> all(known.empty() ? 0 : places.back() + 1);
+  for (RequestIndex place = 0; place < all.size(); ++place) all[place].needed_until = place + 1;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    StepRequest& request = all[places[i]];
+    request = known[i];
+    request.needed_until = moved_until(request.needed_until, places);
+  }
+  return all;
+}
+
 }  // namespace
 
 CanonicalStep canonical_step(const std::vector<StepRequest>& requests) {
@@ -110,12 +137,25 @@ std::vector<StepRequest> requests_of(const Trace& trace) {
   return requests;
 }
 
+RequestIndex moved_until(RequestIndex needed_until, const std::vector<RequestIndex>& places) {
+  if (needed_until == kStepEnd) return kStepEnd;
+  const auto behind = needed_until - std::min<std::size_t>(needed_until, places.size());
+  return places[needed_until - behind - 1] + 1 + static_cast<RequestIndex>(behind);
+}
+
 std::vector<StepRequest> merged(std::vector<StepRequest> known, const StepLog& log) {
+  std::vector<RequestIndex> places;
+  if (log.has(Deviation::kBetween)) {
+    places = places_of_known(known.size(), log);
+    known = moved(known, places);
+  }
   for (const Observation& seen : log.observations()) {
-    while (known.size() <= seen.request) {
+    const bool is_known = seen.kind != Deviation::kBeyondPlan && seen.kind != Deviation::kBetween;
+    const RequestIndex place = is_known && !places.empty() ? places[seen.request] : seen.request;
+    while (known.size() <= place) {
       known.push_back({.needed_until = static_cast<RequestIndex>(known.size() + 1)});
     }
-    merge_one(known[seen.request], seen);
+    merge_one(known[place], seen);
   }
   return known;
 }

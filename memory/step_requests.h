@@ -25,6 +25,18 @@ struct StepRequest {
   bool operator==(const StepRequest&) const = default;
 };
 
+// How the requests of a step find their places among those of the plan.
+enum class Matching : std::uint8_t {
+  kByPosition,  // request k is the plan's k-th: programs that repeat the same requests
+  kByTag,       // the next of the plan's that bears its tag: loops of any length
+};
+
+// What a plan is made for.
+struct StepDemand {
+  std::vector<StepRequest> requests = {};
+  Matching matching = Matching::kByPosition;
+};
+
 // The trace of a step, its ticks rebuilt: request j, then the releases with needed_until == j + 1;
 // blocks needed to the end get the number of ticks as their upper bound.
 struct CanonicalStep {
@@ -39,7 +51,12 @@ CanonicalStep canonical_step(const std::vector<StepRequest>& requests);
 // Throws TraceError when lifetimes are empty or the blocks are not in the order of their requests.
 std::vector<StepRequest> requests_of(const Trace& trace);
 
-// The maximum of what was known and what a step showed: of bytes, lifetimes and number of requests.
+// What needed_until is among other places, where request k is at places[k]. It may lie behind the
+// last request, where a step was cut.
+RequestIndex moved_until(RequestIndex needed_until, const std::vector<RequestIndex>& places);
+
+// The maximum of what was known and what a step showed under the plan for it: of bytes, lifetimes
+// and number of requests. Requests between the known ones get places of their own there.
 std::vector<StepRequest> merged(std::vector<StepRequest> known, const StepLog& log);
 
 // Equal but for tags and the order of releases: the same plan serves both.

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,9 +76,11 @@ class RandomProgram {
  private:
   static constexpr std::size_t kMostBytes = 40000;
   static constexpr std::size_t kEndOfStep = ~std::size_t{0} - 8;
+  static constexpr std::array<std::string_view, 4> kLayers = {"a", "b", "c", "d"};
   struct Cut {};
   struct Request {
     std::size_t bytes = 0;
+    std::size_t layer = 0;
     std::size_t freed_before = 0;  // this request of the habit, or kEndOfStep
   };
   struct Held {
@@ -90,6 +94,7 @@ class RandomProgram {
     std::vector<Request> habit(3 + below(22));
     for (std::size_t i = 0; i < habit.size(); ++i) {
       habit[i].bytes = below(10) == 0 ? 0 : below(kMostBytes);
+      habit[i].layer = below(kLayers.size());
       const std::size_t until = i + 1 + below(1 + below(8));
       habit[i].freed_before = until < habit.size() && !chance(10) ? until : kEndOfStep;
     }
@@ -115,7 +120,7 @@ class RandomProgram {
     if (chance(mischief.larger)) request.bytes += 1 + below(kMostBytes);
     if (chance(mischief.smaller)) request.bytes = below(request.bytes + 1);
     if (chance(mischief.longer)) request.freed_before += 1 + below(8);
-    Held held = make(request.bytes, request.freed_before);
+    Held held = make(request.bytes, request.freed_before, kLayers[request.layer]);
     if (chance(mischief.outlives)) {
       held.freed_in_step += 1 + below(3);
       held.freed_before = chance(50) ? kEndOfStep : below(10);
@@ -132,8 +137,8 @@ class RandomProgram {
     }
   }
 
-  Held make(std::size_t bytes, std::size_t freed_before) {
-    Held held{allocator_.allocate(bytes, {.op = "random", .layer = "program"}),
+  Held make(std::size_t bytes, std::size_t freed_before, std::string_view layer = kLayers[0]) {
+    Held held{allocator_.allocate(bytes, {.op = "random", .layer = layer}),
               static_cast<std::uint8_t>(random_()), freed_before, step_};
     if (has_memory_) std::memset(held.block.address(), held.fill, held.block.bytes());
     return held;

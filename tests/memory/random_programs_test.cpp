@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session.h"
@@ -18,26 +20,45 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::uint64_t kSimulatedSeeds = 12000;
 constexpr std::uint64_t kMemorySeeds = 1500;
+constexpr std::uint64_t kServedSeeds = 500;
 constexpr int kWildSteps = 12;
 constexpr int kHotSteps = 5;
 
 SessionOptions options_of(std::uint64_t seed) {
   SessionOptions options;
   options.warmup_steps = 1 + static_cast<int>(seed % 3);
-  options.policy = seed % 2 == 0 ? ShapePolicy::kGrow : ShapePolicy::kPerShape;
+  constexpr ShapePolicy kPolicies[] = {ShapePolicy::kGrow, ShapePolicy::kPerShape,
+                                       ShapePolicy::kUpperBound};
+  options.policy = kPolicies[seed % 3];
+  options.background = seed % 4 == 1;
   if (seed % 5 == 0) options.fallback_limit_bytes = 30000;
   if (seed % 7 == 0) options.max_shapes = 2;
   if (seed % 16 != 0) options.planner = "best-fit";
   return options;
 }
 
-// After so many steps a program that repeats itself is hot: the warm-up; a step that shows what
-// changed; one in which its survivors are still held; one that moves off
-// blocks that stay. Each
-// refusal by the fallback's limit ends a step, and shows one request.
+// After so many steps a program that repeats itself is hot: the warm-up; a step that shows that
+// requests have to be found by tag, one that shows what changed; one in which its survivors are
+// still held; one that moves off blocks that stay. Each refusal by the fallback's limit ends a
+// step, and shows one request. In the background each plan comes a step later.
 int steps_to_converge(const SessionOptions& options) {
   const bool limited = options.fallback_limit_bytes < kMiB;
-  return options.warmup_steps + 4 + (limited ? 60 : 0);
+  const int plans = 5 + (limited ? 60 : 0);
+  return options.warmup_steps + plans * (*options.background ? 2 : 1);
+}
+
+// What each shape's step asks for when nothing goes wrong.
+std::vector<Trace> habits_of(std::uint64_t seed, std::size_t shapes) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recording(pool);
+  RandomProgram program(recording, seed, /*has_memory=*/false, shapes);
+  std::vector<Trace> habits;
+  for (ShapeKey key = 0; key < shapes; ++key) {
+    program.run_step(key, {});
+    habits.push_back(recording.last_step());
+  }
+  return habits;
 }
 
 // Some kinds of deviation, half of the time one alone: a mixture hides what each does.
@@ -58,7 +79,7 @@ Mischief mischief_of(RandomProgram& program) {
 // That the programs do what they are for.
 struct Figures {
   std::uint64_t deviations = 0, replans = 0, failed_replans = 0, abandoned = 0, refused = 0,
-                planned = 0, fallback = 0;
+                planned = 0, fallback = 0, background = 0;
 
   void add(const Session& session) {
     const SessionStatistics figures = session.session_statistics();
@@ -69,13 +90,15 @@ struct Figures {
     refused += session.statistics().out_of_memory;
     planned += figures.planned_requests;
     fallback += figures.fallback_requests;
+    background += figures.background_plans;
   }
 };
 
-void run_wild_steps(RandomProgram& program, RefusingDevice& device) {
+void run_wild_steps(RandomProgram& program, RefusingDevice& device, const Session& session) {
   const Mischief mischief = mischief_of(program);
   for (int step = 0; step < kWildSteps; ++step) {
     program.toggle_resident(mischief);
+    if (program.chance(50)) session.wait_for_plan();
     if (program.chance(mischief.refused)) device.refuse_from(program.below(5));
     program.run_step(program.random_key(), mischief);
     device.serve_all();
@@ -87,6 +110,7 @@ void expect_convergence(RandomProgram& program, const Session& session,
   const ShapeKey key = program.random_key();
   std::uint64_t deviations = 0;
   for (int step = 0; step <= steps_to_converge(options) + kHotSteps; ++step) {
+    session.wait_for_plan();
     const bool finished = program.run_step(key, {});
     if (step <= steps_to_converge(options)) {  // what step - 1 did is known now
       deviations = session.session_statistics().deviations;
@@ -104,8 +128,10 @@ void run_program(Device& upstream, std::uint64_t seed, Figures& figures) {
   {
     Session session(device, options);
     CheckingAdaptor checked(session);
-    RandomProgram program(checked, seed, device.has_memory(), 1 + seed % 4);
-    run_wild_steps(program, device);
+    const std::size_t shapes = 1 + seed % 4;
+    RandomProgram program(checked, seed, device.has_memory(), shapes);
+    if (options.policy == ShapePolicy::kUpperBound) session.adopt(habits_of(seed, shapes));
+    run_wild_steps(program, device, session);
     expect_convergence(program, session, options);
     program.free_all();
     const Statistics statistics = session.statistics();
@@ -128,6 +154,26 @@ void expect_all_happened(const Figures& figures) {
   EXPECT_GT(figures.refused, 100u);
   EXPECT_GT(figures.fallback, 1000u);
   EXPECT_GT(figures.planned, 100000u);
+  EXPECT_GT(figures.background, 300u);
+}
+
+// Shapes of different numbers of requests, in any order, each as large as planned or smaller.
+TEST(RandomPrograms, AreServedByAPlanForAllOfTheirShapes) {
+  for (std::uint64_t seed = 0; seed < kServedSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SimulatedDevice device;
+    const std::size_t shapes = 1 + seed % 4;
+    Session session(device, {.policy = ShapePolicy::kUpperBound, .planner = "best-fit"});
+    session.adopt(habits_of(seed, shapes));
+    CheckingAdaptor checked(session);
+    RandomProgram program(checked, seed, /*has_memory=*/false, shapes);
+    for (int step = 0; step < kWildSteps; ++step) {
+      program.run_step(program.random_key(), {.smaller = seed % 2 == 0 ? 30u : 0u});
+    }
+    session.begin_step(0);
+    EXPECT_EQ(session.session_statistics().deviations, 0u);
+    EXPECT_EQ(session.session_statistics().device_allocations_since_switch, 0u);
+  }
 }
 
 TEST(RandomPrograms, NeverShareAnAddress) {
