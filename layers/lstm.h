@@ -19,7 +19,7 @@ class Lstm : public Layer {
     std::int64_t units = 1;
     std::int64_t layers = 1;
     float dropout = 0;
-    // Word by word, as define-by-run programs write it: seven ops a word and layer, so that the
+    // Word by word, as define-by-run programs write it: four ops a word and layer or more, so that the
     // number of requests grows with the longest sentence. Else one op for everything.
     bool unroll = false;
   };

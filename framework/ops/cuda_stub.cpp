@@ -3,17 +3,24 @@
 #include <stdexcept>
 #include <string>
 
+#include "framework/ops/adam_kernels.h"
 #include "framework/ops/add_scaled_kernels.h"
+#include "framework/ops/argmax_kernels.h"
 #include "framework/ops/batch_norm_kernels.h"
 #include "framework/ops/concat_kernels.h"
 #include "framework/ops/conv2d_kernels.h"
 #include "framework/ops/dropout_kernels.h"
+#include "framework/ops/embedding_kernels.h"
 #include "framework/ops/fill_kernels.h"
+#include "framework/ops/gradient_norm_kernels.h"
 #include "framework/ops/linear_kernels.h"
 #include "framework/ops/local_response_norm_kernels.h"
+#include "framework/ops/log_softmax_kernels.h"
+#include "framework/ops/lstm_cell_kernels.h"
 #include "framework/ops/lstm_kernels.h"
 #include "framework/ops/pool2d_kernels.h"
 #include "framework/ops/relu_kernels.h"
+#include "framework/ops/rows_kernels.h"
 #include "framework/ops/sgd_momentum_kernels.h"
 #include "framework/ops/shortcut_kernels.h"
 #include "framework/ops/sigmoid_kernels.h"
@@ -33,8 +40,12 @@ namespace {
 
 using Made = std::unique_ptr<Kernel>;
 
+Made make_adam_cuda(std::int64_t, AdamFunction, bool) { refuse("adam"); }
+
 Made make_add_scaled_cuda(std::int64_t, AddScaledParams) { refuse("add_scaled"); }
 Made make_add_scaled_grad_cuda(std::int64_t, AddScaledGradients) { refuse("add_scaled_grad"); }
+
+Made make_argmax_cuda(std::int64_t, std::int64_t) { refuse("argmax"); }
 
 Made make_batch_norm_cuda(const BatchNormProblem&) { refuse("batch_norm"); }
 Made make_batch_norm_inference_cuda(const BatchNormProblem&) { refuse("batch_norm_inference"); }
@@ -56,6 +67,11 @@ Made make_local_response_norm_grad_cuda(const LocalResponseNormProblem&) {
   refuse("local_response_norm_grad");
 }
 
+Made make_log_softmax_cuda(std::int64_t, std::int64_t) { refuse("log_softmax"); }
+
+Made make_lstm_cell_cuda(std::int64_t, std::int64_t) { refuse("lstm_cell"); }
+Made make_lstm_cell_grad_cuda(std::int64_t, std::int64_t) { refuse("lstm_cell_grad"); }
+
 Made make_lstm_cuda(const LstmProblem&) { refuse("lstm"); }
 Made make_lstm_grad_cuda(const LstmProblem&, const LstmGradients&) { refuse("lstm_grad"); }
 
@@ -71,10 +87,22 @@ Made make_concat_grad_cuda(const ConcatLayout&, bool, const std::vector<bool>&) 
 
 Made make_dropout_cuda(std::int64_t, DropoutMask) { refuse("dropout"); }
 
+Made make_embedding_cuda(const EmbeddingProblem&) { refuse("embedding"); }
+Made make_embedding_grad_cuda(const EmbeddingProblem&) { refuse("embedding_grad"); }
+
 Made make_fill_cuda(std::int64_t, float) { refuse("fill"); }
+
+Made make_sum_of_squares_cuda(std::int64_t) { refuse("sum_of_squares"); }
+Made make_clip_factor_cuda(std::size_t, float) { refuse("clip_factor"); }
 
 Made make_relu_cuda(std::int64_t) { refuse("relu"); }
 Made make_relu_grad_cuda(std::int64_t) { refuse("relu_grad"); }
+
+Made make_take_rows_cuda(std::vector<RowRange>, std::int64_t) { refuse("split_rows"); }
+Made make_place_rows_cuda(std::vector<RowRange>, std::int64_t, std::int64_t) {
+  refuse("concat_rows");
+}
+Made make_permute_rows_cuda(std::vector<std::int32_t>, std::int64_t) { refuse("permute_rows"); }
 
 Made make_sgd_momentum_cuda(std::int64_t, SgdParams) { refuse("sgd_momentum"); }
 

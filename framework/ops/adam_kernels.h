@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/host_device.h"
+#include "framework/kernel.h"
+
+namespace skyline {
+
+// One step of Adam for one element; `rate` is alpha with the step's correction of both biases.
+struct AdamFunction {
+  float rate = 0;
+  float beta1 = 0;
+  float beta2 = 0;
+  float epsilon = 0;
+
+  SKYLINE_HOST_DEVICE float first(float moment, float gradient) const {
+    return beta1 * moment + (1.0f - beta1) * gradient;
+  }
+  SKYLINE_HOST_DEVICE float second(float moment, float gradient) const {
+    return beta2 * moment + (1.0f - beta2) * gradient * gradient;
+  }
+};
+
+// Inputs value, gradient, first moment, second moment and, where `scaled`, the factor f32 [1] of
+// the gradient; outputs value and the moments, which may be those inputs.
+std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled);
+std::unique_ptr<Kernel> make_adam_cuda(std::int64_t elements, AdamFunction function, bool scaled);
+
+}  // namespace skyline

@@ -1,0 +1,56 @@
+#include "framework/ops/lstm_cell_kernels.h"
+#include "framework/ops/lstm_rows_cpu.h"
+
+namespace skyline {
+namespace {
+
+class LstmCellKernelCpu : public Kernel {
+ public:
+  LstmCellKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
+
+  void run(const KernelArguments& arguments) override {
+    run_lstm_rows({.rows = rows_,
+                   .units = units_,
+                   .sums = arguments.input<float>(0),
+                   .before = {arguments.input<float>(1), units_},
+                   .gates = arguments.output<float>(2),
+                   .c = arguments.output<float>(1),
+                   .h = arguments.output<float>(0)});
+  }
+
+ private:
+  std::int64_t rows_, units_;
+};
+
+class LstmCellGradKernelCpu : public Kernel {
+ public:
+  LstmCellGradKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
+
+  void run(const KernelArguments& arguments) override {
+    run_lstm_grad_rows({.rows = rows_,
+                        .units = units_,
+                        .gates = arguments.input<float>(0),
+                        .before = {arguments.input<float>(1), units_},
+                        .c = arguments.input<float>(2),
+                        .grad_h = arguments.input<float>(3),
+                        .more_grad_h = nullptr,
+                        .grad_c = arguments.input<float>(4),
+                        .grad_sums = arguments.output<float>(0),
+                        .grad_c_before = arguments.output<float>(1)});
+  }
+
+ private:
+  std::int64_t rows_, units_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units) {
+  return std::make_unique<LstmCellKernelCpu>(rows, units);
+}
+
+std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units) {
+  return std::make_unique<LstmCellGradKernelCpu>(rows, units);
+}
+
+}  // namespace skyline

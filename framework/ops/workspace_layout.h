@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+
+namespace skyline {
+
+// Cuts a workspace into parts, each from a multiple of 64 bytes on, where vector loads are widest.
+class WorkspaceLayout {
+ public:
+  // The offset of a new part.
+  std::size_t add(std::size_t bytes) {
+    constexpr std::size_t kAlignmentBytes = 64;
+    const std::size_t offset = bytes_;
+    bytes_ += (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+    return offset;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace skyline

@@ -1,0 +1,144 @@
+#include "layers/lstm.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "framework/autograd.h"
+#include "framework/ops/add.h"
+#include "framework/ops/dropout.h"
+#include "framework/ops/fill.h"
+#include "framework/ops/linear.h"
+#include "framework/ops/lstm_cell.h"
+#include "framework/ops/rows.h"
+
+namespace skyline {
+namespace {
+
+// One layer, unrolled: its output at each step, and each sentence's state after its last word.
+struct UnrolledLayer {
+  std::vector<Tensor> steps;
+  Tensor last_h, last_c;
+};
+
+// Where the sentences behind the first `running` ones have ended: takes their rows off `x`.
+Tensor take_finished(Context& context, Tensor& x, std::int64_t running) {
+  std::vector<Tensor> parts = split_rows(context, x, {running, x.shape()[0] - running});
+  x = std::move(parts[0]);
+  return std::move(parts[1]);
+}
+
+// The pieces were finished shortest sentence first.
+Tensor join_finished(Context& context, std::vector<Tensor> pieces) {
+  std::reverse(pieces.begin(), pieces.end());
+  return concat_rows(context, std::move(pieces));
+}
+
+UnrolledLayer unroll_layer(Context& context, std::vector<Tensor> xs, LstmState state,
+                           const LstmWeights& weights, const PackedShape& shape) {
+  UnrolledLayer layer;
+  std::vector<Tensor> finished_h, finished_c;
+  for (std::int64_t step = 0; step < shape.steps(); ++step) {
+    if (step > 0 && shape.finished(step - 1) > 0) {
+      finished_h.push_back(take_finished(context, state.h, shape.size(step)));
+      finished_c.push_back(take_finished(context, state.c, shape.size(step)));
+    }
+    Tensor x = std::move(xs[static_cast<std::size_t>(step)]);
+    Tensor gates = linear(context, std::move(x), weights.w, weights.bias_w);
+    gates = add(context, std::move(gates),
+                linear(context, std::move(state.h), weights.u, weights.bias_u));
+    LstmCellOutput cell = lstm_cell(context, std::move(gates), std::move(state.c));
+    layer.steps.push_back(cell.h);
+    state = {.h = std::move(cell.h), .c = std::move(cell.c)};
+  }
+  finished_h.push_back(std::move(state.h));
+  finished_c.push_back(std::move(state.c));
+  layer.last_h = join_finished(context, std::move(finished_h));
+  layer.last_c = join_finished(context, std::move(finished_c));
+  return layer;
+}
+
+Tensor zeros(Context& context, const Shape& shape) {
+  return apply(context, std::make_shared<Fill>(TensorSpec{shape}, 0.0f, Category::kActivation), {})
+      .front();
+}
+
+// The state in which each layer starts.
+std::vector<LstmState> states_of_layers(Context& context, std::optional<LstmState> state,
+                                        std::size_t layers, const Shape& shape) {
+  std::vector<LstmState> states;
+  if (!state) {
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      states.push_back({zeros(context, shape), zeros(context, shape)});
+    }
+    return states;
+  }
+  const std::vector<std::int64_t> counts(layers, shape[0]);
+  std::vector<Tensor> h = split_rows(context, std::move(state->h), counts);
+  std::vector<Tensor> c = split_rows(context, std::move(state->c), counts);
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    states.push_back({std::move(h[layer]), std::move(c[layer])});
+  }
+  return states;
+}
+
+// What lstm computes, of ops on one word.
+LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> state,
+                         const std::vector<LstmWeights>& layers, const PackedShape& shape,
+                         float rate) {
+  const std::int64_t units = layers.front().u.shape()[1];
+  std::vector<LstmState> states =
+      states_of_layers(context, std::move(state), layers.size(), Shape{shape.sentences(), units});
+  const std::vector<std::int64_t> counts(shape.batch_sizes().begin(), shape.batch_sizes().end());
+  std::vector<Tensor> last_h, last_c;
+  for (std::size_t number = 0; number < layers.size(); ++number) {
+    if (number > 0) x = dropout(context, std::move(x), rate);
+    UnrolledLayer layer = unroll_layer(context, split_rows(context, std::move(x), counts),
+                                       std::move(states[number]), layers[number], shape);
+    x = concat_rows(context, std::move(layer.steps));
+    last_h.push_back(std::move(layer.last_h));
+    last_c.push_back(std::move(layer.last_c));
+  }
+  return {.y = std::move(x),
+          .h = concat_rows(context, std::move(last_h)),
+          .c = concat_rows(context, std::move(last_c))};
+}
+
+}  // namespace
+
+Lstm::Lstm(Context& context, std::string_view name, const Options& options)
+    : Layer(name), options_(options) {
+  const std::int64_t gates = 4 * options.units;
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+    const std::string number = std::to_string(layer);
+    const std::int64_t in = layer == 0 ? options.in : options.units;
+    add_weight(context, "w" + number, {{gates, in}}, in, lecun_normal);
+    add_weight(context, "u" + number, {{gates, options.units}}, options.units, lecun_normal);
+    add_parameter(context, "bias_w" + number, {{gates}}, 0);
+    add_parameter(context, "bias_u" + number, {{gates}}, 0);
+  }
+}
+
+std::vector<LstmWeights> Lstm::weights() const {
+  std::vector<LstmWeights> layers;
+  for (std::size_t first = 0; first < parameters().size(); first += 4) {
+    layers.push_back({.w = parameter(first),
+                      .u = parameter(first + 1),
+                      .bias_w = parameter(first + 2),
+                      .bias_u = parameter(first + 3)});
+  }
+  return layers;
+}
+
+LstmOutput Lstm::operator()(Context& context, Tensor x, std::optional<LstmState> state,
+                            const PackedShape& shape) const {
+  const LayerScope scope(context, name());
+  if (options_.unroll) {
+    return unrolled_lstm(context, std::move(x), std::move(state), weights(), shape,
+                         options_.dropout);
+  }
+  return lstm(context, std::move(x), std::move(state), weights(), shape,
+              {.dropout = options_.dropout});
+}
+
+}  // namespace skyline
