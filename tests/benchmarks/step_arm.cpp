@@ -1,0 +1,57 @@
+#include "tests/benchmarks/step_arm.h"
+
+#include <chrono>
+
+#include "memory/allocators/allocators.h"
+#include "memory/session.h"
+#include "tests/benchmarks/malloc_allocator.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kMalloc = "malloc", kPlanned = "planned";
+
+std::unique_ptr<Allocator> make(std::string_view name, Device& device) {
+  if (name == kPlanned) return std::make_unique<Session>(device);
+  if (name == kMalloc) return std::make_unique<MallocAllocator>();
+  return make_allocator(name, device);
+}
+
+}  // namespace
+
+int usual_batch_size(std::string_view model) { return model == "inception-resnet" ? 4 : 16; }
+
+Batch noise_batch(const ModelShape& shape, int batch_size) {
+  Batch batch;
+  batch.size = static_cast<std::size_t>(batch_size);
+  batch.images.resize(batch.size * static_cast<std::size_t>(shape.channels) *
+                      static_cast<std::size_t>(shape.height) *
+                      static_cast<std::size_t>(shape.width));
+  std::uint32_t state = 1;
+  for (float& value : batch.images) {
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    value = static_cast<float>(state >> 8) * 0x1p-23f - 1;
+  }
+  for (int i = 0; i < batch_size; ++i) batch.labels.push_back(i * 7 % shape.classes);
+  return batch;
+}
+
+StepArm::StepArm(std::string_view allocator, const ModelEntry& entry)
+    : name_(allocator),
+      allocator_(make(allocator, device_)),
+      context_(std::make_unique<Context>(*allocator_, Context::Options{})),
+      model_(entry.make(*context_, entry.shape)),
+      optimizer_(std::make_unique<Sgd>(*context_, *model_)) {}
+
+double StepArm::step(const Batch& batch) {
+  const auto start = std::chrono::steady_clock::now();
+  training_step(*context_, *model_, *optimizer_, batch, kStepParams);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::uint64_t StepArm::reserved_bytes() const {
+  const Statistics statistics = allocator_->statistics();
+  return name_ == kMalloc ? statistics.peak_reserved_bytes : statistics.reserved_bytes;
+}
+
+}  // namespace skyline
