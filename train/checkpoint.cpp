@@ -94,6 +94,11 @@ TrainingPosition from_json(const Json& json) {
   return position;
 }
 
+// Names of files that are not UTF-8 must not make a checkpoint fail.
+std::string to_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // As sha256sum prints it.
 std::string sum_line(std::string_view content, const char* name) {
   return fmt::format("{}  {}\n", sha256_hex(std::as_bytes(std::span(content))), name);
@@ -145,7 +150,7 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   if (error) throw WriteError(folder, error.value());
   write_safetensors(folder / kWeights, checkpoint.weights, {{"format", "skyline"}});
   write_safetensors(folder / kState, checkpoint.state,
-                    {{kPosition, to_json(checkpoint.position).dump()}});
+                    {{kPosition, to_text(to_json(checkpoint.position))}});
   std::string sums;
   for (const char* name : {kWeights, kState}) sums += sum_line(read_file(folder / name), name);
   write_atomically(folder / kSums, sums);
@@ -210,6 +215,13 @@ fs::path CheckpointStore::save(const Checkpoint& checkpoint) {
   replace_link(folder_ / kLatest, saved.path.filename());
   remove_others(folder_, saved, keep_);
   return saved.path;
+}
+
+fs::path run_folder_of(const LoadedCheckpoint& loaded) {
+  const fs::path checkpoint =
+      loaded.path.has_filename() ? loaded.path : loaded.path.parent_path();  // without a last '/'
+  const fs::path folder = checkpoint.parent_path();
+  return folder.filename() == "checkpoints" ? folder.parent_path() : folder;
 }
 
 LoadedCheckpoint load_checkpoint(const fs::path& path) {

@@ -67,6 +67,9 @@ class CheckpointStore {
   int keep_;
 };
 
+// The folder of the run that a checkpoint belongs to.
+std::filesystem::path run_folder_of(const LoadedCheckpoint& loaded);
+
 // Loads the last good checkpoint of `path`, which may be a run folder, its checkpoints folder or
 // one checkpoint (no falling back then). A damaged one is passed over with a warning.
 // Throws CheckpointError, and UsageError when `path` is no folder.

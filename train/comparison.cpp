@@ -15,6 +15,7 @@
 #include "train/table.h"
 #include "train/tensor_copies.h"
 #include "train/trace_replay.h"
+#include "train/training_data.h"
 
 namespace skyline {
 namespace {
@@ -31,7 +32,9 @@ class Arm {
   Arm(const TrainOptions& options, const TrainingData& data, const std::string& allocator,
       std::int64_t total_steps, Mode mode)
       : options_(options),
-        loader_(*data.train, {.batch_size = static_cast<std::size_t>(options.batch_size)},
+        loader_(*data.train,
+                {.batch_size = static_cast<std::size_t>(options.batch_size),
+                 .threads = static_cast<std::size_t>(options.data.decode_threads)},
                 random_bits(options.data.seed)),
         rate_{options.learning_rate, options.schedule, total_steps} {
     run_.memory.allocator = allocator;
@@ -211,6 +214,7 @@ Comparison compare_allocators(const TrainOptions& options,
                               const std::vector<std::string>& allocators, std::int64_t steps,
                               Mode mode) {
   const TrainingData data = open_training_data(options.data, find_model(options.model).shape);
+  set_mean(data, compute_mean(data, options.data));
   std::vector<std::unique_ptr<Arm>> arms;
   for (const std::string& name : allocators) {
     arms.push_back(std::make_unique<Arm>(options, data, name, steps, mode));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "data/dataset.h"
@@ -8,18 +9,32 @@
 
 namespace skyline {
 
+// How well a model tells the classes of images apart.
 struct Accuracy {
-  std::int64_t correct = 0;
-  std::int64_t total = 0;
-  double top1() const noexcept {
-    return total > 0 ? static_cast<double>(correct) / static_cast<double>(total) : 0.0;
+  std::int64_t correct = 0;       // the label's logit is the largest, the first of equals
+  std::int64_t correct_top5 = 0;  // it is among the five largest
+  std::int64_t total = 0;         // images that were counted
+  std::int64_t not_counted = 0;   // images that could not be read
+  double loss_sum = 0;            // of the cross-entropies
+
+  double top1() const noexcept { return share(static_cast<double>(correct)); }
+  double top5() const noexcept { return share(static_cast<double>(correct_top5)); }
+  double mean_loss() const noexcept { return share(loss_sum); }
+
+ private:
+  double share(double sum) const noexcept {
+    return total > 0 ? sum / static_cast<double>(total) : 0.0;
   }
 };
 
-// Counts the images whose largest logit is their label's, the first of equals. The images come in
-// steps of `batch_size`, the last one filled up with repetitions that are not counted, so that all
-// steps have one shape. Leaves the random stream as it was. Throws DataError when batch_size is 0.
+// Five guesses say something only among more classes than that.
+inline constexpr int kTopGuesses = 5;
+
+// Counts images in steps of `batch_size`, the last one filled up with repetitions that are not
+// counted, so that all steps have one shape; neither are images that the data set cannot read.
+// Leaves the random stream as it was. Throws DataError when batch_size is 0, when no image can be
+// read, and what the data set throws.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size);
+                  std::size_t batch_size, std::size_t decode_threads = 1);
 
 }  // namespace skyline

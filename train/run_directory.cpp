@@ -157,7 +157,8 @@ void RunDirectory::open_log() {
 }
 
 void RunDirectory::write_arguments(const Json& arguments) {
-  replace(kArguments, arguments.dump(2) + "\n");
+  // A path that is not UTF-8 must not make the run fail.
+  replace(kArguments, arguments.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void RunDirectory::log_step(const Json& line) {

@@ -49,18 +49,13 @@ constexpr std::string_view kNeutral[] = {
     "guard",
     "check",
     "checkpoint_every",
+    "decode_threads",
+    "strict",
 };
 
 std::string flag_of(std::string key) {
   std::ranges::replace(key, '_', '-');
   return "--" + key;
-}
-
-// A folder by its whole path, so that a run can be resumed from anywhere.
-void make_absolute(std::string& data) {
-  if (std::filesystem::is_directory(data)) {
-    data = std::filesystem::weakly_canonical(data).string();
-  }
 }
 
 bool was_given(const CLI::App& app, const std::string& key) {
@@ -72,11 +67,7 @@ bool was_given(const CLI::App& app, const std::string& key) {
 
 void add_training_options(CLI::App& app, TrainOptions& options) {
   add_choice(app, "--model", options.model, model_names(), "model", "What to train");
-  app.add_option("--data", options.data.data,
-                 "A generator (shapes) or a folder of IDX files (MNIST, Fashion-MNIST)")
-      ->capture_default_str()
-      ->type_name("NAME|DIR");
-  add_integer(app, "--images", options.data.images, 10, kMany, "Training images of a generator");
+  add_data_options(app, options.data);
   add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images a step");
   add_number(app, "--learning-rate", options.learning_rate, 0, 1e6, "0 means the model's own");
   add_choice(app, "--schedule", options.schedule, schedule_names(), "schedule",
@@ -128,7 +119,7 @@ void resolve(TrainOptions& options) {
     options.learning_rate = std::stod(fmt::format("{}", find_model(options.model).learning_rate));
   }
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
-  make_absolute(options.data.data);
+  resolve(options.data);
   options.data.seed = static_cast<std::uint64_t>(options.seed);
   if (options.threads == 0) options.threads = find_model(options.model).threads;
   if (options.threads == 0) options.threads = omp_get_num_procs();
@@ -138,9 +129,6 @@ void resolve(TrainOptions& options) {
 Json to_json(const TrainOptions& options) {
   Json json = {
       {"model", options.model},
-      {"data", options.data.data},
-      {"images", options.data.images},
-      {"test_images", options.data.test_images},
       {"epochs", options.epochs},
       {"steps", options.steps ? Json(*options.steps) : Json(nullptr)},
       {"batch_size", options.batch_size},
@@ -162,6 +150,7 @@ Json to_json(const TrainOptions& options) {
       {"check", options.memory.check},
       {"checkpoint_every", options.checkpoint_every},
   };
+  write_data_options(options.data, json);
   write_allocator_options(options.memory.allocator_options, json);
   return json;
 }
@@ -170,9 +159,7 @@ TrainOptions train_options_from(const Json& json) {
   TrainOptions options;
   try {
     json.at("model").get_to(options.model);
-    json.at("data").get_to(options.data.data);
-    json.at("images").get_to(options.data.images);
-    json.at("test_images").get_to(options.data.test_images);
+    options.data = read_data_options(json);
     json.at("epochs").get_to(options.epochs);
     if (!json.at("steps").is_null()) options.steps = json.at("steps").get<std::int64_t>();
     json.at("batch_size").get_to(options.batch_size);
@@ -207,7 +194,7 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
                                 const Json& stored) {
   Json merged = stored;
   TrainOptions wanted = given;
-  make_absolute(wanted.data.data);
+  resolve(wanted.data);
   const Json wanted_json = to_json(wanted);
   for (const auto& [key, value] : wanted_json.items()) {
     if (!was_given(app, key) || (stored.contains(key) && stored[key] == value)) continue;

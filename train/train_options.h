@@ -7,9 +7,9 @@
 #include <string>
 
 #include "framework/context.h"
+#include "train/data_options.h"
 #include "train/learning_rate.h"
 #include "train/memory_chain.h"
-#include "train/training_data.h"
 
 namespace CLI {
 class App;

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <utility>
 
+#include "train/bad_images_report.h"
 #include "train/divergence.h"
 #include "train/dry_run.h"
 #include "train/learning_rate.h"
+#include "train/mean_file.h"
 #include "train/median.h"
 #include "train/run_summary.h"
 #include "train/sizes.h"
@@ -53,6 +55,7 @@ Trainer::Trainer(TrainOptions options, Console& console)
                       {.batch_size = static_cast<std::size_t>(options_.batch_size), .prefetch = 0},
                       random_bits(options_.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
+  for (const std::string& warning : data_.warnings) console_.warn(warning);
   total_steps_ = options_.steps.value_or(options_.epochs * batches_per_epoch_);
   if (options_.memory.policy == ShapePolicy::kUpperBound && experiment_->memory.session()) {
     const DryRunFacts facts = dry_run(dry_run_options(options_, data_.shape(), Mode::kTraining));
@@ -64,11 +67,15 @@ Trainer::Trainer(TrainOptions options, Console& console)
 Trainer::~Trainer() = default;
 
 void Trainer::start(const std::optional<std::filesystem::path>& out) {
+  const auto mean = compute_mean(data_, options_.data, console_);
+  set_mean(data_, mean);
   directory_ = RunDirectory::create(out, options_.model);
   checkpoints_.emplace(directory_->checkpoints());
   directory_->write_arguments(to_json(options_));
+  if (mean != nullptr) write_mean(directory_->path(), *mean);
   position_.order_seed = options_.data.seed;
   position_.arguments = to_json(options_);
+  position_.more["classes"] = data_.test->class_names();
 }
 
 void Trainer::resume(const LoadedCheckpoint& loaded) {
@@ -76,13 +83,25 @@ void Trainer::resume(const LoadedCheckpoint& loaded) {
   restore(*experiment_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   position_.arguments = to_json(options_);
-  std::filesystem::path folder = loaded.path.parent_path();
-  if (folder.filename() == "checkpoints") folder = folder.parent_path();
+  const std::filesystem::path folder = run_folder_of(loaded);
+  restore_mean(folder);
   directory_ = RunDirectory::resume(folder, position_.step, position_.epoch);
   checkpoints_.emplace(directory_->checkpoints());
   saved_step_ = position_.step;
   if (position_.more.contains("last_top1")) top1_ = position_.more["last_top1"].get<double>();
+  if (position_.more.contains("last_top5")) top5_ = position_.more["last_top5"].get<double>();
   console_.say(fmt::format("resuming {} after step {}", folder.string(), position_.step));
+}
+
+void Trainer::restore_mean(const std::filesystem::path& folder) {
+  std::shared_ptr<const MeanImage> mean = read_mean(folder);
+  if (mean == nullptr && data_.train_images != nullptr && options_.data.mean != "none") {
+    console_.warn(
+        fmt::format("{} is missing in {}: taking the mean again", kMeanFile, folder.string()));
+    mean = compute_mean(data_, options_.data, console_);
+    write_mean(folder, *mean);
+  }
+  set_mean(data_, mean);
 }
 
 CommandResult Trainer::run() {
@@ -90,6 +109,7 @@ CommandResult Trainer::run() {
   Interrupt interrupt;
   Loader loader(*data_.train,
                 {.batch_size = static_cast<std::size_t>(options_.batch_size),
+                 .threads = static_cast<std::size_t>(options_.data.decode_threads),
                  .start = {.epoch = static_cast<std::uint64_t>(position_.epoch),
                            .batch = static_cast<std::uint64_t>(position_.batch)}},
                 random_bits(position_.order_seed));
@@ -98,13 +118,33 @@ CommandResult Trainer::run() {
   Batch batch;
   while (!done() && !interrupt.requested()) {
     loader.next(batch);
+    note_wait(loader.last_wait_seconds());
     after_step(one_step(batch));
+    name_bad_images();
   }
   if (done() && position_.batch != 0) evaluate_now();
+  name_bad_images();
   if (saved_step_ != position_.step) save();
   progress_.reset();
   seconds_ = now_seconds() - started;
   return finish(done() ? 0 : interrupt.exit_code());
+}
+
+void Trainer::note_wait(double seconds) {
+  wait_.last_seconds = seconds;
+  if (steps_run_ == 0) {
+    wait_.first_seconds = seconds;
+  } else {
+    wait_.later_seconds += seconds;
+  }
+}
+
+// On this thread: the console is not for those that decode.
+void Trainer::name_bad_images() {
+  if (data_.bad_images == nullptr) return;
+  for (const BadImage& bad : data_.bad_images->take_new()) {
+    console_.warn(fmt::format("skipped {}: {}", bad.path, bad.reason));
+  }
 }
 
 Trainer::Step Trainer::one_step(const Batch& batch) {
@@ -142,6 +182,7 @@ void Trainer::after_step(const Step& step) {
                         {"loss", step.loss},
                         {"learning_rate", step.learning_rate},
                         {"seconds", step.seconds},
+                        {"data_wait", wait_.last_seconds},
                         {"planned", step.planned},
                         {"reserved", experiment_->memory.device().statistics().reserved_bytes}});
   const bool planned_by_session = experiment_->memory.session() != nullptr;
@@ -169,9 +210,9 @@ void Trainer::finish_epoch() {
                          {"steps", position_.step},
                          {"loss", loss},
                          {"top1", *top1_},
+                         {"top5", top5_ ? Json(*top5_) : Json(nullptr)},
                          {"reserved", experiment_->memory.device().statistics().reserved_bytes}});
-  console_.say(fmt::format("epoch {}: loss {:.4f}, test top-1 {:.2f} %", position_.epoch + 1, loss,
-                           100 * *top1_));
+  console_.say(fmt::format("epoch {}: loss {:.4f}{}", position_.epoch + 1, loss, accuracy_text()));
   position_.more["last_loss"] = loss;
   position_.more["loss_sum"] = 0.0;
   ++position_.epoch;
@@ -190,10 +231,23 @@ void Trainer::evaluate_now() {
   }
   plan_evaluation();
   const Accuracy accuracy =
-      evaluate(experiment_->context, *experiment_->model, *data_.test, evaluation_batch_size());
+      evaluate(experiment_->context, *experiment_->model, *data_.test, evaluation_batch_size(),
+               static_cast<std::size_t>(options_.data.decode_threads));
   top1_ = accuracy.top1();
   position_.more["last_top1"] = *top1_;
+  if (data_.classes > kTopGuesses) {
+    top5_ = accuracy.top5();
+    position_.more["last_top5"] = *top5_;
+  }
   position_.best["top1"] = std::max(position_.best["top1"], *top1_);
+}
+
+// ", test top-1 40.00 %, top-5 90.00 %", or nothing before the first evaluation.
+std::string Trainer::accuracy_text() const {
+  std::string text;
+  if (top1_) text += fmt::format(", test top-1 {:.2f} %", 100 * *top1_);
+  if (top5_) text += fmt::format(", top-5 {:.2f} %", 100 * *top5_);
+  return text;
 }
 
 // An evaluation has a shape of its own. Its plan comes from a dry run, so that even the first one
@@ -279,16 +333,22 @@ CommandResult Trainer::finish(int exit_code) {
       {"epochs", position_.epoch},
       {"loss", loss},
       {"top1", top1_ ? Json(*top1_) : Json(nullptr)},
+      {"top5", top5_ ? Json(*top5_) : Json(nullptr)},
       {"seconds", seconds_},
+      {"data_wait_seconds", wait_.later_seconds},
+      {"first_batch_seconds", wait_.first_seconds},
       {"step_seconds_median", summary.step_seconds ? Json(*summary.step_seconds) : Json(nullptr)},
       {"run_directory", directory_->path().string()},
       {"interrupted", exit_code != 0},
+      {"bad_images", bad_images_json(data_)},
       {"memory", to_json(*memory_)}};
   result.text = summary_text(summary, console_.facts().width);
-  result.text += fmt::format("{} steps in {}, loss {:.4f}{}; run folder {}\n", position_.step,
-                             format_duration(seconds_), loss,
-                             top1_ ? fmt::format(", test top-1 {:.2f} %", 100 * *top1_) : "",
-                             directory_->path().string());
+  result.text += bad_images_text(data_);
+  result.text +=
+      fmt::format("{} steps in {}, loss {:.4f}{}; run folder {}\n", position_.step,
+                  format_duration(seconds_), loss, accuracy_text(), directory_->path().string());
+  result.text += fmt::format("waited {:.3f} s for data after the first batch, {:.3f} s for that\n",
+                             wait_.later_seconds, wait_.first_seconds);
   if (exit_code != 0) {
     console_.warn(
         fmt::format("interrupted after step {}; saved. Go on with: skyline train --resume {}",

@@ -15,6 +15,7 @@
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/train_options.h"
+#include "train/training_data.h"
 
 namespace skyline {
 
@@ -50,8 +51,17 @@ class Trainer {
     double seconds = 0;
     bool planned = false;
   };
+  // How long steps waited for their batches.
+  struct DataWait {
+    double first_seconds = 0;  // for the first batch of this process
+    double later_seconds = 0;  // for all others
+    double last_seconds = 0;
+  };
 
   bool done() const noexcept { return position_.step >= total_steps_; }
+  void restore_mean(const std::filesystem::path& folder);
+  void note_wait(double seconds);
+  void name_bad_images();
   Step one_step(const Batch& batch);
   void after_step(const Step& step);
   void finish_epoch();
@@ -60,6 +70,7 @@ class Trainer {
   std::size_t evaluation_batch_size() const;
   void save();
   double mean_loss() const;
+  std::string accuracy_text() const;
   void on_session_event(const SessionEvent& event);
   CommandResult finish(int exit_code);
 
@@ -78,7 +89,9 @@ class Trainer {
   std::int64_t saved_step_ = -1;
   std::int64_t steps_run_ = 0;  // by this process
   double seconds_ = 0;          // of this process, evaluation included
+  DataWait wait_;
   std::optional<double> top1_;  // of the evaluation that came last
+  std::optional<double> top5_;  // the same; unset for few classes
   bool evaluation_planned_ = false;
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemoryFacts> memory_;

@@ -38,8 +38,8 @@ std::vector<NamedTensor> copies(Context& context, const Named& named) {
   return result;
 }
 
-void restore_each(const Named& named, const std::vector<NamedTensor>& stored,
-                  std::string_view file) {
+void restore_each(const Named& named, const std::vector<NamedTensor>& stored, std::string_view file,
+                  const std::set<std::string>& ignored = {}) {
   std::map<std::string_view, const NamedTensor*> by_name;
   for (const NamedTensor& tensor : stored) by_name.emplace(tensor.name, &tensor);
   for (const auto& [name, tensor] : named) {
@@ -54,9 +54,10 @@ void restore_each(const Named& named, const std::vector<NamedTensor>& stored,
       throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
     }
   }
-  if (!by_name.empty()) {
+  for (const auto& [name, tensor] : by_name) {
+    if (ignored.contains(std::string(name))) continue;
     throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
-                          " has a tensor '" + std::string(by_name.begin()->first) + "'");
+                          " has a tensor '" + std::string(name) + "'");
   }
 }
 
@@ -75,6 +76,26 @@ void restore(Experiment& experiment, const Checkpoint& checkpoint) {
   restore_each(state_of(experiment), checkpoint.state, "state.safetensors");
   experiment.context.random() = {.seed = checkpoint.position.random_seed,
                                  .next = checkpoint.position.random_next};
+}
+
+void restore_weights(Experiment& experiment, const Checkpoint& checkpoint,
+                     const std::set<std::string>& ignored) {
+  restore_each(weights_of(experiment), checkpoint.weights, "weights.safetensors", ignored);
+}
+
+std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {
+  const auto names_in = [&](Mode mode) {
+    MemoryOptions memory;
+    memory.device = "simulated";
+    memory.allocator = "best-fit-pool";
+    const Experiment experiment(memory, {.execute = false, .mode = mode}, entry, shape);
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : weights_of(experiment)) names.insert(name);
+    return names;
+  };
+  std::set<std::string> names = names_in(Mode::kTraining);
+  for (const std::string& name : names_in(Mode::kInference)) names.erase(name);
+  return names;
 }
 
 }  // namespace skyline

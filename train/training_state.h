@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "train/checkpoint.h"
 #include "train/experiment.h"
 
@@ -14,5 +17,14 @@ Checkpoint capture(Experiment& experiment, TrainingPosition position);
 // Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is
 // another model's; then the experiment may be half restored.
 void restore(Experiment& experiment, const Checkpoint& checkpoint);
+
+// Puts a checkpoint's weights alone into an experiment in inference mode; tensors of `ignored` may
+// be left over. Throws CheckpointError as restore() does.
+void restore_weights(Experiment& experiment, const Checkpoint& checkpoint,
+                     const std::set<std::string>& ignored);
+
+// The names of what a model has in training mode and not in inference mode: parameters and buffers
+// of auxiliary heads. Takes no memory.
+std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape);
 
 }  // namespace skyline

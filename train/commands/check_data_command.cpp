@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "data/image_scan.h"
+#include "data/printable.h"
+#include "train/bad_images_report.h"
+#include "train/commands/commands.h"
+#include "train/options.h"
+#include "train/sizes.h"
+#include "train/table.h"
+#include "train/training_data.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::filesystem::path folder;
+  DataOptions data;
+};
+
+Json to_json(const ImageScan::Size& size) {
+  if (size.pixels() == 0) return nullptr;
+  return {{"width", size.width}, {"height", size.height}, {"path", size.path}};
+}
+
+Json to_json(const ImageScan& scan, const ImageCollection& collection) {
+  Json classes = Json::array();
+  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
+    const ImageScan::ClassCounts& counts = scan.classes[label];
+    classes.push_back({{"name", collection.class_names[label]},
+                       {"train", counts.train},
+                       {"val", counts.test},
+                       {"bad", counts.bad}});
+  }
+  return {{"data", collection.name},
+          {"images", scan.images},
+          {"bytes", scan.bytes},
+          {"classes", std::move(classes)},
+          {"formats", scan.formats},
+          {"smallest", to_json(scan.smallest)},
+          {"largest", to_json(scan.largest)},
+          {"bad", to_json(scan.bad)}};
+}
+
+std::string size_line(const char* what, const ImageScan::Size& size) {
+  if (size.pixels() == 0) return {};
+  return fmt::format("{}: {} x {}, {}\n", what, size.width, size.height, size.path);
+}
+
+std::string to_text(const ImageScan& scan, const ImageCollection& collection) {
+  Table table({{"class", Align::kLeft}, {"train"}, {"val"}, {"bad"}});
+  ImageScan::ClassCounts all;
+  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
+    const ImageScan::ClassCounts& counts = scan.classes[label];
+    table.add_row({printable(collection.class_names[label]), std::to_string(counts.train),
+                   std::to_string(counts.test), std::to_string(counts.bad)});
+    all.train += counts.train;
+    all.test += counts.test;
+    all.bad += counts.bad;
+  }
+  table.add_row(
+      {"all", std::to_string(all.train), std::to_string(all.test), std::to_string(all.bad)});
+  std::string text = table.str();
+  for (const auto& [format, images] : scan.formats) {
+    text += fmt::format("{}: {} images\n", format, images);
+  }
+  text += size_line("smallest", scan.smallest) + size_line("largest", scan.largest);
+  for (const BadImage& bad : scan.bad) text += fmt::format("bad: {}: {}\n", bad.path, bad.reason);
+  return text + fmt::format("{}: {} images of {} classes in {}, {} of them bad\n", collection.name,
+                            scan.images, scan.classes.size(), format_bytes(scan.bytes),
+                            scan.bad.size());
+}
+
+// Tells how far it is, at most ten times a second.
+class ScanProgress {
+ public:
+  explicit ScanProgress(Console& console) : console_(console) {}
+  void operator()(std::size_t done, std::size_t images) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - shown_ < std::chrono::milliseconds(100)) return;
+    shown_ = now;
+    console_.show_transient(fmt::format("{} of {} images", done, images));
+  }
+
+ private:
+  Console& console_;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+CommandResult run(const Arguments& arguments, Console& console) {
+  DataOptions data = arguments.data;
+  if (!arguments.folder.empty()) data.data = arguments.folder.string();
+  if (arguments.folder.empty() && !data.has_lists()) {
+    throw UsageError("which images? give a folder, or --train-list and --val-list");
+  }
+  resolve(data);
+  const ImageCollection collection = open_images(data);
+  for (const std::string& warning : collection.warnings) console.warn(warning);
+  ScanProgress progress(console);
+  const ImageScan scan =
+      scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
+  CommandResult result;
+  result.json = to_json(scan, collection);
+  result.text = to_text(scan, collection);
+  result.exit_code = scan.bad.empty() ? 0 : 1;
+  return result;
+}
+
+}  // namespace
+
+CommandRun declare_check_data(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("DIR", arguments->folder, "An image folder: train/CLASS/*, val/CLASS/*")
+      ->type_name("DIR");
+  add_list_options(app, arguments->data);
+  add_integer(app, "--classes", arguments->data.classes, 1, 1'000'000,
+              "That labels must be below; otherwise the largest of the training list + 1");
+  add_integer(app, "--decode-threads", arguments->data.decode_threads, 0, 4096,
+              "Threads that read images; 0 means every core");
+  return [arguments](Console& console) { return run(*arguments, console); };
+}
+
+}  // namespace skyline

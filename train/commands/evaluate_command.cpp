@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+
+#include "data/errors.h"
+#include "models/models.h"
+#include "train/bad_images_report.h"
+#include "train/checkpoint.h"
+#include "train/commands/commands.h"
+#include "train/evaluate.h"
+#include "train/mean_file.h"
+#include "train/options.h"
+#include "train/train_options.h"
+#include "train/training_data.h"
+#include "train/training_state.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::filesystem::path checkpoint;
+  DataOptions data;
+  std::int64_t batch_size = 0;  // 0: the run's
+  std::int64_t threads = 0;     // 0: the run's
+};
+
+// The run's options with those of this command in their place.
+TrainOptions merged(const CLI::App& app, const Arguments& arguments, const Json& stored) {
+  TrainOptions options = train_options_from(stored);
+  const auto given = [&app](const char* flag) { return app.count(flag) > 0; };
+  if (given("--data") || given("--train-list") || given("--val-list")) {
+    options.data.data = arguments.data.data;
+    options.data.train_list = arguments.data.train_list;
+    options.data.val_list = arguments.data.val_list;
+    options.data.root = arguments.data.root;
+  }
+  if (given("--root")) options.data.root = arguments.data.root;
+  options.data.decode_threads = arguments.data.decode_threads;
+  options.data.strict = arguments.data.strict;
+  if (arguments.batch_size > 0) options.batch_size = arguments.batch_size;
+  if (arguments.threads > 0) options.threads = arguments.threads;
+  resolve(options);
+  return options;
+}
+
+// Names as a checkpoint keeps them, which holds UTF-8 alone.
+std::string stored_text(const Json& names) {
+  return names.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The labels mean something only when the classes are those of the training.
+void check_classes(const Dataset& dataset, const TrainingPosition& position) {
+  if (!position.more.contains("classes")) return;
+  const Json& trained = position.more["classes"];
+  const Json here = dataset.class_names();
+  if (stored_text(here) == stored_text(trained)) return;
+  if (here.size() != trained.size()) {
+    throw DataError(dataset.name(), "number of classes", std::to_string(here.size()),
+                    std::to_string(trained.size()) + ", those of the training");
+  }
+  std::size_t label = 0;
+  while (stored_text(here[label]) == stored_text(trained[label])) ++label;
+  throw DataError(dataset.name(), "class " + std::to_string(label), stored_text(here[label]),
+                  stored_text(trained[label]) + ", the one of the training");
+}
+
+// The run's own mean, else that of the training images.
+void give_mean(const TrainingData& data, const DataOptions& options,
+               const std::filesystem::path& run, Console& console) {
+  if (data.test_images == nullptr || options.mean == "none") return;
+  std::shared_ptr<const MeanImage> mean = read_mean(run);
+  if (mean == nullptr && data.train_images == nullptr) {
+    throw DataError(run.string(), std::string(kMeanFile) +
+                                      " is missing, and there are no training images to take the "
+                                      "mean of");
+  }
+  set_mean(data, mean != nullptr ? mean : compute_mean(data, options, console));
+}
+
+Json to_json(const Accuracy& accuracy, int classes) {
+  return {{"images", accuracy.total},
+          {"top1", accuracy.top1()},
+          {"top5", classes > kTopGuesses ? Json(accuracy.top5()) : Json(nullptr)},
+          {"loss", accuracy.mean_loss()}};
+}
+
+std::string to_text(const Accuracy& accuracy, int classes) {
+  std::string text = fmt::format("top-1 {:.2f} %", 100 * accuracy.top1());
+  if (classes > kTopGuesses) text += fmt::format(", top-5 {:.2f} %", 100 * accuracy.top5());
+  return text + fmt::format(", loss {:.4f} on {} images", accuracy.mean_loss(), accuracy.total);
+}
+
+// Lists alone say how many classes they have by their largest label: the run knows better.
+void adopt_classes(DataOptions& data, const TrainingPosition& position) {
+  if (!data.has_lists() || data.classes || !position.more.contains("classes")) return;
+  data.classes = static_cast<std::int64_t>(position.more["classes"].size());
+}
+
+CommandResult run(const CLI::App& app, const Arguments& arguments, Console& console) {
+  const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
+  for (const std::string& warning : loaded.warnings) console.warn(warning);
+  const TrainingPosition& position = loaded.checkpoint.position;
+  TrainOptions options = merged(app, arguments, position.arguments);
+  adopt_classes(options.data, position);
+  const ModelEntry& entry = find_model(options.model);
+  const TrainingData data = open_training_data(options.data, entry.shape, false);
+  for (const std::string& warning : data.warnings) console.warn(warning);
+  check_classes(*data.test, position);
+  give_mean(data, options.data, run_folder_of(loaded), console);
+
+  Context::Options context = context_options(options);
+  context.mode = Mode::kInference;
+  Experiment experiment(options.memory, context, entry, data.shape());
+  restore_weights(experiment, loaded.checkpoint, auxiliary_names(entry, data.shape()));
+  const auto started = std::chrono::steady_clock::now();
+  const Accuracy accuracy = evaluate(experiment.context, *experiment.model, *data.test,
+                                     static_cast<std::size_t>(options.batch_size),
+                                     static_cast<std::size_t>(options.data.decode_threads));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+
+  CommandResult result;
+  result.json = {{"model", options.model},
+                 {"data", data.test->name()},
+                 {"checkpoint", loaded.path.string()},
+                 {"step", position.step}};
+  result.json.update(to_json(accuracy, data.classes));
+  result.json["seconds"] = seconds.count();
+  result.json["bad_images"] = bad_images_json(data);
+  result.text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,
+                                                    position.step, data.test->name(),
+                                                    to_text(accuracy, data.classes));
+  return result;
+}
+
+}  // namespace
+
+CommandRun declare_evaluate(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("CHECKPOINT", arguments->checkpoint,
+                 "Folder of a run (its last good checkpoint is taken) or of one checkpoint")
+      ->required()
+      ->type_name("DIR");
+  add_image_sources(app, arguments->data);
+  add_integer(app, "--batch-size", arguments->batch_size, 0, 1'000'000'000,
+              "Images a step; 0 means the run's");
+  add_integer(app, "--threads", arguments->threads, 0, 4096, "0 means the run's");
+  add_decoding_options(app, arguments->data);
+  return [&app, arguments](Console& console) { return run(app, *arguments, console); };
+}
+
+}  // namespace skyline
