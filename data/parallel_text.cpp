@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "data/errors.h"
 #include "data/line_reader.h"
@@ -126,8 +127,13 @@ std::string TextSummary::text() const {
 ParallelText read_parallel_text(const std::filesystem::path& source,
                                 const std::filesystem::path& target,
                                 const ParallelTextOptions& options) {
-  PairCollector collector(source.string() + ", " + target.string(), options);
-  LineReader source_lines(ByteReader::open(source)), target_lines(ByteReader::open(target));
+  return read_parallel_text(ByteReader::open(source), ByteReader::open(target), options);
+}
+
+ParallelText read_parallel_text(ByteReader source, ByteReader target,
+                                const ParallelTextOptions& options) {
+  PairCollector collector(source.source() + ", " + target.source(), options);
+  LineReader source_lines(std::move(source)), target_lines(std::move(target));
   for (;;) {
     const auto source_line = source_lines.next();
     const auto target_line = target_lines.next();
@@ -142,8 +148,12 @@ ParallelText read_parallel_text(const std::filesystem::path& source,
 
 ParallelText read_tab_separated_text(const std::filesystem::path& path,
                                      const ParallelTextOptions& options) {
-  PairCollector collector(path.string(), options);
-  LineReader lines(ByteReader::open(path));
+  return read_tab_separated_text(ByteReader::open(path), options);
+}
+
+ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options) {
+  PairCollector collector(file.source(), options);
+  LineReader lines(std::move(file));
   while (const auto line = lines.next()) {
     const std::size_t tab = line->find('\t');
     if (tab == std::string_view::npos) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/byte_reader.h"
 #include "data/sentence_list.h"
 #include "data/tokenizer.h"
 
@@ -66,9 +67,12 @@ struct ParallelTextOptions {
 ParallelText read_parallel_text(const std::filesystem::path& source,
                                 const std::filesystem::path& target,
                                 const ParallelTextOptions& options = {});
+ParallelText read_parallel_text(ByteReader source, ByteReader target,
+                                const ParallelTextOptions& options = {});
 
 // The same from one file, whose lines are "source TAB target", or "source TAB target TAB ignored".
 ParallelText read_tab_separated_text(const std::filesystem::path& path,
                                      const ParallelTextOptions& options = {});
+ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options = {});
 
 }  // namespace skyline

@@ -1,0 +1,85 @@
+// Any bytes, gzip'd or not, read as parallel text or as a vocabulary either end in a DataError or
+// give what the headers promise: every line counted once, sentences within the limits, words that
+// stay words, a vocabulary that is read back as it was, batches that unpack to their sentences.
+// The first byte's bits: strict, lower case, one file with tabs; two files part at the middle.
+#include <algorithm>
+#include <cstdlib>
+
+#include "data/errors.h"
+#include "data/packed_words.h"
+#include "data/parallel_text.h"
+#include "data/vocabulary.h"
+
+namespace {
+
+using namespace skyline;
+
+constexpr std::size_t kMostWords = 6;
+
+void check(bool good) {
+  if (!good) std::abort();
+}
+
+void check_words(const TokenizedText& text, TokenizerOptions options) {
+  check(text.words.size() == text.counts.size());
+  for (const std::string& word : text.words) {
+    check(tokenize(word, options) == std::vector<std::string>{word});
+  }
+  detokenize(text.words);
+}
+
+void check_sentences(const TokenizedText& text) {
+  const Vocabulary vocabulary = Vocabulary::most_frequent(text, text.words.size());
+  check(Vocabulary::parse("again", vocabulary.file_text()) == vocabulary);
+  const SentenceList encoded = vocabulary.encode(text);
+  std::vector<std::vector<std::int32_t>> sentences;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    check(!encoded[i].empty() && encoded[i].size() <= kMostWords);
+    check(std::ranges::find(encoded[i], kEndOfSentence) == encoded[i].end());
+    sentences.emplace_back(encoded[i].begin(), encoded[i].end());
+  }
+  const PackedWords packed = pack(sentences);
+  check(unpack(packed, packed.words) == sentences);
+}
+
+void check_text(const ParallelText& text, TokenizerOptions options) {
+  const TextSummary& summary = text.summary;
+  check(summary.lines == summary.kept + summary.empty + summary.outside + summary.invalid_utf8 +
+                             summary.without_tab);
+  check(summary.kept == text.size() && text.target.sentences.size() == text.size());
+  for (const TokenizedText* side : {&text.source, &text.target}) {
+    check_words(*side, options);
+    check_sentences(*side);
+  }
+}
+
+ByteReader part(const std::uint8_t* begin, const std::uint8_t* end) {
+  return ByteReader("fuzz", {begin, end});
+}
+
+ParallelText read(const std::uint8_t* data, std::size_t size, const ParallelTextOptions& options,
+                  bool tabs) {
+  if (tabs) return read_tab_separated_text(part(data, data + size), options);
+  const std::uint8_t* middle = data + size / 2;
+  return read_parallel_text(part(data, middle), part(middle, data + size), options);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const ParallelTextOptions options{.most_words = kMostWords,
+                                    .strict = (data[0] & 1) != 0,
+                                    .tokenizer = {.lower = (data[0] & 2) != 0}};
+  try {
+    check_text(read(data + 1, size - 1, options, (data[0] & 4) != 0), options.tokenizer);
+  } catch (const DataError&) {
+  }
+  try {
+    const Vocabulary vocabulary =
+        Vocabulary::parse("fuzz", {reinterpret_cast<const char*>(data), size});
+    check(Vocabulary::parse("again", vocabulary.file_text()) == vocabulary);
+  } catch (const DataError&) {
+  }
+  return 0;
+}
