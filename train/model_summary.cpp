@@ -1,6 +1,5 @@
 #include "train/model_summary.h"
 
-#include <algorithm>
 #include <set>
 
 #include "framework/node.h"
@@ -10,27 +9,28 @@
 namespace skyline {
 namespace {
 
-// Every node behind `output`, leaves left out, in the order in which they were applied.
-std::vector<const Node*> nodes_in_order(const Tensor& output) {
-  std::set<const Node*> found = {output.edge().node.get()};
-  std::vector<const Node*> pending(found.begin(), found.end());
-  std::vector<const Node*> nodes;
+struct InOrderOfApplication {
+  bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
+};
+using Nodes = std::set<const Node*, InOrderOfApplication>;
+
+// Adds every node behind `output` that is not there yet, leaves left out.
+void add_nodes(const Tensor& output, Nodes& nodes) {
+  std::vector<const Node*> pending = {output.edge().node.get()};
+  nodes.insert(pending.front());
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
-    nodes.push_back(node);
     for (const Edge& edge : node->inputs) {
       if (!edge.node || edge.node->is_leaf()) continue;
-      if (found.insert(edge.node.get()).second) pending.push_back(edge.node.get());
+      if (nodes.insert(edge.node.get()).second) pending.push_back(edge.node.get());
     }
   }
-  std::sort(nodes.begin(), nodes.end(),
-            [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  return nodes;
 }
 
-LayerSummary summary_of(const Node& node) {
+LayerSummary summary_of(const Node& node, bool auxiliary) {
   LayerSummary row;
+  row.auxiliary = auxiliary;
   row.layer = node.layer;
   row.op = node.op->name();
   row.output = node.output_specs.front().shape;
@@ -53,10 +53,13 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   Context context(pool, {.execute = false});
   const auto model = entry.make(context, shape);
   const TensorSpec images{{batch_size, shape.channels, shape.height, shape.width}};
-  const Tensor logits =
-      model->forward(context, context.upload(images, nullptr, "images")).logits;
+  const Prediction prediction = model->forward(context, context.upload(images, nullptr, "images"));
+  Nodes main;
+  add_nodes(prediction.logits, main);
+  Nodes all = main;
+  for (const AuxiliaryLogits& head : prediction.auxiliary) add_nodes(head.logits, all);
   std::vector<LayerSummary> rows;
-  for (const Node* node : nodes_in_order(logits)) rows.push_back(summary_of(*node));
+  for (const Node* node : all) rows.push_back(summary_of(*node, !main.contains(node)));
   return rows;
 }
 

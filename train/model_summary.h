@@ -16,10 +16,11 @@ struct LayerSummary {
   Shape output;
   std::int64_t parameters = 0;
   std::int64_t multiply_adds = 0;  // of convolutions and matrix products, biases not counted
+  bool auxiliary = false;          // of a head that is there in training only
 };
 
-// A model's ops in the order of its forward pass of `batch_size` images; figures are for the whole
-// batch. Nothing is computed and no memory is taken.
+// A model's ops in the order of its forward pass of `batch_size` images, auxiliary heads included;
+// figures are for the whole batch. Nothing is computed and no memory is taken. Throws ShapeError.
 std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
                                     std::int64_t batch_size = 1);
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/memory/effort.h"
-#include "tests/train/small_training.h"
+#include "tests/train/paper_training.h"
 
 namespace skyline {
 namespace {
@@ -59,6 +61,57 @@ TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   };
   EXPECT_NE(first_loss(1), first_loss(2));
 }
+
+// The networks of the paper: five steps of two images. Drawing millions of parameters for each
+// run takes most of the time: a network's other form, and sanitizers, get the planned run only.
+class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork> {
+ protected:
+  // An experiment and what its steps gave.
+  struct Run {
+    explicit Run(const MemoryOptions& memory)
+        : experiment(memory, seeded(), find_model(GetParam().name), step_shape(GetParam())) {
+      for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
+        losses.push_back(experiment.step(batch, small_params()));
+      }
+    }
+    std::vector<Tensor> tensors() const {
+      std::vector<Tensor> all = values_of(experiment.model->parameters());
+      for (const auto& buffers :
+           {experiment.model->buffers(), experiment.optimizer->velocities()}) {
+        for (const Tensor& value : values_of(buffers)) all.push_back(value);
+      }
+      return all;
+    }
+    Experiment experiment;
+    std::vector<float> losses;
+  };
+
+  static void expect_equal(const Run& run, const Run& expected) {
+    EXPECT_EQ(run.losses, expected.losses);
+    const std::vector<Tensor> got = run.tensors(), wanted = expected.tensors();
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].spec(), wanted[i].spec());
+      EXPECT_EQ(std::memcmp(got[i].address(), wanted[i].address(), got[i].spec().bytes()), 0) << i;
+    }
+  }
+};
+
+TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
+  const Run expected({.allocator = "best-fit-pool"});
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  const bool thorough = effort(1) > 0 && GetParam().name != "inception-resnet-figure";
+  for (const std::string& allocator : allocator_names()) {
+    const bool planned = allocator == kPlanned;
+    if (allocator == "best-fit-pool" || (!planned && !thorough)) continue;
+    SCOPED_TRACE(allocator);
+    expect_equal(Run({.allocator = allocator, .guard = planned, .check = true}), expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkBitEqualityTest,
+                         ::testing::ValuesIn(paper_networks()),
+                         [](const auto& tested) { return test_name(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Networks, BitEqualityTest, ::testing::ValuesIn(model_names()),
                          [](const auto& tested) { return tested.param; });

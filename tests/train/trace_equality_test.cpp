@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <tuple>
 
-#include "tests/train/small_training.h"
+#include "tests/train/paper_training.h"
 #include "train/dry_run.h"
 
 namespace skyline {
@@ -104,11 +105,52 @@ TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, TraceEqualityTest, ::testing::ValuesIn(all_cases()), name_of);
 
+// The networks of the paper, two images, small ones: large ones take seconds and gigabytes, and are
+// what the variable SKYLINE_PAPER_SIZE asks for.
+class PaperNetworkTraceTest : public ::testing::TestWithParam<std::tuple<PaperNetwork, Mode>> {
+ protected:
+  static ModelShape shape() {
+    const PaperNetwork& network = std::get<0>(GetParam());
+    const bool paper_size = std::getenv("SKYLINE_PAPER_SIZE") != nullptr;
+    return paper_size ? find_model(network.name).shape : step_shape(network);
+  }
+};
+
+TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
+  const auto& [network, mode] = GetParam();
+  Context::Options options = seeded(mode);
+  options.record_graph = true;
+  Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
+                        find_model(network.name), shape());
+  for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
+  const Trace& recorded = experiment.memory.recording()->last_step();
+  const Trace simulated = simulate(experiment.context.step_graph());
+  EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+  EXPECT_EQ(recorded.tags, simulated.tags);
+  const DryRunFacts dry =
+      dry_run({.model = network.name, .shape = shape(), .batch_size = 2, .mode = mode});
+  EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
+  EXPECT_EQ(recorded.tags, dry.trace.tags);
+  EXPECT_EQ(experiment.resident_bytes, dry.resident_bytes);
+  EXPECT_EQ(experiment.memory.statistics().allocated_bytes, dry.resident_bytes);
+}
+
+std::string network_and_mode(const ::testing::TestParamInfo<std::tuple<PaperNetwork, Mode>>& info) {
+  const auto& [network, mode] = info.param;
+  return test_name(network.name) + (mode == Mode::kTraining ? "_training" : "_inference");
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
+                         ::testing::Combine(::testing::ValuesIn(paper_networks()),
+                                            ::testing::Values(Mode::kTraining, Mode::kInference)),
+                         network_and_mode);
+
 // In place is not a dead letter: it asks for fewer requests in every network.
 TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {
-  for (const std::string& model : model_names()) {
+  for (const ModelEntry& entry : models()) {
+    const std::string model(entry.name);
     SCOPED_TRACE(model);
-    DryRunOptions options{.model = model, .shape = small_shape(model), .batch_size = 4};
+    DryRunOptions options{.model = model, .shape = entry.shape, .batch_size = 4};
     const std::size_t in_place = dry_run(options).trace.size();
     options.in_place = false;
     EXPECT_LT(in_place, dry_run(options).trace.size());
