@@ -4,6 +4,7 @@
 
 #include "framework/backward_graph.h"
 #include "framework/ops/add.h"
+#include "framework/ops/add_scaled_kernels.h"
 #include "framework/ops/relu.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
@@ -37,7 +38,7 @@ TEST_P(AddScaled, EqualsTheReferenceAndItsFiniteDifferences) {
                   return reference::add_scaled(x[0], x[1], c.params);
                 },
             .inputs = {random_tensor(c.shape, kSeed, 0), random_tensor(c.shape, kSeed, 1)},
-            .derivatives_per_input = 30,
+            .derivatives_per_input = 10,
             .seed = kSeed});
 }
 
@@ -95,6 +96,23 @@ TEST(AddScaledMemory, WritesOverTheFirstOperandThatNobodyHolds) {
   EXPECT_EQ(y.address(), address);
   EXPECT_EQ(RecordedContext::values(y), (std::vector<float>{21, 42}));
   EXPECT_EQ(RecordedContext::values(x), (std::vector<float>{1, 2}));
+}
+
+// grad_x over grad_output and grad_residual over y, and the other way round.
+TEST(AddScaledMemory, BothGradientsMayBeWrittenOverBothInputs) {
+  const std::vector<float> grad_output = {1, 2, 3, 4}, y = {5, 0, -1, 6};
+  for (const std::size_t first : {0u, 1u}) {
+    std::vector<float> buffers[] = {grad_output, y};
+    const std::byte* inputs[] = {reinterpret_cast<std::byte*>(buffers[0].data()),
+                                 reinterpret_cast<std::byte*>(buffers[1].data())};
+    std::byte* outputs[] = {reinterpret_cast<std::byte*>(buffers[first].data()),
+                            reinterpret_cast<std::byte*>(buffers[1 - first].data())};
+    const AddScaledParams params{.scale = 0.5f, .relu = true};
+    make_add_scaled_grad_cpu(4, {.params = params, .x = true, .residual = true})
+        ->run({inputs, outputs});
+    EXPECT_EQ(buffers[first], (std::vector<float>{1, 0, 0, 4}));
+    EXPECT_EQ(buffers[1 - first], (std::vector<float>{0.5f, 0, 0, 2}));
+  }
 }
 
 // The backward graph of total(add_scaled(a, b)), and the bytes between forward and backward beyond

@@ -19,6 +19,7 @@ void check(const Shape& shape, std::uint64_t seed) {
            },
        .reference = [](const std::vector<HostTensor>& x) { return reference::add(x[0], x[1]); },
        .inputs = {random_tensor(shape, seed, 0), random_tensor(shape, seed, 1)},
+       .derivatives_per_input = 15,
        .seed = seed});
 }
 

@@ -25,7 +25,7 @@ void check(std::vector<HostTensor> inputs, std::uint64_t seed) {
                     return relu ? reference::relu(y) : y;
                   },
               .inputs = inputs,
-              .derivatives_per_input = 60,
+              .derivatives_per_input = 15,
               .seed = seed});
   }
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/ops/dnnl_kernel.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
 #include "tests/framework/recorded_context.h"
@@ -21,15 +20,6 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
-
-// Ours have no names.
-void expect_no_reference(const Kernel& kernel) {
-  const auto* library = dynamic_cast<const DnnlKernel*>(&kernel);
-  if (library == nullptr) return;
-  for (const std::string& name : library->implementations()) {
-    EXPECT_EQ(name.find("ref"), std::string::npos) << name;
-  }
-}
 
 class Pool2d : public testing::TestWithParam<Case> {};
 
@@ -194,37 +184,6 @@ TEST(GlobalAveragePool2d, RefusesWhatIsNoImage) {
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "[global_average_pool2d] x, got f32[2], expected f32 of rank 4");
-  }
-}
-
-struct NetworkPool {
-  bool max;
-  Shape x;
-  Pool2dParams params;
-};
-
-// oneDNN's reference implementations are 100 times slower.
-TEST(Pool2dKernels, NoPoolingOfTheNetworksFallsBackToTheReference) {
-  const Pool2dParams halve{.kernel = 3, .stride = 2, .ceil_mode = true};
-  const Pool2dParams keep{.kernel = 3, .stride = 1, .padding = 1};
-  const NetworkPool pools[] = {{true, {2, 96, 55, 55}, halve},
-                               {true, {2, 64, 112, 112}, halve},
-                               {true, {2, 832, 14, 14}, halve},
-                               {true, {2, 1088, 17, 17}, halve},
-                               {true, {2, 192, 28, 28}, keep},
-                               {false, {2, 192, 35, 35}, keep},
-                               {false, {2, 512, 14, 14}, {.kernel = 5, .stride = 3}},
-                               {false, {2, 1024, 7, 7}, {.kernel = 7}},
-                               {false, {2, 1536, 8, 8}, {.kernel = 8}}};
-  for (const auto& [max, x, params] : pools) {
-    const auto op = max ? max_pool2d_op(params) : average_pool2d_op(params);
-    const std::vector<TensorSpec> inputs = {{x}};
-    const std::vector<OutputSpec> outputs = op->outputs(inputs);
-    std::vector<TensorSpec> read;
-    if (max) read.push_back(outputs[1].spec);
-    read.push_back(outputs[0].spec);
-    expect_no_reference(*op->kernel(Backend::kCpu, inputs));
-    expect_no_reference(*op->gradient(inputs, {true})[0].op->kernel(Backend::kCpu, read));
   }
 }
 
