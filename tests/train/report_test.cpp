@@ -103,6 +103,41 @@ TEST(Report, KeepsWhatIsUnknownApartFromZero) {
   }
 }
 
+// A hundred thousand steps of lengths that change, an allocator that ran out of memory on the way.
+StepsChart steps_chart(std::size_t steps) {
+  StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned", .replans = {3, 40}}},
+                   .lengths = {{.name = "source"}, {.name = "target"}},
+                   .lengths_name = "longest sentence, in words"};
+  for (std::size_t step = 0; step < steps; ++step) {
+    const std::size_t length = 1 + step * 7919 % 50;
+    chart.live_bytes.push_back(1024 * length);
+    chart.lengths[0].values.push_back(length);
+    chart.lengths[1].values.push_back(51 - length);
+    chart.lines[1].reserved_bytes.push_back(step < 3 ? 40960 : 51200);
+    if (step < steps / 2) chart.lines[0].reserved_bytes.push_back(60000 + 100 * (step / 10));
+  }
+  return chart;
+}
+
+TEST(Report, HoldsTheStepsOfARun) {
+  ReportData data = small_report();
+  EXPECT_FALSE(data_of(render_report(data)).contains("steps"));
+  data.steps = steps_chart(100);
+  data.steps.first_step = 7;
+  const json steps = data_of(render_report(data))["steps"];
+  EXPECT_EQ(steps["first"], 7);
+  EXPECT_EQ(steps["lengthsName"], "longest sentence, in words");
+  EXPECT_EQ(steps["live"].size(), 100u);
+  EXPECT_EQ(steps["lines"][0]["steps"], 50);
+  EXPECT_EQ(steps["lines"][0]["at"], json({0, 10, 20, 30, 40}));
+  EXPECT_EQ(steps["lines"][1], json({{"name", "planned"},
+                                     {"steps", 100},
+                                     {"at", {0, 3}},
+                                     {"reserved", {40960, 51200}},
+                                     {"replans", {3, 40}}}));
+  EXPECT_EQ(steps["lengths"][1]["values"][0], 50);
+}
+
 TEST(Report, CarriesLargeNumbersExactly) {
   ReportData data = small_report();
   data.trace.blocks[0].bytes = (std::uint64_t{1} << 52) + 1;
@@ -182,6 +217,36 @@ TEST(ReportPage, RunsInABrowser) {
   }
 }
 
+TEST(ReportPage, ShowsAHundredThousandSteps) {
+  ReportData data = small_report();
+  data.steps = steps_chart(100000);
+  std::string page = render_report(data);
+  // Points at a third of the chart's width.
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#steps-chart canvas');
+      const box = canvas.getBoundingClientRect();
+      const clientX = box.left + box.width / 3, clientY = box.top + box.height / 2;
+      canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
+    }, 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const std::size_t tooltip = page.find("<div id=\"tooltip\"");
+  EXPECT_TRUE(std::regex_search(
+      page.substr(tooltip, 1000),
+      std::regex(
+          "<strong>Step [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th><td>holds [23][0-9]{2}"
+          " KiB.*planned</th><td>holds 50 KiB.*alive.*source.*target")))
+      << page.substr(tooltip, 1000);
+  for (const char* made : {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
+                           "Re-plans of planned: 2, of which 2 in the first tenth", "peak 547 KiB",
+                           "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
+  }
+  EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
+}
+
 // Without a comparison the page speaks of the recorded step, and says so.
 TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   ReportData data = small_report();
@@ -208,7 +273,7 @@ TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
 TEST(ReportPage, HidesPartsWithoutData) {
   const std::string page = opened_in_browser(render_report({.title = "nothing"}));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
-  for (const char* id : {"step", "comparison-section", "loss-section"}) {
+  for (const char* id : {"step", "comparison-section", "steps-section", "loss-section"}) {
     EXPECT_TRUE(
         std::regex_search(page, std::regex("<section id=\"" + std::string(id) + "\"[^>]* hidden")))
         << id;

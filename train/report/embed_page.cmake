@@ -17,7 +17,7 @@ read_page_files(PAGE_TEMPLATE page.html)
 read_page_files(PAGE_STYLE page.css)
 read_page_files(PAGE_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
   script/legend.js script/chart.js script/step_chart.js script/memory_chart.js script/plan_chart.js
-  script/loss_chart.js script/make_table.js script/tables.js script/page.js)
+  script/steps_chart.js script/loss_chart.js script/make_table.js script/tables.js script/page.js)
 
 read_page_files(EXPLANATION_TEMPLATE explanation.html)
 read_page_files(EXPLANATION_STYLE page.css explanation.css)

@@ -7,6 +7,7 @@
 
 #include "memory/plan.h"
 #include "memory/trace.h"
+#include "train/report/steps_chart.h"
 
 namespace skyline {
 
@@ -58,6 +59,7 @@ struct ReportData {
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, else the first
   std::vector<LossCurve> losses;
+  StepsChart steps;  // over the steps of the run
   // Whether losses and parameters were equal bit for bit under every allocator, when compared.
   std::optional<bool> bit_equal;
 };

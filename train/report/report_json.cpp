@@ -85,6 +85,32 @@ Json loss_json(const LossCurve& curve) {
   return {{"name", curve.name}, {"values", values}};
 }
 
+Json steps_line_json(const StepsLine& line) {
+  Json at = Json::array(), reserved = Json::array();
+  for (std::size_t step = 0; step < line.reserved_bytes.size(); ++step) {
+    const std::uint64_t bytes = line.reserved_bytes[step];
+    if (step > 0 && bytes == line.reserved_bytes[step - 1]) continue;
+    at.push_back(step);
+    reserved.push_back(bytes);
+  }
+  return {{"name", line.name},
+          {"steps", line.reserved_bytes.size()},
+          {"at", at},
+          {"reserved", reserved},
+          {"replans", line.replans}};
+}
+
+Json steps_json(const StepsChart& chart) {
+  Json json = {
+      {"first", chart.first_step}, {"live", chart.live_bytes}, {"lengthsName", chart.lengths_name}};
+  json["lines"] = json["lengths"] = Json::array();
+  for (const StepsLine& line : chart.lines) json["lines"].push_back(steps_line_json(line));
+  for (const StepsSeries& series : chart.lengths) {
+    json["lengths"].push_back({{"name", series.name}, {"values", series.values}});
+  }
+  return json;
+}
+
 Json phase_names() {
   Json names = Json::array();
   for (const Phase phase : {Phase::kOutside, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
@@ -120,6 +146,7 @@ std::string report_json(const ReportData& data) {
   for (const AllocatorCurve& curve : data.curves) json["curves"].push_back(curve_json(curve));
   for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
   for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
+  if (!data.steps.lines.empty()) json["steps"] = steps_json(data.steps);
   return without_markup(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

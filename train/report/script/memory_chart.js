@@ -2,7 +2,6 @@
 // allocator for what it holds from the device.
 
 const kDashes = [[7, 4], [2, 3], [9, 3, 2, 3], [14, 5], [4, 2]];  // the plan's line is solid
-const kLabelPixels = 30;  // a line's label has two lines of text
 
 class MemoryChart extends StepChart {
   constructor(host, step, curves, residentBytes, view) {
@@ -145,22 +144,6 @@ class MemoryChart extends StepChart {
   reservedAt(curve, tick) {
     const i = lastAtOrBefore(curve.ticks, tick);
     return i < 0 ? null : curve.reserved[i];
-  }
-
-  // Names beside the lines' ends, pushed apart where they would lie on each other.
-  drawLabels(context, labels) {
-    labels.sort((a, b) => a.y - b.y);
-    const places = labels.map((label) => label.y);
-    for (let i = 1; i < places.length; ++i)
-      places[i] = Math.max(places[i], places[i - 1] + kLabelPixels);
-    let floor = this.bottom - kLabelPixels / 4;
-    for (let i = places.length - 1; i >= 0; --i, floor -= kLabelPixels)
-      places[i] = Math.min(places[i], floor);
-    labels.forEach(({y, name, bytes, colour, bold}, i) => {
-      this.rule(context, this.right, y, this.right + 12, places[i], {colour: 'line'});
-      this.text(context, name, this.right + 15, places[i] - 7, {colour, bold});
-      this.text(context, formatBytes(bytes), this.right + 15, places[i] + 7);
-    });
   }
 
   blockAt() {

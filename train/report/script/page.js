@@ -146,4 +146,5 @@ if (data.blocks.length > 0) fillStep();
 fillOverview();
 if (data.comparison.length > 0)
   fillComparison(data, baselineOf(data.comparison, (row) => row.allocator));
+if (data.steps !== undefined) fillSteps(data);
 if (data.losses.length > 0) fillLosses(data);

@@ -9,6 +9,7 @@ const kStepMargin = {
 };
 const kPhaseLinePixels = 24;  // where phases take turns faster than that, lines would be noise
 const kDragPixels = 4;        // less is a click
+const kLabelPixels = 30;      // a line's label has two lines of text
 
 class StepChart extends Chart {
   constructor(host, options, step, view) {
@@ -41,6 +42,22 @@ class StepChart extends Chart {
         this.text(context, run.name, (from + to) / 2, y - 8, {align: 'center'});
       }
     }
+  }
+
+  // Names beside the lines' ends, pushed apart where they would lie on each other.
+  drawLabels(context, labels) {
+    labels.sort((a, b) => a.y - b.y);
+    const places = labels.map((label) => label.y);
+    for (let i = 1; i < places.length; ++i)
+      places[i] = Math.max(places[i], places[i - 1] + kLabelPixels);
+    let floor = this.bottom - kLabelPixels / 4;
+    for (let i = places.length - 1; i >= 0; --i, floor -= kLabelPixels)
+      places[i] = Math.min(places[i], floor);
+    labels.forEach(({y, name, bytes, colour, bold, note}, i) => {
+      this.rule(context, this.right, y, this.right + 12, places[i], {colour: 'line'});
+      this.text(context, name, this.right + 15, places[i] - 7, {colour, bold});
+      this.text(context, note ?? formatBytes(bytes), this.right + 15, places[i] + 7);
+    });
   }
 
   drawMarks(context) {
