@@ -1,7 +1,6 @@
 #include "train/dry_run.h"
 
-#include <algorithm>
-
+#include "train/held_bytes.h"
 #include "train/training_step.h"
 
 namespace skyline {
@@ -12,20 +11,6 @@ Context::Options context_options(const DryRunOptions& options) {
           .mode = options.mode,
           .in_place = options.in_place,
           .convolution_workspace_bytes = options.convolution_workspace_bytes};
-}
-
-std::array<std::uint64_t, kCategoryCount> category_peaks(const RecordedRun& run) {
-  std::array<std::uint64_t, kCategoryCount> bytes{}, most{};
-  for (const std::vector<RecordedRun::Event>* events : {&run.before, &run.step}) {
-    for (const RecordedRun::Event& event : *events) {
-      const RecordedRun::Request& request = run.requests[event.request];
-      const auto category = static_cast<std::size_t>(request.tag.category);
-      if (event.act == RecordedRun::Act::kAllocate) bytes[category] += request.bytes;
-      if (event.act == RecordedRun::Act::kFree) bytes[category] -= request.bytes;
-      most[category] = std::max(most[category], bytes[category]);
-    }
-  }
-  return most;
 }
 
 }  // namespace
@@ -52,7 +37,7 @@ DryRunFacts DryProgram::step(std::int64_t batch_size, Mode mode, Graph graph) {
           .run = recorder_.run(),
           .parameters = parameter_count(*model_),
           .resident_bytes = recorder_.run().resident_bytes(kAlignmentBytes),
-          .peak_bytes = category_peaks(recorder_.run())};
+          .peak_bytes = category_peaks(recorder_.run(), 1)};
 }
 
 DryRunFacts dry_run(const DryRunOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "train/allocator_options.h"
 #include "train/held_bytes.h"
 #include "train/memory_chain.h"
 
@@ -170,6 +171,11 @@ Json to_json(const DryRunAnswer& answer) {
                {"layers", layers_json(answer)},
                {"allocators", allocators},
                {"strategies", strategies_json(answer.strategies)}};
+  if (!question.allocators.empty()) {
+    json["allocator_options"] = Json::object();
+    write_allocator_options(question.allocators.front().allocator_options,
+                            json["allocator_options"]);
+  }
   if (answer.largest) {
     json["device_memory"] = *question.device_memory_bytes;
     json["largest_batch_ceiling"] = answer.largest->ceiling;

@@ -78,12 +78,13 @@ std::string head(const DryRunAnswer& answer) {
 
 std::string categories_text(const DryRunAnswer& answer) {
   const CategoryBytes parts = lower_bound_parts(answer.facts.trace, answer.plan.alignment);
+  const CategoryBytes peaks = category_peaks(answer.facts.run, answer.plan.alignment);
   const CategoryBytes resident = resident_parts(answer.facts.run, answer.plan.alignment);
   Table table({{"category", Align::kLeft}, {"at most"}, {"at the fullest tick"}, {"share"}});
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (answer.facts.peak_bytes[i] == 0 || resident[i] > 0) continue;
-    table.add_row({std::string(category_name(static_cast<Category>(i))),
-                   format_bytes(answer.facts.peak_bytes[i]), bytes_or_nothing(parts[i]),
+    if (peaks[i] == 0 || resident[i] > 0) continue;
+    table.add_row({std::string(category_name(static_cast<Category>(i))), format_bytes(peaks[i]),
+                   bytes_or_nothing(parts[i]),
                    parts[i] > 0 ? percent(parts[i], answer.plan.lower_bound, 1) : ""});
   }
   return table.str();
@@ -151,10 +152,12 @@ std::string allocators_text(const DryRunAnswer& answer) {
   Table table(std::move(columns));
   for (std::size_t i = 0; i < answer.allocators.size(); ++i) {
     const AllocatorUse& use = answer.allocators[i].unlimited;
-    std::vector<std::string> row = {
-        use.allocator, format_bytes(use.peak_reserved_bytes), above_bound(answer, use),
-        format_count(
-            static_cast<std::int64_t>(use.device_allocations + use.later_device_allocations))};
+    std::vector<std::string> row = {use.allocator, "does not fit", "", ""};
+    if (use.fits) {
+      const std::uint64_t calls = use.device_allocations + use.later_device_allocations;
+      row = {use.allocator, format_bytes(use.peak_reserved_bytes), above_bound(answer, use),
+             format_count(static_cast<std::int64_t>(calls))};
+    }
     if (answer.largest) {
       row.push_back(answer.allocators[i].on_device->fits ? "yes" : "no");
       row.push_back(largest_text(answer.largest->allocators[i]));
@@ -167,13 +170,18 @@ std::string allocators_text(const DryRunAnswer& answer) {
 }
 
 std::string too_large_text(const DryRunAnswer& answer) {
-  const std::uint64_t memory = *answer.question.device_memory_bytes;
-  const auto least =
-      std::ranges::min_element(answer.single_image, {}, &AllocatorUse::peak_reserved_bytes);
+  const AllocatorUse* least = nullptr;
+  for (const AllocatorUse& use : answer.single_image) {
+    if (!use.fits) continue;  // a limit of its own
+    if (least == nullptr || use.peak_reserved_bytes < least->peak_reserved_bytes) least = &use;
+  }
   std::string text =
-      fmt::format("not even one image fits {}: it needs {} under {}, of which {} resident",
-                  format_bytes(memory), format_bytes(least->peak_reserved_bytes), least->allocator,
-                  format_bytes(answer.facts.resident_bytes));
+      fmt::format("not even one image fits {}", format_bytes(*answer.question.device_memory_bytes));
+  if (least != nullptr) {
+    text += fmt::format(": it needs {} under {},\n{} of it resident",
+                        format_bytes(least->peak_reserved_bytes), least->allocator,
+                        format_bytes(answer.facts.resident_bytes));
+  }
   if (answer.inference_batch) {
     text += *answer.inference_batch > 0 ? fmt::format("; inference fits up to batch {}",
                                                       format_count(*answer.inference_batch))
@@ -186,13 +194,18 @@ std::string device_text(const DryRunAnswer& answer) {
   if (!answer.largest) return {};
   const LargestBatches& largest = *answer.largest;
   if (!answer.single_image.empty()) return too_large_text(answer);
-  std::string text = fmt::format(
-      "largest batch: of {} sizes run, the largest served; from {} images on the\n"
-      "live bytes alone pass {}\n",
-      format_count(largest.sizes_run), format_count(largest.ceiling + 1),
-      format_bytes(*answer.question.device_memory_bytes));
-  if (std::ranges::any_of(largest.allocators,
-                          [](const LargestBatch& row) { return !row.proved; })) {
+  std::string text = fmt::format("largest batch: of {} sizes run, the largest served; ",
+                                 format_count(largest.sizes_run));
+  if (largest.at_limit) {
+    text += fmt::format("the search ends at\n{} images\n", format_count(kMostImages));
+  } else {
+    text += fmt::format("from {} images on the\nlive bytes alone pass {}\n",
+                        format_count(largest.ceiling + 1),
+                        format_bytes(*answer.question.device_memory_bytes));
+  }
+  if (std::ranges::any_of(largest.allocators, [](const LargestBatch& row) {
+        return !row.proved && row.batch_size < kMostImages;
+      })) {
     text += "* its successor and a grid of larger sizes were refused, not every one\n";
   }
   return text;

@@ -40,6 +40,14 @@ Tick fullest_tick(const Trace& trace, std::uint64_t alignment) {
   return tick;
 }
 
+void count(const RecordedRun::Event& event, const RecordedRun& run, std::uint64_t alignment,
+           CategoryBytes& bytes) {
+  const RecordedRun::Request& request = run.requests[event.request];
+  std::uint64_t& part = bytes[static_cast<std::size_t>(request.tag.category)];
+  if (event.act == RecordedRun::Act::kAllocate) part += rounded(request.bytes, alignment);
+  if (event.act == RecordedRun::Act::kFree) part -= rounded(request.bytes, alignment);
+}
+
 // "conv2_1.conv1.weight" → "conv2_1.conv1".
 std::string_view owner_of(std::string_view resident) {
   return resident.substr(0, std::min(resident.rfind('.'), resident.size()));
@@ -87,15 +95,21 @@ CategoryBytes lower_bound_parts(const Trace& trace, std::uint64_t alignment) {
   return parts;
 }
 
-CategoryBytes resident_parts(const RecordedRun& run, std::uint64_t alignment) {
-  CategoryBytes parts{};
-  for (const RecordedRun::Event& event : run.before) {
-    const RecordedRun::Request& request = run.requests[event.request];
-    std::uint64_t& part = parts[static_cast<std::size_t>(request.tag.category)];
-    if (event.act == RecordedRun::Act::kAllocate) part += rounded(request.bytes, alignment);
-    if (event.act == RecordedRun::Act::kFree) part -= rounded(request.bytes, alignment);
+CategoryBytes category_peaks(const RecordedRun& run, std::uint64_t alignment) {
+  CategoryBytes bytes{}, most{};
+  for (const std::vector<RecordedRun::Event>* events : {&run.before, &run.step}) {
+    for (const RecordedRun::Event& event : *events) {
+      count(event, run, alignment, bytes);
+      for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], bytes[i]);
+    }
   }
-  return parts;
+  return most;
+}
+
+CategoryBytes resident_parts(const RecordedRun& run, std::uint64_t alignment) {
+  CategoryBytes bytes{};
+  for (const RecordedRun::Event& event : run.before) count(event, run, alignment, bytes);
+  return bytes;
 }
 
 std::vector<LayerBytes> layer_bytes(const RecordedRun& run, const Trace& step, Grouping grouping,

@@ -18,6 +18,10 @@ std::vector<std::size_t> blocks_at_fullest_tick(const Trace& trace, std::uint64_
 // The rounded bytes of each category at that tick: the parts of the lower bound.
 CategoryBytes lower_bound_parts(const Trace& trace, std::uint64_t alignment);
 
+// By category: the most bytes alive at once, resident ones too, each request rounded to
+// `alignment`.
+CategoryBytes category_peaks(const RecordedRun& run, std::uint64_t alignment);
+
 // The rounded bytes of each category that are alive when the steps begin.
 CategoryBytes resident_parts(const RecordedRun& run, std::uint64_t alignment);
 

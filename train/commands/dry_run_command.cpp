@@ -92,7 +92,7 @@ CommandRun declare_dry_run(CLI::App& app) {
   app.add_flag("!--no-in-place", arguments->in_place, "Never write an output over an input");
   add_bytes(app, "--workspace", arguments->workspace_bytes,
             "Every convolution asks for this; otherwise for what the backend needs");
-  add_bytes(app, "--device-memory,--capacity", arguments->device_memory_bytes,
+  add_bytes(app, "--capacity,--device-memory", arguments->device_memory_bytes,
             "Say whether the step fits, and the largest batch that does; otherwise no limit");
   add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
               "allocator", "Allocators to compare");
