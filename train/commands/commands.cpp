@@ -13,6 +13,7 @@ const std::vector<Command>& all_commands() {
       {"plan", "plan a trace from a CSV file: an offset for each block", declare_plan},
       {"check", "check a plan against its trace, independently of all planners", declare_check},
       {"replay", "run a recorded event trace through any allocator", declare_replay},
+      {"reproduce", "a paper's figures beside ours", declare_reproduce},
   };
   return commands;
 }

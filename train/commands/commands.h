@@ -17,6 +17,7 @@ CommandRun declare_dry_run(CLI::App& options);
 CommandRun declare_evaluate(CLI::App& options);
 CommandRun declare_plan(CLI::App& options);
 CommandRun declare_replay(CLI::App& options);
+CommandRun declare_reproduce(CLI::App& options);
 CommandRun declare_summary(CLI::App& options);
 CommandRun declare_train(CLI::App& options);
 

@@ -24,4 +24,8 @@ read_page_files(EXPLANATION_STYLE page.css explanation.css)
 read_page_files(EXPLANATION_SCRIPT script/format.js script/tooltip.js script/chart.js
   script/make_table.js script/explanation.js script/explanation_chart.js script/explanation_page.js)
 
+read_page_files(PGMO_TEMPLATE pgmo.html)
+read_page_files(PGMO_STYLE page.css pgmo.css)
+read_page_files(PGMO_SCRIPT script/format.js script/make_table.js script/pgmo_page.js)
+
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/report/page.cpp @ONLY)

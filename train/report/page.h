@@ -14,6 +14,9 @@ extern const std::string_view kPageScript;           // script/*.js, one after a
 extern const std::string_view kExplanationTemplate;  // explanation.html, of a plan
 extern const std::string_view kExplanationStyle;     // page.css and explanation.css
 extern const std::string_view kExplanationScript;
+extern const std::string_view kPgmoTemplate;  // pgmo.html, of the paper's figures
+extern const std::string_view kPgmoStyle;     // page.css and pgmo.css
+extern const std::string_view kPgmoScript;
 
 // Replaces each mark {{name}} of the template; marks inside the values stay as they are.
 std::string filled_page(std::string_view page_template,

@@ -1,0 +1,123 @@
+// The page of PGMO's figures: tables and the bars of its figure 2.
+
+const kArms = [
+  {key: 'network_wise', name: 'network-wise', colour: 'network-wise'},
+  {key: 'pool', name: 'pool', colour: 'pool'},
+  {key: 'planned', name: 'planned', colour: 'planned'},
+];
+// Room for the value behind the longest bar.
+const kWidestBar = 66;
+
+const stepName = (row) => row.mode === 'training' ? `training, batch ${row.batch_size}` :
+                                                    `inference, batch ${row.batch_size}`;
+const networksOf = (rows) => [...new Set(rows.map((row) => row.network))];
+
+function fillFigures({figures}) {
+  const notes = [...new Set(figures.map((figure) => figure.note).filter((note) => note !== ''))];
+  const verdictClass = ({difference}) => ['equal', 'holds'].includes(difference) ? 'good' :
+      difference === 'does not hold'                                             ? 'bad' :
+                                                                                   '';
+  const rows = figures.map((figure) => [
+    figure.figure, figure.section, figure.paper_text, figure.ours_text,
+    element('span', {className: verdictClass(figure)}, figure.difference),
+    figure.note === '' ? '' : String(notes.indexOf(figure.note) + 1),
+  ]);
+  byId('figures').append(makeTable(
+      ['Figure', 'Section', 'Paper', 'Ours', 'Difference', 'Note'],
+      ['', '', 'number', 'number', 'number', 'number'], rows));
+  byId('notes').append(...notes.map((note) => element('li', {}, note)));
+}
+
+function savedText(row) {
+  const share = formatPercent(Math.abs(row.saving));
+  if (row.saving === 0) return element('span', {}, ' the same as the pool');
+  return row.saving > 0 ? element('span', {className: 'good'}, ` saves ${share}`) :
+                          element('span', {className: 'bad'}, ` takes ${share} more`);
+}
+
+function bar(row, arm, widest) {
+  const width = (bytes) => `${kWidestBar * bytes / widest}%`;
+  const resident = element('i', {className: 'resident'});
+  resident.style.width = width(row.resident_bytes);
+  const step = element('i', {className: 'step'});
+  step.style.width = width(row[arm.key] - row.resident_bytes);
+  step.style.background = `var(--${arm.colour})`;
+  const value = element('span', {className: 'value'}, formatBytes(row[arm.key]));
+  if (arm.key === 'planned') value.append(savedText(row));
+  const track = element('div', {className: 'track'}, resident, step, value);
+  track.title = `resident ${formatBytes(row.resident_bytes)}, step ` +
+      formatBytes(row[arm.key] - row.resident_bytes);
+  return element(
+      'div', {className: 'arm'}, element('span', {className: 'name'}, arm.name), track);
+}
+
+// One scale a network: inference next to training at 128 would be a line.
+function fillBars({rows}) {
+  networksOf(rows).forEach((network) => {
+    const own = rows.filter((row) => row.network === network);
+    const groups = own.map((row) => {
+      const alike = own.filter((other) => other.mode === row.mode);
+      const widest = largest(alike.flatMap((other) => kArms.map((arm) => other[arm.key])), 1);
+      return element(
+          'div', {className: 'group'}, element('h4', {}, stepName(row)),
+          ...kArms.map((arm) => bar(row, arm, widest)));
+    });
+    byId('bars').append(
+        element('div', {className: 'network'}, element('h3', {}, network), ...groups));
+  });
+  const swatch = (colour, text) => {
+    const square = element('i');
+    square.style.background = `var(--${colour})`;
+    return element('span', {}, square, text);
+  };
+  byId('memory-legend')
+      .append(
+          swatch('resident', 'resident: parameters, gradients, optimizer, running values'),
+          ...kArms.map((arm) => swatch(arm.colour, `a step, ${arm.name}`)));
+}
+
+function fillMemory({rows}) {
+  const number = 'number';
+  byId('memory').append(makeTable(
+      [
+        'Network', 'Step', 'Resident', 'Network-wise', 'Exact-size pool (Chainer up to 1.24)',
+        'Pool (Chainer 3)', 'Planned', 'Of it the step', 'Saved against the pool'
+      ],
+      ['name', '', number, number, number, number, number, number, number],
+      rows.map((row) => [
+        row.network, stepName(row), formatBytes(row.resident_bytes), formatBytes(row.network_wise),
+        formatBytes(row.exact_pool), formatBytes(row.pool), formatBytes(row.planned),
+        formatBytes(row.planned_step), formatPercent(row.saving),
+      ])));
+}
+
+function fillTime({rows, growth_exponent: exponent}) {
+  byId('growth').textContent = (exponent === null ? '' :
+      `Best-fit's time grows with the number of blocks to the power of ${exponent.toFixed(2)}. `) +
+      'A larger batch asks for as many blocks, only larger ones, so that it hardly changes.';
+  const widest = largest(rows.map((row) => row.heuristic_seconds), 1e-9);
+  const number = 'number';
+  byId('time').append(makeTable(
+      ['Network', 'Step', 'Blocks', 'Heuristic', '', 'A block', 'Above the best plan', 'Best plan'],
+      ['name', '', number, number, 'bar', number, number, ''], rows.map((row) => {
+        const length = element('i');
+        length.style.width = `${100 * row.heuristic_seconds / widest}%`;
+        return [
+          row.network, stepName(row), formatCount(row.blocks), formatSeconds(row.heuristic_seconds),
+          length, formatSeconds(row.heuristic_seconds / row.blocks),
+          formatPercent(row.planned_step / row.best_plan_step - 1),
+          row.proved_optimal ? 'proved optimal' : 'best known',
+        ];
+      })));
+}
+
+const data = JSON.parse(byId('data').textContent);
+byId('workspace').textContent = formatBytes(data.workspace);
+const most = data.rows.reduce((best, row) => row.saving > best.saving ? row : best);
+byId('verdict').textContent =
+    `The plan saves up to ${formatPercent(most.saving)} against the pool (${most.network}, ` +
+    `${stepName(most)}); the paper's largest saving is ${data.figures.at(-1).paper_text}.`;
+fillFigures(data);
+fillBars(data);
+fillMemory(data);
+fillTime(data);
