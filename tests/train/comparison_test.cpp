@@ -95,6 +95,71 @@ TEST(ComparisonTest, ThePageNamesEveryAllocator) {
   for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
 }
 
+TEST(ComparisonTest, InferenceIsComparedToo) {
+  TrainOptions options = small_options("resnet20");
+  const std::vector<std::string> all = allocator_names();
+  const Comparison comparison = compare_allocators(options, all, 3, Mode::kInference);
+  EXPECT_TRUE(comparison.bit_equal());
+  const std::uint64_t trained =
+      compare_allocators(options, {"planned"}, 3).runs[0].memory.resident_bytes;
+  for (const ComparedRun& run : comparison.runs) {
+    ASSERT_EQ(run.losses.size(), 3u) << run.memory.allocator;
+    EXPECT_GT(run.losses[0], 0) << run.memory.allocator;
+    EXPECT_LT(run.memory.resident_bytes, trained / 2) << "neither gradients nor velocities";
+  }
+  EXPECT_EQ(to_json(comparison)["mode"], "inference");
+}
+
+// A row with its reason; the others go on.
+TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
+  TrainOptions options = small_options("lenet");
+  const std::uint64_t pool =
+      compare_allocators(options, {"best-fit-pool"}, 4).runs[0].memory.peak_reserved_bytes;
+  options.memory.capacity_bytes = pool;
+  const Comparison comparison = compare_allocators(options, kAllocators, 4);
+  ASSERT_EQ(comparison.runs[0].memory.allocator, "network-wise");
+  EXPECT_FALSE(comparison.runs[0].fits());
+  EXPECT_TRUE(comparison.runs[1].fits());
+  EXPECT_TRUE(comparison.runs[2].fits());
+  EXPECT_TRUE(comparison.bit_equal());
+  const Json json = to_json(comparison);
+  EXPECT_EQ(json["allocators"]["network-wise"]["fits"], false);
+  EXPECT_TRUE(json["allocators"]["network-wise"]["peak_reserved"].is_null());
+  EXPECT_EQ(json["baseline"], "best-fit-pool");
+  const std::string text = comparison_text(comparison);
+  EXPECT_NE(text.find("network-wise does not fit: [network-wise"), std::string::npos) << text;
+  EXPECT_NE(render_report(comparison_report(comparison)).find("network-wise does not fit"),
+            std::string::npos);
+}
+
+TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
+  TrainOptions options = small_options("lenet");
+  options.memory.capacity_bytes = 1 << 16;
+  try {
+    compare_allocators(options, kAllocators, 2);
+    FAIL() << "nothing fits 64 KiB";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("none of the allocators fits"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ComparisonTest, ThePageSaysWhatWasRun) {
+  const ReportData report =
+      comparison_report(compare_allocators(small_options("lenet"), kAllocators, 2));
+  const auto fact = [&](const std::string& name) {
+    for (const ReportFact& known : report.facts) {
+      if (known.name == name) return known.value;
+    }
+    return std::string("missing");
+  };
+  EXPECT_EQ(fact("model"), "lenet");
+  EXPECT_EQ(fact("batch size"), "8");
+  EXPECT_EQ(fact("steps"), "2 training");
+  EXPECT_EQ(fact("images"), "1 × 28 × 28");
+  EXPECT_EQ(fact("momentum"), "0.9");
+}
+
 TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
   TrainOptions options = small_options("lenet");
   options.batch_size = 41;
