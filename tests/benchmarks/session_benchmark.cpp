@@ -4,6 +4,10 @@
 //
 // The first three report the time of a pair; planned_apart the nanoseconds of a request and of a
 // release; planned_against_pool measures both in turns, in one run, and reports the ratio.
+//
+// sequences and sequences_pool: 2,000 steps of an encoder and decoder whose every batch has other
+// lengths, packed and cell by cell; an iteration is the whole run, and all but its time is the same
+// in each. replanning: what begin_step waits for, with plans made there and in the background.
 #include <benchmark/benchmark.h>
 
 #include <time.h>
@@ -12,11 +16,16 @@
 #include <chrono>
 #include <cstddef>
 #include <limits>
+#include <random>
+#include <utility>
 #include <vector>
 
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session.h"
+#include "tests/memory/sequence_program.h"
 
 namespace skyline {
 namespace {
@@ -172,12 +181,150 @@ void planned_against_pool(benchmark::State& state) {
   state.counters["ratio"] = pool_ns / planned_ns;
 }
 
+constexpr std::size_t kSentences = 64, kLongest = 50;
+constexpr int kSequenceSteps = 2000;
+constexpr int kRepeatedBatches =
+    48;  // under per-shape, whose plans are for batches that come again
+constexpr double kMiB = 1 << 20;
+
+std::vector<Trace> upper_bound_traces(const SequenceProgram& program) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recording(pool);
+  std::vector<Trace> traces;
+  for (const SequenceBatch& batch : upper_bound_batches(kSentences, kLongest)) {
+    program.step(recording, batch, 0);
+    traces.push_back(recording.last_step());
+  }
+  return traces;
+}
+
+// Per-shape sees the same few batches again and again, the others a new one each step.
+std::vector<std::pair<SequenceBatch, ShapeKey>> sequence_batches(ShapePolicy policy) {
+  std::mt19937_64 random(1);
+  std::vector<std::pair<SequenceBatch, ShapeKey>> batches;
+  for (int step = 0; step < kSequenceSteps; ++step) {
+    if (policy == ShapePolicy::kPerShape && step >= kRepeatedBatches) {
+      batches.push_back(batches[static_cast<std::size_t>(step % kRepeatedBatches)]);
+    } else {
+      batches.emplace_back(random_batch(random, kSentences, kLongest), batches.size());
+    }
+  }
+  return batches;
+}
+
+// reserved: the most of the run, its first step left out as the others' is; live: the most bytes
+// alive in a step.
+void sequences(benchmark::State& state) {
+  const SequenceProgram program({.unrolled = state.range(0) != 0});
+  const auto policy = static_cast<ShapePolicy>(state.range(1));
+  const auto batches = sequence_batches(policy);
+  std::vector<Trace> longest;
+  if (policy == ShapePolicy::kUpperBound) longest = upper_bound_traces(program);
+  for (auto _ : state) {
+    SimulatedDevice device;
+    Session session(device, {.policy = policy});
+    if (!longest.empty()) session.adopt(longest);
+    std::vector<std::uint64_t> replans;
+    for (const auto& [batch, key] : batches) {
+      program.step(session, batch, key);
+      replans.push_back(session.session_statistics().replans);
+    }
+    const SessionStatistics figures = session.session_statistics();
+    const auto count = [&](const char* name, double value) { state.counters[name] = value; };
+    count("replans_first_100", static_cast<double>(replans[99]));
+    count("replans_last_100", static_cast<double>(replans.back() - replans[replans.size() - 101]));
+    count("replans", static_cast<double>(replans.back()));
+    count("deviating_steps", static_cast<double>(figures.deviating_steps));
+    count("device_allocations", static_cast<double>(figures.device_allocations_since_switch));
+    count("fallback_MiB", static_cast<double>(figures.peak_fallback_bytes) / kMiB);
+    count("arena_MiB", static_cast<double>(session.arena_bytes()) / kMiB);
+    count("reserved_MiB", static_cast<double>(figures.peak_reserved_bytes_since_switch) / kMiB);
+    count("live_MiB", static_cast<double>(session.statistics().peak_allocated_bytes) / kMiB);
+    count("planning_ms", 1e3 * figures.planning_seconds);
+    count("last_plan_ms", 1e3 * figures.last_planning_seconds);
+  }
+}
+
+void sequences_pool(benchmark::State& state, const char* allocator) {
+  const SequenceProgram program({.unrolled = state.range(0) != 0});
+  const auto batches = sequence_batches(ShapePolicy::kGrow);
+  for (auto _ : state) {
+    SimulatedDevice device;
+    const auto pool = make_allocator(allocator, device, {});
+    for (const auto& [batch, key] : batches) program.step(*pool, batch, key);
+    const Statistics figures = pool->statistics();
+    state.counters["reserved_MiB"] = static_cast<double>(figures.peak_reserved_bytes) / kMiB;
+    state.counters["device_allocations"] = static_cast<double>(figures.device_allocations);
+  }
+}
+
+void compute(std::chrono::microseconds time) {
+  for (const Clock::time_point end = Clock::now() + time; Clock::now() < end;) {
+  }
+}
+
+// Unrolled, under grow, each step computing for five milliseconds.
+void replanning(benchmark::State& state) {
+  const SequenceProgram program({.unrolled = true});
+  const auto batches = sequence_batches(ShapePolicy::kGrow);
+  for (auto _ : state) {
+    SimulatedDevice device;
+    Session session(device, {.background = state.range(0) != 0});
+    for (std::size_t step = 0; step < 200; ++step) {
+      program.step(session, batches[step].first, 0);
+      compute(std::chrono::milliseconds(5));
+    }
+    const SessionStatistics figures = session.session_statistics();
+    state.counters["replans"] = static_cast<double>(figures.replans);
+    state.counters["deviating_steps"] = static_cast<double>(figures.deviating_steps);
+    state.counters["planning_ms"] = 1e3 * figures.planning_seconds;
+    state.counters["stalled_ms"] = 1e3 * figures.stalled_seconds;
+    state.counters["longest_stall_ms"] = 1e3 * figures.longest_stall_seconds;
+  }
+}
+
 // resnet20, resnet50 and Inception-ResNet keep some 60, 170 and 800 activations.
 BENCHMARK(request_and_release_floor)->Arg(60)->Arg(170)->Arg(800);
 BENCHMARK(request_and_release_planned)->Arg(60)->Arg(170)->Arg(800);
 BENCHMARK(request_and_release_pool)->Arg(60)->Arg(170)->Arg(800);
 BENCHMARK(planned_apart)->Arg(256);
 BENCHMARK(planned_against_pool)->Arg(60)->Arg(170)->Arg(800);
+BENCHMARK(sequences)
+    ->ArgNames({"unrolled", "policy"})
+    ->ArgsProduct({{0, 1}, {0, 1, 2}})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sequences_pool, best_fit_pool, "best-fit-pool")
+    ->ArgName("unrolled")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sequences_pool, exact_pool, "exact-pool")
+    ->ArgName("unrolled")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sequences_pool, caching, "caching")
+    ->ArgName("unrolled")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sequences_pool, bfc, "bfc")
+    ->ArgName("unrolled")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sequences_pool, network_wise, "network-wise")
+    ->ArgName("unrolled")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(replanning)
+    ->ArgName("background")
+    ->DenseRange(0, 1)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace skyline
