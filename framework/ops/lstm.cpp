@@ -141,7 +141,7 @@ std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
   for (int k = 0; k < first; ++k) call.sources.push_back(GradientSource::input(k));
   call.sources.push_back(GradientSource::output(0));
   call.sources.push_back(GradientSource::output(3));
-  for (int k = 0; k < 3; ++k) call.sources.push_back(GradientSource::grad_output(k));
+  for (const int k : {0, 2, 1}) call.sources.push_back(GradientSource::grad_output(k));
   for (int layer = 0; layer < problem_.layers; ++layer) {
     call.sources.push_back(GradientSource::input(first + 4 * layer));
     call.sources.push_back(GradientSource::input(first + 4 * layer + 1));
@@ -194,7 +194,7 @@ LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
   problem.masks = draw_masks(context, layers.size(), params.dropout);
   std::vector<Tensor> outputs =
       apply(context, std::make_shared<Lstm>(std::move(problem)), std::move(inputs));
-  return {.y = std::move(outputs[0]), .h = std::move(outputs[1]), .c = std::move(outputs[2])};
+  return {.y = std::move(outputs[0]), .h = std::move(outputs[2]), .c = std::move(outputs[1])};
 }
 
 }  // namespace skyline

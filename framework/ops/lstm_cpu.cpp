@@ -173,8 +173,8 @@ void LstmKernelCpu::run(const KernelArguments& arguments) {
     project(layer, at, arguments.workspace);
     run_steps(at, arguments.workspace);
     const std::int64_t state = layer * problem_.sentences() * problem_.units;
-    copy_last(at.outputs, arguments.output<float>(1) + state);
-    copy_last(at.cells, arguments.output<float>(2) + state);
+    copy_last(at.outputs, arguments.output<float>(2) + state);
+    copy_last(at.cells, arguments.output<float>(1) + state);
   }
 }
 

@@ -55,7 +55,7 @@ struct LstmGradients {
   bool weights = false;  // of w, u, bias_w, bias_u, layer by layer
 };
 
-// Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, h, c and,
+// Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and,
 // when retained, the reserve f32 [LstmReserve::floats()].
 std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
 std::unique_ptr<Kernel> make_lstm_cuda(const LstmProblem& problem);
