@@ -9,6 +9,7 @@
 #include "data/loader.h"
 #include "memory/device/devices.h"
 #include "train/dry_run.h"
+#include "train/experiment.h"
 #include "train/learning_rate.h"
 #include "train/median.h"
 #include "train/sizes.h"
