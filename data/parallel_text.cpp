@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -13,8 +14,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMostFaults = 10;  // sentences in TextSummary::faults
-
 // A side of a pair, and where it stands.
 struct Sentence {
   const LineReader& reader;
@@ -22,7 +21,33 @@ struct Sentence {
   std::size_t first_byte = 0;  // of the line come before `text`
 };
 
-// Takes pairs one by one and makes the text of them.
+// Pairs that are left out for one reason.
+struct Skipped {
+  std::uint64_t count = 0;
+  std::string first;  // "[train.fr] line 12, byte 7: 0xff is not UTF-8"
+
+  void add(const LineReader& reader, const std::string& what) {
+    if (count++ > 0) return;
+    first = "[" + reader.source() + "] line " + std::to_string(reader.line()) + ", " + what;
+  }
+  std::string text() const {
+    const std::string skipped = first + "; the pair was skipped";
+    if (count == 1) return skipped;
+    return skipped + (count == 2 ? ", as was 1 more such pair"
+                                 : ", as were " + std::to_string(count - 1) + " more such pairs");
+  }
+};
+
+// Throws when `longer` has lines left; `last`: whether it has just given one of them.
+void check_ended(LineReader& longer, bool last, const LineReader& shorter) {
+  if (!last) return;
+  while (longer.next()) {
+  }
+  throw DataError(longer.source(), "lines", std::to_string(longer.line()),
+                  std::to_string(shorter.line()) + ", as many as in " + shorter.source());
+}
+
+// Takes files one by one and makes a text of their pairs.
 class PairCollector {
  public:
   PairCollector(std::string name, const ParallelTextOptions& options)
@@ -39,54 +64,84 @@ class PairCollector {
     summary_.most_words = options.most_words;
   }
 
-  void add(const Sentence& source, const Sentence& target) {
-    ++summary_.lines;
-    if (is_faulty(source) || is_faulty(target)) {
-      ++summary_.invalid_utf8;
-      return;
+  void add_files(ByteReader source, ByteReader target) {
+    LineReader source_lines(std::move(source)), target_lines(std::move(target));
+    for (;;) {
+      const auto source_line = source_lines.next();
+      const auto target_line = target_lines.next();
+      if (!source_line || !target_line) {
+        check_ended(source_lines, source_line.has_value(), target_lines);
+        check_ended(target_lines, target_line.has_value(), source_lines);
+        return;
+      }
+      add({source_lines, *source_line}, {target_lines, *target_line});
     }
-    const auto source_words = source_tokenizer_.split(source.text);
-    const auto target_words = target_tokenizer_.split(target.text);
-    if (source_words.empty() || target_words.empty()) {
-      ++summary_.empty;
-      return;
-    }
-    const bool keep = fits(source_words.size()) && fits(target_words.size());
-    ++(keep ? summary_.kept : summary_.outside);
-    source_.add(source_words, keep);
-    target_.add(target_words, keep);
   }
 
-  // A line of a tab-separated file that has one column.
-  void skip_without_tab(const LineReader& reader) {
-    ++summary_.lines;
-    ++summary_.without_tab;
-    note(reader, "no tab between source and target");
+  void add_tab_separated(ByteReader file) {
+    LineReader lines(std::move(file));
+    while (const auto line = lines.next()) {
+      const std::size_t tab = line->find('\t');
+      if (tab == std::string_view::npos) {
+        ++summary_.lines;
+        add_fault(without_tab_, lines, "no tab between source and target");
+        continue;
+      }
+      const std::size_t end = std::min(line->find('\t', tab + 1), line->size());
+      add({lines, line->substr(0, tab)}, {lines, line->substr(tab + 1, end - tab - 1), tab + 1});
+    }
   }
 
   ParallelText take() {
-    if (summary_.kept == 0)
+    summary_.empty = empty_.count;
+    summary_.outside = outside_.count;
+    summary_.invalid_utf8 = invalid_utf8_.count;
+    summary_.without_tab = without_tab_.count;
+    if (summary_.kept == 0) {
       throw DataError(name_, "no pair of sentences is left of " + summary_.text());
+    }
+    for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
+      if (skipped->count > 0) summary_.faults.push_back(skipped->text());
+    }
     return {source_.take(), target_.take(), std::move(summary_)};
   }
 
  private:
-  bool fits(std::size_t words) const {
-    return words >= options_.least_words && words <= options_.most_words;
+  void add(const Sentence& source, const Sentence& target) {
+    ++summary_.lines;
+    if (is_faulty(source) || is_faulty(target)) return;
+    const auto source_words = source_tokenizer_.split(source.text);
+    const auto target_words = target_tokenizer_.split(target.text);
+    if (source_words.empty() || target_words.empty()) {
+      empty_.add(source_words.empty() ? source.reader : target.reader, "no word");
+      return;
+    }
+    const bool keep = fits(source, source_words.size()) && fits(target, target_words.size());
+    if (keep) ++summary_.kept;
+    source_.add(source_words, keep);
+    target_.add(target_words, keep);
+  }
+
+  bool fits(const Sentence& sentence, std::size_t words) {
+    const bool inside = words >= options_.least_words && words <= options_.most_words;
+    if (!inside) outside_.add(sentence.reader, std::to_string(words) + " words");
+    return inside;
   }
 
   bool is_faulty(const Sentence& sentence) {
     const auto byte = first_invalid_utf8(sentence.text);
-    if (byte) note(sentence.reader, invalid_utf8_text(sentence.text, *byte, sentence.first_byte));
-    return byte.has_value();
+    if (!byte) return false;
+    add_fault(invalid_utf8_, sentence.reader,
+              invalid_utf8_text(sentence.text, *byte, sentence.first_byte));
+    return true;
   }
 
-  // Records what is wrong with the reader's last line, or throws it.
-  void note(const LineReader& reader, const std::string& fault) {
-    const std::string what = "line " + std::to_string(reader.line()) + ", " + fault;
-    if (options_.strict) throw DataError(reader.source(), what);
-    if (summary_.faults.size() == kMostFaults) return;
-    summary_.faults.push_back("[" + reader.source() + "] " + what + "; the pair was skipped");
+  // Of the file, and not merely of its sentences.
+  void add_fault(Skipped& skipped, const LineReader& reader, const std::string& what) const {
+    if (options_.strict) {
+      throw DataError(reader.source(), "line " + std::to_string(reader.line()) + ", " + what);
+    }
+    skipped.add(reader, what);
   }
 
   std::string name_;
@@ -94,15 +149,17 @@ class PairCollector {
   Tokenizer source_tokenizer_, target_tokenizer_;
   TextCollector source_, target_;
   TextSummary summary_;
+  Skipped empty_, outside_, invalid_utf8_, without_tab_;
 };
 
-// Throws when `longer` has lines left; `last`: whether it has just given one of them.
-void check_ended(LineReader& longer, bool last, const LineReader& shorter) {
-  if (!last) return;
-  while (longer.next()) {
+std::string name_of(std::span<const TextFiles> files) {
+  std::string name;
+  for (const TextFiles& text : files) {
+    for (const std::filesystem::path& path : {text.source, text.target}) {
+      if (!path.empty()) name += (name.empty() ? "" : ", ") + path.string();
+    }
   }
-  throw DataError(longer.source(), "lines", std::to_string(longer.line()),
-                  std::to_string(shorter.line()) + ", as many as in " + shorter.source());
+  return name.empty() ? "text" : name;
 }
 
 }  // namespace
@@ -124,6 +181,30 @@ std::string TextSummary::text() const {
   return std::to_string(lines) + " pairs: " + std::to_string(kept) + " kept" + skipped;
 }
 
+std::vector<std::string> TokenizedText::sentence(std::size_t index) const {
+  if (index >= sentences.size()) {
+    throw std::out_of_range("[text] sentence " + std::to_string(index) + ", expected below " +
+                            std::to_string(sentences.size()));
+  }
+  std::vector<std::string> made;
+  for (const std::int32_t type : sentences[index]) {
+    made.push_back(words[static_cast<std::size_t>(type)]);
+  }
+  return made;
+}
+
+ParallelText read_text_files(std::span<const TextFiles> files, const ParallelTextOptions& options) {
+  PairCollector collector(name_of(files), options);
+  for (const TextFiles& text : files) {
+    if (text.target.empty()) {
+      collector.add_tab_separated(ByteReader::open(text.source));
+    } else {
+      collector.add_files(ByteReader::open(text.source), ByteReader::open(text.target));
+    }
+  }
+  return collector.take();
+}
+
 ParallelText read_parallel_text(const std::filesystem::path& source,
                                 const std::filesystem::path& target,
                                 const ParallelTextOptions& options) {
@@ -133,17 +214,8 @@ ParallelText read_parallel_text(const std::filesystem::path& source,
 ParallelText read_parallel_text(ByteReader source, ByteReader target,
                                 const ParallelTextOptions& options) {
   PairCollector collector(source.source() + ", " + target.source(), options);
-  LineReader source_lines(std::move(source)), target_lines(std::move(target));
-  for (;;) {
-    const auto source_line = source_lines.next();
-    const auto target_line = target_lines.next();
-    if (!source_line || !target_line) {
-      check_ended(source_lines, source_line.has_value(), target_lines);
-      check_ended(target_lines, target_line.has_value(), source_lines);
-      return collector.take();
-    }
-    collector.add({source_lines, *source_line}, {target_lines, *target_line});
-  }
+  collector.add_files(std::move(source), std::move(target));
+  return collector.take();
 }
 
 ParallelText read_tab_separated_text(const std::filesystem::path& path,
@@ -153,17 +225,7 @@ ParallelText read_tab_separated_text(const std::filesystem::path& path,
 
 ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options) {
   PairCollector collector(file.source(), options);
-  LineReader lines(std::move(file));
-  while (const auto line = lines.next()) {
-    const std::size_t tab = line->find('\t');
-    if (tab == std::string_view::npos) {
-      collector.skip_without_tab(lines);
-      continue;
-    }
-    const std::size_t end = std::min(line->find('\t', tab + 1), line->size());
-    collector.add({lines, line->substr(0, tab)},
-                  {lines, line->substr(tab + 1, end - tab - 1), tab + 1});
-  }
+  collector.add_tab_separated(std::move(file));
   return collector.take();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct TokenizedText {
                                       // outside of the limits of length included, as the paper
                                       // counts for its vocabularies
   SentenceList sentences;             // of indices into `words`; the pairs that were kept
+
+  // The words of a sentence that was kept. Throws std::out_of_range.
+  std::vector<std::string> sentence(std::size_t index) const;
 };
 
 // What became of the lines. Every line is in exactly one of the counts below `lines`.
@@ -30,8 +34,8 @@ struct TextSummary {
   std::uint64_t outside = 0;       // shorter or longer than the limits
   std::uint64_t invalid_utf8 = 0;  // on one side or on both
   std::uint64_t without_tab = 0;   // of a tab-separated file
-  // One sentence for each of the first ten lines that were skipped for a fault of the file:
-  // "[train.fr] line 12, byte 7: 0xff is not UTF-8; the pair was skipped".
+  // For each reason the first line that was skipped: "[train.fr] line 12, byte 7: 0xff is not
+  // UTF-8; the pair was skipped, as were 3 more such pairs".
   std::vector<std::string> faults;
 
   std::size_t least_words = 1, most_words = 1;  // the limits
@@ -59,18 +63,27 @@ struct ParallelTextOptions {
   TokenizerOptions tokenizer;
 };
 
-// Reads sentences, one a line, and tokenizes them. Files may be gzip'd; what they hold tells. Lines
-// end with LF or CRLF, the last one's end may be missing; a byte order mark at the start is left
-// out. Throws DataError when a file cannot be read, when both have not the same number of lines
-// (naming both numbers), when a line is longer than 1 MiB, when nothing is kept (naming the
-// counts), and for the first fault when options.strict.
+// Files whose lines are sentences.
+struct TextFiles {
+  std::filesystem::path source;
+  // Empty: the lines of `source` are "source TAB target", or "source TAB target TAB ignored".
+  std::filesystem::path target;
+};
+
+// Reads sentences, one a line, and tokenizes them; several files follow each other as one text.
+// Files may be gzip'd; what they hold tells. Lines end with LF or CRLF, the last one's end may be
+// missing; a byte order mark at the start is left out. Throws DataError when a file cannot be read,
+// when two have not the same number of lines (naming both numbers), when a line is longer than
+// 1 MiB, when nothing is kept (naming the counts), and for the first fault when options.strict.
+ParallelText read_text_files(std::span<const TextFiles> files,
+                             const ParallelTextOptions& options = {});
+
+// The same from the files of one text, and from bytes that are open already.
 ParallelText read_parallel_text(const std::filesystem::path& source,
                                 const std::filesystem::path& target,
                                 const ParallelTextOptions& options = {});
 ParallelText read_parallel_text(ByteReader source, ByteReader target,
                                 const ParallelTextOptions& options = {});
-
-// The same from one file, whose lines are "source TAB target", or "source TAB target TAB ignored".
 ParallelText read_tab_separated_text(const std::filesystem::path& path,
                                      const ParallelTextOptions& options = {});
 ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options = {});

@@ -191,8 +191,8 @@ TEST(Numbers, MakeAParallelText) {
   EXPECT_EQ(text.summary.most_words, 11u);
   const auto joined = [](const TokenizedText& side, std::size_t index) {
     std::string sentence;
-    for (const std::int32_t word : side.sentences[index]) {
-      sentence += (sentence.empty() ? "" : " ") + side.words[static_cast<std::size_t>(word)];
+    for (const std::string& word : side.sentence(index)) {
+      sentence += (sentence.empty() ? "" : " ") + word;
     }
     return sentence;
   };
