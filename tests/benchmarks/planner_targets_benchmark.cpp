@@ -147,7 +147,9 @@ void own_networks() {
         Instance instance{
             .name = fmt::format("{} {} batch {}", model,
                                 mode == Mode::kTraining ? "training" : "inference", batch),
-            .trace = dry_run({.model = model, .batch_size = batch, .mode = mode}).trace,
+            .trace =
+                dry_run({.model = model, .shape = entry.shape, .batch_size = batch, .mode = mode})
+                    .trace,
             .alignment = kAlignmentBytes};
         at_lower_bound(instance, 0.005);
       }
