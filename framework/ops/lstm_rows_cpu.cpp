@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "framework/ops/elementwise_cpu.h"
-#include "framework/ops/lstm_unit.h"
+#include "framework/ops/sigmoid_kernels.h"
+#include "framework/ops/tanh_kernels.h"
 
 namespace skyline {
 namespace {
+
+// The loops below keep to numbers: g++ 12 vectorizes none that passes the gates around in a struct,
+// and then a whole forward pass of 256 units takes 22 ms instead of 14.
 
 // Rows are shared among threads in pieces of so many units: steps near the end of a batch have
 // fewer rows than there are threads.
@@ -31,16 +35,21 @@ void forward_piece(const LstmRows& all, std::int64_t row, std::int64_t begin, st
   float* gates = all.gates + row * 4 * units;
   float* c = all.c + row * units;
   float* h = all.h + row * units;
+  const SigmoidFunction sigmoid;
+  const TanhFunction tanh;
 #pragma omp simd
   for (std::int64_t j = begin; j < end; ++j) {
-    const LstmUnit unit =
-        lstm_unit({sums[j], sums[units + j], sums[2 * units + j], sums[3 * units + j]}, before[j]);
-    gates[j] = unit.gates.i;
-    gates[units + j] = unit.gates.f;
-    gates[2 * units + j] = unit.gates.g;
-    gates[3 * units + j] = unit.gates.o;
-    c[j] = unit.c;
-    h[j] = unit.h;
+    const float i = sigmoid(sums[j]);
+    const float f = sigmoid(sums[units + j]);
+    const float g = tanh(sums[2 * units + j]);
+    const float o = sigmoid(sums[3 * units + j]);
+    const float after = f * before[j] + i * g;
+    gates[j] = i;
+    gates[units + j] = f;
+    gates[2 * units + j] = g;
+    gates[3 * units + j] = o;
+    c[j] = after;
+    h[j] = o * tanh(after);
   }
 }
 
@@ -56,17 +65,20 @@ void backward_piece(const LstmGradRows& all, std::int64_t row, std::int64_t begi
   const float* grad_c = all.grad_c + row * units;
   float* grad_sums = all.grad_sums + row * 4 * units;
   float* grad_c_before = all.grad_c_before + row * units;
+  const TanhFunction tanh;
 #pragma omp simd
   for (std::int64_t j = begin; j < end; ++j) {
-    const float whole_grad_h = kMore ? grad_h[j] + more_grad_h[j] : grad_h[j];
-    const LstmUnitGrad grad =
-        lstm_unit_grad({gates[j], gates[units + j], gates[2 * units + j], gates[3 * units + j]},
-                       before[j], c[j], whole_grad_h, grad_c[j]);
-    grad_sums[j] = grad.sums.i;
-    grad_sums[units + j] = grad.sums.f;
-    grad_sums[2 * units + j] = grad.sums.g;
-    grad_sums[3 * units + j] = grad.sums.o;
-    grad_c_before[j] = grad.c_before;
+    const float i = gates[j], f = gates[units + j];
+    const float g = gates[2 * units + j], o = gates[3 * units + j];
+    const float squashed = tanh(c[j]);
+    const float of_h = kMore ? grad_h[j] + more_grad_h[j] : grad_h[j];
+    const float of_c = grad_c[j] + of_h * o * (1.0f - squashed * squashed);
+    const float of_f = of_c * before[j] * f * (1.0f - f);
+    grad_sums[j] = of_c * g * i * (1.0f - i);
+    grad_sums[units + j] = of_f;
+    grad_sums[2 * units + j] = of_c * i * (1.0f - g * g);
+    grad_sums[3 * units + j] = of_h * squashed * o * (1.0f - o);
+    grad_c_before[j] = of_c * f;
   }
 }
 

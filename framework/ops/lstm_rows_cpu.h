@@ -10,8 +10,9 @@ struct LstmCellsBefore {
   std::int64_t stride = 0;
 };
 
-// lstm_unit for `rows` sentences of `units` units. `gates` [rows, 4 units] may be `sums`, c may be
-// the cells before.
+// One word of `rows` sentences of `units` units: i, f, o = sigmoid and g = tanh of `sums`
+// [rows, 4 units], c = f c_before + i g, h = o tanh(c). `gates` may be `sums`, c may be the cells
+// before.
 struct LstmRows {
   std::int64_t rows;
   std::int64_t units;
@@ -23,8 +24,8 @@ struct LstmRows {
 };
 void run_lstm_rows(const LstmRows& rows);
 
-// lstm_unit_grad for them. grad_h is the sum of grad_h and, unless that is null, more_grad_h;
-// grad_sums may be `gates`, grad_c_before may be grad_c.
+// The gradients of `sums` and of the cells before. grad_h is the sum of grad_h and, unless that is
+// null, more_grad_h; grad_sums may be `gates`, grad_c_before may be grad_c.
 struct LstmGradRows {
   std::int64_t rows;
   std::int64_t units;

@@ -34,6 +34,22 @@ TEST(SoftmaxCrossEntropy, MatchesReferenceOnOneRowOfTwo) { check(1, 2, 82); }
 TEST(SoftmaxCrossEntropy, MatchesReferenceWhenParallel) { check(131, 167, 83); }
 TEST(SoftmaxCrossEntropy, MatchesReferenceOnOneLongRow) { check(1, 5003, 84); }
 
+TEST(SoftmaxCrossEntropy, DividesByWhatTheProgramSays) {
+  check_op({.apply =
+                [](Context& context, std::vector<Tensor> x) {
+                  return softmax_cross_entropy(context, std::move(x[0]), std::move(x[1]),
+                                               {.divisor = 2});
+                },
+            .reference =
+                [](const std::vector<HostTensor>& x) {
+                  HostTensor loss = reference::softmax_cross_entropy(x[0], x[1]);
+                  loss[0] *= 7.0 / 2;
+                  return loss;
+                },
+            .inputs = {random_tensor({7, 5}, 85), random_labels(7, 5, 85)},
+            .seed = 85});
+}
+
 // Loss of one row, and the gradient of its logits.
 struct RowResult {
   float loss;
@@ -112,7 +128,9 @@ TEST(SoftmaxCrossEntropy, GradientChecksLabelsToo) {
                                reinterpret_cast<const std::byte*>(probabilities.data()),
                                reinterpret_cast<const std::byte*>(&label)};
   std::byte* outputs[] = {reinterpret_cast<std::byte*>(probabilities.data())};
-  EXPECT_THROW(make_softmax_cross_entropy_grad_cpu({.rows = 1, .classes = 3})->run({inputs, outputs}), LabelError);
+  EXPECT_THROW(
+      make_softmax_cross_entropy_grad_cpu({.rows = 1, .classes = 3})->run({inputs, outputs}),
+      LabelError);
   EXPECT_EQ(probabilities, std::vector<float>(3, 0.25f)) << "written before the check";
 }
 
@@ -125,6 +143,8 @@ TEST(SoftmaxCrossEntropy, RefusesWhatDoesNotFit) {
   const Tensor real = context.upload({Shape{2}}, host.data());
   EXPECT_THROW(softmax_cross_entropy(context, logits, three), ShapeError);
   EXPECT_THROW(softmax_cross_entropy(context, logits, real), ShapeError);
+  const Tensor two = context.upload({Shape{2}, DType::kInt32}, host.data());
+  EXPECT_THROW(softmax_cross_entropy(context, logits, two, {.divisor = -1}), std::invalid_argument);
   try {
     softmax_cross_entropy(context, real, three);
     FAIL() << "no error";
