@@ -84,9 +84,10 @@ ImageHeader read_image_header(Bytes file) {
 }
 
 bool ends_early(Bytes file, ImageFormat format) {
-  const std::string_view end = format == ImageFormat::kJpeg ? "\xff\xd9"sv : "IEND"sv;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  return text.rfind(end) == std::string_view::npos;
+  if (format == ImageFormat::kPng) return text.find("IEND"sv) == std::string_view::npos;
+  const auto scan = text.rfind("\xff\xda"sv);  // a preview before it has an end of its own
+  return scan == std::string_view::npos || text.find("\xff\xd9"sv, scan) == std::string_view::npos;
 }
 
 }  // namespace skyline
