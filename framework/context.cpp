@@ -9,6 +9,13 @@
 
 namespace skyline {
 
+namespace {
+
+// Batches that have another shape each would add some tens of kernels a step for ever.
+constexpr std::size_t kMostKernels = 1024;
+
+}  // namespace
+
 // One op on its way through execute(): what is asked and what the op declares.
 struct Context::Call {
   const Op& op;
@@ -87,6 +94,9 @@ std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec
   std::string key(op.name());
   key.append(" ").append(op.parameters());
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
+  // All at once: what is still in use is made anew from the library's own cache, in some
+  // microseconds each.
+  if (kernels_.size() >= kMostKernels && !kernels_.contains(key)) kernels_.clear();
   std::shared_ptr<Kernel>& cached = kernels_[key];
   if (!cached) cached = op.kernel(options_.backend, inputs);
   return cached;

@@ -44,6 +44,21 @@ TEST(Context, InferenceLeavesNoNodesAndParametersHaveNoGradients) {
   EXPECT_FALSE(sigmoid(run.context, w.value).requires_grad());
 }
 
+// Shapes that change with every batch must not fill memory.
+TEST(Context, KeepsABoundedNumberOfKernels) {
+  RecordedContext run;
+  const std::vector<TensorSpec> first = {{Shape{1}}};
+  const std::weak_ptr<Kernel> kept = run.context.kernel(*relu_op(), first);
+  EXPECT_EQ(run.context.kernel(*relu_op(), first), kept.lock());
+  for (std::int64_t elements = 2; elements <= 1024; ++elements) {
+    run.context.kernel(*relu_op(), std::vector<TensorSpec>{{Shape{elements}}});
+  }
+  EXPECT_FALSE(kept.expired());
+  run.context.kernel(*relu_op(), std::vector<TensorSpec>{{Shape{1025}}});
+  EXPECT_TRUE(kept.expired());
+  EXPECT_TRUE(run.context.kernel(*relu_op(), first));
+}
+
 TEST(Context, UploadAndDownloadAreOpsOfTheStep) {
   RecordedContext run({.mode = Mode::kInference});
   run.context.begin_step();
