@@ -19,7 +19,6 @@ class Inception : public Layer {
     int proj3, out3;  // 1x1, 3x3
     int proj5, out5;  // 1x1, 5x5
     int proj_pool;    // max pooling 3x3, 1x1
-    int out() const { return out1 + out3 + out5 + proj_pool; }
   };
 
   Inception(Context& context, std::string_view name, const Widths& widths);
