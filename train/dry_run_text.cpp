@@ -138,7 +138,7 @@ std::string above_bound(const DryRunAnswer& answer, const AllocatorUse& use) {
 // With a mark where the answer is not proved.
 std::string largest_text(const LargestBatch& row) {
   if (row.batch_size == 0) return "none";
-  if (row.batch_size == kMostImages) return "at least " + format_count(row.batch_size);
+  if (row.batch_size == kMostImages) return "≥ " + format_count(row.batch_size);
   return format_count(row.batch_size) + (row.proved ? "" : " *");
 }
 

@@ -58,6 +58,15 @@ void check(const Arguments& arguments) {
   }
 }
 
+// Images that the model cannot take were asked for by --insize or --channels.
+DryRunAnswer answer_or_refuse(const DryRunQuestion& question) {
+  try {
+    return answer(question);
+  } catch (const ShapeError& error) {
+    throw UsageError(error.what());
+  }
+}
+
 CommandResult run(const Arguments& arguments) {
   check(arguments);
   set_threads(arguments);
@@ -70,7 +79,7 @@ CommandResult run(const Arguments& arguments) {
                                    .allocator_options = arguments.allocator_options,
                                    .planner = arguments.planner});
   }
-  const DryRunAnswer answered = answer(question);
+  const DryRunAnswer answered = answer_or_refuse(question);
   if (!arguments.trace.empty()) {
     std::ostringstream csv;
     write_trace_csv(csv, answered.facts.trace);

@@ -11,7 +11,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
   add_choice(app, "--model", options.model, names, "model", "Which network");
   add_integer(app, "--classes", options.classes, 1, 1'000'000, "Classes; the paper's otherwise");
-  add_integer(app, "--insize", options.insize, 1, 65'536,
+  add_integer(app, "--insize", options.insize, 1, 32'768,
               "Height and width of the images; the paper's otherwise");
   add_integer(app, "--channels", options.channels, 1, 4096,
               "Channels of the images; the paper's otherwise");
