@@ -10,6 +10,10 @@
 namespace skyline {
 namespace {
 
+// Larger requests than by a quarter are other requests rather than larger ones: what a step makes
+// of the plan after them is not known.
+constexpr std::uint64_t kStretchShare = 4;
+
 BlockTag owned(const Tag& tag) {
   return {std::string(tag.op), std::string(tag.layer), tag.phase, tag.category};
 }
@@ -32,7 +36,7 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   }
   if (!layout_ || !find_place(tag)) return acquire_unplanned(bytes, tag);
   advance_clock(slots_[next_].released_before);
-  return acquire_planned(slots_[next_], bytes, tag);
+  return acquire_planned(bytes, tag);
 }
 
 // Moves to the request of the plan that this one is, if there is one.
@@ -68,17 +72,22 @@ Extent Arena::acquire_unplanned(std::size_t bytes, const Tag& tag) {
   return extent;
 }
 
-Extent Arena::acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag& tag) {
-  const bool fits = bytes < slot.bytes_limit;
-  if (fits && !overdue_.overlaps(offset_of(slot), slot.bytes())) {
+Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
+  const StepSlot& slot = slots_[next_];
+  const bool larger = slot.planned() && bytes >= slot.bytes_limit;
+  if (larger) stretch_for(slot, bytes);
+  const Place place = slot.planned() ? planned_place(slot) : Place{};
+  if (bytes <= place.bytes && slot.planned() && is_free(place)) {
+    if (larger) note_larger(bytes, tag);
+    if (stretch_.active()) stretch_.put(next_, place);
     ++next_;
     live_.acquired(bytes);
-    return {base_ + slot.offset, bytes, epoch() | slot.rank};
+    return {range_->base() + place.offset, bytes, epoch() | slot.rank};
   }
   Extent extent;
   if (slot.planned()) {
     extent = acquire_observed({.request = next_,
-                               .kind = fits ? Deviation::kOverlapsOverdue : Deviation::kLarger,
+                               .kind = larger ? Deviation::kLarger : Deviation::kOverlapsOverdue,
                                .bytes = bytes,
                                .tag = owned(tag)},
                               fallback_, tag);
@@ -89,6 +98,15 @@ Extent Arena::acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag
   ++next_;
   ++elsewhere_in_plan_;
   return extent;
+}
+
+// Of its lifetime nothing is to be learned here: the plan's clock watches it.
+void Arena::note_larger(std::size_t bytes, const Tag& tag) {
+  log_.note({.request = next_,
+             .kind = Deviation::kLarger,
+             .bytes = bytes,
+             .needed_until = 0,
+             .tag = owned(tag)});
 }
 
 Extent Arena::acquire_observed(Observation observation, Allocator& server, const Tag& tag) {
@@ -144,6 +162,53 @@ Extent Arena::ask(Allocator& server, std::size_t bytes, const Tag& tag) {
   }
 }
 
+// --- the stretched plan ---
+
+// Once the plan's growth is less than half of what larger requests take elsewhere.
+void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {
+  if (bytes >= slot.bytes() + slot.bytes() / kStretchShare) return;
+  displaced_bytes_ += LiveBytes::rounded(bytes);
+  const std::uint64_t factor = StretchedPlan::factor_for(LiveBytes::rounded(bytes), slot.bytes());
+  if (factor <= stretch_.factor()) return;
+  const std::uint64_t alignment = layout_->alignment_bytes, peak = layout_->peak_bytes;
+  const std::uint64_t end = StretchedPlan::ceil_of(peak, factor, alignment);
+  const std::uint64_t growth = end - StretchedPlan::ceil_of(peak, stretch_.factor(), alignment);
+  if (2 * growth > displaced_bytes_ || !grow_to(shift_bytes_ + end)) return;
+  stretch_.begin(
+      factor, layout_->slots.size(), next_, [this](RequestIndex request) { return alive(request); },
+      [this](RequestIndex request) { return place_of(request); });
+  update_gate();
+}
+
+bool Arena::grow_to(std::size_t bytes) {
+  if (bytes <= arena_bytes()) return true;
+  try {
+    range_->commit(bytes);
+  } catch (const OutOfMemory&) {
+    return false;  // the fallback may still find room
+  }
+  ++commits_;
+  update_peak_reserved();
+  return true;
+}
+
+Place Arena::planned_place(const StepSlot& slot) const noexcept {
+  Place place{slot.offset, slot.bytes()};
+  if (stretch_.active()) place = stretch_.place_of(slot, layout_->alignment_bytes);
+  place.offset += shift_bytes_;
+  return place;
+}
+
+Place Arena::place_of(RequestIndex request) const noexcept {
+  return stretch_.active() ? stretch_.placed(request) : planned_place(slots_[request]);
+}
+
+bool Arena::is_free(const Place& place) noexcept {
+  if (overdue_.overlaps(place.offset, place.bytes)) return false;
+  return !stretch_.active() ||
+         !stretch_.overlaps(place, [this](RequestIndex request) { return alive(request); });
+}
+
 // --- the plan's clock ---
 
 void Arena::advance_clock(std::uint32_t releases) {
@@ -156,10 +221,10 @@ void Arena::advance_clock(std::uint32_t releases) {
 
 void Arena::mark_overdue(std::uint32_t rank) {
   const RequestIndex request = layout_->request_of_rank[rank];
-  const StepSlot& slot = slots_[request];
+  const Place place = place_of(request);
   const std::size_t observation =
       log_.note({.request = request, .kind = Deviation::kOverdue, .needed_past = requests_made()});
-  overdue_.insert(offset_of(slot), {slot.bytes(), epoch() | rank, observation});
+  overdue_.insert(place.offset, {place.bytes, epoch() | rank, observation});
   update_gate();
 }
 
@@ -172,8 +237,8 @@ void Arena::mark_released(std::uint32_t rank) noexcept {
 }
 
 void Arena::update_gate() noexcept {
-  const bool open =
-      in_step_ && interruptions_ == 0 && layout_ && !layout_->tags && overdue_.empty();
+  const bool open = in_step_ && interruptions_ == 0 && layout_ && !layout_->tags &&
+                    overdue_.empty() && !stretch_.active();
   hot_end_ = open ? static_cast<std::uint32_t>(layout_->slots.size()) : 0;
 }
 
@@ -250,6 +315,8 @@ void Arena::settle() {
   plan_requests_ += next_;
   in_order_releases_ += cursor() - skipped_;
   next_ = extra_ = skipped_ = 0;
+  stretch_.end();
+  displaced_bytes_ = 0;
   expected_ = epoch() + (std::uint64_t{1} << 32);
   settled_ = true;
 }
@@ -267,9 +334,9 @@ void Arena::note_survivors() {
   }
   if (cursor() == ranks()) return;  // all planned blocks are freed or overdue
   for (RequestIndex request = 0; request < next_; ++request) {
-    const StepSlot& slot = slots_[request];
-    if (!alive(slot)) continue;
-    overdue_.insert(offset_of(slot), {slot.bytes(), epoch() | slot.rank, kNotObserved});
+    if (!alive(request)) continue;
+    const Place place = place_of(request);
+    overdue_.insert(place.offset, {place.bytes, epoch() | slots_[request].rank, kNotObserved});
     if (log_.was_cut()) continue;
     log_.note({.request = request, .kind = Deviation::kOutlivesStep, .outlives_step = true});
   }
@@ -320,7 +387,8 @@ std::uint32_t Arena::ranks() const noexcept {
   return layout_ ? static_cast<std::uint32_t>(layout_->request_of_rank.size()) : 0;
 }
 
-bool Arena::alive(const StepSlot& slot) const noexcept {
+bool Arena::alive(RequestIndex request) const noexcept {
+  const StepSlot& slot = slots_[request];
   return slot.planned() && slot.rank >= cursor() && released_in_[slot.rank] != epoch();
 }
 
@@ -338,8 +406,9 @@ std::size_t Arena::largest_gap_bytes() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> held;  // offset, end
   for (const auto& [offset, block] : overdue_) held.emplace_back(offset, offset + block.bytes);
   for (RequestIndex request = 0; request < next_; ++request) {
-    const StepSlot& slot = slots_[request];
-    if (alive(slot)) held.emplace_back(offset_of(slot), offset_of(slot) + slot.bytes());
+    if (!alive(request)) continue;
+    const Place place = place_of(request);
+    held.emplace_back(place.offset, place.offset + place.bytes);
   }
   held.emplace_back(arena_bytes(), arena_bytes());
   std::sort(held.begin(), held.end());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "memory/adaptors/live_table.h"
+#include "memory/arena_stretch.h"
 #include "memory/device/device.h"
 #include "memory/overdue_blocks.h"
 #include "memory/step_layout.h"
@@ -25,6 +26,11 @@ namespace skyline {
 // overdue, and so is every block alive from an earlier step or plan. A hot step frees its blocks in
 // the planned order, so one counter, the releases seen in that order, tells that none is overdue.
 // While some are, each request's range is looked up among theirs.
+//
+// A request somewhat larger than planned tells that others will be, too. Rather than serving all of
+// them from the fallback, beside an arena whose bytes for them stay unused, the rest of the step
+// uses the plan stretched by what the request needs, once that adds less than half of what larger
+// requests would have taken from the fallback. See StretchedPlan.
 //
 // A step may leave out requests of a plan whose places are found by tag; the plan's clock passes
 // over them as if each had been made and freed.
@@ -137,18 +143,21 @@ class Arena final : public Allocator {
   std::uint32_t cursor() const noexcept { return static_cast<std::uint32_t>(expected_); }
   std::uint64_t epoch() const noexcept { return expected_ & kEpochMask; }
   std::uint32_t ranks() const noexcept;
-  bool alive(const StepSlot& slot) const noexcept;
+  bool alive(RequestIndex request) const noexcept;
   void commit_at(std::size_t shift_bytes, std::size_t bytes);
-  std::uint64_t offset_of(const StepSlot& slot) const noexcept {
-    return shift_bytes_ + slot.offset;
-  }
+  Place planned_place(const StepSlot& slot) const noexcept;
+  Place place_of(RequestIndex request) const noexcept;  // of one that the plan served
+  bool is_free(const Place& place) noexcept;
+  void note_larger(std::size_t bytes, const Tag& tag);
+  void stretch_for(const StepSlot& slot, std::uint64_t bytes);
+  bool grow_to(std::size_t bytes);
   std::size_t reserved_bytes() const noexcept;
   std::size_t largest_gap_bytes() const;
 
   Extent acquire_slowly(std::size_t bytes, const Tag& tag);
   Extent acquire_unplanned(std::size_t bytes, const Tag& tag);
   bool find_place(const Tag& tag);
-  Extent acquire_planned(const StepSlot& slot, std::size_t bytes, const Tag& tag);
+  Extent acquire_planned(std::size_t bytes, const Tag& tag);
   Extent acquire_observed(Observation observation, Allocator& server, const Tag& tag);
   Extent acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag& tag,
                            std::size_t observation);
@@ -180,6 +189,8 @@ class Arena final : public Allocator {
   std::shared_ptr<const StepLayout> layout_;
   std::vector<std::uint64_t> released_in_;  // rank → epoch in which it was freed, or never lived
   OverdueBlocks overdue_;
+  StretchedPlan stretch_;              // of the running step
+  std::uint64_t displaced_bytes_ = 0;  // of its requests larger than planned, rounded
   LiveTable<Elsewhere> elsewhere_;
   StepLog log_;
   std::uint32_t extra_ = 0;    // requests made beyond the plan and between its own

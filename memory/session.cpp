@@ -102,7 +102,9 @@ void Session::adopt(std::span<const Trace> traces, ShapeKey key) {
   catch_up();
   std::vector<std::vector<StepRequest>> steps;
   for (const Trace& trace : traces) steps.push_back(requests_of(trace));
-  StepPlan planned = plan_step(joined(steps), planner_);
+  StepDemand demand = joined(steps);
+  if (options_.matching == Matching::kByTag) demand.matching = Matching::kByTag;
+  StepPlan planned = plan_step(std::move(demand), planner_);
   count_plan(planned);
   SessionEvent event = event_before(planned, key);
   event.shape_key = key;
@@ -144,7 +146,7 @@ void Session::learn_recording(SessionShape& shape) {
     shape.doubtful = std::move(requests);
     return;
   }
-  want(shape, {.requests = std::move(requests)});
+  want(shape, {.requests = std::move(requests), .matching = options_.matching});
 }
 
 void Session::learn_deviations(SessionShape& shape) {

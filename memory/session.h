@@ -27,6 +27,9 @@ struct SessionOptions {
   ShapePolicy policy = ShapePolicy::kGrow;
   std::string planner{kDefaultPlanner};
   PlanOptions plan;
+  // By tag from the beginning: where steps are known to make different numbers of requests, so that
+  // none has to show it first.
+  Matching matching = Matching::kByPosition;
   StepPlanner step_planner;  // unless empty, plans in the place of these two
   // Plans anew beside the steps, which the plan of before serves meanwhile. Where blocks lie, and
   // when a new plan begins to serve, then depends on time; what is computed does not. Unset: where

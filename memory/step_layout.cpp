@@ -12,7 +12,9 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
     throw PlanMismatch(fmt::format("[arena] the plan has {} offsets, the trace {} blocks",
                                    plan.offsets.size(), trace.size()));
   }
-  StepLayout layout{.slots = std::vector<StepSlot>(step.requests), .peak_bytes = plan.peak};
+  StepLayout layout{.slots = std::vector<StepSlot>(step.requests),
+                    .peak_bytes = plan.peak,
+                    .alignment_bytes = plan.alignment};
   for (std::size_t block = 0; block < trace.size(); ++block) {
     StepSlot& slot = layout.slots[step.request_of[block]];
     slot.offset = plan.offsets[block];

@@ -26,6 +26,7 @@ struct StepLayout {
   std::vector<StepSlot> slots = {};                // one a request
   std::vector<RequestIndex> request_of_rank = {};  // the planned releases in order
   std::uint64_t peak_bytes = 0;
+  std::uint64_t alignment_bytes = kAlignmentBytes;  // of offsets and sizes
   // Where requests meet by tag; null: by position.
   std::shared_ptr<const StepTags> tags = {};
 };

@@ -216,14 +216,16 @@ std::vector<std::pair<SequenceBatch, ShapeKey>> sequence_batches(ShapePolicy pol
 // reserved: the most of the run, its first step left out as the others' is; live: the most bytes
 // alive in a step.
 void sequences(benchmark::State& state) {
-  const SequenceProgram program({.unrolled = state.range(0) != 0});
+  const bool unrolled = state.range(0) != 0;
+  const SequenceProgram program({.unrolled = unrolled});
   const auto policy = static_cast<ShapePolicy>(state.range(1));
+  const Matching matching = unrolled ? Matching::kByTag : Matching::kByPosition;
   const auto batches = sequence_batches(policy);
   std::vector<Trace> longest;
   if (policy == ShapePolicy::kUpperBound) longest = upper_bound_traces(program);
   for (auto _ : state) {
     SimulatedDevice device;
-    Session session(device, {.policy = policy});
+    Session session(device, {.policy = policy, .matching = matching});
     if (!longest.empty()) session.adopt(longest);
     std::vector<std::uint64_t> replans;
     for (const auto& [batch, key] : batches) {

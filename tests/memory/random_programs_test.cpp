@@ -31,6 +31,7 @@ SessionOptions options_of(std::uint64_t seed) {
                                        ShapePolicy::kUpperBound};
   options.policy = kPolicies[seed % 3];
   options.background = seed % 4 == 1;
+  if (seed % 11 == 0) options.matching = Matching::kByTag;
   if (seed % 5 == 0) options.fallback_limit_bytes = 30000;
   if (seed % 7 == 0) options.max_shapes = 2;
   if (seed % 16 != 0) options.planner = "best-fit";

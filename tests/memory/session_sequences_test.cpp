@@ -38,8 +38,10 @@ std::vector<Trace> upper_bound_traces(const SequenceProgram& program, std::size_
 // Every hand-out is checked against all live blocks.
 class Training {
  public:
-  Training(const SequenceProgram& program, ShapePolicy policy)
-      : program_(program), session_(device_, {.policy = policy, .planner = "best-fit"}) {}
+  Training(const SequenceProgram& program, ShapePolicy policy,
+           Matching matching = Matching::kByPosition)
+      : program_(program),
+        session_(device_, {.policy = policy, .planner = "best-fit", .matching = matching}) {}
 
   void step(const SequenceBatch& batch, ShapeKey key = 0) { program_.step(checked_, batch, key); }
   // Re-plans in `steps` random batches.
@@ -76,6 +78,15 @@ TEST_P(SessionSequences, GrowPlansAnewMoreAndMoreRarely) {
   // No batch is the largest in each of its requests, so their maximum takes more than any of them.
   const auto most = static_cast<double>(run.session().statistics().peak_allocated_bytes);
   EXPECT_LT(static_cast<double>(run.session().plan().peak), (GetParam() ? 1.4 : 1.1) * most);
+}
+
+// A batch larger than all before stretches the plan by as much; it is not served beside it.
+TEST_P(SessionSequences, GrowTakesLittleMoreThanItsLargestPlan) {
+  Training run(program_, ShapePolicy::kGrow, GetParam() ? Matching::kByTag : Matching::kByPosition);
+  run.replans_in(std::max<std::uint64_t>(effort(1000), 100));
+  const auto largest = static_cast<double>(run.session().plan().peak);
+  const auto reserved = static_cast<double>(run.figures().peak_reserved_bytes_since_switch);
+  EXPECT_LT(reserved, 1.4 * largest);
 }
 
 TEST_P(SessionSequences, PerShapeNeverPlansARepeatedShapeAnew) {
