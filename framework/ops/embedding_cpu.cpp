@@ -50,16 +50,24 @@ class EmbeddingGradKernelCpu : public Kernel {
     auto* first = reinterpret_cast<std::int32_t*>(arguments.workspace);
     std::int32_t* rows = first + problem_.words + 1;
     sort_rows(ids, first, rows);
-    const auto* grad_output = arguments.input<float>(1);
-    auto* grad_table = arguments.output<float>(0);
-    for_each_index(problem_.words, problem_.words * problem_.features >= kSerialArithmetic,
-                   [&](std::int64_t word) {
-                     write_word(rows + first[word], rows + first[word + 1], grad_output,
-                                grad_table + word * problem_.features);
-                   });
+    const std::int64_t chunks = (problem_.words + kChunk - 1) / kChunk;
+    for_each_index(
+        chunks, problem_.words * problem_.features >= kSerialArithmetic, [&](std::int64_t chunk) {
+          const std::int64_t begin = chunk * kChunk;
+          write_words(begin, std::min(begin + kChunk, problem_.words),
+                      {first, rows, arguments.input<float>(1)}, arguments.output<float>(0));
+        });
   }
 
  private:
+  // Words that a thread writes in one go.
+  static constexpr std::int64_t kChunk = 256;
+  struct Sorted {
+    const std::int32_t* first;
+    const std::int32_t* rows;
+    const float* grad_output;
+  };
+
   void sort_rows(const std::int32_t* ids, std::int32_t* first, std::int32_t* rows) const {
     std::fill_n(first, problem_.words + 1, 0);
     for (std::int64_t row = 0; row < problem_.rows; ++row) ++first[ids[row]];
@@ -70,16 +78,33 @@ class EmbeddingGradKernelCpu : public Kernel {
     }
   }
 
-  void write_word(const std::int32_t* begin, const std::int32_t* end, const float* grad_output,
-                  float* grad_word) const {
-    const std::int64_t features = problem_.features;
-    if (begin == end) {
-      std::fill_n(grad_word, features, 0.0f);
-      return;
+  // Words that do not occur, which most do not, are cleared many at a time: long runs are written
+  // without reading them first.
+  void write_words(std::int64_t begin, std::int64_t end, const Sorted& sorted,
+                   float* grad_table) const {
+    const auto occurs = [&sorted](std::int64_t word) {
+      return sorted.first[word] != sorted.first[word + 1];
+    };
+    for (std::int64_t word = begin; word < end;) {
+      if (occurs(word)) {
+        sum_rows(sorted, word, grad_table + word * problem_.features);
+        ++word;
+        continue;
+      }
+      std::int64_t next = word + 1;
+      while (next < end && !occurs(next)) ++next;
+      std::fill(grad_table + word * problem_.features, grad_table + next * problem_.features, 0.0f);
+      word = next;
     }
-    std::copy_n(grad_output + *begin * features, features, grad_word);
-    for (const std::int32_t* row = begin + 1; row != end; ++row) {
-      const float* more = grad_output + *row * features;
+  }
+
+  void sum_rows(const Sorted& sorted, std::int64_t word, float* grad_word) const {
+    const std::int64_t features = problem_.features;
+    const std::int32_t* row = sorted.rows + sorted.first[word];
+    const std::int32_t* end = sorted.rows + sorted.first[word + 1];
+    std::copy_n(sorted.grad_output + *row * features, features, grad_word);
+    for (++row; row != end; ++row) {
+      const float* more = sorted.grad_output + *row * features;
 #pragma omp simd
       for (std::int64_t k = 0; k < features; ++k) grad_word[k] += more[k];
     }

@@ -43,9 +43,10 @@ struct LstmParams {
 //   layers  L = layers.size(); layer 1 takes `in` features, the others H
 //
 // Retains x, w, u, the initial state, y and a reserve of (5 L + L - 1) R H floats: activated gates,
-// cells, and the outputs of all layers but the last. Workspace: the packed weights of one layer
-// and, in backward, gate gradients of 5 R H floats. Where no gradient will be asked for, no reserve
-// exists and the workspace holds one layer's gates and cells.
+// cells, and the outputs of all layers but the last. Workspace: one packed weight, with
+// dropout R H floats, and in backward (4 H + max(in, H)) R floats of gradients. Where no gradient
+// will be asked for, no reserve exists and the workspace holds one layer's gates and cells and the
+// outputs of two.
 // Masks are those of dropout (dropout_kernels.h), one stream number a layer, drawn again in
 // backward. Throws ShapeError, std::invalid_argument unless 0 <= dropout < 1 or when there is no
 // layer.
