@@ -19,7 +19,8 @@ struct LargestBatch {
 };
 
 struct LargestBatches {
-  // The largest batch whose live bytes fit as they are asked for: no allocator serves more images.
+  // The largest batch whose live bytes fit as they are asked for, found by halving: they grow with
+  // the batch. No allocator serves more images.
   std::int64_t ceiling = 0;
   bool at_limit = false;                 // the search ended at kMostImages
   std::vector<LargestBatch> allocators;  // in the order of the choices
