@@ -182,6 +182,18 @@ TEST(PairLoader, KeepsTheOrderOfTheDataWithoutShuffling) {
   EXPECT_THAT(loader.next().pairs, ElementsAre(3, 4));
 }
 
+// Not the longest ones, which a sorted window has last.
+TEST(PairLoader, BucketsLeaveOutTheLastPairsOfTheOrder) {
+  const SentencePairs data = random_pairs(10);
+  PairLoader loader(data, {.batch_size = 4, .shuffle = false, .bucket = true, .drop_last = true},
+                    test_random(1));
+  std::vector<std::size_t> seen;
+  for (const PairBatch& batch : batches_of(loader, loader.batches_per_epoch())) {
+    seen.insert(seen.end(), batch.pairs.begin(), batch.pairs.end());
+  }
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
 // Steps that a batch's longest sentences take beyond what its words need: Σ (B T − R) / Σ R.
 double wasted(const SentencePairs& data, const PairLoaderOptions& options) {
   PairLoader loader(data, options, test_random(4));
