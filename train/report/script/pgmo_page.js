@@ -30,7 +30,7 @@ function fillFigures({figures}) {
 
 function savedText(row) {
   const share = formatPercent(Math.abs(row.saving));
-  if (row.saving === 0) return element('span', {}, ' the same as the pool');
+  if (row.saving === 0) return element('span', {}, ' as the pool');
   return row.saving > 0 ? element('span', {className: 'good'}, ` saves ${share}`) :
                           element('span', {className: 'bad'}, ` takes ${share} more`);
 }
