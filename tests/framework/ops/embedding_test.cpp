@@ -23,6 +23,7 @@ void check(std::int64_t rows, std::int64_t words, std::int64_t features, std::ui
             .reference =
                 [](const std::vector<HostTensor>& x) { return reference::embedding(x[0], x[1]); },
             .inputs = {random_labels(rows, words, seed), random_tensor({words, features}, seed, 1)},
+            .derivatives_per_input = 50,
             .seed = seed});
 }
 

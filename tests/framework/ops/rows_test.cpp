@@ -32,6 +32,7 @@ void check(Apply apply, std::vector<HostTensor> inputs, std::vector<std::int32_t
   check_op({.apply = std::move(apply),
             .reference = [rows](const std::vector<HostTensor>& xs) { return take(xs, rows); },
             .inputs = std::move(inputs),
+            .derivatives_per_input = 50,
             .seed = seed});
 }
 
