@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace skyline {
-namespace {
 
-std::vector<BadImage> bad_images(const TrainingData& data) {
-  return data.bad_images == nullptr ? std::vector<BadImage>() : data.bad_images->all();
-}
+std::string bad_images_text(const TrainingData& data) { return bad_images_text(data.unreadable()); }
 
-}  // namespace
-
-std::string bad_images_text(const TrainingData& data) {
+std::string bad_images_text(const std::vector<BadImage>& images) {
   constexpr std::size_t kNamed = 10;
-  const std::vector<BadImage> images = bad_images(data);
   if (images.empty()) return {};
   std::string text =
       fmt::format("{} image{} could not be read: ", images.size(), images.size() == 1 ? "" : "s");
@@ -28,7 +21,7 @@ std::string bad_images_text(const TrainingData& data) {
 }
 
 nlohmann::ordered_json bad_images_json(const TrainingData& data) {
-  return to_json(bad_images(data));
+  return to_json(data.unreadable());
 }
 
 nlohmann::ordered_json to_json(const std::vector<BadImage>& images) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "train/training_data.h"
 
@@ -9,6 +10,7 @@ namespace skyline {
 
 // "3 images could not be read: a.jpg (file is empty); b.jpg (…); c.jpg (…)" and a line's end, the
 // first ten of them by name; empty when all could be read.
+std::string bad_images_text(const std::vector<BadImage>& images);
 std::string bad_images_text(const TrainingData& data);
 
 // All of them: [{"path": …, "reason": …}, …].

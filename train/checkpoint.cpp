@@ -221,7 +221,8 @@ fs::path run_folder_of(const LoadedCheckpoint& loaded) {
   const fs::path checkpoint =
       loaded.path.has_filename() ? loaded.path : loaded.path.parent_path();  // without a last '/'
   const fs::path folder = checkpoint.parent_path();
-  return folder.filename() == "checkpoints" ? folder.parent_path() : folder;
+  const bool holds_checkpoints = folder.filename() == "checkpoints" || folder.filename() == "best";
+  return holds_checkpoints ? folder.parent_path() : folder;
 }
 
 LoadedCheckpoint load_checkpoint(const fs::path& path) {

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "models/image_size.h"
 #include "train/nearest.h"
 #include "train/table.h"
 
@@ -198,6 +199,8 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
     streams.output << parser.app.help() << std::flush;
     return kSuccess;
   } catch (const UsageError& error) {
+    return failed(error.what(), kWrongUsage);
+  } catch (const ImageSizeError& error) {
     return failed(error.what(), kWrongUsage);
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(sentence(error));

@@ -6,17 +6,15 @@
 #include <chrono>
 #include <memory>
 
-#include "data/loader.h"
 #include "memory/device/devices.h"
-#include "train/dry_run.h"
-#include "train/experiment.h"
+#include "train/bad_images_report.h"
+#include "train/compared_steps.h"
 #include "train/learning_rate.h"
 #include "train/median.h"
 #include "train/sizes.h"
 #include "train/table.h"
 #include "train/tensor_copies.h"
 #include "train/trace_replay.h"
-#include "train/training_data.h"
 
 namespace skyline {
 namespace {
@@ -30,21 +28,13 @@ constexpr std::int64_t kTurn = 10;
 // A run on its way.
 class Arm {
  public:
-  Arm(const TrainOptions& options, const TrainingData& data, const std::string& allocator,
-      std::int64_t total_steps, Mode mode)
-      : options_(options),
-        loader_(*data.train,
-                {.batch_size = static_cast<std::size_t>(options.batch_size),
-                 .threads = static_cast<std::size_t>(options.data.decode_threads)},
-                random_bits(options.data.seed)),
+  Arm(const TrainOptions& options, const ComparedData& data, const std::string& allocator,
+      std::int64_t total_steps)
+      : warmup_steps_(options.memory.warmup_steps),
         rate_{options.learning_rate, options.schedule, total_steps} {
     run_.memory.allocator = allocator;
-    Context::Options context = context_options(options);
-    context.mode = mode;
-    unless_too_large([&] {
-      experiment_.emplace(memory_options(options, allocator), context, find_model(options.model),
-                          data.shape());
-    });
+    run_.steps.name = allocator;
+    unless_too_large([&] { steps_ = data.steps(memory_options(options, allocator)); });
   }
 
   bool done() const noexcept {
@@ -52,33 +42,31 @@ class Arm {
   }
 
   void step() {
-    loader_.next(batch_);
-    // An image that cannot be read is computed with and not looked at.
-    for (std::int32_t& label : batch_.labels) label = std::max(label, 0);
-    unless_too_large([this] { timed_step(); });
+    unless_too_large([this] {
+      steps_->next();
+      timed_step();
+      note_memory();
+    });
   }
 
   ComparedRun finish() {
     if (!run_.fits()) return std::move(run_);
-    run_.memory = memory_facts(*experiment_, run_.memory.allocator, device_allocations_before_);
+    Workplace& workplace = steps_->workplace();
+    run_.memory = memory_facts(workplace, run_.memory.allocator, device_allocations_before_);
+    run_.flushes = workplace.memory.statistics().flushes;
     run_.step_seconds_median = median(step_seconds_);
     run_.allocate_ns_median = median(allocate_ns_);
-    std::vector<Tensor> state = values_of(experiment_->model->buffers());
-    if (experiment_->optimizer) {
-      for (const Tensor& value : values_of(experiment_->optimizer->velocities())) {
-        state.push_back(value);
-      }
-    }
+    std::vector<Tensor> state = values_of(workplace.network().buffers());
+    for (const Tensor& value : values_of(workplace.optimizer_state())) state.push_back(value);
     run_.parameters_sha256 =
-        tensors_sha256(experiment_->context, values_of(experiment_->model->parameters()));
-    run_.state_sha256 = tensors_sha256(experiment_->context, state);
+        tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
+    run_.state_sha256 = tensors_sha256(workplace.context, state);
     return std::move(run_);
   }
 
  private:
   static MemoryOptions memory_options(const TrainOptions& options, const std::string& allocator) {
-    MemoryOptions memory = options.memory;
-    memory.allocator = allocator;
+    MemoryOptions memory = with_policy(options.memory, allocator);
     memory.timed = true;
     return memory;
   }
@@ -90,35 +78,48 @@ class Arm {
       act();
     } catch (const OutOfMemory& refusal) {
       run_.problem = refusal.what();
-      experiment_.reset();
+      steps_.reset();
     }
   }
 
   void timed_step() {
     const auto number = static_cast<std::int64_t>(run_.losses.size());
-    const SgdParams params{.learning_rate = static_cast<float>(rate_.at(number)),
-                           .momentum = static_cast<float>(options_.momentum),
-                           .weight_decay = static_cast<float>(options_.weight_decay)};
+    const MemoryChain& memory = steps_->workplace().memory;
     const auto started = Clock::now();
-    run_.losses.push_back(experiment_->step(batch_, params));
+    run_.losses.push_back(steps_->step(number + 1, rate_.at(number)));
     const std::chrono::duration<double> elapsed = Clock::now() - started;
-    if (number + 1 == options_.memory.warmup_steps) {
-      device_allocations_before_ = experiment_->memory.statistics().device_allocations;
+    if (number + 1 == warmup_steps_) {
+      device_allocations_before_ = memory.statistics().device_allocations;
     }
     // The step after the warm-up makes the switch.
-    if (number <= options_.memory.warmup_steps) return;
+    if (number <= warmup_steps_) return;
     step_seconds_.push_back(elapsed.count());
-    const std::vector<std::uint32_t>& calls = experiment_->memory.calls().last_step().acquire_ns;
+    const std::vector<std::uint32_t>& calls = memory.calls().last_step().acquire_ns;
     allocate_ns_.insert(allocate_ns_.end(), calls.begin(), calls.end());
   }
 
-  const TrainOptions& options_;
-  std::optional<Experiment> experiment_;  // empty once it did not fit
-  Loader loader_;
+  // Where steps differ in shape: a point of the page's chart.
+  void note_memory() {
+    const auto lengths = steps_->lengths();
+    if (lengths.empty()) return;
+    MemoryChain& memory = steps_->workplace().memory;
+    if (const Session* session = memory.session()) {
+      const std::uint64_t replans = session->session_statistics().replans;
+      if (replans > replans_) run_.steps.replans.push_back(run_.steps.reserved_bytes.size());
+      replans_ = replans;
+    }
+    run_.steps.reserved_bytes.push_back(memory.device().statistics().reserved_bytes);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (i == run_.lengths.size()) run_.lengths.push_back({lengths[i].first, {}});
+      run_.lengths[i].values.push_back(lengths[i].second);
+    }
+  }
+
+  std::int64_t warmup_steps_;
+  std::unique_ptr<ComparedSteps> steps_;  // none once it did not fit
   LearningRate rate_;
-  Batch batch_;
   ComparedRun run_;
-  std::uint64_t device_allocations_before_ = 0;
+  std::uint64_t device_allocations_before_ = 0, replans_ = 0;
   std::vector<double> step_seconds_;
   std::vector<std::uint32_t> allocate_ns_;
 };
@@ -167,27 +168,23 @@ void require_one(const std::vector<ComparedRun>& runs) {
                                        runs.front().memory.allocator, runs.front().problem));
 }
 
-std::vector<ReportFact> facts_of(const TrainOptions& options, const TrainingData& data,
+std::vector<ReportFact> facts_of(const TrainOptions& options, const ComparedData& data,
                                  std::int64_t steps, Mode mode) {
-  const ModelShape shape = data.shape();
   const bool training = mode == Mode::kTraining;
   std::vector<ReportFact> facts = {
       {"steps", fmt::format("{} {}", steps, training ? "training" : "inference")},
       {"model", options.model},
-      {"data", data.train->name()},
-      {"images", fmt::format("{} × {} × {}", shape.channels, shape.height, shape.width)},
-      {"classes", std::to_string(shape.classes)},
+      {"data", data.name()},
       {"batch size", std::to_string(options.batch_size)},
       {"seed", std::to_string(options.seed)},
       {"device", options.memory.device},
       {"threads", std::to_string(options.threads)},
       {"writing in place", options.in_place ? "on" : "off"},
       {"planner", options.memory.planner}};
+  for (ReportFact& fact : data.facts()) facts.push_back(std::move(fact));
   if (training) {
     facts.push_back(
         {"learning rate", fmt::format("{}, {}", options.learning_rate, options.schedule)});
-    facts.push_back({"momentum", fmt::format("{}", options.momentum)});
-    facts.push_back({"weight decay", fmt::format("{}", options.weight_decay)});
   }
   if (options.memory.capacity_bytes) {
     facts.push_back({"capacity", format_bytes(*options.memory.capacity_bytes)});
@@ -214,33 +211,28 @@ bool Comparison::bit_equal() const {
 Comparison compare_allocators(const TrainOptions& options,
                               const std::vector<std::string>& allocators, std::int64_t steps,
                               Mode mode) {
-  const TrainingData data = open_training_data(options.data, find_model(options.model).shape);
-  set_mean(data, compute_mean(data, options.data));
+  const std::unique_ptr<ComparedData> data = open_compared_data(options, mode);
   std::vector<std::unique_ptr<Arm>> arms;
   for (const std::string& name : allocators) {
-    arms.push_back(std::make_unique<Arm>(options, data, name, steps, mode));
+    arms.push_back(std::make_unique<Arm>(options, *data, name, steps));
   }
   while (!std::ranges::all_of(arms, [](const auto& arm) { return arm->done(); })) {
     for (const auto& arm : arms) {
       for (std::int64_t i = 0; i < kTurn && !arm->done(); ++i) arm->step();
     }
   }
-  const DryRunFacts facts = dry_run({.model = options.model,
-                                     .shape = data.shape(),
-                                     .batch_size = options.batch_size,
-                                     .mode = mode,
-                                     .in_place = options.in_place,
-                                     .guard = options.memory.guard});
-  Comparison comparison{.title = options.model + " on " + data.train->name(),
+  Comparison comparison{.title = options.model + " on " + data->name(),
                         .mode = mode,
-                        .facts = facts_of(options, data, steps, mode),
+                        .facts = facts_of(options, *data, steps, mode),
                         .runs = {},
-                        .trace = facts.trace,
-                        .plan = plan(facts.trace, options.memory.planner),
+                        .trace = data->trace(),
+                        .plan = {},
                         .allocator_options = limited_options(options.memory),
                         .clock_ns = clock_ns()};
+  comparison.plan = plan(comparison.trace, options.memory.planner);
   for (const auto& arm : arms) comparison.runs.push_back(arm->finish());
   require_one(comparison.runs);
+  comparison.bad_images = data->bad_images();
   return comparison;
 }
 
@@ -259,6 +251,7 @@ Json to_json(const Comparison& comparison) {
     row.erase("allocator");
     row["fits"] = true;
     row["losses"] = run.losses;
+    row["flushes"] = run.flushes;
     row["gap_to_lower_bound"] = or_null(gap_of(comparison, run));
     row["step_seconds_median"] = or_null(run.step_seconds_median);
     row["allocate_ns_median"] = or_null(run.allocate_ns_median);
@@ -275,6 +268,7 @@ Json to_json(const Comparison& comparison) {
           {"lower_bound", comparison.plan.lower_bound},
           {"blocks", comparison.trace.size()},
           {"clock_ns", comparison.clock_ns},
+          {"bad_images", to_json(comparison.bad_images)},
           {"allocators", std::move(allocators)}};
 }
 
@@ -309,7 +303,7 @@ std::string comparison_text(const Comparison& comparison) {
                                      : saving_sentence(baseline.memory.peak_reserved_bytes,
                                                        run.memory.peak_reserved_bytes)});
   }
-  return table.str() + problems +
+  return bad_images_text(comparison.bad_images) + table.str() + problems +
          fmt::format(
              "lower bound of a step: {} in {} requests; device allocations are those after "
              "the switch;\none reading of the clock, {:.0f} ns, is part of each allocation\n"
@@ -333,8 +327,13 @@ ReportData comparison_report(const Comparison& comparison) {
       continue;
     }
     report.losses.push_back({run.memory.allocator, run.losses});
+    if (!run.lengths.empty()) {
+      report.steps.lines.push_back(run.steps);
+      report.steps.lengths = run.lengths;
+      report.steps.lengths_name = "longest sentence, in words";
+    }
     report.curves.push_back(
-        run.memory.allocator == kPlanned
+        run.memory.allocator.starts_with(kPlanned)
             ? planned_curve(comparison.trace, comparison.plan)
             : replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options)
                   .curve);

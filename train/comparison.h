@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/bad_images.h"
 #include "train/memory_facts.h"
 #include "train/report/report.h"
 #include "train/train_options.h"
@@ -19,6 +20,10 @@ struct ComparedRun {
   bool fits() const noexcept { return problem.empty(); }
   std::vector<double> losses;                                     // one a step made
   std::optional<double> step_seconds_median, allocate_ns_median;  // after the warm-up
+  std::uint64_t flushes = 0;  // cached memory given back under pressure
+  // Where steps differ in shape: memory over the steps, and the batches' lengths.
+  StepsLine steps;
+  std::vector<StepsSeries> lengths;
   std::string parameters_sha256;
   std::string state_sha256;  // velocities and running values
 };
@@ -31,6 +36,7 @@ struct Comparison {
   Trace trace;                    // of a step, from a dry run
   Plan plan;
   AllocatorOptions allocator_options;  // of the runs; the limit of bfc is never empty
+  std::vector<BadImage> bad_images;    // others took their places
   double clock_ns = 0;                 // one reading of the clock, part of allocate_ns_median
 
   // Losses, parameters and optimizer state are the same bit for bit in all runs that fitted, and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 namespace skyline {
 namespace {
+
+// A shape of its own: a pass of one half, never planned for.
+constexpr ShapeKey kRepeated = std::numeric_limits<ShapeKey>::max();
 
 std::string sentence(const Divergence::Facts& facts) {
   std::string text =
@@ -39,10 +43,11 @@ bool is_finite(Context& context, const Tensor& tensor) {
 Divergence::Divergence(Facts facts)
     : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
 
-Divergence explain_divergence(Context& context, const Model& model, const Batch& batch,
-                              const RandomStream& random, std::int64_t step, float loss) {
+Divergence explain_divergence(Context& context, const Network& network,
+                              const std::function<void()>& forward, const RandomStream& random,
+                              std::int64_t step, float loss) {
   Divergence::Facts facts{.step = step, .loss = loss};
-  for (const Parameter& parameter : model.parameters()) {
+  for (const Parameter& parameter : network.parameters()) {
     if (is_finite(context, parameter.value)) continue;
     facts.parameter = parameter.name;
     break;
@@ -51,8 +56,8 @@ Divergence explain_divergence(Context& context, const Model& model, const Batch&
   const bool checked_before = context.options().check_finite;
   context.set_check_finite(true);
   try {
-    const StepScope abandoned(context, training_key(batch.size));
-    forward_loss(context, model, batch);
+    const StepScope abandoned(context, kRepeated);
+    forward();
   } catch (const NotFinite& found) {
     facts.op = found.op();
     facts.layer = found.layer();

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
-#include "data/loader.h"
 #include "framework/context.h"
 #include "models/model.h"
 
@@ -27,9 +27,10 @@ class Divergence : public std::runtime_error {
   Facts facts_;
 };
 
-// Runs the forward pass of `batch` again, with every output looked at, to say where a loss that is
+// Runs the forward pass of a step again, with every output looked at, to say where a loss that is
 // not finite came from. `random` is the stream as it stood before the step.
-Divergence explain_divergence(Context& context, const Model& model, const Batch& batch,
-                              const RandomStream& random, std::int64_t step, float loss);
+Divergence explain_divergence(Context& context, const Network& network,
+                              const std::function<void()>& forward, const RandomStream& random,
+                              std::int64_t step, float loss);
 
 }  // namespace skyline

@@ -4,11 +4,13 @@ namespace skyline {
 
 Experiment::Experiment(const MemoryOptions& memory_options, const Context::Options& context_options,
                        const ModelEntry& entry, const ModelShape& shape)
-    : memory(memory_options),
-      context(memory.allocator(), context_options),
-      model(entry.make(context, shape)) {
+    : Workplace(memory_options, context_options), model(entry.make(context, shape)) {
   if (context.training()) optimizer.emplace(context, *model);
   resident_bytes = memory.statistics().allocated_bytes;
+}
+
+std::span<const Buffer> Experiment::optimizer_state() const {
+  return optimizer ? std::span<const Buffer>(optimizer->velocities()) : std::span<const Buffer>();
 }
 
 float Experiment::step(const Batch& batch, const SgdParams& params) {

@@ -1,19 +1,20 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
-#include "framework/context.h"
 #include "models/models.h"
-#include "train/memory_chain.h"
 #include "train/sgd.h"
 #include "train/training_step.h"
+#include "train/workplace.h"
 
 namespace skyline {
 
-// A model with its memory and, in training mode, its optimizer: what every command runs steps of.
-struct Experiment {
+// A model of images with its memory and, in training mode, its optimizer: what every command runs
+// steps of.
+class Experiment : public Workplace {
+ public:
   Experiment(const MemoryOptions& memory_options, const Context::Options& context_options,
              const ModelEntry& entry, const ModelShape& shape);
 
@@ -21,11 +22,11 @@ struct Experiment {
   // loss, 0 in a dry run.
   float step(const Batch& batch, const SgdParams& params);
 
-  MemoryChain memory;
-  Context context;
+  const Network& network() const override { return *model; }
+  std::span<const Buffer> optimizer_state() const override;
+
   std::unique_ptr<Model> model;
-  std::optional<Sgd> optimizer;      // none in inference mode
-  std::uint64_t resident_bytes = 0;  // rounded; parameters, gradients, optimizer and running values
+  std::optional<Sgd> optimizer;  // none in inference mode
 };
 
 }  // namespace skyline

@@ -45,6 +45,23 @@ std::string policy_name(ShapePolicy policy) {
   return policy_names()[static_cast<std::size_t>(policy)];
 }
 
+std::vector<std::string> planned_names() {
+  std::vector<std::string> names;
+  for (const std::string& policy : policy_names()) {
+    names.push_back(std::string(kPlanned) + "-" + policy);
+  }
+  return names;
+}
+
+MemoryOptions with_policy(MemoryOptions memory, const std::string& allocator) {
+  memory.allocator = allocator;
+  const std::string prefix = std::string(kPlanned) + "-";
+  if (!allocator.starts_with(prefix)) return memory;
+  memory.allocator = kPlanned;
+  memory.policy = policy_of(allocator.substr(prefix.size()));
+  return memory;
+}
+
 MemoryChain::MemoryChain(const MemoryOptions& options)
     : device_(make_device(options.device, options.capacity_bytes)) {
   if (options.allocator == kPlanned) {

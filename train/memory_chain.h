@@ -48,6 +48,12 @@ const std::vector<std::string>& policy_names();
 ShapePolicy policy_of(const std::string& name);
 std::string policy_name(ShapePolicy policy);
 
+// "planned-grow", "planned-per-shape", "planned-upper-bound": the planned allocator under each
+// policy, where several are compared.
+std::vector<std::string> planned_names();
+// `memory` with the allocator, and the policy where the name says one.
+MemoryOptions with_policy(MemoryOptions memory, const std::string& allocator);
+
 // A device, an allocator on it and the adaptors that were asked for, built in one place:
 //
 //   device ← allocator or session ← recording ← statistics ← checking ← guard ← limit ← context

@@ -26,32 +26,34 @@ void add_plan(MemoryFacts& facts, const Session& session) {
 
 }  // namespace
 
-MemoryFacts memory_facts(const Experiment& experiment, const std::string& allocator,
+MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocator,
                          std::uint64_t device_allocations_before) {
   MemoryFacts facts;
   facts.allocator = allocator;
-  facts.resident_bytes = experiment.resident_bytes;
-  const StepCalls& calls = experiment.memory.calls().last_step();
+  facts.resident_bytes = workplace.resident_bytes;
+  const StepCalls& calls = workplace.memory.calls().last_step();
   facts.calls_per_step = static_cast<double>(calls.requests + calls.releases);
   facts.allocate_ns_median = median_ns(calls.acquire_ns);
-  const Session* session = experiment.memory.session();
+  const Session* session = workplace.memory.session();
   if (session != nullptr && session->state() == Session::State::kPlanned) {
     add_plan(facts, *session);
   }
-  update_totals(facts, experiment, device_allocations_before);
+  update_totals(facts, workplace, device_allocations_before);
   return facts;
 }
 
-void update_totals(MemoryFacts& facts, const Experiment& experiment,
+void update_totals(MemoryFacts& facts, const Workplace& workplace,
                    std::uint64_t device_allocations_before) {
-  const Statistics statistics = experiment.memory.statistics();
+  const Statistics statistics = workplace.memory.statistics();
   facts.peak_reserved_bytes = statistics.peak_reserved_bytes;
   facts.device_allocations_after_switch = statistics.device_allocations - device_allocations_before;
-  const Session* session = experiment.memory.session();
+  const Session* session = workplace.memory.session();
   if (session == nullptr) return;
   facts.session = session->session_statistics();
   if (facts.session->planned_steps == 0) return;
-  facts.warm_up_peak_reserved_bytes = session->pool_statistics().peak_reserved_bytes;
+  if (facts.session->steps > facts.session->planned_steps) {
+    facts.warm_up_peak_reserved_bytes = session->pool_statistics().peak_reserved_bytes;
+  }
   facts.planning_seconds = facts.session->planning_seconds;
   facts.peak_reserved_bytes = facts.session->peak_reserved_bytes_since_switch;
   facts.device_allocations_after_switch = facts.session->device_allocations_since_switch;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "train/experiment.h"
+#include "train/workplace.h"
 
 namespace skyline {
 
@@ -32,11 +32,11 @@ struct MemoryFacts {
 // Right after a training step: calls and plan are those of the step begun last.
 // `device_allocations_before` is the allocator's count when the warm-up had ended; allocators that
 // do not plan are measured from there.
-MemoryFacts memory_facts(const Experiment& experiment, const std::string& allocator,
+MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocator,
                          std::uint64_t device_allocations_before);
 // Brings the totals up to date, whatever steps came since: peaks, device allocations, the
 // session's.
-void update_totals(MemoryFacts& facts, const Experiment& experiment,
+void update_totals(MemoryFacts& facts, const Workplace& workplace,
                    std::uint64_t device_allocations_before);
 
 // Bytes, with null for what is unknown.

@@ -38,6 +38,7 @@ class RunDirectory {
 
   const std::filesystem::path& path() const noexcept { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path best() const { return path_ / "best"; }  // laid out as checkpoints()
 
   void write_arguments(const nlohmann::ordered_json& arguments);
 

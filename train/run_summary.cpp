@@ -68,6 +68,15 @@ std::string summary_text(const RunSummary& summary, int width) {
                         saving_sentence(pool_bytes, memory.peak_reserved_bytes),
                         memory.device_allocations_after_switch);
   }
+  if (memory.session && memory.session->deviations > 0) {
+    const SessionStatistics& session = *memory.session;
+    text += fmt::format(
+        "{} of {} steps had a plan, {} left it; {} re-plans in {:.1f} ms, which steps waited for "
+        "{:.1f} ms; at most {} outside of the plan\n",
+        session.planned_steps, session.steps, session.deviating_steps, session.replans,
+        1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
+        format_bytes(session.peak_fallback_reserved_bytes));
+  }
   const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
   return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
 }
@@ -88,6 +97,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
                    replay_trace(summary.trace, kPool).curve,
                    planned_curve(summary.trace, summary.plan)};
   report.losses = {{summary.memory.allocator, summary.losses}};
+  report.steps = summary.steps;
   directory.replace("report.html", render_report(report));
 }
 

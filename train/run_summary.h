@@ -20,6 +20,7 @@ struct RunSummary {
   Plan plan;
   std::vector<double> losses;
   std::optional<double> step_seconds;  // median
+  StepsChart steps;                    // where steps differ
 };
 
 // The table, the saving in one line and the plan's map in characters, `width` columns wide.

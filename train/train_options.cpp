@@ -20,10 +20,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMany = 1'000'000'000;
+constexpr std::string_view kSeq2Seq = "seq2seq";
+constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
+  names.emplace_back(kSeq2Seq);
   return names;
 }
 
@@ -49,6 +52,8 @@ constexpr std::string_view kNeutral[] = {
     "guard",
     "check",
     "checkpoint_every",
+    "keep_best",
+    "translate_every",
     "decode_threads",
     "strict",
 };
@@ -68,6 +73,7 @@ bool was_given(const CLI::App& app, const std::string& key) {
 void add_training_options(CLI::App& app, TrainOptions& options) {
   add_choice(app, "--model", options.model, model_names(), "model", "What to train");
   add_data_options(app, options.data);
+  add_translation_options(app, options.translation);
   add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images a step");
   add_number(app, "--learning-rate", options.learning_rate, 0, 1e6, "0 means the model's own");
   add_choice(app, "--schedule", options.schedule, schedule_names(), "schedule",
@@ -113,15 +119,23 @@ void add_memory_options(CLI::App& app, TrainOptions& options) {
       ->default_str(std::to_string(options.memory.warmup_steps));
 }
 
+bool translates(const TrainOptions& options) { return options.model == kSeq2Seq; }
+
 void resolve(TrainOptions& options) {
   if (options.learning_rate <= 0) {
     // Through the decimal text, so that 0.1f is stored as 0.1.
-    options.learning_rate = std::stod(fmt::format("{}", find_model(options.model).learning_rate));
+    options.learning_rate =
+        translates(options) ? kSeq2SeqLearningRate
+                            : std::stod(fmt::format("{}", find_model(options.model).learning_rate));
   }
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
+  if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = "numbers";
   resolve(options.data);
+  resolve(options.translation);
   options.data.seed = static_cast<std::uint64_t>(options.seed);
-  if (options.threads == 0) options.threads = find_model(options.model).threads;
+  if (options.threads == 0 && !translates(options)) {
+    options.threads = find_model(options.model).threads;
+  }
   if (options.threads == 0) options.threads = omp_get_num_procs();
   omp_set_num_threads(static_cast<int>(options.threads));
 }
@@ -149,8 +163,10 @@ Json to_json(const TrainOptions& options) {
       {"guard", options.memory.guard},
       {"check", options.memory.check},
       {"checkpoint_every", options.checkpoint_every},
+      {"keep_best", options.keep_best},
   };
   write_data_options(options.data, json);
+  write_translation_options(options.translation, json);
   write_allocator_options(options.memory.allocator_options, json);
   return json;
 }
@@ -160,6 +176,7 @@ TrainOptions train_options_from(const Json& json) {
   try {
     json.at("model").get_to(options.model);
     options.data = read_data_options(json);
+    options.translation = read_translation_options(json);
     json.at("epochs").get_to(options.epochs);
     if (!json.at("steps").is_null()) options.steps = json.at("steps").get<std::int64_t>();
     json.at("batch_size").get_to(options.batch_size);
@@ -182,6 +199,7 @@ TrainOptions train_options_from(const Json& json) {
     json.at("guard").get_to(options.memory.guard);
     json.at("check").get_to(options.memory.check);
     json.at("checkpoint_every").get_to(options.checkpoint_every);
+    options.keep_best = json.value("keep_best", false);
   } catch (const std::exception& error) {
     throw CheckpointError(std::string("the checkpoint's arguments are not those of a training "
                                       "run: ") +
@@ -195,6 +213,7 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
   Json merged = stored;
   TrainOptions wanted = given;
   resolve(wanted.data);
+  resolve(wanted.translation);
   const Json wanted_json = to_json(wanted);
   for (const auto& [key, value] : wanted_json.items()) {
     if (!was_given(app, key) || (stored.contains(key) && stored[key] == value)) continue;
@@ -212,6 +231,11 @@ Context::Options context_options(const TrainOptions& options) {
   return {.backend = options.memory.device == "cuda" ? Backend::kCuda : Backend::kCpu,
           .in_place = options.in_place,
           .seed = static_cast<std::uint64_t>(options.seed)};
+}
+
+MemoryOptions with_listener(MemoryOptions memory, SessionListener listener) {
+  memory.listener = std::move(listener);
+  return memory;
 }
 
 }  // namespace skyline

@@ -10,6 +10,7 @@
 #include "train/data_options.h"
 #include "train/learning_rate.h"
 #include "train/memory_chain.h"
+#include "train/translation_options.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ namespace skyline {
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
+  TranslationOptions translation;  // of seq2seq alone
   std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
   std::int64_t batch_size = 32;
@@ -33,7 +35,11 @@ struct TrainOptions {
   bool in_place = true;
   MemoryOptions memory;
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
+  bool keep_best = false;             // keep the checkpoint of the best evaluation beside the last
 };
+
+// The model translates text; all others classify images.
+bool translates(const TrainOptions& options);
 
 // The options that train and compare share: model, data, optimization, threads, debugging.
 void add_training_options(CLI::App& app, TrainOptions& options);
@@ -56,5 +62,7 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
                                 const nlohmann::ordered_json& stored);
 
 Context::Options context_options(const TrainOptions& options);
+// `memory` with a listener.
+MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
 
 }  // namespace skyline

@@ -2,20 +2,19 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "data/loader.h"
 #include "train/checkpoint.h"
 #include "train/cli.h"
-#include "train/evaluate.h"
-#include "train/experiment.h"
 #include "train/interrupt.h"
 #include "train/memory_facts.h"
 #include "train/progress.h"
+#include "train/report/steps_chart.h"
 #include "train/run_directory.h"
+#include "train/task.h"
 #include "train/train_options.h"
-#include "train/training_data.h"
 
 namespace skyline {
 
@@ -45,58 +44,53 @@ class Trainer {
   CommandResult run();
 
  private:
-  struct Step {
-    double loss = 0;
+  struct Step : Task::Step {
     double learning_rate = 0;
-    double seconds = 0;
+    double seconds = 0;  // without the wait
     bool planned = false;
   };
   // How long steps waited for their batches.
   struct DataWait {
     double first_seconds = 0;  // for the first batch of this process
     double later_seconds = 0;  // for all others
-    double last_seconds = 0;
   };
 
   bool done() const noexcept { return position_.step >= total_steps_; }
-  void restore_mean(const std::filesystem::path& folder);
-  void note_wait(double seconds);
-  void name_bad_images();
-  Step one_step(const Batch& batch);
+  const Session* session() const { return task_->workplace().memory.session(); }
+  Step one_step();
   void after_step(const Step& step);
+  void note_memory(const Step& step);
   void finish_epoch();
   void evaluate_now();
-  void plan_evaluation();
-  std::size_t evaluation_batch_size() const;
   void save();
   double mean_loss() const;
-  std::string accuracy_text() const;
+  std::string evaluation_text() const;
+  nlohmann::ordered_json metric(const std::string& name) const;
   void on_session_event(const SessionEvent& event);
   CommandResult finish(int exit_code);
+  nlohmann::ordered_json result_json(double loss, bool interrupted) const;
 
   TrainOptions options_;
   Console& console_;
-  const ModelEntry& entry_;
-  TrainingData data_;
-  std::unique_ptr<Experiment> experiment_;
+  TrainingPosition position_;
+  std::unique_ptr<Task> task_;
   std::int64_t batches_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
 
   std::optional<RunDirectory> directory_;
   std::optional<CheckpointStore> checkpoints_;
+  std::optional<CheckpointStore> best_;  // where asked for
   std::optional<Progress> progress_;
-  TrainingPosition position_;
   std::int64_t saved_step_ = -1;
   std::int64_t steps_run_ = 0;  // by this process
   double seconds_ = 0;          // of this process, evaluation included
   DataWait wait_;
-  std::optional<double> top1_;  // of the evaluation that came last
-  std::optional<double> top5_;  // the same; unset for few classes
-  bool evaluation_planned_ = false;
+  std::uint64_t events_told_ = 0;  // plans and deviations
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemoryFacts> memory_;
   Trace trace_;  // of the last training step that was looked at, and its plan
   Plan plan_;
+  StepsChart chart_;
   std::vector<double> losses_, step_seconds_;
 };
 

@@ -113,6 +113,10 @@ ModelShape TrainingData::shape() const {
   return {image.channels, image.height, image.width, classes};
 }
 
+std::vector<BadImage> TrainingData::unreadable() const {
+  return bad_images == nullptr ? std::vector<BadImage>() : bad_images->all();
+}
+
 TrainingData open_training_data(const DataOptions& options, const ModelShape& wanted,
                                 bool needs_train) {
   ModelShape shape = wanted;

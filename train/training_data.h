@@ -29,6 +29,7 @@ struct TrainingData {
   std::vector<std::string> warnings;  // what was passed over, a line each
 
   ModelShape shape() const;  // that a model for these images has
+  std::vector<BadImage> unreadable() const;  // so far
 };
 
 // `wanted` is what a generator draws for and image files are cropped to: the model's own size,

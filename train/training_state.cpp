@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "train/experiment.h"
 #include "train/tensor_copies.h"
 
 namespace skyline {
@@ -12,22 +13,21 @@ namespace {
 // Every resident tensor of a kind under its name, in the model's order.
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
-Named weights_of(const Experiment& experiment) {
+Named weights_of(const Workplace& workplace) {
   Named named;
-  for (const Parameter& parameter : experiment.model->parameters()) {
+  for (const Parameter& parameter : workplace.network().parameters()) {
     named.emplace_back(parameter.name, parameter.value);
   }
-  for (const Buffer& buffer : experiment.model->buffers()) {
+  for (const Buffer& buffer : workplace.network().buffers()) {
     named.emplace_back(buffer.name, buffer.value);
   }
   return named;
 }
 
-Named state_of(const Experiment& experiment) {
+Named state_of(const Workplace& workplace) {
   Named named;
-  if (!experiment.optimizer) return named;
-  for (const Buffer& velocity : experiment.optimizer->velocities()) {
-    named.emplace_back(velocity.name, velocity.value);
+  for (const Buffer& buffer : workplace.optimizer_state()) {
+    named.emplace_back(buffer.name, buffer.value);
   }
   return named;
 }
@@ -63,24 +63,24 @@ void restore_each(const Named& named, const std::vector<NamedTensor>& stored, st
 
 }  // namespace
 
-Checkpoint capture(Experiment& experiment, TrainingPosition position) {
-  position.random_seed = experiment.context.random().seed;
-  position.random_next = experiment.context.random().next;
-  return {.weights = copies(experiment.context, weights_of(experiment)),
-          .state = copies(experiment.context, state_of(experiment)),
+Checkpoint capture(Workplace& workplace, TrainingPosition position) {
+  position.random_seed = workplace.context.random().seed;
+  position.random_next = workplace.context.random().next;
+  return {.weights = copies(workplace.context, weights_of(workplace)),
+          .state = copies(workplace.context, state_of(workplace)),
           .position = std::move(position)};
 }
 
-void restore(Experiment& experiment, const Checkpoint& checkpoint) {
-  restore_each(weights_of(experiment), checkpoint.weights, "weights.safetensors");
-  restore_each(state_of(experiment), checkpoint.state, "state.safetensors");
-  experiment.context.random() = {.seed = checkpoint.position.random_seed,
-                                 .next = checkpoint.position.random_next};
+void restore(Workplace& workplace, const Checkpoint& checkpoint) {
+  restore_each(weights_of(workplace), checkpoint.weights, "weights.safetensors");
+  restore_each(state_of(workplace), checkpoint.state, "state.safetensors");
+  workplace.context.random() = {.seed = checkpoint.position.random_seed,
+                                .next = checkpoint.position.random_next};
 }
 
-void restore_weights(Experiment& experiment, const Checkpoint& checkpoint,
+void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
-  restore_each(weights_of(experiment), checkpoint.weights, "weights.safetensors", ignored);
+  restore_each(weights_of(workplace), checkpoint.weights, "weights.safetensors", ignored);
 }
 
 std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {

@@ -3,24 +3,25 @@
 #include <set>
 #include <string>
 
+#include "models/models.h"
 #include "train/checkpoint.h"
-#include "train/experiment.h"
+#include "train/workplace.h"
 
 namespace skyline {
 
-// Everything that the next step of an experiment depends on: parameters and running values as
-// weights, velocities as state, the random stream in the position. The rest of `position` is the
+// Everything that the next step of a run depends on: parameters and running values as weights,
+// velocities or moments as state, the random stream in the position. The rest of `position` is the
 // caller's.
-Checkpoint capture(Experiment& experiment, TrainingPosition position);
+Checkpoint capture(Workplace& workplace, TrainingPosition position);
 
-// Puts a checkpoint's tensors and random stream into an experiment.
+// Puts a checkpoint's tensors and random stream into a workplace.
 // Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is
-// another model's; then the experiment may be half restored.
-void restore(Experiment& experiment, const Checkpoint& checkpoint);
+// another model's; then the workplace may be half restored.
+void restore(Workplace& workplace, const Checkpoint& checkpoint);
 
-// Puts a checkpoint's weights alone into an experiment in inference mode; tensors of `ignored` may
+// Puts a checkpoint's weights alone into a workplace in inference mode; tensors of `ignored` may
 // be left over. Throws CheckpointError as restore() does.
-void restore_weights(Experiment& experiment, const Checkpoint& checkpoint,
+void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored);
 
 // The names of what a model has in training mode and not in inference mode: parameters and buffers

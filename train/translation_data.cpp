@@ -39,8 +39,7 @@ ParallelTextOptions reader_options(const TranslationOptions& options, bool train
   return reader;
 }
 
-Texts read_texts(const TranslationOptions& options, const std::string& data, std::int64_t pairs,
-                 std::int64_t val_pairs, std::uint64_t seed) {
+Texts read_texts(const TranslationOptions& options, const std::string& data, std::uint64_t seed) {
   Texts texts;
   const auto val_options = reader_options(options, false);
   if (!options.val_source.empty()) {
@@ -51,10 +50,11 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
   if (!options.source.empty()) {
     texts.train = read_parallel_text(options.source, options.target, reader_options(options, true));
   } else if (data == "numbers") {
-    texts.train = numbers_text(static_cast<std::size_t>(pairs), Split::kTrain, random_bits(seed));
+    texts.train =
+        numbers_text(static_cast<std::size_t>(options.pairs), Split::kTrain, random_bits(seed));
     if (!texts.val) {
-      texts.val =
-          numbers_text(static_cast<std::size_t>(val_pairs), Split::kTest, random_bits(seed));
+      texts.val = numbers_text(static_cast<std::size_t>(options.val_pairs), Split::kTest,
+                               random_bits(seed));
     }
   } else if (std::filesystem::is_regular_file(data)) {
     texts.train = read_tab_separated_text(data, reader_options(options, true));
@@ -62,15 +62,6 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
     refuse(data);
   }
   return texts;
-}
-
-// The words of sentence `index`.
-std::vector<std::string> words_of(const TokenizedText& text, std::size_t index) {
-  std::vector<std::string> words;
-  for (const std::int32_t type : text.sentences[index]) {
-    words.push_back(text.words[static_cast<std::size_t>(type)]);
-  }
-  return words;
 }
 
 // Adds those pairs of `text` that `chosen` says.
@@ -83,7 +74,7 @@ void add_pairs(const ParallelText& text, const Vocabularies& vocabularies, const
     if (!chosen(i)) continue;
     pairs.source.push_back(source[i]);
     pairs.target.push_back(target[i]);
-    if (references != nullptr) references->push_back(words_of(text.target, i));
+    if (references != nullptr) references->push_back(text.target.sentence(i));
   }
 }
 
@@ -107,11 +98,17 @@ Vocabularies Vocabularies::open(const std::filesystem::path& run) {
   return {Vocabulary::open(run / kSourceFile), Vocabulary::open(run / kTargetFile)};
 }
 
+void check_vocabularies(const Vocabularies& vocabularies, const TrainingPosition& position) {
+  const std::string trained = position.more.value("vocabularies", std::string());
+  if (vocabularies.fingerprint() == trained) return;
+  throw CheckpointError("the vocabularies are not those that the checkpoint was trained with: " +
+                        vocabularies.fingerprint() + ", expected " + trained);
+}
+
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
-                                      std::int64_t pairs, std::int64_t val_pairs,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies) {
-  const Texts texts = read_texts(options, data, pairs, val_pairs, seed);
+  const Texts texts = read_texts(options, data, seed);
   const std::string name = name_of(options, data);
   const auto most = static_cast<std::size_t>(options.vocab_size);
   if (!vocabularies) {

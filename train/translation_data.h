@@ -9,6 +9,7 @@
 #include "data/pair_loader.h"
 #include "data/parallel_text.h"
 #include "data/vocabulary.h"
+#include "train/checkpoint.h"
 #include "train/translation_options.h"
 
 namespace skyline {
@@ -23,6 +24,10 @@ struct Vocabularies {
   void save(const std::filesystem::path& run) const;
   static Vocabularies open(const std::filesystem::path& run);
 };
+
+// Throws CheckpointError when these are not the vocabularies that the checkpoint at `position` was
+// trained with.
+void check_vocabularies(const Vocabularies& vocabularies, const TrainingPosition& position);
 
 // Sentence pairs to train on and to validate with.
 struct TranslationData {
@@ -39,7 +44,6 @@ struct TranslationData {
 // or made from the training pairs. Throws UsageError when there are no such data, DataError as the
 // readers do and when nothing is left.
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
-                                      std::int64_t pairs, std::int64_t val_pairs,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies = std::nullopt);
 

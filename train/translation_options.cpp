@@ -15,6 +15,7 @@ constexpr std::int64_t kMany = 1'000'000'000;
 // Every option that a run stores, once: visit(name of the flag with underscores, value).
 template <typename Options, typename Visit>
 void for_each_value(Options& options, const Visit& visit) {
+  visit("pairs", options.pairs);
   visit("source", options.source);
   visit("target", options.target);
   visit("val_data", options.val_data);
@@ -36,6 +37,8 @@ void for_each_value(Options& options, const Visit& visit) {
 }
 
 void add_text_options(CLI::App& app, TranslationOptions& options) {
+  add_integer(app, "--pairs", options.pairs, 1, kMany, "Training pairs of the generator")
+      ->group("Translation");
   const auto file = [&app](const char* flag, std::string& value, const char* help) {
     app.add_option(flag, value, help)->type_name("FILE")->group("Translation");
   };

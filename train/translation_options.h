@@ -16,6 +16,7 @@ namespace skyline {
 // What a translation model reads and how large it is. Sentences come from the generator `numbers`,
 // from one tab-separated file (both given by --data), or from two files of lines.
 struct TranslationOptions {
+  std::int64_t pairs = 50'000;         // of the generator
   std::string source, target;          // two files of lines; empty: --data
   std::string val_data;                // a tab-separated file to validate on
   std::string val_source, val_target;  // or two files; all empty: every 20th pair is kept apart

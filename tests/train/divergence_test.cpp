@@ -26,7 +26,8 @@ class DivergenceTest : public ::testing::Test {
     }
   }
   Divergence explained(const Batch& batch) {
-    return explain_divergence(experiment_.context, *experiment_.model, batch,
+    const auto forward = [&] { forward_loss(experiment_.context, *experiment_.model, batch); };
+    return explain_divergence(experiment_.context, *experiment_.model, forward,
                               experiment_.context.random(), 7, std::nanf(""));
   }
 

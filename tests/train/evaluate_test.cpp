@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "data/errors.h"
 #include "tests/train/small_training.h"
 
 namespace skyline {
@@ -60,6 +63,59 @@ TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
   }
   EXPECT_EQ(parameters_sha256(undisturbed), parameters_sha256(evaluated));
   EXPECT_EQ(state_sha256(undisturbed), state_sha256(evaluated));
+}
+
+// Four images, of which every second one (or none) can be read.
+class SomeUnreadable : public Dataset {
+ public:
+  explicit SomeUnreadable(std::size_t readable_every) : every_(readable_every) {}
+  const std::string& name() const noexcept override { return name_; }
+  std::size_t size() const noexcept override { return 4; }
+  ImageShape image_shape() const noexcept override { return {1, 16, 16}; }
+  const std::vector<std::string>& class_names() const noexcept override { return classes_; }
+  void read(const Sample& sample, float* image, std::int32_t* label) const override {
+    std::fill_n(image, 256, static_cast<float>(sample.index));
+    const bool readable = every_ > 0 && sample.index % every_ == 0;
+    *label = readable ? static_cast<std::int32_t>(sample.index) : kNotCounted;
+  }
+
+ private:
+  std::size_t every_;
+  std::string name_ = "some";
+  std::vector<std::string> classes_ = std::vector<std::string>(10, "class");
+};
+
+TEST_F(EvaluateTest, ImagesThatCannotBeReadAreNotCounted) {
+  for (const std::size_t batch_size : {1u, 3u, 4u}) {
+    const Accuracy accuracy =
+        evaluate(experiment_.context, *experiment_.model, SomeUnreadable(2), batch_size, 2);
+    EXPECT_EQ(accuracy.total, 2);
+    EXPECT_EQ(accuracy.not_counted, 2);
+    EXPECT_LE(accuracy.correct, 2);
+  }
+  EXPECT_THROW(evaluate(experiment_.context, *experiment_.model, SomeUnreadable(0), 2), DataError);
+}
+
+// Against sorting each image's logits, and the step's own loss.
+TEST_F(EvaluateTest, FiveGuessesAndTheLossAreThoseOfTheLogits) {
+  const ShapesDataset data = dataset(24);
+  std::int64_t among_five = 0;
+  double loss = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    Batch batch;
+    batch.images.resize(data.image_shape().elements());
+    batch.labels.resize(1);
+    batch.size = 1;
+    data.read({.index = i}, batch.images.data(), batch.labels.data());
+    const Inference result = inference_step(experiment_.context, *experiment_.model, batch);
+    const float own = result.logits[static_cast<std::size_t>(batch.labels[0])];
+    among_five += std::ranges::count_if(result.logits, [own](float x) { return x > own; }) < 5;
+    loss += result.loss;
+  }
+  const Accuracy accuracy = evaluate(experiment_.context, *experiment_.model, data, 8);
+  EXPECT_EQ(accuracy.correct_top5, among_five);
+  EXPECT_NEAR(accuracy.mean_loss(), loss / 24, 1e-4);
+  EXPECT_GE(accuracy.correct_top5, accuracy.correct);
 }
 
 TEST_F(EvaluateTest, AccuracyOfNothingIsZero) { EXPECT_EQ(Accuracy{}.top1(), 0.0); }

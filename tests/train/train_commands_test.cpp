@@ -173,10 +173,26 @@ TEST_F(TrainCommandsTest, SummaryCounts) {
 
 TEST_F(TrainCommandsTest, SummaryRefusesAnImageThatTheModelCannotTake) {
   const Answer answer = skyline_program({"summary", "--model", "lenet", "--insize", "8"});
-  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_EQ(answer.exit_code, 2);
   EXPECT_NE(answer.messages.find("[lenet] image, got 8 x 8, expected at least 12 x 12"),
             std::string::npos)
       << answer.messages;
+}
+
+TEST_F(TrainCommandsTest, SummaryCountsAuxiliaryHeadsApart) {
+  const Json json = skyline_program({"summary", "--model", "googlenet", "--json"}).json();
+  EXPECT_EQ(json["parameters"], 13'378'280);
+  EXPECT_EQ(json["auxiliary_parameters"], 13'378'280 - 6'998'552);
+  EXPECT_EQ(json["multiply_adds"], 1'591'044'096);
+  EXPECT_EQ(json["auxiliary_multiply_adds"], 8'372'224);
+  const Answer answer = skyline_program({"summary", "--model", "googlenet"});
+  EXPECT_NE(answer.output.find("in auxiliary heads"), std::string::npos);
+}
+
+TEST_F(TrainCommandsTest, TrainingRefusesImagesThatTheModelCannotTake) {
+  const Answer answer = skyline_program({"train", "--model", "alexnet", "--insize", "40"});
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_EQ(answer.messages, "error: [alexnet] image, got 40 x 40, expected at least 55 x 55\n");
 }
 
 TEST_F(TrainCommandsTest, DryRunHasItsKeys) {

@@ -101,5 +101,34 @@ TEST(TrainingStateTest, AForeignCheckpointIsNamed) {
   EXPECT_EQ(problem(capture(*lenet, {})), "no error");
 }
 
+TEST(AuxiliaryHeadsTest, AreWhatInferenceDoesNotHave) {
+  const auto names_of = [](const char* model) {
+    const ModelEntry& entry = find_model(model);
+    return auxiliary_names(entry, entry.shape);
+  };
+  EXPECT_TRUE(names_of("resnet20").empty());
+  const std::set<std::string> names = names_of("googlenet");
+  EXPECT_EQ(names.size(), 12u) << "two heads of a convolution and two linear layers with biases";
+  for (const std::string& name : names)
+    EXPECT_EQ(name.find("inception"), std::string::npos) << name;
+}
+
+TEST(AuxiliaryHeadsTest, OnlyTheirTensorsMayBeLeftOver) {
+  const auto trained = make("lenet");
+  Checkpoint checkpoint = capture(*trained, {});
+  NamedTensor head = checkpoint.weights.front();
+  head.name = "loss1_fc.weight";
+  checkpoint.weights.push_back(head);
+  Experiment inference({}, seeded(Mode::kInference), find_model("lenet"), small_shape("lenet"));
+  restore_weights(inference, checkpoint, {head.name});
+  EXPECT_EQ(parameters_sha256(inference), parameters_sha256(*trained));
+  try {
+    restore_weights(inference, checkpoint, {"another.weight"});
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_NE(std::string(error.what()).find("has a tensor 'loss1_fc.weight'"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace skyline

@@ -20,5 +20,6 @@ CommandRun declare_replay(CLI::App& options);
 CommandRun declare_reproduce(CLI::App& options);
 CommandRun declare_summary(CLI::App& options);
 CommandRun declare_train(CLI::App& options);
+CommandRun declare_translate(CLI::App& options);
 
 }  // namespace skyline

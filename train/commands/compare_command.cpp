@@ -41,8 +41,10 @@ CommandResult run(const Arguments& arguments) {
 CommandRun declare_compare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   add_training_options(app, arguments->options);
-  add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
-              "allocator", "Train under each of these");
+  std::vector<std::string> names = allocator_names_and_aliases();
+  for (const std::string& name : planned_names()) names.push_back(name);
+  add_choices(app, "--allocators", arguments->allocators, names, "allocator",
+              "Train under each of these");
   add_integer(app, "--steps", arguments->steps, 1, 1'000'000, "Steps under each");
   app.add_flag("--infer", arguments->infer, "Inference steps instead of training steps");
   add_memory_options(app, arguments->options);

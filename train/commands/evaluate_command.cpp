@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/commands/commands.h"
 #include "train/evaluate.h"
+#include "train/experiment.h"
 #include "train/mean_file.h"
 #include "train/options.h"
 #include "train/train_options.h"

@@ -49,6 +49,8 @@ CommandRun declare_train(CLI::App& app) {
   add_memory_options(app, options);
   add_integer(app, "--checkpoint-every", options.checkpoint_every, 0, kMany,
               "Steps between checkpoints, besides those after each epoch; 0 means none");
+  app.add_flag("--keep-best", options.keep_best,
+               "Keep the checkpoint of the best evaluation in the run's folder 'best'");
   app.add_option("--out", arguments->out, "Run folder; otherwise runs/MODEL-DATE-TIME-N")
       ->type_name("DIR");
   app.add_option("--resume", arguments->resume, "Go on with a run from its last good checkpoint")

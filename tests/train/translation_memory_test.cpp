@@ -1,0 +1,103 @@
+// Memory of translation steps, each of which has another shape.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "memory/step_graph.h"
+#include "tests/memory/effort.h"
+#include "tests/train/small_translation.h"
+
+namespace skyline {
+namespace {
+
+using namespace skyline::testing;
+
+class TranslationMemory : public ::testing::TestWithParam<bool> {
+ protected:
+  Context::Options seeded() const { return {.seed = 11}; }
+  Seq2SeqShape shape() const { return small_seq2seq(data_, GetParam()); }
+
+  TranslationData data_ = small_text();
+};
+
+TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPolicy) {
+  const auto batches = small_pair_batches(data_, 6);
+  TranslationExperiment first({.allocator = "network-wise"}, seeded(), shape());
+  const std::vector<float> losses = run_steps(first, batches);
+  for (const std::string& allocator : allocator_names()) {
+    for (const std::string& policy : policy_names()) {
+      if (allocator != kPlanned && policy != policy_names().front()) continue;
+      SCOPED_TRACE(allocator + ", " + policy);
+      TranslationExperiment other(
+          {.allocator = allocator, .policy = policy_of(policy), .guard = true, .check = true},
+          seeded(), shape());
+      EXPECT_EQ(run_steps(other, batches), losses);
+      EXPECT_EQ(parameters_sha256(other), parameters_sha256(first));
+    }
+  }
+}
+
+TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
+  for (const PairBatch& batch : small_pair_batches(data_, 3)) {
+    TranslationExperiment real({.allocator = "best-fit-pool", .record = true},
+                               {.record_graph = true, .seed = 11}, shape());
+    run_steps(real, {batch});
+    const Trace recorded = real.memory.recording()->last_step();
+    const Trace predicted = dry_run({.shape = shape(), .batch = batch, .clip = 5});
+    EXPECT_EQ(predicted.blocks, recorded.blocks);
+    EXPECT_EQ(simulate(real.context.step_graph()).blocks, recorded.blocks);
+  }
+}
+
+// The plan of the longest batch serves all others in any order.
+TEST_P(TranslationMemory, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
+  const std::size_t size = 6;
+  std::vector<std::int32_t> source, target;
+  for (std::size_t i = 0; i < data_.train.source.size(); ++i) {
+    source.push_back(static_cast<std::int32_t>(data_.train.source[i].size()));
+    target.push_back(static_cast<std::int32_t>(data_.train.target[i].size()));
+  }
+  std::ranges::sort(source, std::greater());
+  std::ranges::sort(target, std::greater());
+  const PairBatch longest =
+      batch_of_lengths(std::span(source).first(size), std::span(target).first(size));
+  TranslationExperiment experiment(
+      {.allocator = std::string(kPlanned), .policy = ShapePolicy::kUpperBound, .check = true},
+      seeded(), shape());
+  Session& session = *experiment.memory.session();
+  session.adopt(dry_run({.shape = shape(), .batch = longest, .clip = 5}));
+  const auto before = experiment.memory.statistics().device_allocations;
+  run_steps(experiment, small_pair_batches(data_, effort(30) + 10, size));
+  EXPECT_EQ(session.session_statistics().deviations, 0u);
+  EXPECT_EQ(experiment.memory.statistics().device_allocations, before);
+}
+
+TEST_P(TranslationMemory, PerShapePlansARepeatedShapeOnce) {
+  const PairBatch batch = small_pair_batches(data_, 1).front();
+  TranslationExperiment experiment(
+      {.allocator = std::string(kPlanned), .policy = ShapePolicy::kPerShape, .check = true},
+      seeded(), shape());
+  run_steps(experiment, std::vector<PairBatch>(6, batch));
+  const SessionStatistics statistics = experiment.memory.session()->session_statistics();
+  EXPECT_EQ(statistics.replans, 0u);
+  EXPECT_EQ(statistics.deviations, 0u);
+}
+
+std::string how(const ::testing::TestParamInfo<bool>& info) {
+  return info.param ? "unrolled" : "packed";
+}
+INSTANTIATE_TEST_SUITE_P(Lstm, TranslationMemory, ::testing::Bool(), how);
+
+TEST(TranslationStep, PackedAndUnrolledAgreeToRounding) {
+  const TranslationData data = small_text();
+  const auto batches = small_pair_batches(data, 3);
+  Seq2SeqShape packed = small_seq2seq(data), unrolled = small_seq2seq(data, true);
+  packed.dropout = unrolled.dropout = 0;
+  TranslationExperiment one({}, {.seed = 11}, packed), other({}, {.seed = 11}, unrolled);
+  const auto losses = run_steps(one, batches), others = run_steps(other, batches);
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], others[i], 1e-3);
+}
+
+}  // namespace
+}  // namespace skyline

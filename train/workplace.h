@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "framework/context.h"
+#include "models/model.h"
+#include "train/memory_chain.h"
+
+namespace skyline {
+
+// Where steps are run: memory, a context on it, and the network that lives there.
+class Workplace {
+ public:
+  Workplace(const MemoryOptions& memory_options, const Context::Options& context_options)
+      : memory(memory_options), context(memory.allocator(), context_options) {}
+  virtual ~Workplace() = default;
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  virtual const Network& network() const = 0;
+  // What only training needs: velocities, moments; empty in inference mode.
+  virtual std::span<const Buffer> optimizer_state() const = 0;
+
+  MemoryChain memory;
+  Context context;
+  std::uint64_t resident_bytes = 0;  // rounded; parameters, gradients, optimizer and running values
+};
+
+}  // namespace skyline
