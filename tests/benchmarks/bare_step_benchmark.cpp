@@ -12,6 +12,8 @@
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -108,12 +110,7 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
-}  // namespace
-}  // namespace skyline
-
-int main(int count, char** arguments) {
-  using namespace skyline;
-  const Options options = parse(count, arguments);
+void run(const Options& options) {
   omp_set_num_threads(options.threads);
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
@@ -121,4 +118,17 @@ int main(int count, char** arguments) {
       "multiply-adds on registers {:.1f}\n\n",
       options.threads, 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
   for (const std::string& model : options.models) measure(model, options, peak);
+}
+
+}  // namespace
+}  // namespace skyline
+
+int main(int count, char** arguments) {
+  const skyline::Options options = skyline::parse(count, arguments);
+  try {
+    skyline::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
 }

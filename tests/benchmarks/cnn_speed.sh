@@ -1,7 +1,7 @@
 #!/bin/bash
 # The speed of the paper's CNNs on this machine, all of it: dry runs and plans, a step under four
-# allocators, ResNet-50 against bare primitives with a profile by op, and PyTorch where a python3
-# with torch is found ($SKYLINE_PYTHON names one).
+# allocators, against bare primitives with a profile by op, and against PyTorch where a python3 with
+# torch is found ($SKYLINE_PYTHON names one). About six minutes on two cores.
 #   bash tests/benchmarks/cnn_speed.sh FOLDER    FOLDER holds the benchmark programs:
 #                                                build/release/tests/benchmarks
 set -euo pipefail
@@ -16,7 +16,7 @@ heading "dry runs and plans"
 heading "a training step under four allocators"
 "$programs/cnn_step_benchmark"
 heading "against bare primitives"
-"$programs/bare_step_benchmark"
+"$programs/bare_step_benchmark" alexnet googlenet resnet50 inception-resnet
 heading "against PyTorch"
 if "$python" -c 'import torch' 2>/dev/null; then
   PYTHONDONTWRITEBYTECODE=1 "$python" "$here/pytorch_step.py" --ours "$programs/cnn_step_benchmark"

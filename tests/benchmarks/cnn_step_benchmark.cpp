@@ -16,6 +16,8 @@
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -124,16 +126,11 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
-}  // namespace
-}  // namespace skyline
-
-int main(int count, char** arguments) {
-  using namespace skyline;
-  const Options options = parse(count, arguments);
+void run(const Options& options) {
   omp_set_num_threads(options.threads);
   if (options.serve) {
     serve(options.models.front(), options);
-    return 0;
+    return;
   }
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
@@ -141,4 +138,17 @@ int main(int count, char** arguments) {
       "multiply-adds on registers {:.1f}\n\n",
       options.threads, 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
   for (const std::string& model : options.models) measure(model, options, peak);
+}
+
+}  // namespace
+}  // namespace skyline
+
+int main(int count, char** arguments) {
+  const skyline::Options options = skyline::parse(count, arguments);
+  try {
+    skyline::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
 }
