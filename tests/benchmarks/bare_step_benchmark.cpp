@@ -111,6 +111,7 @@ Options parse(int count, char** arguments) {
 }
 
 void run(const Options& options) {
+  for (const std::string& model : options.models) find_model(model);  // throws before anything runs
   omp_set_num_threads(options.threads);
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
