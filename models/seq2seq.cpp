@@ -44,12 +44,11 @@ LstmState Seq2Seq::reordered(Context& context, LstmState state,
   return {std::move(h), permute_rows(context, std::move(state.c), std::move(rows))};
 }
 
-Seq2Seq::Decoded Seq2Seq::decode(Context& context, LstmState state, Tensor target,
-                                 const PackedShape& packed) const {
-  LstmOutput output =
-      decoder_(context, embed_y_(context, std::move(target)), std::move(state), packed);
-  Tensor logits = w_(context, std::move(output.y));
-  return {std::move(logits), {std::move(output.h), std::move(output.c)}};
+LstmOutput Seq2Seq::decode(Context& context, LstmState state, Tensor target,
+                           const PackedShape& packed) const {
+  return decoder_(context, embed_y_(context, std::move(target)), std::move(state), packed);
 }
+
+Tensor Seq2Seq::logits(Context& context, Tensor y) const { return w_(context, std::move(y)); }
 
 }  // namespace skyline

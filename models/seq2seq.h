@@ -43,12 +43,11 @@ class Seq2Seq : public Network {
   LstmState reordered(Context& context, LstmState state,
                       const std::vector<std::int32_t>& sentences) const;
 
-  struct Decoded {
-    Tensor logits;    // [R, target_words]
-    LstmState state;  // after each sentence's last word
-  };
-  // The decoder's answer to target words i32 [R], from states in the target's order.
-  Decoded decode(Context& context, LstmState state, Tensor target, const PackedShape& packed) const;
+  // The decoder after each of the target words i32 [R], from states in the target's order.
+  LstmOutput decode(Context& context, LstmState state, Tensor target,
+                    const PackedShape& packed) const;
+  // What the decoder answers with outputs y [R, units]: [R, target_words].
+  Tensor logits(Context& context, Tensor y) const;
 
  private:
   Seq2SeqShape shape_;

@@ -41,9 +41,9 @@ std::vector<Ids> likeliest_words(Context& context, const Seq2Seq& model, LstmSta
   Ids host(sentences, kEndOfSentence);
   Tensor words = upload_ids(context, host, "words");
   for (std::int64_t i = 0; i < options.max_words; ++i) {
-    auto [logits, next] = model.decode(context, std::move(state), std::move(words), one_word);
-    state = std::move(next);
-    words = argmax(context, std::move(logits));
+    LstmOutput decoded = model.decode(context, std::move(state), std::move(words), one_word);
+    state = {std::move(decoded.h), std::move(decoded.c)};
+    words = argmax(context, model.logits(context, std::move(decoded.y)));
     context.download(words, host.data());
     for (std::size_t k = 0; k < sentences; ++k) {
       answers[k].push_back(host[k]);
@@ -189,9 +189,10 @@ std::vector<Ids> beam_search(Context& context, const Seq2Seq& model, LstmState s
   std::vector<float> host;
   for (std::int64_t i = 0; i < options.max_words && !beams.done(); ++i) {
     state = chosen(context, std::move(state), parents, model.shape().layers);
-    auto [logits, next] =
+    LstmOutput decoded =
         model.decode(context, std::move(state), upload_ids(context, last, "words"), one_word);
-    state = std::move(next);
+    state = {std::move(decoded.h), std::move(decoded.c)};
+    Tensor logits = model.logits(context, std::move(decoded.y));
     host.resize(static_cast<std::size_t>(logits.shape().elements()));
     context.download(log_softmax(context, std::move(logits)), host.data());
     std::tie(parents, last) = beams.advance(host);

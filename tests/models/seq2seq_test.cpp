@@ -45,9 +45,9 @@ TEST_F(Seq2SeqTest, AnswersEachTargetWord) {
     EXPECT_EQ(state.h.shape(), (Shape{2 * 3, 8}));
     state = model.reordered(context_, std::move(state), {2, 0, 1});
     EXPECT_EQ(state.c.shape(), (Shape{2 * 3, 8}));
-    const auto decoded = model.decode(context_, std::move(state), words(target), target);
-    EXPECT_EQ(decoded.logits.shape(), (Shape{7, 60}));
-    EXPECT_EQ(decoded.state.h.shape(), (Shape{2 * 3, 8}));
+    const LstmOutput decoded = model.decode(context_, std::move(state), words(target), target);
+    EXPECT_EQ(decoded.h.shape(), (Shape{2 * 3, 8}));
+    EXPECT_EQ(model.logits(context_, decoded.y).shape(), (Shape{7, 60}));
   }
 }
 
