@@ -3,6 +3,7 @@
 // memory, where the contents are verified too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "memory/adaptors/checking_adaptor.h"
@@ -12,14 +13,15 @@
 #include "memory/device/simulated_device.h"
 #include "memory/session.h"
 #include "tests/memory/device/refusing_device.h"
+#include "tests/memory/effort.h"
 #include "tests/memory/random_program.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::uint64_t kSimulatedSeeds = 12000;
-constexpr std::uint64_t kMemorySeeds = 1500;
+constexpr std::uint64_t kMemorySeeds = 1500;  // enough for all to happen
+constexpr std::uint64_t kSimulatedSeeds = std::max(effort(12000), kMemorySeeds);
 constexpr std::uint64_t kServedSeeds = 500;
 constexpr int kWildSteps = 12;
 constexpr int kHotSteps = 5;
