@@ -41,7 +41,10 @@ TEST(ImageScan, CountsFormatsSizesAndBadFiles) {
     std::size_t last = 0;
     const ImageScan scan =
         scan_images(collection, threads, [&](std::size_t done, std::size_t) { last = done; });
-    EXPECT_GT(last, 0u);
+    EXPECT_LE(last, 9u);  // other threads may have done all before the caller's
+    if (threads == 1) {
+      EXPECT_EQ(last, 9u);
+    }
     EXPECT_EQ(scan.images, 9u);
     EXPECT_EQ(scan.bytes, bytes);
     ASSERT_EQ(scan.classes.size(), 2u);
