@@ -1,5 +1,5 @@
 // Elementwise ops, joins, the loss and the optimizer without a framework around them.
-#include <cstring>
+#include <algorithm>
 
 #include "framework/ops/dnnl_kernel.h"
 #include "tests/benchmarks/bare_primitives.h"
