@@ -96,7 +96,7 @@ class ImageComparison final : public ComparedData {
 class TranslationSteps final : public ComparedSteps {
  public:
   TranslationSteps(const TrainOptions& options, const TranslationData& data,
-                   const MemoryOptions& memory, const Trace& longest)
+                   const MemoryOptions& memory, const std::vector<Trace>& longest)
       : clip_(static_cast<float>(options.translation.clip)),
         experiment_(memory, context_options(options), seq2seq_shape(options.translation, data)),
         loader_(data.train, pair_loader_options(options), random_bits(options.data.seed)) {
@@ -126,16 +126,16 @@ class TranslationSteps final : public ComparedSteps {
 
 class TranslationComparison final : public ComparedData {
  public:
-  explicit TranslationComparison(const TrainOptions& options)
+  TranslationComparison(const TrainOptions& options, std::int64_t steps)
       : options_(options),
         data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
-        longest_(longest_step(options, data_)) {}
+        longest_(longest_steps(options, data_, steps)) {}
 
   std::unique_ptr<ComparedSteps> steps(const MemoryOptions& memory) const override {
     return std::make_unique<TranslationSteps>(options_, data_, memory, longest_);
   }
   std::string name() const override { return data_.name; }
-  Trace trace() const override { return longest_; }
+  Trace trace() const override { return longest_.front(); }
 
   std::vector<ReportFact> facts() const override {
     const Seq2SeqShape shape = seq2seq_shape(options_.translation, data_);
@@ -148,17 +148,18 @@ class TranslationComparison final : public ComparedData {
  private:
   TrainOptions options_;
   TranslationData data_;
-  Trace longest_;
+  std::vector<Trace> longest_;
 };
 
 }  // namespace
 
-std::unique_ptr<ComparedData> open_compared_data(const TrainOptions& options, Mode mode) {
+std::unique_ptr<ComparedData> open_compared_data(const TrainOptions& options, Mode mode,
+                                                 std::int64_t steps) {
   if (!translates(options)) return std::make_unique<ImageComparison>(options, mode);
   if (mode == Mode::kInference) {
     throw UsageError("--infer is for models of images: seq2seq is compared in training");
   }
-  return std::make_unique<TranslationComparison>(options);
+  return std::make_unique<TranslationComparison>(options, steps);
 }
 
 }  // namespace skyline

@@ -37,12 +37,13 @@ class ComparedData {
   virtual std::unique_ptr<ComparedSteps> steps(const MemoryOptions& memory) const = 0;
   virtual std::string name() const = 0;
   virtual std::vector<ReportFact> facts() const = 0;  // beside those of all runs
-  // A step from a dry run; where steps differ, one that none of them passes.
+  // A step from a dry run; where steps differ, the one with the most source words.
   virtual Trace trace() const = 0;
   virtual std::vector<BadImage> bad_images() const { return {}; }
 };
 
-// Of the model that `options` name. Throws UsageError, DataError.
-std::unique_ptr<ComparedData> open_compared_data(const TrainOptions& options, Mode mode);
+// Of the model that `options` name, for so many steps. Throws UsageError, DataError.
+std::unique_ptr<ComparedData> open_compared_data(const TrainOptions& options, Mode mode,
+                                                 std::int64_t steps);
 
 }  // namespace skyline

@@ -211,7 +211,7 @@ bool Comparison::bit_equal() const {
 Comparison compare_allocators(const TrainOptions& options,
                               const std::vector<std::string>& allocators, std::int64_t steps,
                               Mode mode) {
-  const std::unique_ptr<ComparedData> data = open_compared_data(options, mode);
+  const std::unique_ptr<ComparedData> data = open_compared_data(options, mode, steps);
   std::vector<std::unique_ptr<Arm>> arms;
   for (const std::string& name : allocators) {
     arms.push_back(std::make_unique<Arm>(options, *data, name, steps));

@@ -67,7 +67,9 @@ Inference inference_step(Context& context, const Model& model, const Batch& batc
   Uploaded uploaded(context, model, batch);
   Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
   Inference inference;
-  inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
+  if (context.options().execute) {
+    inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
+  }
   context.download(logits, inference.logits.data());
   inference.loss = read_scalar(
       context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));

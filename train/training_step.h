@@ -70,7 +70,7 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch);
 float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
                     const SgdParams& params);
 
-// What an inference step gives; zeros in a dry run.
+// What an inference step gives; nothing in a dry run.
 struct Inference {
   std::vector<float> logits;  // [batch.size, classes], row by row
   float loss = 0;             // the mean over the batch

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "train/divergence.h"
@@ -16,16 +15,7 @@ namespace {
 
 constexpr std::size_t kEvaluationBatch = 100;  // the paper's, at most
 
-// The lengths of the `count` longest sentences, longest first.
-std::vector<std::int32_t> longest(const SentenceList& sentences, std::size_t count) {
-  std::vector<std::int32_t> lengths;
-  for (std::size_t i = 0; i < sentences.size(); ++i) {
-    lengths.push_back(static_cast<std::int32_t>(sentences[i].size()));
-  }
-  std::ranges::sort(lengths, std::greater());
-  lengths.resize(std::min(count, lengths.size()));
-  return lengths;
-}
+constexpr std::int64_t kMostBatches = 1'000'000;  // looked at for the longest: under a minute
 
 }  // namespace
 
@@ -39,14 +29,26 @@ PairLoaderOptions pair_loader_options(const TrainOptions& options) {
           .bucket = options.translation.bucket};
 }
 
-Trace longest_step(const TrainOptions& options, const TranslationData& data) {
-  const std::size_t size = pair_loader_options(options).batch_size;
-  return dry_run({.shape = seq2seq_shape(options.translation, data),
-                  .batch = batch_of_lengths(longest(data.train.source, size),
-                                            longest(data.train.target, size)),
-                  .in_place = options.in_place,
-                  .guard = options.memory.guard,
-                  .clip = static_cast<float>(options.translation.clip)});
+std::vector<Trace> longest_steps(const TrainOptions& options, const TranslationData& data,
+                                 std::int64_t steps) {
+  PairLoader loader(data.train, pair_loader_options(options), random_bits(options.data.seed));
+  PairBatch source, target;
+  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
+    PairBatch batch = loader.next();
+    if (batch.source.words.size() > source.source.words.size()) source = batch;
+    if (batch.target.words.size() > target.target.words.size()) target = std::move(batch);
+  }
+  std::vector<Trace> traces;
+  const auto add = [&](const PairBatch& batch) {
+    traces.push_back(dry_run({.shape = seq2seq_shape(options.translation, data),
+                              .batch = batch,
+                              .in_place = options.in_place,
+                              .guard = options.memory.guard,
+                              .clip = static_cast<float>(options.translation.clip)}));
+  };
+  add(source);
+  if (target.position != source.position) add(target);
+  return traces;
 }
 
 TranslationTask::TranslationTask(const TrainOptions& options, SessionListener listener,
@@ -125,7 +127,8 @@ bool TranslationTask::evaluates_after(std::int64_t number) const {
 }
 
 std::vector<Trace> TranslationTask::longest_steps() const {
-  return {longest_step(options_, *data_)};
+  return skyline::longest_steps(options_, *data_,
+                                options_.steps.value_or(options_.epochs * batches_per_epoch_));
 }
 
 void TranslationTask::add_facts(nlohmann::ordered_json& json, std::string&) const {

@@ -11,9 +11,11 @@ namespace skyline {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, const TranslationData& data);
 PairLoaderOptions pair_loader_options(const TrainOptions& options);
-// A training step of the longest sentences of both sides, from a dry run: no batch has more words
-// of any kind.
-Trace longest_step(const TrainOptions& options, const TranslationData& data);
+// The training steps with the most source words and with the most target words among the first
+// `steps` of a run, from dry runs; one where both are the same. What any of these steps requests is
+// no larger than the larger of these two's.
+std::vector<Trace> longest_steps(const TrainOptions& options, const TranslationData& data,
+                                 std::int64_t steps);
 
 // Trains a translation model with Adam; evaluations are corpus BLEU, exact matches and perplexity
 // on validation pairs, and a sample translation. Their memory comes from the pool, as steps of
