@@ -12,8 +12,8 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kMostBlocksForGaps = 1 << 17;
-// Above it a few restarts cost less than a gap rule or the first descent of the exact search, and
-// mend more: measured on training steps of Inception-ResNet, 2,406 blocks.
+// Above it a few restarts cost less than another key, a gap rule or the first descent of the exact
+// search, and mend more: measured on training steps of Inception-ResNet, 2,406 blocks.
 constexpr std::size_t kMostBlocksForRestartsLast = 1 << 10;
 constexpr std::uint64_t kExactWork = 1 << 24;  // without a time limit: about a third of a second
 
@@ -31,17 +31,11 @@ class Contest {
                       proved_bound_ > options_.capacity.value_or(kMaxAddress) || budget_.over());
   }
 
-  void skyline_rules() {
-    if (!packing_.fixed.empty()) return;
-    SkylinePacker skyline(packing_);
-    const auto pack = [&](SortKey key, std::string_view name) {
-      if (settled()) return;
-      if (found_) skyline.set_deadline(budget_.deadline);
-      keep(skyline.pack(sorted_by(packing_, key), limit(), next_), name);
-    };
-    pack(SortKey::kLifetime, "best-fit");
-    pack(SortKey::kArea, "best-fit-by-area");
-    pack(SortKey::kSize, "best-fit-by-size");
+  void best_fit() { skyline_rule(SortKey::kLifetime, "best-fit"); }
+
+  void other_keys() {
+    skyline_rule(SortKey::kArea, "best-fit-by-area");
+    skyline_rule(SortKey::kSize, "best-fit-by-size");
   }
 
   void gap_rules() {
@@ -93,6 +87,13 @@ class Contest {
   }
 
  private:
+  void skyline_rule(SortKey key, std::string_view name) {
+    if (settled() || !packing_.fixed.empty()) return;
+    SkylinePacker skyline(packing_);
+    if (found_) skyline.set_deadline(budget_.deadline);
+    keep(skyline.pack(sorted_by(packing_, key), limit(), next_), name);
+  }
+
   // Only a lower peak is of interest.
   std::uint64_t limit() const { return found_ ? best_.peak - 1 : kMaxAddress; }
 
@@ -128,8 +129,9 @@ Plan portfolio(const Trace& trace, const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
   Contest contest(packing, options);
   const bool large = packing.size() > kMostBlocksForRestartsLast;
-  contest.skyline_rules();
+  contest.best_fit();
   if (large) contest.restart(0.25);
+  contest.other_keys();
   contest.gap_rules();
   contest.exact(large ? 0.7 : 1);
   contest.restart(0.5);

@@ -29,13 +29,26 @@ struct Logs {
 
 // Draws orders: largest key first, where log key = a log bytes + b log ticks + noise.
 class OrderDrawer {
+  static constexpr std::uint64_t kEvenPasses = 15;
+
+  // The binary digits of `number` behind the point, lowest first (van der Corput's sequence).
+  static double bits_reversed(std::uint64_t number) {
+    double result = 0;
+    for (double digit = 0.5; number > 0; number /= 2, digit /= 2) {
+      if (number % 2 == 1) result += digit;
+    }
+    return result;
+  }
+
  public:
   explicit OrderDrawer(const Logs& logs)
       : logs_(logs), keys_(logs.bytes.size()), order_(logs.bytes.size()) {}
 
-  const std::vector<BlockIndex>& draw(SplitMix random) {
-    const double size_weight = random.uniform();
-    const double noise = random.uniform() < 0.5 ? 0.0 : 2.0 * random.uniform();
+  // The first passes go through the weights evenly, without noise: 1/2, 1/4, 3/4, 1/8, …
+  const std::vector<BlockIndex>& draw(std::uint64_t pass, SplitMix random) {
+    const bool even = pass < kEvenPasses;
+    const double size_weight = even ? bits_reversed(pass + 1) : random.uniform();
+    const double noise = even || random.uniform() < 0.5 ? 0.0 : 2.0 * random.uniform();
     for (BlockIndex i = 0; i < order_.size(); ++i) {
       order_[i] = i;
       keys_[i] = size_weight * logs_.bytes[i] + (1.0 - size_weight) * logs_.ticks[i] +
@@ -61,7 +74,7 @@ void run_passes(Race& race, const Logs& logs, std::uint64_t seed, const SearchBu
   while (!budget.over()) {
     const std::optional<std::uint64_t> pass = race.next();
     if (!pass) break;
-    const std::vector<BlockIndex>& order = drawer.draw(SplitMix(seed, *pass));
+    const std::vector<BlockIndex>& order = drawer.draw(*pass, SplitMix(seed, *pass));
     const std::optional<std::uint64_t> limit = race.winning_peak(*pass);
     if (limit && packer.pack(order, *limit, next)) race.offer(*pass, next);
   }
