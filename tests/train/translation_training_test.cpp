@@ -1,0 +1,85 @@
+// `skyline train --model seq2seq`, from the options to the run's folder.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/train/temporary_folder.h"
+#include "train/atomic_file.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One epoch of 6 steps.
+TrainOptions small_options() {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.epochs = 1;
+  options.batch_size = 8;
+  options.threads = 1;
+  options.checkpoint_every = 4;
+  options.translation.pairs = 48;
+  options.translation.val_pairs = 10;
+  options.translation.units = 12;
+  resolve(options);
+  return options;
+}
+
+class TranslationTraining : public ::testing::Test {
+ protected:
+  CommandResult train(const TrainOptions& options, const std::string& name) {
+    Trainer trainer(options, console_);
+    trainer.start(folder_.path() / name);
+    return trainer.run();
+  }
+  std::string weights(const std::string& name, const std::string& step) const {
+    return read_file(folder_.path() / name / "checkpoints" / step / "weights.safetensors");
+  }
+
+  TemporaryFolder folder_;
+  std::ostringstream messages_;
+  Console console_{messages_, {}};
+};
+
+TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  fs::copy(folder_.path() / "whole", folder_.path() / "cut",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  fs::remove_all(folder_.path() / "cut/checkpoints/step-000000006");
+  Trainer trainer(options, console_);
+  trainer.resume(load_checkpoint(folder_.path() / "cut/checkpoints/step-000000004"));
+  EXPECT_EQ(trainer.run().json["steps"], 6);
+  EXPECT_EQ(weights("cut", "step-000000006"), weights("whole", "step-000000006"));
+}
+
+TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies) {
+  TrainOptions options = small_options();
+  options.keep_best = true;
+  const CommandResult result = train(options, "run");
+  EXPECT_GT(result.json["perplexity"].get<double>(), 1);
+  EXPECT_TRUE(result.json.contains("bleu"));
+  EXPECT_EQ(result.json["pairs"], 48);
+  EXPECT_NE(messages_.str().find("reference"), std::string::npos);
+  for (const char* file : {"source.vocabulary.txt", "target.vocabulary.txt"}) {
+    EXPECT_TRUE(fs::exists(folder_.path() / "run" / file)) << file;
+  }
+  EXPECT_EQ(run_folder_of(load_checkpoint(folder_.path() / "run/best")), folder_.path() / "run");
+}
+
+TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
+  const TrainOptions options = small_options();
+  train(options, "run");
+  write_atomically(folder_.path() / "run/source.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
+  Trainer trainer(options, console_);
+  EXPECT_THROW(trainer.resume(load_checkpoint(folder_.path() / "run")), CheckpointError);
+}
+
+}  // namespace
+}  // namespace skyline
