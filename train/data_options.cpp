@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <CLI/App.hpp>
-#include <filesystem>
 
 #include "train/options.h"
 
@@ -13,13 +12,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMany = 1'000'000'000;
-
-void make_absolute(std::string& path) {
-  std::error_code error;
-  if (path.empty() || !std::filesystem::exists(path, error)) return;
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
-  if (!error) path = whole.string();
-}
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {

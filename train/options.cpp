@@ -169,4 +169,11 @@ CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
   });
 }
 
+void make_absolute(std::string& path) {
+  std::error_code error;
+  if (path.empty() || !std::filesystem::exists(path, error)) return;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  if (!error) path = whole.string();
+}
+
 }  // namespace skyline

@@ -46,4 +46,8 @@ CLI::Option* add_number(CLI::App& options, const std::string& flag, double& valu
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
                             std::filesystem::path& value, const std::string& help);
 
+// The whole path of a file or folder that is there, so that a run can be taken up from anywhere;
+// anything else stays as it is.
+void make_absolute(std::string& path);
+
 }  // namespace skyline

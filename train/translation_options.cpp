@@ -1,7 +1,6 @@
 #include "train/translation_options.h"
 
 #include <CLI/App.hpp>
-#include <filesystem>
 
 #include "train/options.h"
 
@@ -71,13 +70,6 @@ void add_network_options(CLI::App& app, TranslationOptions& options) {
       ->group("Translation");
   add_number(app, "--clip", options.clip, 0, 1e9, "Largest norm of the gradients; 0 means no limit")
       ->group("Translation");
-}
-
-void make_absolute(std::string& path) {
-  std::error_code error;
-  if (path.empty() || !std::filesystem::exists(path, error)) return;
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
-  if (!error) path = whole.string();
 }
 
 void require_partners(const char* flags, const std::string& one, const std::string& other) {
