@@ -30,6 +30,7 @@ struct Logs {
 // Draws orders: largest key first, where log key = a log bytes + b log ticks + noise.
 class OrderDrawer {
   static constexpr std::uint64_t kEvenPasses = 15;
+  static constexpr double kOff = 1.0 / 64;
 
   // The binary digits of `number` behind the point, lowest first (van der Corput's sequence).
   static double bits_reversed(std::uint64_t number) {
@@ -44,10 +45,12 @@ class OrderDrawer {
   explicit OrderDrawer(const Logs& logs)
       : logs_(logs), keys_(logs.bytes.size()), order_(logs.bytes.size()) {}
 
-  // The first passes go through the weights evenly, without noise: 1/2, 1/4, 3/4, 1/8, …
+  // The first passes go through the weights evenly, without noise: 1/2, 1/4, 3/4, 1/8, …, each a
+  // little off, as the seed says.
   const std::vector<BlockIndex>& draw(std::uint64_t pass, SplitMix random) {
     const bool even = pass < kEvenPasses;
-    const double size_weight = even ? bits_reversed(pass + 1) : random.uniform();
+    const double size_weight =
+        even ? bits_reversed(pass + 1) + kOff * random.uniform() : random.uniform();
     const double noise = even || random.uniform() < 0.5 ? 0.0 : 2.0 * random.uniform();
     for (BlockIndex i = 0; i < order_.size(); ++i) {
       order_[i] = i;
