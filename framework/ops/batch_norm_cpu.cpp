@@ -6,7 +6,7 @@
 #include "framework/ops/elementwise_cpu.h"
 
 // Written by hand, as oneDNN 2.6's batch normalization takes twice the time for channels-last
-// images (16 x 256 x 56 x 56, two cores of a Zen 5: forward 6.3 ms against 3.1, backward 11.8
+// images (16 x 256 x 56 x 56, two cores of a Xeon: forward 6.3 ms against 3.1, backward 11.8
 // against 4.5) and keeps a relu's mask for backward, which these kernels tell from x instead.
 
 namespace skyline {
