@@ -203,7 +203,7 @@ void print_row(const std::string& name, const Seconds& seconds, double flop, dou
 
 // PyTorch's seconds: what the script prints, {"forward": …, "backward": …}.
 Seconds run_pytorch(const std::string& python, std::int64_t units, bool mixed, int runs) {
-  const std::string directory = std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/'));
+  const std::string directory = SKYLINE_BENCHMARKS_SOURCE;
   const std::string command =
       fmt::format("{} {}/pytorch_lstm.py --units {} --runs {} --threads {}{}", python, directory,
                   units, runs, omp_get_max_threads(), mixed ? " --mixed" : "");
