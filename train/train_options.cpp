@@ -71,17 +71,20 @@ bool was_given(const CLI::App& app, const std::string& key) {
 }  // namespace
 
 void add_training_options(CLI::App& app, TrainOptions& options) {
-  add_choice(app, "--model", options.model, model_names(), "model", "What to train");
+  add_choice(
+      app, "--model", options.model, model_names(), "model",
+      "What to train; seq2seq reads text: --data numbers, --data FILE with tabs, or --source "
+      "and --target");
   add_data_options(app, options.data);
   add_translation_options(app, options.translation);
-  add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images a step");
+  add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images or sentences a step");
   add_number(app, "--learning-rate", options.learning_rate, 0, 1e6, "0 means the model's own");
   add_choice(app, "--schedule", options.schedule, schedule_names(), "schedule",
              "How the learning rate falls over the run");
   add_number(app, "--momentum", options.momentum, 0, 1, "Of the velocity");
   add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "L2, on every parameter");
   add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
-              "Of parameters, the order of images and generated images");
+              "Of parameters, the order of samples and generated ones");
   add_choice(app, "--device", options.memory.device, {"cpu", "cuda"}, "device",
              "What computes, and whose memory is planned");
   add_integer(app, "--threads", options.threads, 0, 4096, "0 means what the model is worth");

@@ -7,7 +7,7 @@ const std::vector<Command>& all_commands() {
       {"train", "train a model, from the pool to the plan", declare_train},
       {"evaluate", "top-1, top-5 and loss of a checkpoint", declare_evaluate},
       {"translate", "translations and BLEU of a checkpoint", declare_translate},
-      {"compare", "the same training under several allocators", declare_compare},
+      {"compare", "the same steps under several allocators", declare_compare},
       {"dry-run", "what a model's step would need, without taking it", declare_dry_run},
       {"summary", "layers, output shapes, parameters and multiply-adds", declare_summary},
       {"check-data", "decode every image of a folder and name the bad ones", declare_check_data},
