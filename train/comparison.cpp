@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "memory/device/devices.h"
 #include "train/bad_images_report.h"
@@ -109,6 +110,7 @@ class Arm {
       replans_ = replans;
     }
     run_.steps.reserved_bytes.push_back(memory.device().statistics().reserved_bytes);
+    run_.live_bytes.push_back(memory.calls().last_step().peak_bytes);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       if (i == run_.lengths.size()) run_.lengths.push_back({lengths[i].first, {}});
       run_.lengths[i].values.push_back(lengths[i].second);
@@ -321,6 +323,7 @@ ReportData comparison_report(const Comparison& comparison) {
   report.plan = comparison.plan;
   report.baseline = baseline_of(comparison).memory.allocator;
   report.bit_equal = comparison.bit_equal();
+  bool planned = false;
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {
       report.facts.push_back({run.memory.allocator + " does not fit", run.problem});
@@ -329,14 +332,16 @@ ReportData comparison_report(const Comparison& comparison) {
     report.losses.push_back({run.memory.allocator, run.losses});
     if (!run.lengths.empty()) {
       report.steps.lines.push_back(run.steps);
+      report.steps.live_bytes = run.live_bytes;
       report.steps.lengths = run.lengths;
       report.steps.lengths_name = "longest sentence, in words";
     }
-    report.curves.push_back(
-        run.memory.allocator.starts_with(kPlanned)
-            ? planned_curve(comparison.trace, comparison.plan)
-            : replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options)
-                  .curve);
+    if (!run.memory.allocator.starts_with(kPlanned)) {
+      report.curves.push_back(
+          replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options).curve);
+    } else if (!std::exchange(planned, true)) {  // one plan, whatever the policies
+      report.curves.push_back(planned_curve(comparison.trace, comparison.plan));
+    }
     report.comparison.push_back(
         {.allocator = run.memory.allocator,
          .peak_reserved_bytes = run.memory.peak_reserved_bytes,

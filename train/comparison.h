@@ -23,6 +23,7 @@ struct ComparedRun {
   std::uint64_t flushes = 0;  // cached memory given back under pressure
   // Where steps differ in shape: memory over the steps, and the batches' lengths.
   StepsLine steps;
+  std::vector<std::uint64_t> live_bytes;
   std::vector<StepsSeries> lengths;
   std::string parameters_sha256;
   std::string state_sha256;  // velocities and running values

@@ -145,6 +145,7 @@ void Trainer::note_memory(const Step& step) {
     chart_.lengths_name = task_->lengths_name();
   }
   chart_.lines.front().reserved_bytes.push_back(reserved);
+  chart_.live_bytes.push_back(task_->workplace().memory.calls().last_step().peak_bytes);
   for (std::size_t i = 0; i < step.lengths.size(); ++i) {
     chart_.lengths[i].values.push_back(step.lengths[i].second);
   }

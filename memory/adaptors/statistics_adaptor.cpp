@@ -47,6 +47,8 @@ Extent StatisticsAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   CategoryUse& use = use_[static_cast<std::size_t>(tag.category)];
   use.bytes += bytes;
   use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  live_bytes_ += bytes;
+  step_.peak_bytes = std::max(step_.peak_bytes, live_bytes_);
   extent.cookie = live_.insert({.upstream_cookie = extent.cookie, .category = tag.category});
   return extent;
 }
@@ -54,6 +56,7 @@ Extent StatisticsAdaptor::acquire(std::size_t bytes, const Tag& tag) {
 void StatisticsAdaptor::release(const Extent& extent) noexcept {
   const Live live = live_.erase(extent.cookie);
   use_[static_cast<std::size_t>(live.category)].bytes -= extent.bytes;
+  live_bytes_ -= extent.bytes;
   const bool timed = timed_ && in_step_;
   const auto start = timed ? Clock::now() : Clock::time_point();
   upstream().release({extent.address, extent.bytes, live.upstream_cookie});
@@ -65,6 +68,7 @@ void StatisticsAdaptor::begin_step(ShapeKey key) {
   if (timed_) reserve_one(step_.release_ns, live_.rows().size());
   upstream().begin_step(key);
   step_.requests = step_.releases = 0;
+  step_.peak_bytes = live_bytes_;
   step_.acquire_ns.clear();
   step_.release_ns.clear();
   in_step_ = true;

@@ -21,6 +21,7 @@ struct CategoryUse {
 struct StepCalls {
   std::uint64_t requests = 0;
   std::uint64_t releases = 0;
+  std::uint64_t peak_bytes = 0;  // the most alive at once, as requested, resident memory included
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 };
@@ -53,6 +54,7 @@ class StatisticsAdaptor final : public Adaptor {
 
   LiveTable<Live> live_;
   std::array<CategoryUse, kCategoryCount> use_;
+  std::uint64_t live_bytes_ = 0;  // of all categories
   StepCalls step_, last_step_;
   bool in_step_ = false;
   bool timed_;

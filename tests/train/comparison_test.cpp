@@ -46,6 +46,35 @@ TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
 INSTANTIATE_TEST_SUITE_P(Networks, ComparisonTest, ::testing::Values("mlp", "lenet", "resnet20"),
                          [](const auto& tested) { return tested.param; });
 
+TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.batch_size = 8;
+  options.threads = 1;
+  options.translation.pairs = 80;
+  options.translation.val_pairs = 10;
+  options.translation.units = 12;
+  resolve(options);
+  const std::vector<std::string> allocators = {"caching", "planned-grow", "planned-upper-bound"};
+  const Comparison comparison = compare_allocators(options, allocators, 6);
+  EXPECT_TRUE(comparison.bit_equal());
+  EXPECT_EQ(comparison.runs[2].memory.session->deviations, 0u);
+  const ReportData report = comparison_report(comparison);
+  EXPECT_EQ(report.curves.size(), 2u) << "one of caching, one of the plan";
+  ASSERT_EQ(report.steps.lines.size(), allocators.size());
+  ASSERT_EQ(report.steps.live_bytes.size(), 6u);
+  for (std::size_t i = 0; i < allocators.size(); ++i) {
+    const StepsLine& line = report.steps.lines[i];
+    EXPECT_EQ(line.name, allocators[i]);
+    ASSERT_EQ(line.reserved_bytes.size(), 6u);
+    EXPECT_EQ(comparison.runs[i].live_bytes, report.steps.live_bytes);
+    for (std::size_t step = 0; step < 6; ++step) {
+      EXPECT_GE(line.reserved_bytes[step], report.steps.live_bytes[step]) << line.name;
+    }
+  }
+  EXPECT_EQ(report.steps.lengths.size(), 2u);
+}
+
 TEST(ComparisonTest, JsonHasItsKeys) {
   const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 4));
   EXPECT_EQ(json["bit_equal"], true);

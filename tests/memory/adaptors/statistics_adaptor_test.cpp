@@ -57,6 +57,22 @@ TEST_F(StatisticsAdaptorTest, CountsTheCallsOfEachStep) {
   EXPECT_EQ(statistics.last_step().requests, 0u);
 }
 
+TEST_F(StatisticsAdaptorTest, KnowsTheMostAliveDuringEachStep) {
+  StatisticsAdaptor statistics(failing_);
+  const Block resident = statistics.allocate(100, {.category = Category::kParameter});
+  statistics.begin_step(0);
+  {
+    const Block one = statistics.allocate(20, {.category = Category::kActivation});
+    const Block other = statistics.allocate(3, {.category = Category::kWorkspace});
+  }
+  const Block late = statistics.allocate(5, {.category = Category::kGradient});
+  statistics.end_step();
+  EXPECT_EQ(statistics.last_step().peak_bytes, 123u);
+  statistics.begin_step(0);
+  statistics.end_step();
+  EXPECT_EQ(statistics.last_step().peak_bytes, 105u) << "what outlives a step counts in the next";
+}
+
 TEST_F(StatisticsAdaptorTest, TimesEachCallOfTheStepWhenAsked) {
   StatisticsAdaptor statistics(failing_, StatisticsAdaptor::Timing::kOn);
   std::vector<Block> blocks;
