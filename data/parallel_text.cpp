@@ -97,11 +97,12 @@ class PairCollector {
     summary_.outside = outside_.count;
     summary_.invalid_utf8 = invalid_utf8_.count;
     summary_.without_tab = without_tab_.count;
-    if (summary_.kept == 0) {
-      throw DataError(name_, "no pair of sentences is left of " + summary_.text());
-    }
     for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
       if (skipped->count > 0) summary_.faults.push_back(skipped->text());
+    }
+    if (summary_.kept == 0) {
+      const std::string first = summary_.faults.empty() ? "" : "; " + summary_.faults.front();
+      throw DataError(name_, "no pair of sentences is left of " + summary_.text() + first);
     }
     return {source_.take(), target_.take(), std::move(summary_)};
   }
@@ -124,7 +125,8 @@ class PairCollector {
 
   bool fits(const Sentence& sentence, std::size_t words) {
     const bool inside = words >= options_.least_words && words <= options_.most_words;
-    if (!inside) outside_.add(sentence.reader, std::to_string(words) + " words");
+    if (!inside)
+      outside_.add(sentence.reader, std::to_string(words) + (words == 1 ? " word" : " words"));
     return inside;
   }
 

@@ -21,11 +21,15 @@ class GradientSeed : public Op {
     return {{inputs[0], Category::kGradient}};
   }
   std::vector<InPlacePair> in_place() const override { return {{0, 0}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return Fill(inputs[0], 1.0f).kernel(backend, {});
+    return Fill(inputs[0], 1.0f).kernel(compute, {});
   }
 };
+
+// The most parts of one gradient that wait for their sum, see BackwardGraph.
+constexpr std::size_t kMostParts = 5;
+constexpr std::size_t kMostPartsOfParameter = 2;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
@@ -41,11 +45,12 @@ std::string BackwardStep::str() const { return op_of_layer(op->name(), layer); }
 
 // Walks the forward graph from consumers to producers and emits the steps.
 struct BackwardGraph::Builder {
-  // The gradient of one output of a forward node: how many contributions it will have, and those
-  // that stand; `value` once it is whole.
+  // The gradient of one output of a forward node: how many contributions are still to come, and
+  // what of it stands, in the order of coming: contributions, the first perhaps the sum of those
+  // before; `value` once it is whole.
   struct Target {
-    int expected = 0;
-    std::vector<int> contributions;
+    int to_come = 0;
+    std::vector<int> parts;
     int value = -1;
   };
 
@@ -70,7 +75,7 @@ struct BackwardGraph::Builder {
             outputs.resize(edge.node->output_specs.size());
             nodes.push_back(edge.node);
           }
-          ++outputs[index(edge.output)].expected;
+          ++outputs[index(edge.output)].to_come;
         }
       }
     }
@@ -114,30 +119,45 @@ struct BackwardGraph::Builder {
     return node.is_leaf() ? node.layer : "output " + std::to_string(output) + " of " + node.str();
   }
 
-  // A new contribution by `op` to the gradient behind `edge`. One that stays alone is the gradient,
-  // written where it belongs; but a view writes nothing, so a parameter's gradient needs a sum.
+  // A new contribution by `op` to the gradient behind `edge`. A parameter's first one is written
+  // where its gradient belongs, where the others are added to it; but a view writes nothing.
   int contribute(const Edge& edge, const Op& op) {
     const Node& node = *edge.node;
-    const TensorSpec& spec = node.output_specs[index(edge.output)];
     Target& whole = target(edge);
-    const bool direct = whole.expected == 1 && !(node.is_leaf() && op.is_view());
-    const int value = new_gradient(spec, name_of(node, edge.output),
-                                   direct && node.is_leaf() ? node.gradient : Tensor());
-    whole.contributions.push_back(value);
-    if (direct) whole.value = value;
+    const bool in_its_place = node.is_leaf() && whole.parts.empty() && !op.is_view();
+    const int value =
+        new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
+                     in_its_place ? node.gradient : Tensor());
+    --whole.to_come;
+    whole.parts.push_back(value);
     return value;
   }
 
-  void aggregate_if_complete(const Edge& edge) {
+  // Sums what stands of the gradient behind `edge` where nothing more will come or too much is
+  // alive.
+  void aggregate(const Edge& edge) {
     Target& whole = target(edge);
-    const auto count = static_cast<int>(whole.contributions.size());
-    if (whole.value >= 0 || count < whole.expected) return;
     const Node& node = *edge.node;
-    whole.value = new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
-                               node.is_leaf() ? node.gradient : Tensor());
+    if (whole.value >= 0) return;
+    const bool complete = whole.to_come == 0;
+    const bool alone = whole.parts.size() == 1 &&
+                       (!node.is_leaf() || graph.gradients_[index(whole.parts[0])].destination);
+    const std::size_t most = node.is_leaf() ? kMostPartsOfParameter : kMostParts;
+    if (!alone && (complete || whole.parts.size() >= most)) sum(edge, whole);
+    if (complete) whole.value = whole.parts.front();
+  }
+
+  // In the order of coming: the bits are those of one sum of all contributions, wherever they meet.
+  void sum(const Edge& edge, Target& whole) {
+    const Node& node = *edge.node;
     std::vector<BackwardInput> inputs;
-    for (const int contribution : whole.contributions) inputs.push_back(read(contribution));
-    emit(std::make_shared<Sum>(count), node.layer, std::move(inputs), {whole.value});
+    for (const int part : whole.parts) inputs.push_back(read(part));
+    const int value =
+        new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
+                     node.is_leaf() ? node.gradient : Tensor());
+    emit(std::make_shared<Sum>(static_cast<int>(whole.parts.size())), node.layer, std::move(inputs),
+         {value});
+    whole.parts = {value};
   }
 
   void emit_call(const Node& node, const GradientCall& call) {
@@ -157,7 +177,7 @@ struct BackwardGraph::Builder {
     emit(call.op, node.layer, std::move(inputs), std::move(outputs));
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
-      if (edge.node) aggregate_if_complete(edge);
+      if (edge.node) aggregate(edge);
     }
   }
 

@@ -9,12 +9,12 @@
 
 namespace skyline {
 
-// A gradient on its way: written by one step, read by `uses` later inputs, or by none when it is a
-// parameter's (`destination`).
+// A gradient on its way, or a part of one: written by one step, read by `uses` later inputs, or by
+// none when it is a parameter's whole gradient.
 struct GradientValue {
   TensorSpec spec;
-  std::string of;      // "conv1.weight", or "input 0 of relu of act1"
-  Tensor destination;  // the parameter's gradient tensor; empty for all others
+  std::string of;      // "conv1.weight", or "output 0 of relu of act1"
+  Tensor destination;  // the parameter's gradient tensor, where it is written there; else empty
   int uses = 0;
 };
 
@@ -36,8 +36,17 @@ struct BackwardStep {
 
 // The explicit backward graph (MXNet note; DESIGN section 4): built from the forward graph before
 // anything of it runs. It holds a gradient op only where a parameter needs it, sums contributions
-// in one aggregation step where a value has several consumers, counts the uses of every gradient
-// and releases each with its last use. Building is iterative: O(n log n) for n forward nodes.
+// in aggregation steps where a value has several consumers, counts the uses of every gradient and
+// releases each with its last use. Building is iterative: O(n log n) for n forward nodes.
+//
+// A parameter's first contribution is written into its gradient tensor and every further one added
+// to that as soon as it comes, so that an LSTM of T unrolled steps never holds T gradients of a
+// weight, but one beside the resident one. Contributions to any other value are summed as soon as
+// five of them stand, or a sum and four: a sum of n reads and writes n + 1 times the bytes, n - 1
+// sums of two 3 (n - 1) times, and convolutional networks then need no more than one sum a value
+// (GoogLeNet has five consumers, four branches and a classifier, Inception-ResNet four). Wherever
+// the sums are made, they add in the order in which contributions come: the bits are those of one
+// sum of all.
 class BackwardGraph {
  public:
   // Consumes the forward graph behind the scalar `loss`: its nodes retain nothing afterwards. The

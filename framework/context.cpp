@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "framework/node.h"
@@ -68,12 +67,16 @@ Tensor Context::resident(const TensorSpec& spec, Category category, std::string_
   storage->resident = true;
   if (options_.execute) {
     if (host != nullptr) {
-      std::memcpy(storage->address(), host, spec.bytes());
+      compute().write(storage->address(), host, spec.bytes());
     } else {
-      std::memset(storage->address(), 0, spec.bytes());
+      compute().zero(storage->address(), spec.bytes());
     }
   }
   return Tensor(spec, std::move(storage));
+}
+
+void Context::write(const Tensor& tensor, const void* host) {
+  if (options_.execute) compute().write(tensor.address(), host, tensor.spec().bytes());
 }
 
 Parameter Context::parameter(const TensorSpec& spec, std::string name, const void* host) {
@@ -90,7 +93,7 @@ Parameter Context::parameter(const TensorSpec& spec, std::string name, const voi
 }
 
 std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs) {
-  if (!op.cacheable()) return op.kernel(options_.backend, inputs);
+  if (!op.cacheable()) return op.kernel(compute(), inputs);
   std::string key(op.name());
   key.append(" ").append(op.parameters());
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
@@ -98,7 +101,7 @@ std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec
   // microseconds each.
   if (kernels_.size() >= kMostKernels && !kernels_.contains(key)) kernels_.clear();
   std::shared_ptr<Kernel>& cached = kernels_[key];
-  if (!cached) cached = op.kernel(options_.backend, inputs);
+  if (!cached) cached = op.kernel(compute(), inputs);
   return cached;
 }
 
@@ -209,12 +212,12 @@ void Context::run(const Call& call, Kernel& kernel, std::span<const Tensor> inpu
   if (options_.check_finite) check_outputs(call, outputs);
 }
 
-void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) const {
+void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {
   for (const Tensor& output : outputs) {
     if (output.spec().dtype != DType::kFloat32) continue;
-    const auto* values = reinterpret_cast<const float*>(output.address());
-    if (!std::all_of(values, values + output.shape().elements(),
-                     [](float value) { return std::isfinite(value); })) {
+    std::vector<float> values(static_cast<std::size_t>(output.shape().elements()));
+    compute().read(values.data(), output.address(), output.spec().bytes());
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
       throw NotFinite(std::string(call.op.name()), std::string(call.layer), call.phase);
     }
   }
@@ -271,7 +274,7 @@ StepOp transfer(std::string_view name, const std::string& layer) {
 
 Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_view name) {
   auto storage = request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput});
-  if (options_.execute) std::memcpy(storage->address(), host, spec.bytes());
+  if (options_.execute) compute().upload(storage->address(), host, spec.bytes());
   if (options_.record_graph) {
     StepOp op = transfer("upload", std::string(name));
     op.outputs = {value_of(*storage)};
@@ -282,7 +285,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 }
 
 void Context::download(Tensor tensor, void* host) {
-  if (options_.execute) std::memcpy(host, tensor.address(), tensor.spec().bytes());
+  if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (options_.record_graph) {
     StepOp op = transfer("download", layer_);
     op.inputs = {value_of(*tensor.storage())};

@@ -42,7 +42,7 @@ class NotFinite : public std::runtime_error {
 class Context {
  public:
   struct Options {
-    Backend backend = Backend::kCpu;
+    std::shared_ptr<Compute> compute;  // null: the CPU
     bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
     Mode mode = Mode::kTraining;
     bool in_place = true;
@@ -50,8 +50,8 @@ class Context {
     bool record_graph = false;     // build the step graph of the running step
     bool record_refusals = false;  // keep why ops did not write in place
     std::uint64_t seed = 0;
-    // What every convolution asks for, in place of what its kernel needs, as if its library had been
-    // given that limit and used it up (PGMO section 5: 8 MiB). Of dry runs only.
+    // What every convolution asks for, in place of what its kernel needs, as if its library had
+    // been given that limit and used it up (PGMO section 5: 8 MiB). Of dry runs only.
     std::optional<std::size_t> convolution_workspace_bytes;
   };
 
@@ -59,6 +59,7 @@ class Context {
   Context(Allocator& allocator, Options options);
 
   Allocator& allocator() noexcept { return allocator_; }
+  Compute& compute() noexcept { return options_.compute ? *options_.compute : cpu_; }
   const Options& options() const noexcept { return options_; }
   bool training() const noexcept { return options_.mode == Mode::kTraining; }
   void set_mode(Mode mode) noexcept { options_.mode = mode; }
@@ -75,6 +76,8 @@ class Context {
   // A resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
   Tensor resident(const TensorSpec& spec, Category category, std::string_view layer,
                   const void* host = nullptr);
+  // Overwrites a resident tensor from `host` (spec().bytes() bytes). Nothing happens in a dry run.
+  void write(const Tensor& tensor, const void* host);
   // A parameter and, in training mode, its gradient and leaf node.
   Parameter parameter(const TensorSpec& spec, std::string name, const void* host);
 
@@ -118,12 +121,13 @@ class Context {
                                const InPlacePair& pair) const;
   void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, std::byte* workspace);
-  void check_outputs(const Call& call, std::span<const Tensor> outputs) const;
+  void check_outputs(const Call& call, std::span<const Tensor> outputs);
   void record(const Call& call, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
               std::size_t workspace_bytes);
 
   Allocator& allocator_;
   Options options_;
+  CpuCompute cpu_;
   RandomStream random_;
   std::string layer_;
   StepGraph graph_;

@@ -6,9 +6,6 @@
 
 namespace skyline {
 
-// The compute library that runs an op.
-enum class Backend { kCpu, kCuda };
-
 // Addresses for one run, in the op's order of inputs and outputs. An output may equal an input's
 // address where the op declares that pair as in place.
 struct KernelArguments {
@@ -25,6 +22,8 @@ struct KernelArguments {
     return reinterpret_cast<T*>(outputs[index]);
   }
 };
+
+class CudaCompute;
 
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything
 // comes in as arguments. workspace_bytes() is known without running (a dry run asks only that), so

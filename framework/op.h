@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/compute.h"
 #include "framework/kernel.h"
 #include "framework/shape.h"
 #include "memory/step_graph.h"
@@ -70,9 +71,8 @@ class Op {
   // False when the kernel depends on more than parameters() and the specs (a random offset).
   virtual bool cacheable() const { return true; }
 
-  // Never called for views. Throws std::runtime_error naming op and flag where the backend is not
-  // built in.
-  virtual std::unique_ptr<Kernel> kernel(Backend backend,
+  // Never called for views.
+  virtual std::unique_ptr<Kernel> kernel(Compute& compute,
                                          std::span<const TensorSpec> inputs) const = 0;
 
   // The gradient ops for those inputs whose gradient is `needed`; asked for while going forward, so

@@ -15,46 +15,65 @@
 namespace skyline {
 namespace {
 
+bool wants_outputs(LstmWanted wanted) { return wanted != LstmWanted::kLastState; }
+bool wants_state(LstmWanted wanted) { return wanted != LstmWanted::kOutputs; }
+
 // One layer, unrolled: its output at each step, and each sentence's state after its last word.
 struct UnrolledLayer {
   std::vector<Tensor> steps;
   Tensor last_h, last_c;
 };
 
-// Where the sentences behind the first `running` ones have ended: takes their rows off `x`.
-Tensor take_finished(Context& context, Tensor& x, std::int64_t running) {
-  std::vector<Tensor> parts = split_rows(context, x, {running, x.shape()[0] - running});
-  x = std::move(parts[0]);
-  return std::move(parts[1]);
-}
+// The rows of a state whose sentences have ended, taken off word by word.
+class FinishedRows {
+ public:
+  explicit FinishedRows(bool wanted) : wanted_(wanted) {}
 
-// The pieces were finished shortest sentence first.
-Tensor join_finished(Context& context, std::vector<Tensor> pieces) {
-  std::reverse(pieces.begin(), pieces.end());
-  return concat_rows(context, std::move(pieces));
-}
+  // Where the sentences behind the first `running` ones have ended: takes their rows off `x`.
+  void take_off(Context& context, Tensor& x, std::int64_t running) {
+    if (!wanted_) {
+      x = slice_rows(context, std::move(x), 0, running);
+      return;
+    }
+    const std::int64_t finished = x.shape()[0] - running;
+    std::vector<Tensor> parts = split_rows(context, std::move(x), {running, finished});
+    x = std::move(parts[0]);
+    pieces_.push_back(std::move(parts[1]));
+  }
+
+  // All rows, where they are wanted; the longest sentences have ended last and come first.
+  Tensor join(Context& context, Tensor last) {
+    if (!wanted_) return {};
+    pieces_.push_back(std::move(last));
+    std::reverse(pieces_.begin(), pieces_.end());
+    return concat_rows(context, std::move(pieces_));
+  }
+
+ private:
+  bool wanted_;
+  std::vector<Tensor> pieces_;
+};
 
 UnrolledLayer unroll_layer(Context& context, std::vector<Tensor> xs, LstmState state,
-                           const LstmWeights& weights, const PackedShape& shape) {
+                           const LstmWeights& weights, const PackedShape& shape,
+                           LstmWanted wanted) {
   UnrolledLayer layer;
-  std::vector<Tensor> finished_h, finished_c;
+  FinishedRows finished_h(wants_state(wanted)), finished_c(wants_state(wanted));
   for (std::int64_t step = 0; step < shape.steps(); ++step) {
     if (step > 0 && shape.finished(step - 1) > 0) {
-      finished_h.push_back(take_finished(context, state.h, shape.size(step)));
-      finished_c.push_back(take_finished(context, state.c, shape.size(step)));
+      finished_h.take_off(context, state.h, shape.size(step));
+      finished_c.take_off(context, state.c, shape.size(step));
     }
     Tensor x = std::move(xs[static_cast<std::size_t>(step)]);
     Tensor gates = linear(context, std::move(x), weights.w, weights.bias_w);
     gates = add(context, std::move(gates),
                 linear(context, std::move(state.h), weights.u, weights.bias_u));
     LstmCellOutput cell = lstm_cell(context, std::move(gates), std::move(state.c));
-    layer.steps.push_back(cell.h);
+    if (wants_outputs(wanted)) layer.steps.push_back(cell.h);
     state = {.h = std::move(cell.h), .c = std::move(cell.c)};
   }
-  finished_h.push_back(std::move(state.h));
-  finished_c.push_back(std::move(state.c));
-  layer.last_h = join_finished(context, std::move(finished_h));
-  layer.last_c = join_finished(context, std::move(finished_c));
+  layer.last_h = finished_h.join(context, std::move(state.h));
+  layer.last_c = finished_c.join(context, std::move(state.c));
   return layer;
 }
 
@@ -82,10 +101,16 @@ std::vector<LstmState> states_of_layers(Context& context, std::optional<LstmStat
   return states;
 }
 
+// What the next layer, too, wants of layer `number`.
+LstmWanted wanted_of_layer(std::size_t number, std::size_t layers, LstmWanted wanted) {
+  const bool last = number + 1 == layers;
+  return !last && wanted == LstmWanted::kLastState ? LstmWanted::kAll : wanted;
+}
+
 // What lstm computes, of ops on one word.
 LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> state,
                          const std::vector<LstmWeights>& layers, const PackedShape& shape,
-                         float rate) {
+                         float rate, LstmWanted wanted) {
   const std::int64_t units = layers.front().u.shape()[1];
   std::vector<LstmState> states =
       states_of_layers(context, std::move(state), layers.size(), Shape{shape.sentences(), units});
@@ -93,15 +118,31 @@ LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> st
   std::vector<Tensor> last_h, last_c;
   for (std::size_t number = 0; number < layers.size(); ++number) {
     if (number > 0) x = dropout(context, std::move(x), rate);
+    const LstmWanted of_layer = wanted_of_layer(number, layers.size(), wanted);
     UnrolledLayer layer = unroll_layer(context, split_rows(context, std::move(x), counts),
-                                       std::move(states[number]), layers[number], shape);
-    x = concat_rows(context, std::move(layer.steps));
+                                       std::move(states[number]), layers[number], shape, of_layer);
+    x = wants_outputs(of_layer) ? concat_rows(context, std::move(layer.steps)) : Tensor();
     last_h.push_back(std::move(layer.last_h));
     last_c.push_back(std::move(layer.last_c));
   }
+  if (!wants_state(wanted)) return {.y = std::move(x)};
   return {.y = std::move(x),
           .h = concat_rows(context, std::move(last_h)),
           .c = concat_rows(context, std::move(last_c))};
+}
+
+// All of it; what nobody wants dies in the order of the op's outputs.
+LstmOutput packed_lstm(Context& context, Tensor x, std::optional<LstmState> state,
+                       const std::vector<LstmWeights>& layers, const PackedShape& shape, float rate,
+                       LstmWanted wanted) {
+  LstmOutput output =
+      lstm(context, std::move(x), std::move(state), layers, shape, {.dropout = rate});
+  if (!wants_outputs(wanted)) output.y = {};
+  if (!wants_state(wanted)) {
+    output.c = {};
+    output.h = {};
+  }
+  return output;
 }
 
 }  // namespace
@@ -131,14 +172,10 @@ std::vector<LstmWeights> Lstm::weights() const {
 }
 
 LstmOutput Lstm::operator()(Context& context, Tensor x, std::optional<LstmState> state,
-                            const PackedShape& shape) const {
+                            const PackedShape& shape, LstmWanted wanted) const {
   const LayerScope scope(context, name());
-  if (options_.unroll) {
-    return unrolled_lstm(context, std::move(x), std::move(state), weights(), shape,
-                         options_.dropout);
-  }
-  return lstm(context, std::move(x), std::move(state), weights(), shape,
-              {.dropout = options_.dropout});
+  const auto run = options_.unroll ? unrolled_lstm : packed_lstm;
+  return run(context, std::move(x), std::move(state), weights(), shape, options_.dropout, wanted);
 }
 
 }  // namespace skyline

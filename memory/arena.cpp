@@ -29,6 +29,9 @@ Arena::Arena(Device& device, Allocator& pool, Allocator& fallback, std::size_t a
 // --- requests ---
 
 Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
+  if (!in_step_ && interruptions_ > 0) {
+    if (const std::optional<Extent> extent = acquire_between_steps(bytes)) return *extent;
+  }
   if (!in_step_ || interruptions_ > 0) {
     const Extent extent = acquire_elsewhere(pool_, bytes, tag, kNotObserved);
     ++other_requests_;
@@ -37,6 +40,19 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   if (!layout_ || !find_place(tag)) return acquire_unplanned(bytes, tag);
   advance_clock(slots_[next_].released_before);
   return acquire_planned(bytes, tag);
+}
+
+// No planned block is alive, or else settle() made it overdue. A block that is lent counts as
+// overdue, too, so no plan is served over it until it is freed.
+std::optional<Extent> Arena::acquire_between_steps(std::size_t bytes) {
+  settle();
+  const std::size_t needed = LiveBytes::rounded(bytes);
+  const std::uint64_t offset = overdue_.first_gap(needed);
+  if (needed > arena_bytes() || offset > arena_bytes() - needed) return {};
+  overdue_.insert(offset, {needed, kLent, kNotObserved});
+  live_.acquired(bytes);
+  ++other_requests_;
+  return Extent{range_->base() + offset, bytes, kLent};
 }
 
 // Moves to the request of the plan that this one is, if there is one.
@@ -400,49 +416,6 @@ void Arena::update_peak_reserved() noexcept {
   const std::size_t now_bytes = reserved_bytes();
   peak_reserved_bytes_ = std::max(peak_reserved_bytes_, now_bytes);
   recent_peak_reserved_bytes_ = std::max(recent_peak_reserved_bytes_, now_bytes);
-}
-
-std::size_t Arena::largest_gap_bytes() const {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> held;  // offset, end
-  for (const auto& [offset, block] : overdue_) held.emplace_back(offset, offset + block.bytes);
-  for (RequestIndex request = 0; request < next_; ++request) {
-    if (!alive(request)) continue;
-    const Place place = place_of(request);
-    held.emplace_back(place.offset, place.offset + place.bytes);
-  }
-  held.emplace_back(arena_bytes(), arena_bytes());
-  std::sort(held.begin(), held.end());
-  std::uint64_t largest = 0, end = 0;
-  for (const auto& [offset, block_end] : held) {
-    largest = std::max(largest, offset - end);
-    end = block_end;
-  }
-  return largest;
-}
-
-std::uint64_t Arena::planned_requests() const noexcept {
-  return plan_requests_ + next_ - left_out_ - elsewhere_in_plan_;
-}
-
-Statistics Arena::statistics() const {
-  const Statistics pool = pool_.statistics();
-  const Statistics fallback = fallback_.statistics();
-  return {
-      .requested_bytes = live_.requested_in - live_.requested_out,
-      .peak_requested_bytes = live_.peak_requested,
-      .allocated_bytes = live_.rounded_in - live_.rounded_out,
-      .peak_allocated_bytes = live_.peak_rounded,
-      .reserved_bytes = arena_bytes() + pool.reserved_bytes + fallback.reserved_bytes,
-      .peak_reserved_bytes = peak_reserved_bytes_,
-      .requests = plan_requests_ + next_ - left_out_ + other_requests_,
-      .releases = in_order_releases_ + cursor() - skipped_ + slow_releases_,
-      .device_allocations = pool.device_allocations + fallback.device_allocations + commits_,
-      .device_frees = pool.device_frees + fallback.device_frees + decommits_,
-      .flushes = pool.flushes + fallback.flushes + flushes_,
-      .out_of_memory = refusals_,
-      .largest_free_block_bytes = std::max(
-          {largest_gap_bytes(), pool.largest_free_block_bytes, fallback.largest_free_block_bytes}),
-  };
 }
 
 }  // namespace skyline

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "memory/adaptors/live_table.h"
@@ -16,6 +17,7 @@ namespace skyline {
 // base + offset[k] (PGMO section 4.2). What the plan does not cover goes elsewhere:
 //
 //   request                                                      served by
+//   while interrupted between steps, where the arena has room    arena
 //   outside of steps, while interrupted, of a step without plan  pool
 //   planned to outlive its step                                  pool
 //   beyond the plan or between its requests, larger than planned fallback
@@ -34,6 +36,9 @@ namespace skyline {
 //
 // A step may leave out requests of a plan whose places are found by tag; the plan's clock passes
 // over them as if each had been made and freed.
+//
+// Between steps the arena's bytes are nobody's, so an interrupted part there, an evaluation say,
+// may have them. What it keeps is as good as overdue: no request is served over it.
 //
 // What a step did besides its plan is kept in a log, from which a session plans anew.
 //
@@ -106,8 +111,9 @@ class Arena final : public Allocator {
   void restart_peak() noexcept { recent_peak_reserved_bytes_ = reserved_bytes(); }
 
  private:
-  // A cookie is an epoch (one a step, above 0) over a rank; 0 over a row of elsewhere_.
+  // A cookie is an epoch (one a step, above 0) over a rank; 0 over a row of elsewhere_; or kLent.
   static constexpr std::uint64_t kEpochMask = ~std::uint64_t{0xFFFFFFFF};
+  static constexpr std::uint64_t kLent = kEpochMask;  // an epoch that no step reaches
   static constexpr std::size_t kNotObserved = ~std::size_t{0};
 
   // Bytes of live blocks, wherever they are served; sums in both directions keep the two chains of
@@ -155,6 +161,7 @@ class Arena final : public Allocator {
   std::size_t largest_gap_bytes() const;
 
   Extent acquire_slowly(std::size_t bytes, const Tag& tag);
+  std::optional<Extent> acquire_between_steps(std::size_t bytes);
   Extent acquire_unplanned(std::size_t bytes, const Tag& tag);
   bool find_place(const Tag& tag);
   Extent acquire_planned(std::size_t bytes, const Tag& tag);

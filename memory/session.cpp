@@ -84,7 +84,7 @@ void Session::begin_step(ShapeKey key) {
   arena_.settle();
   catch_up();
   if (arena_.moved() && arena_.overdue_blocks() == 0) {
-    arena_.commit(shapes_.largest_peak_bytes(nullptr));
+    arena_.commit(bytes_to_hold(nullptr));
   }
   SessionShape& shape = shapes_.use(shape_key(key));
   key_ = key;
@@ -95,21 +95,28 @@ void Session::begin_step(ShapeKey key) {
   if (shape.planned.layout) ++totals_.planned_steps;
 }
 
-void Session::adopt(std::span<const Trace> traces, ShapeKey key) {
-  if (arena_.in_step()) throw std::logic_error("[session] adopt inside a step");
+StepPlan Session::plan_for(std::span<const Trace> traces) const {
   require(!traces.empty(), "got no trace to adopt, expected at least 1");
-  arena_.settle();
-  catch_up();
   std::vector<std::vector<StepRequest>> steps;
   for (const Trace& trace : traces) steps.push_back(requests_of(trace));
   StepDemand demand = joined(steps);
   if (options_.matching == Matching::kByTag) demand.matching = Matching::kByTag;
-  StepPlan planned = plan_step(std::move(demand), planner_);
+  return plan_step(std::move(demand), planner_);
+}
+
+void Session::adopt_plan(StepPlan planned, ShapeKey key) {
+  if (arena_.in_step()) throw std::logic_error("[session] adopt inside a step");
+  arena_.settle();
+  catch_up();
   count_plan(planned);
   SessionEvent event = event_before(planned, key);
+  event.kind = SessionEvent::Kind::kAdopted;
   event.shape_key = key;
   SessionShape& shape = shapes_.use(shape_key(key));
   commit_for(shape, planned);
+  if (options_.policy == ShapePolicy::kUpperBound) {
+    adopted_bytes_ = std::max(adopted_bytes_, planned.layout->peak_bytes);
+  }
   shapes_.renew(shape);
   enter_plan(shape, std::move(planned), std::move(event));
 }
@@ -277,16 +284,20 @@ bool Session::replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool i
   return true;
 }
 
+std::uint64_t Session::bytes_to_hold(const SessionShape* except) const {
+  return std::max(adopted_bytes_, shapes_.largest_peak_bytes(except));
+}
+
 // What the pools cache is the arena's now.
 void Session::commit_for(const SessionShape& replaced, const StepPlan& planned) {
   arena_.release_cached();
-  arena_.commit(std::max(planned.layout->peak_bytes, shapes_.largest_peak_bytes(&replaced)));
+  arena_.commit(std::max(planned.layout->peak_bytes, bytes_to_hold(&replaced)));
 }
 
 // Nothing new to plan, but blocks that stay hold bytes of the plan.
 void Session::move_off_survivors() {
   try {
-    arena_.commit_around_survivors(shapes_.largest_peak_bytes(nullptr));
+    arena_.commit_around_survivors(bytes_to_hold(nullptr));
   } catch (const OutOfMemory&) {
     // The fallback goes on serving what lies over them.
   }
@@ -296,7 +307,7 @@ void Session::enter_plan(SessionShape& shape, StepPlan planned, SessionEvent eve
   shape.planned = std::move(planned);
   shape.doubtful.clear();
   if (switched_) {
-    ++totals_.replans;
+    ++(event.kind == SessionEvent::Kind::kAdopted ? totals_.adopted_plans : totals_.replans);
   } else {
     switched_ = true;
     device_allocations_at_switch_ = statistics().device_allocations;

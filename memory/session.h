@@ -17,9 +17,11 @@ namespace skyline {
 
 // What a shape key does to the plan.
 enum class ShapePolicy {
-  kGrow,        // keys ignored; one plan for the maximum of each request (PGMO's re-optimization)
-  kPerShape,    // a plan for each key, all in one arena of the largest peak
-  kUpperBound,  // as kGrow, from a trace of the longest shape given to adopt() before training
+  kGrow,      // keys ignored; one plan for the maximum of each request (PGMO's re-optimization)
+  kPerShape,  // a plan for each key, all in one arena of the largest peak
+  // As kGrow, from the longest shape's plan, given to adopt() before training. The arena stays as
+  // large as the largest plan adopted, so that one can be given for each step.
+  kUpperBound,
 };
 
 struct SessionOptions {
@@ -61,6 +63,7 @@ struct SessionOptions {
 // costs a comparison of tags each: see StepTags.
 //
 // Requests outside of steps, and while interrupted, go to the pool; they are no part of the plan.
+// Between steps, interrupted ones have the arena's bytes as far as they reach.
 // A block that is still alive when the next step begins is not step memory: from the next plan on
 // the pool serves that request. A program that repeats itself is hot after three re-plans at most.
 //
@@ -102,7 +105,10 @@ class Session final : public Allocator {
   void adopt(const Trace& trace, ShapeKey key = 0) { adopt({&trace, 1}, key); }
   // The same for several steps that differ: one plan that serves each of them, and each step whose
   // requests are some of theirs, in their order, no larger and no longer alive.
-  void adopt(std::span<const Trace> traces, ShapeKey key = 0);
+  void adopt(std::span<const Trace> traces, ShapeKey key = 0) { adopt_plan(plan_for(traces), key); }
+  // The two halves of adopt(). The first is pure: it may be run beside the steps, on any thread.
+  StepPlan plan_for(std::span<const Trace> traces) const;
+  void adopt_plan(StepPlan planned, ShapeKey key = 0);
 
   // A plan is in work in the background, or waits to be taken by begin_step.
   bool planning() const noexcept { return worker_.busy(); }
@@ -138,6 +144,7 @@ class Session final : public Allocator {
   void take_plan();
   void count_plan(const StepPlan& planned);
   bool replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool in_background);
+  std::uint64_t bytes_to_hold(const SessionShape* except) const;
   void commit_for(const SessionShape& replaced, const StepPlan& planned);
   void move_off_survivors();
   void enter_plan(SessionShape& shape, StepPlan planned, SessionEvent event);
@@ -156,6 +163,7 @@ class Session final : public Allocator {
   ShapeKey key_ = 0;                 // of the step begun last
   SessionShape* running_ = nullptr;  // its shape, until its log is learned
   bool wanted_ = false;              // there may be a shape with a demand to plan
+  std::uint64_t adopted_bytes_ = 0;  // kUpperBound: the largest plan adopted
   SessionStatistics totals_;
   std::uint64_t device_allocations_at_switch_ = 0;
   bool switched_ = false;

@@ -27,6 +27,7 @@ struct SessionEvent {
     kSwitched,      // the first plan serves from now on
     kDeviated,      // a planned step left its plan; comes after the step
     kReplanned,     // a new plan serves: after deviations, or for another shape key
+    kAdopted,       // a new plan serves that adopt() was given
     kReplanFailed,  // the device cannot hold the new plan; all stays as it was
   };
   Kind kind = Kind::kSwitched;
@@ -61,7 +62,8 @@ struct SessionStatistics {
   std::uint64_t abandoned_steps = 0;  // cut short
   std::uint64_t deviating_steps = 0;
   std::uint64_t deviations = 0;
-  std::uint64_t replans = 0;  // after the switch; failed ones not counted
+  std::uint64_t replans = 0;        // after the switch; failed and adopted ones not counted
+  std::uint64_t adopted_plans = 0;  // after the switch
   std::uint64_t failed_replans = 0;
   std::uint64_t background_plans = 0;  // of all plans, those made beside the steps
   std::uint64_t discarded_plans = 0;   // made for a shape that was gone, or adopted anew, by then

@@ -1,11 +1,10 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <ostream>
 
 #include "memory/csv.h"
 #include "memory/errors.h"
+#include "memory/format_to.h"
 #include "memory/trace_csv.h"
 
 namespace skyline {

@@ -28,7 +28,8 @@ Seq2Seq::Seq2Seq(Context& context, const Seq2SeqShape& shape)
 }
 
 LstmState Seq2Seq::encode(Context& context, Tensor source, const PackedShape& packed) const {
-  LstmOutput output = encoder_(context, embed_x_(context, std::move(source)), std::nullopt, packed);
+  LstmOutput output = encoder_(context, embed_x_(context, std::move(source)), std::nullopt, packed,
+                               LstmWanted::kLastState);
   return {std::move(output.h), std::move(output.c)};
 }
 
@@ -45,8 +46,8 @@ LstmState Seq2Seq::reordered(Context& context, LstmState state,
 }
 
 LstmOutput Seq2Seq::decode(Context& context, LstmState state, Tensor target,
-                           const PackedShape& packed) const {
-  return decoder_(context, embed_y_(context, std::move(target)), std::move(state), packed);
+                           const PackedShape& packed, LstmWanted wanted) const {
+  return decoder_(context, embed_y_(context, std::move(target)), std::move(state), packed, wanted);
 }
 
 Tensor Seq2Seq::logits(Context& context, Tensor y) const { return w_(context, std::move(y)); }

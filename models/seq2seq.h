@@ -44,8 +44,8 @@ class Seq2Seq : public Network {
                       const std::vector<std::int32_t>& sentences) const;
 
   // The decoder after each of the target words i32 [R], from states in the target's order.
-  LstmOutput decode(Context& context, LstmState state, Tensor target,
-                    const PackedShape& packed) const;
+  LstmOutput decode(Context& context, LstmState state, Tensor target, const PackedShape& packed,
+                    LstmWanted wanted = LstmWanted::kAll) const;
   // What the decoder answers with outputs y [R, units]: [R, target_words].
   Tensor logits(Context& context, Tensor y) const;
 

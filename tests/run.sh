@@ -80,7 +80,7 @@ if [[ ${1:-} != --quick ]]; then
   test_build asan all_tests
   # What starts threads. The OpenMP runtime is not instrumented: one thread of it.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
-  test_build tsan data_tests memory_threads_tests
+  test_build tsan data_threads_tests memory_threads_tests
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

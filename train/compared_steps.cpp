@@ -7,6 +7,7 @@
 #include "data/loader.h"
 #include "train/dry_run.h"
 #include "train/experiment.h"
+#include "train/planned_pairs.h"
 #include "train/training_data.h"
 #include "train/translation_data.h"
 #include "train/translation_experiment.h"
@@ -83,7 +84,8 @@ class ImageComparison final : public ComparedData {
                     .batch_size = options_.batch_size,
                     .mode = mode_,
                     .in_place = options_.in_place,
-                    .guard = options_.memory.guard})
+                    .guard = options_.memory.guard,
+                    .compute = make_compute(options_.memory.device, options_.device)})
         .trace;
   }
 
@@ -96,16 +98,19 @@ class ImageComparison final : public ComparedData {
 class TranslationSteps final : public ComparedSteps {
  public:
   TranslationSteps(const TrainOptions& options, const TranslationData& data,
-                   const MemoryOptions& memory, const std::vector<Trace>& longest)
+                   const MemoryOptions& memory, const LongestBatches& longest)
       : clip_(static_cast<float>(options.translation.clip)),
-        experiment_(memory, context_options(options), seq2seq_shape(options.translation, data)),
-        loader_(data.train, pair_loader_options(options), random_bits(options.data.seed)) {
+        experiment_(memory, context_options(options), seq2seq_shape(options.translation, data)) {
     Session* session = experiment_.memory.session();
-    if (session != nullptr && memory.policy == ShapePolicy::kUpperBound) session->adopt(longest);
+    if (memory.policy != ShapePolicy::kUpperBound) session = nullptr;
+    if (session != nullptr) session->adopt(longest.steps);
+    pairs_.emplace(
+        PairLoader(data.train, pair_loader_options(options), random_bits(options.data.seed)),
+        longest.facts.one_plan ? nullptr : session, translation_dry_run(options, data));
   }
 
   Workplace& workplace() override { return experiment_; }
-  void next() override { batch_ = loader_.next(); }
+  void next() override { batch_ = pairs_->next(); }
 
   float step(std::int64_t number, double learning_rate) override {
     return translation_training_step(
@@ -120,7 +125,7 @@ class TranslationSteps final : public ComparedSteps {
  private:
   float clip_;
   TranslationExperiment experiment_;
-  PairLoader loader_;
+  std::optional<PlannedPairs> pairs_;
   PairBatch batch_;
 };
 
@@ -129,13 +134,14 @@ class TranslationComparison final : public ComparedData {
   TranslationComparison(const TrainOptions& options, std::int64_t steps)
       : options_(options),
         data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
-        longest_(longest_steps(options, data_, steps)) {}
+        longest_(longest_batches(options, data_, steps)) {}
 
   std::unique_ptr<ComparedSteps> steps(const MemoryOptions& memory) const override {
     return std::make_unique<TranslationSteps>(options_, data_, memory, longest_);
   }
   std::string name() const override { return data_.name; }
-  Trace trace() const override { return longest_.front(); }
+  Trace trace() const override { return longest_.steps.front(); }
+  std::optional<LongestBatchFacts> longest_batch() const override { return longest_.facts; }
 
   std::vector<ReportFact> facts() const override {
     const Seq2SeqShape shape = seq2seq_shape(options_.translation, data_);
@@ -148,7 +154,7 @@ class TranslationComparison final : public ComparedData {
  private:
   TrainOptions options_;
   TranslationData data_;
-  std::vector<Trace> longest_;
+  LongestBatches longest_;
 };
 
 }  // namespace

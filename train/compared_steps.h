@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/bad_images.h"
 #include "memory/trace.h"
+#include "train/longest_batches.h"
 #include "train/report/report.h"
 #include "train/train_options.h"
 #include "train/workplace.h"
@@ -37,8 +39,10 @@ class ComparedData {
   virtual std::unique_ptr<ComparedSteps> steps(const MemoryOptions& memory) const = 0;
   virtual std::string name() const = 0;
   virtual std::vector<ReportFact> facts() const = 0;  // beside those of all runs
-  // A step from a dry run; where steps differ, the one with the most source words.
+  // A step from a dry run; where steps differ, the one with the most live bytes.
   virtual Trace trace() const = 0;
+  // Where steps differ: what plans for them have to hold.
+  virtual std::optional<LongestBatchFacts> longest_batch() const { return {}; }
   virtual std::vector<BadImage> bad_images() const { return {}; }
 };
 

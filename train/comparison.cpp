@@ -235,6 +235,7 @@ Comparison compare_allocators(const TrainOptions& options,
   for (const auto& arm : arms) comparison.runs.push_back(arm->finish());
   require_one(comparison.runs);
   comparison.bad_images = data->bad_images();
+  comparison.longest_batch = data->longest_batch();
   return comparison;
 }
 
@@ -261,17 +262,23 @@ Json to_json(const Comparison& comparison) {
                          static_cast<std::int64_t>(run.memory.peak_reserved_bytes);
     row["parameters_sha256"] = run.parameters_sha256;
     row["state_sha256"] = run.state_sha256;
+    if (run.memory.session && !run.lengths.empty()) {
+      row["replans_per_hundred_steps"] =
+          counts_per_hundred(run.steps.replans, run.steps.reserved_bytes.size());
+    }
     allocators[run.memory.allocator] = std::move(row);
   }
-  return {{"title", comparison.title},
-          {"mode", comparison.mode == Mode::kTraining ? "training" : "inference"},
-          {"bit_equal", comparison.bit_equal()},
-          {"baseline", baseline_of(comparison).memory.allocator},
-          {"lower_bound", comparison.plan.lower_bound},
-          {"blocks", comparison.trace.size()},
-          {"clock_ns", comparison.clock_ns},
-          {"bad_images", to_json(comparison.bad_images)},
-          {"allocators", std::move(allocators)}};
+  Json json = {{"title", comparison.title},
+               {"mode", comparison.mode == Mode::kTraining ? "training" : "inference"},
+               {"bit_equal", comparison.bit_equal()},
+               {"baseline", baseline_of(comparison).memory.allocator},
+               {"lower_bound", comparison.plan.lower_bound},
+               {"blocks", comparison.trace.size()},
+               {"clock_ns", comparison.clock_ns},
+               {"bad_images", to_json(comparison.bad_images)},
+               {"allocators", std::move(allocators)}};
+  if (comparison.longest_batch) json["longest_batch"] = to_json(*comparison.longest_batch);
+  return json;
 }
 
 std::string comparison_text(const Comparison& comparison) {
@@ -312,7 +319,8 @@ std::string comparison_text(const Comparison& comparison) {
              "losses and parameters after {} steps: {}\n",
              format_bytes(comparison.plan.lower_bound), comparison.trace.size(),
              comparison.clock_ns, baseline.losses.size(),
-             comparison.bit_equal() ? "equal bit for bit" : "NOT EQUAL");
+             comparison.bit_equal() ? "equal bit for bit" : "NOT EQUAL") +
+         (comparison.longest_batch ? longest_batch_text(*comparison.longest_batch) + "\n" : "");
 }
 
 ReportData comparison_report(const Comparison& comparison) {
@@ -336,7 +344,9 @@ ReportData comparison_report(const Comparison& comparison) {
       report.steps.lengths = run.lengths;
       report.steps.lengths_name = "longest sentence, in words";
     }
-    if (!run.memory.allocator.starts_with(kPlanned)) {
+    if (compared_allocator(run.memory.allocator).capacity_bytes) {
+      // The page's device has no limit: its curve would be that of the allocator without one.
+    } else if (!run.memory.allocator.starts_with(kPlanned)) {
       report.curves.push_back(
           replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options).curve);
     } else if (!std::exchange(planned, true)) {  // one plan, whatever the policies

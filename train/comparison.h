@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/bad_images.h"
+#include "train/longest_batches.h"
 #include "train/memory_facts.h"
 #include "train/report/report.h"
 #include "train/train_options.h"
@@ -39,6 +40,8 @@ struct Comparison {
   AllocatorOptions allocator_options;  // of the runs; the limit of bfc is never empty
   std::vector<BadImage> bad_images;    // others took their places
   double clock_ns = 0;                 // one reading of the clock, part of allocate_ns_median
+
+  std::optional<LongestBatchFacts> longest_batch;  // where steps differ in shape
 
   // Losses, parameters and optimizer state are the same bit for bit in all runs that fitted, and
   // some did.

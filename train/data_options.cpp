@@ -2,8 +2,6 @@
 
 #include <omp.h>
 
-#include <CLI/App.hpp>
-
 #include "train/options.h"
 
 namespace skyline {
@@ -35,29 +33,26 @@ const std::vector<std::string>& mean_names() {
 }
 
 void add_list_options(CLI::App& app, DataOptions& options) {
-  app.add_option("--train-list", options.train_list,
-                 "Instead of a folder: a text file with a line 'path label' for each image")
-      ->type_name("FILE");
-  app.add_option("--val-list", options.val_list, "The same for validation")->type_name("FILE");
-  app.add_option("--root", options.root,
-                 "What the paths of lists are below; otherwise each list's own folder")
-      ->type_name("DIR");
+  add_string(app, "--train-list", options.train_list,
+             "Instead of a folder: a text file with a line 'path label' for each image", "FILE");
+  add_string(app, "--val-list", options.val_list, "The same for validation", "FILE");
+  add_string(app, "--root", options.root,
+             "What the paths of lists are below; otherwise each list's own folder", "DIR");
 }
 
 void add_image_sources(CLI::App& app, DataOptions& options) {
-  app.add_option("--data", options.data,
-                 "A generator (shapes), an image folder (train/CLASS/*, val/CLASS/*) or a folder "
-                 "of IDX files (MNIST, Fashion-MNIST)")
-      ->capture_default_str()
-      ->type_name("NAME|DIR");
+  add_string(app, "--data", options.data,
+             "A generator (shapes), an image folder (train/CLASS/*, val/CLASS/*) or a folder "
+             "of IDX files (MNIST, Fashion-MNIST)",
+             "NAME|DIR");
   add_list_options(app, options);
 }
 
 void add_decoding_options(CLI::App& app, DataOptions& options) {
   add_integer(app, "--decode-threads", options.decode_threads, 0, 4096,
               "Threads that read images; 0 means every core");
-  app.add_flag("--strict", options.strict,
-               "Fail at the first image that cannot be read; otherwise it is named and skipped");
+  add_flag(app, "--strict", options.strict,
+           "Fail at the first image that cannot be read; otherwise it is named and skipped");
 }
 
 void add_data_options(CLI::App& app, DataOptions& options) {

@@ -7,7 +7,8 @@ namespace skyline {
 namespace {
 
 Context::Options context_options(const DryRunOptions& options) {
-  return {.execute = false,
+  return {.compute = options.compute,
+          .execute = false,
           .mode = options.mode,
           .in_place = options.in_place,
           .convolution_workspace_bytes = options.convolution_workspace_bytes};
@@ -17,7 +18,7 @@ Context::Options context_options(const DryRunOptions& options) {
 
 DryProgram::DryProgram(const DryRunOptions& options)
     : trace_(recorder_),
-      guard_(trace_, false),
+      guard_(trace_),
       context_(options.guard ? static_cast<Allocator&>(guard_) : trace_, context_options(options)),
       model_(find_model(options.model).make(context_, options.shape)) {
   if (context_.training()) optimizer_.emplace(context_, *model_);

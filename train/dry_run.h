@@ -23,6 +23,7 @@ struct DryRunOptions {
   Mode mode = Mode::kTraining;
   bool in_place = true;
   bool guard = false;
+  std::shared_ptr<Compute> compute = {};  // whose kernels say what they need; null: the CPU
   // What every convolution asks for, forward and backward; unset: what the backend needs.
   std::optional<std::uint64_t> convolution_workspace_bytes = {};
 };

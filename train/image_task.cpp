@@ -38,7 +38,8 @@ DryRunOptions ImageTask::dry_run_options(Mode mode, std::size_t batch_size) cons
           .batch_size = static_cast<std::int64_t>(batch_size),
           .mode = mode,
           .in_place = options_.in_place,
-          .guard = options_.memory.guard};
+          .guard = options_.memory.guard,
+          .compute = make_compute(options_.memory.device, options_.device)};
 }
 
 void ImageTask::start(const std::filesystem::path& folder, TrainingPosition& position) {

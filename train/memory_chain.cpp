@@ -1,10 +1,12 @@
 #include "train/memory_chain.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
+#include "train/sizes.h"
 
 namespace skyline {
 
@@ -17,6 +19,7 @@ std::vector<std::string> allocator_names() {
 
 std::vector<std::string> allocator_names_and_aliases() {
   std::vector<std::string> names = allocator_names();
+  for (const AllocatorEntry& entry : cuda_allocator_table()) names.emplace_back(entry.name);
   for (const AllocatorEntry& entry : allocator_table()) {
     if (!entry.alias.empty()) names.emplace_back(entry.alias);
   }
@@ -53,12 +56,26 @@ std::vector<std::string> planned_names() {
   return names;
 }
 
-MemoryOptions with_policy(MemoryOptions memory, const std::string& allocator) {
-  memory.allocator = allocator;
+std::string ComparedAllocator::name() const {
+  return capacity_bytes ? allocator + "@" + format_bytes_exact(*capacity_bytes) : allocator;
+}
+
+ComparedAllocator compared_allocator(const std::string& name) {
+  const auto at = name.find('@');
+  ComparedAllocator compared{.allocator = canonical_allocator_name(name.substr(0, at)),
+                             .capacity_bytes = {}};
+  if (at != std::string::npos) compared.capacity_bytes = parse_bytes(name.substr(at + 1));
+  return compared;
+}
+
+MemoryOptions with_policy(MemoryOptions memory, const std::string& name) {
+  const ComparedAllocator compared = compared_allocator(name);
+  if (compared.capacity_bytes) memory.capacity_bytes = compared.capacity_bytes;
+  memory.allocator = compared.allocator;
   const std::string prefix = std::string(kPlanned) + "-";
-  if (!allocator.starts_with(prefix)) return memory;
+  if (!memory.allocator.starts_with(prefix)) return memory;
+  memory.policy = policy_of(memory.allocator.substr(prefix.size()));
   memory.allocator = kPlanned;
-  memory.policy = policy_of(allocator.substr(prefix.size()));
   return memory;
 }
 
@@ -80,7 +97,7 @@ MemoryChain::MemoryChain(const MemoryOptions& options)
   calls_ = wrap<StatisticsAdaptor>(options.timed ? StatisticsAdaptor::Timing::kOn
                                                  : StatisticsAdaptor::Timing::kOff);
   if (options.check) checking_ = wrap<CheckingAdaptor>();
-  if (options.guard) guard_ = wrap<GuardAdaptor>(device_->has_memory());
+  if (options.guard) guard_ = wrap<GuardAdaptor>(std::ref(*device_));
   if (options.limit_bytes) limit_ = wrap<LimitAdaptor>(*options.limit_bytes);
 }
 

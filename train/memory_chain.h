@@ -51,8 +51,19 @@ std::string policy_name(ShapePolicy policy);
 // "planned-grow", "planned-per-shape", "planned-upper-bound": the planned allocator under each
 // policy, where several are compared.
 std::vector<std::string> planned_names();
-// `memory` with the allocator, and the policy where the name says one.
-MemoryOptions with_policy(MemoryOptions memory, const std::string& allocator);
+
+// An allocator among several that are compared: "exact-pool", "planned-grow", "pool@1GiB".
+struct ComparedAllocator {
+  std::string allocator;                        // no alias; a policy is part of it
+  std::optional<std::uint64_t> capacity_bytes;  // of its device; unset: that of all
+
+  std::string name() const;  // "best-fit-pool@1GiB"
+};
+// Throws UsageError for a size that is none; the allocator's name is not looked at.
+ComparedAllocator compared_allocator(const std::string& name);
+
+// `memory` with the allocator, the policy and the capacity that the name says.
+MemoryOptions with_policy(MemoryOptions memory, const std::string& name);
 
 // A device, an allocator on it and the adaptors that were asked for, built in one place:
 //

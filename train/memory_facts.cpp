@@ -76,13 +76,31 @@ nlohmann::ordered_json to_json(const MemoryFacts& facts) {
   };
   json["planner"] = facts.planner.empty() ? nullptr : nlohmann::ordered_json(facts.planner);
   if (facts.session) {
-    json["planned_steps"] = facts.session->planned_steps;
-    json["deviations"] = facts.session->deviations;
-    json["replans"] = facts.session->replans;
+    json.update(to_json(*facts.session));
+    json["deviating_steps"] = facts.session->deviating_steps;
+    json["adopted_plans"] = facts.session->adopted_plans;
+    json["stalled_seconds"] = facts.session->stalled_seconds;
     json["fallback_requests"] = facts.session->fallback_requests;
     json["fallback_peak_reserved"] = facts.session->peak_fallback_reserved_bytes;
   }
   return json;
+}
+
+nlohmann::ordered_json to_json(const SessionStatistics& statistics) {
+  return {{"planned_steps", statistics.planned_steps},
+          {"deviations", statistics.deviations},
+          {"replans", statistics.replans},
+          {"planning_seconds", statistics.planning_seconds},
+          {"fallback_bytes", statistics.peak_fallback_bytes}};
+}
+
+std::vector<std::uint64_t> counts_per_hundred(const std::vector<std::uint64_t>& positions,
+                                              std::size_t count) {
+  std::vector<std::uint64_t> counts((count + 99) / 100);
+  for (const std::uint64_t position : positions) {
+    if (position < count) ++counts[position / 100];
+  }
+  return counts;
 }
 
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/workplace.h"
 
@@ -41,6 +42,13 @@ void update_totals(MemoryFacts& facts, const Workplace& workplace,
 
 // Bytes, with null for what is unknown.
 nlohmann::ordered_json to_json(const MemoryFacts& facts);
+
+// The figures that the log of a run whose steps differ tells of its session, under these names.
+nlohmann::ordered_json to_json(const SessionStatistics& statistics);
+
+// How many of these positions lie in each hundred of `count`, in ascending order.
+std::vector<std::uint64_t> counts_per_hundred(const std::vector<std::uint64_t>& positions,
+                                              std::size_t count);
 
 // "saves 3.1 MiB, 24.8 %", "takes 12 KiB more, 0.3 %" or "the same".
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes);

@@ -104,13 +104,14 @@ CLI::Option* add_choice(CLI::App& options, const std::string& flag, std::string&
 
 CLI::Option* add_choices(CLI::App& options, const std::string& flag,
                          std::vector<std::string>& values, std::vector<std::string> names,
-                         const std::string& kind, const std::string& help) {
+                         const std::string& kind, const std::string& help,
+                         std::string (*name_of)(const std::string&)) {
   const std::string shown = with_names(help, names);
   return add_text(options, flag, shown, "NAME,…",
-                  [&values, kind, names = std::move(names)](const std::string& text) {
+                  [&values, kind, name_of, names = std::move(names)](const std::string& text) {
                     const std::vector<std::string> parts = split_at_commas(text);
                     for (std::size_t i = 0; i < parts.size(); ++i) {
-                      check_name(parts[i], names, kind);
+                      check_name(name_of ? name_of(parts[i]) : parts[i], names, kind);
                       const auto here = parts.begin() + static_cast<std::ptrdiff_t>(i);
                       const bool twice = std::find(parts.begin(), here, parts[i]) != here;
                       if (twice) {
@@ -159,6 +160,43 @@ CLI::Option* add_number(CLI::App& options, const std::string& flag, double& valu
                     value = parse_number(text, least, most, "a number");
                   })
       ->default_str(fmt::format("{}", value));
+}
+
+CLI::Option* add_number(CLI::App& options, const std::string& flag, std::optional<double>& value,
+                        double least, double most, const std::string& help) {
+  return add_text(options, flag, help, "X", [&value, least, most](const std::string& text) {
+    value = parse_number(text, least, most, "a number");
+  });
+}
+
+CLI::Option* add_string(CLI::App& options, const std::string& flag, std::string& value,
+                        const std::string& help, const std::string& type) {
+  return options.add_option(flag, value, help)->type_name(type)->capture_default_str();
+}
+
+CLI::Option* add_path(CLI::App& options, const std::string& flag, std::filesystem::path& value,
+                      const std::string& help, const std::string& type) {
+  return options.add_option(flag, value, help)->type_name(type);
+}
+
+CLI::Option* add_path(CLI::App& options, const std::string& flag,
+                      std::optional<std::filesystem::path>& value, const std::string& help,
+                      const std::string& type) {
+  return options.add_option(flag, value, help)->type_name(type);
+}
+
+CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,
+                      const std::string& help) {
+  return options.add_flag(flag, value, help);
+}
+
+void require(CLI::Option* option) { option->required(); }
+
+bool was_given(const CLI::Option* option) { return option->count() > 0; }
+
+bool was_given(const CLI::App& options, const std::string& flag) {
+  const CLI::Option* option = options.get_option_no_throw(flag);
+  return option != nullptr && was_given(option);
 }
 
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,

@@ -1,7 +1,5 @@
 #include "train/plan_picture.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "memory/errors.h"
+#include "memory/format_to.h"
 #include "train/plan_picture_kinds.h"
 #include "train/sizes.h"
 #include "train/table.h"

@@ -34,7 +34,9 @@ Tag tag_of(const RecordedRun::Request& request) {
 class Stand {
  public:
   Stand(const RecordedRun& run, const ReplayChoice& choice)
-      : run_(run), device_(choice.capacity_bytes), blocks_(run.requests.size()) {
+      : run_(run),
+        device_(choice.capacity_bytes, choice.commit_bytes),
+        blocks_(run.requests.size()) {
     if (choice.allocator == kPlanned) {
       auto session = std::make_unique<Session>(device_, SessionOptions{.planner = choice.planner});
       session_ = session.get();

@@ -7,6 +7,7 @@
 
 #include "memory/allocators/account.h"
 #include "memory/allocators/allocator_options.h"
+#include "memory/device/device_account.h"
 #include "memory/planner.h"
 #include "memory/trace.h"
 
@@ -71,6 +72,7 @@ struct ReplayChoice {
   AllocatorOptions allocator_options = {};
   std::string planner{kDefaultPlanner};              // of `planned`
   std::optional<std::uint64_t> capacity_bytes = {};  // of the device; unset: no limit
+  std::size_t commit_bytes = kCommitBytes;           // what an arena grows in multiples of
 };
 
 // What an allocator did with a recorded run.

@@ -23,6 +23,22 @@ std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocat
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
 }
 
+// Where steps differ, or one left its plan.
+std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
+  if (steps.lines.empty() && session.deviations == 0) return {};
+  std::string text = fmt::format(
+      "{} of {} steps had a plan, {} left it in {} requests; {} re-plans, {:.1f} ms of planning, "
+      "which steps waited for {:.1f} ms; at most {} served outside of the plan\n",
+      session.planned_steps, session.steps, session.deviating_steps, session.deviations,
+      session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
+      format_bytes(session.peak_fallback_bytes));
+  if (session.replans == 0 || steps.lines.empty()) return text;
+  const StepsLine& line = steps.lines.front();
+  return text +
+         fmt::format("re-plans in each hundred steps: {}\n",
+                     fmt::join(counts_per_hundred(line.replans, line.reserved_bytes.size()), " "));
+}
+
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 
 template <typename T>
@@ -68,15 +84,7 @@ std::string summary_text(const RunSummary& summary, int width) {
                         saving_sentence(pool_bytes, memory.peak_reserved_bytes),
                         memory.device_allocations_after_switch);
   }
-  if (memory.session && memory.session->deviations > 0) {
-    const SessionStatistics& session = *memory.session;
-    text += fmt::format(
-        "{} of {} steps had a plan, {} left it; {} re-plans in {:.1f} ms, which steps waited for "
-        "{:.1f} ms; at most {} outside of the plan\n",
-        session.planned_steps, session.steps, session.deviating_steps, session.replans,
-        1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
-        format_bytes(session.peak_fallback_reserved_bytes));
-  }
+  if (memory.session) text += session_text(*memory.session, summary.steps);
   const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
   return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
 }

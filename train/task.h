@@ -26,6 +26,9 @@ class Task {
   struct Step {
     double loss = 0;
     double wait_seconds = 0;  // for the batch
+    // Of text: target words, ends of sentence included, and e to the loss of one of them.
+    std::uint64_t words = 0;
+    double perplexity = 0;
     // What the log says of the batch besides, under these names.
     std::vector<std::pair<std::string, std::uint64_t>> lengths;
   };

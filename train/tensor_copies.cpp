@@ -63,7 +63,7 @@ NamedTensor to_host(Context& context, const std::string& name, const Tensor& ten
   return host;
 }
 
-void to_device(const NamedTensor& host, const Tensor& tensor) {
+void to_device(Context& context, const NamedTensor& host, const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   if (host.dtype != stored_type(tensor.spec().dtype) || host.shape != extents(shape)) {
     std::string got(stored_type_name(host.dtype));
@@ -77,7 +77,7 @@ void to_device(const NamedTensor& host, const Tensor& tensor) {
       std::memcpy(&memory[position * size], &host.bytes[element * size], size);
     });
   }
-  std::memcpy(tensor.address(), memory.data(), memory.size());
+  context.write(tensor, memory.data());
 }
 
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors) {

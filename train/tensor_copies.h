@@ -16,7 +16,7 @@ NamedTensor to_host(Context& context, const std::string& name, const Tensor& ten
 
 // Overwrites a resident tensor; the inverse of to_host.
 // Throws ShapeError naming the tensor when dtype or shape differ.
-void to_device(const NamedTensor& host, const Tensor& tensor);
+void to_device(Context& context, const NamedTensor& host, const Tensor& tensor);
 
 // SHA-256 of the tensors' bytes, one after the other.
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <limits>
 #include <string_view>
@@ -63,11 +64,6 @@ std::string flag_of(std::string key) {
   return "--" + key;
 }
 
-bool was_given(const CLI::App& app, const std::string& key) {
-  const CLI::Option* option = app.get_option_no_throw(flag_of(key));
-  return option != nullptr && option->count() > 0;
-}
-
 }  // namespace
 
 void add_training_options(CLI::App& app, TrainOptions& options) {
@@ -87,6 +83,7 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
               "Of parameters, the order of samples and generated ones");
   add_choice(app, "--device", options.memory.device, {"cpu", "cuda"}, "device",
              "What computes, and whose memory is planned");
+  add_device_options(app, options.device);
   add_integer(app, "--threads", options.threads, 0, 4096, "0 means what the model is worth");
   app.add_flag("!--no-in-place", options.in_place, "Never write an output over an input");
   app.add_flag("--guard", options.memory.guard, "Guard bytes and poison around every block");
@@ -133,8 +130,16 @@ void resolve(TrainOptions& options) {
   }
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
   if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = "numbers";
+  if (translates(options) && !options.translation.source.empty() &&
+      options.data.data != "numbers") {
+    throw UsageError("--data and --source exclude each other: give one of them");
+  }
   resolve(options.data);
   resolve(options.translation);
+  resolve(options.device, options.memory.device);
+  if (options.memory.device == "cpu" && options.device.workspace_bytes) {
+    throw UsageError("--workspace is a CUDA device's: give --device cuda");
+  }
   options.data.seed = static_cast<std::uint64_t>(options.seed);
   if (options.threads == 0 && !translates(options)) {
     options.threads = find_model(options.model).threads;
@@ -168,6 +173,7 @@ Json to_json(const TrainOptions& options) {
       {"checkpoint_every", options.checkpoint_every},
       {"keep_best", options.keep_best},
   };
+  write_device_options(options.device, json);
   write_data_options(options.data, json);
   write_translation_options(options.translation, json);
   write_allocator_options(options.memory.allocator_options, json);
@@ -191,6 +197,7 @@ TrainOptions train_options_from(const Json& json) {
     json.at("threads").get_to(options.threads);
     options.in_place = !json.at("no_in_place").get<bool>();
     json.at("device").get_to(options.memory.device);
+    options.device = read_device_options(json);
     json.at("allocator").get_to(options.memory.allocator);
     if (!json.at("capacity").is_null()) {
       options.memory.capacity_bytes = json.at("capacity").get<std::uint64_t>();
@@ -217,9 +224,10 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
   TrainOptions wanted = given;
   resolve(wanted.data);
   resolve(wanted.translation);
+  resolve(wanted.device, wanted.memory.device);
   const Json wanted_json = to_json(wanted);
   for (const auto& [key, value] : wanted_json.items()) {
-    if (!was_given(app, key) || (stored.contains(key) && stored[key] == value)) continue;
+    if (!was_given(app, flag_of(key)) || (stored.contains(key) && stored[key] == value)) continue;
     if (std::ranges::find(kNeutral, key) == std::end(kNeutral)) {
       throw UsageError(fmt::format("{} is {}, but the run to resume was started with {}",
                                    flag_of(key), value.dump(),
@@ -231,7 +239,7 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
 }
 
 Context::Options context_options(const TrainOptions& options) {
-  return {.backend = options.memory.device == "cuda" ? Backend::kCuda : Backend::kCpu,
+  return {.compute = make_compute(options.memory.device, options.device),
           .in_place = options.in_place,
           .seed = static_cast<std::uint64_t>(options.seed)};
 }

@@ -8,6 +8,7 @@
 
 #include "framework/context.h"
 #include "train/data_options.h"
+#include "train/device_options.h"
 #include "train/learning_rate.h"
 #include "train/memory_chain.h"
 #include "train/translation_options.h"
@@ -34,6 +35,7 @@ struct TrainOptions {
   std::int64_t threads = 0;  // 0: the model's own
   bool in_place = true;
   MemoryOptions memory;
+  DeviceOptions device;
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
   bool keep_best = false;             // keep the checkpoint of the best evaluation beside the last
 };

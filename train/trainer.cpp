@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "train/learning_rate.h"
@@ -85,6 +86,21 @@ CommandResult Trainer::run() {
   return finish(done() ? 0 : interrupt.exit_code());
 }
 
+void Trainer::WordRate::add(const Step& step) {
+  words += step.words;
+  seconds += step.seconds;
+}
+
+Json Trainer::WordRate::per_second() const {
+  return words > 0 && seconds > 0 ? Json(static_cast<double>(words) / seconds) : Json(nullptr);
+}
+
+std::string Trainer::WordRate::text() const {
+  const Json rate = per_second();
+  if (rate.is_null()) return {};
+  return fmt::format(", {} target words/s", format_count(std::llround(rate.get<double>())));
+}
+
 Trainer::Step Trainer::one_step() {
   const double started = now_seconds();
   const LearningRate rate{options_.learning_rate, options_.schedule, total_steps_};
@@ -106,6 +122,8 @@ void Trainer::after_step(const Step& step) {
     device_allocations_at_switch_ = task_->workplace().memory.statistics().device_allocations;
   }
   if (steps_run_ > options_.memory.warmup_steps) step_seconds_.push_back(step.seconds);
+  epoch_words_.add(step);
+  run_words_.add(step);
   note_memory(step);
   progress_->step_done(position_.step, position_.epoch + 1,
                        (total_steps_ + batches_per_epoch_ - 1) / batches_per_epoch_, step.loss,
@@ -128,13 +146,12 @@ void Trainer::note_memory(const Step& step) {
                {"seconds", step.seconds}, {"data_wait", step.wait_seconds},
                {"planned", step.planned}, {"reserved", reserved}};
   for (const auto& [name, length] : step.lengths) line[name] = length;
+  if (step.words > 0) {
+    line["words"] = step.words;
+    line["perplexity"] = step.perplexity;
+  }
   if (session() != nullptr && !step.lengths.empty()) {
-    const SessionStatistics statistics = session()->session_statistics();
-    line["planned_steps"] = statistics.planned_steps;
-    line["deviations"] = statistics.deviations;
-    line["replans"] = statistics.replans;
-    line["planning_seconds"] = statistics.planning_seconds;
-    line["fallback_bytes"] = statistics.peak_fallback_bytes;
+    line.update(skyline::to_json(session()->session_statistics()));
   }
   directory_->log_step(line);
   if (step.lengths.empty()) return;
@@ -161,10 +178,20 @@ void Trainer::finish_epoch() {
   const double loss = mean_loss();
   Json row = {{"epoch", position_.epoch + 1}, {"steps", position_.step}, {"loss", loss}};
   for (const std::string& name : task_->metric_names()) row[name] = metric(name);
+  if (run_words_.words > 0) row["words_per_second"] = epoch_words_.per_second();
   row["reserved"] = task_->workplace().memory.device().statistics().reserved_bytes;
+  if (!chart_.lines.empty()) {
+    // The same columns without a session: a run may be taken up again under another allocator.
+    const Json figures = skyline::to_json(session() != nullptr ? session()->session_statistics()
+                                                               : SessionStatistics{});
+    for (const auto& [name, figure] : figures.items()) {
+      row[name] = session() != nullptr ? figure : Json(nullptr);
+    }
+  }
   directory_->log_epoch(row);
-  console_.say(
-      fmt::format("epoch {}: loss {:.4f}{}", position_.epoch + 1, loss, evaluation_text()));
+  console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
+                           evaluation_text(), epoch_words_.text()));
+  epoch_words_ = {};
   position_.more["last_loss"] = loss;
   position_.more["loss_sum"] = 0.0;
   ++position_.epoch;
@@ -172,11 +199,18 @@ void Trainer::finish_epoch() {
   save();
 }
 
+// Where each step has a plan of its own, the longest one's is told in the end.
+bool Trainer::tells_its_plan() const {
+  return session() != nullptr && session()->state() == Session::State::kPlanned &&
+         (options_.memory.policy != ShapePolicy::kUpperBound ||
+          session()->session_statistics().adopted_plans == 0);
+}
+
 void Trainer::evaluate_now() {
   Workplace& workplace = task_->workplace();
   if (steps_run_ > 0) {
     memory_ = memory_facts(workplace, options_.memory.allocator, device_allocations_at_switch_);
-    if (session() != nullptr && session()->state() == Session::State::kPlanned) {
+    if (tells_its_plan()) {
       trace_ = session()->trace();
       plan_ = session()->plan();
     }
@@ -221,6 +255,8 @@ void Trainer::on_session_event(const SessionEvent& event) {
     console_.warn("the device cannot hold the new plan, so all stays as it was: " + event.problem);
     return;
   }
+  const bool of_evaluation = task_ != nullptr && task_->is_evaluation(event.shape_key);
+  if (event.kind == Kind::kAdopted && !of_evaluation) return;
   if (++events_told_ > kEventsTold) {
     if (events_told_ == kEventsTold + 1) {
       console_.say("deviations and plans go on; the run's log has their numbers");
@@ -234,7 +270,6 @@ void Trainer::on_session_event(const SessionEvent& event) {
                     next_step, deviation_name(event.deviation->kind), event.deviation->count));
     return;
   }
-  const bool of_evaluation = task_ != nullptr && task_->is_evaluation(event.shape_key);
   const std::string_view what = of_evaluation                   ? "planned the evaluation"
                                 : event.kind == Kind::kSwitched ? "switched to the plan"
                                                                 : "planned anew";
@@ -270,19 +305,22 @@ CommandResult Trainer::finish(int exit_code) {
                      .plan = plan_,
                      .losses = losses_,
                      .step_seconds = median(step_seconds_),
-                     .steps = std::move(chart_)};
+                     .steps = chart_};
   const std::string evaluation = evaluation_text();
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});
   write_summary(summary, *directory_);
+  const EngineChoices& engines = *options_.device.engines;
+  if (!engines.by_problem.empty())
+    directory_->replace(std::string(kEnginesFile), engines.to_json());
 
   CommandResult result;
   result.exit_code = exit_code;
   result.json = result_json(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
   task_->add_facts(result.json, result.text);
-  result.text +=
-      fmt::format("{} steps in {}, loss {:.4f}{}; run folder {}\n", position_.step,
-                  format_duration(seconds_), loss, evaluation, directory_->path().string());
+  result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
+                             format_duration(seconds_), loss, evaluation, run_words_.text(),
+                             directory_->path().string());
   result.text += fmt::format("waited {:.3f} s for data after the first batch, {:.3f} s for that\n",
                              wait_.later_seconds, wait_.first_seconds);
   if (exit_code != 0) {
@@ -302,12 +340,18 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   for (const std::string& name : task_->metric_names()) json[name] = metric(name);
   const std::optional<double> step_seconds = median(step_seconds_);
   json["seconds"] = seconds_;
+  if (run_words_.words > 0) json["words_per_second"] = run_words_.per_second();
   json["data_wait_seconds"] = wait_.later_seconds;
   json["first_batch_seconds"] = wait_.first_seconds;
   json["step_seconds_median"] = step_seconds ? Json(*step_seconds) : Json(nullptr);
   json["run_directory"] = directory_->path().string();
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);
+  if (!chart_.lines.empty()) {
+    const StepsLine& line = chart_.lines.front();
+    json["memory"]["replans_per_hundred_steps"] =
+        counts_per_hundred(line.replans, line.reserved_bytes.size());
+  }
   return json;
 }
 

@@ -49,6 +49,15 @@ class Trainer {
     double seconds = 0;  // without the wait
     bool planned = false;
   };
+  // Words trained with, and how long their steps took without waits and evaluations.
+  struct WordRate {
+    std::uint64_t words = 0;
+    double seconds = 0;
+
+    void add(const Step& step);
+    nlohmann::ordered_json per_second() const;  // null where there is no text
+    std::string text() const;                   // ", 12,345 target words/s" or nothing
+  };
   // How long steps waited for their batches.
   struct DataWait {
     double first_seconds = 0;  // for the first batch of this process
@@ -61,6 +70,7 @@ class Trainer {
   void after_step(const Step& step);
   void note_memory(const Step& step);
   void finish_epoch();
+  bool tells_its_plan() const;
   void evaluate_now();
   void save();
   double mean_loss() const;
@@ -85,6 +95,7 @@ class Trainer {
   std::int64_t steps_run_ = 0;  // by this process
   double seconds_ = 0;          // of this process, evaluation included
   DataWait wait_;
+  WordRate epoch_words_, run_words_;  // of this process
   std::uint64_t events_told_ = 0;  // plans and deviations
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemoryFacts> memory_;

@@ -38,8 +38,8 @@ std::vector<NamedTensor> copies(Context& context, const Named& named) {
   return result;
 }
 
-void restore_each(const Named& named, const std::vector<NamedTensor>& stored, std::string_view file,
-                  const std::set<std::string>& ignored = {}) {
+void restore_each(Context& context, const Named& named, const std::vector<NamedTensor>& stored,
+                  std::string_view file, const std::set<std::string>& ignored = {}) {
   std::map<std::string_view, const NamedTensor*> by_name;
   for (const NamedTensor& tensor : stored) by_name.emplace(tensor.name, &tensor);
   for (const auto& [name, tensor] : named) {
@@ -49,7 +49,7 @@ void restore_each(const Named& named, const std::vector<NamedTensor>& stored, st
                             " has no tensor '" + name + "'");
     }
     try {
-      to_device(*found.mapped(), tensor);
+      to_device(context, *found.mapped(), tensor);
     } catch (const ShapeError& error) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
     }
@@ -72,15 +72,16 @@ Checkpoint capture(Workplace& workplace, TrainingPosition position) {
 }
 
 void restore(Workplace& workplace, const Checkpoint& checkpoint) {
-  restore_each(weights_of(workplace), checkpoint.weights, "weights.safetensors");
-  restore_each(state_of(workplace), checkpoint.state, "state.safetensors");
+  restore_each(workplace.context, weights_of(workplace), checkpoint.weights, "weights.safetensors");
+  restore_each(workplace.context, state_of(workplace), checkpoint.state, "state.safetensors");
   workplace.context.random() = {.seed = checkpoint.position.random_seed,
                                 .next = checkpoint.position.random_next};
 }
 
 void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
-  restore_each(weights_of(workplace), checkpoint.weights, "weights.safetensors", ignored);
+  restore_each(workplace.context, weights_of(workplace), checkpoint.weights, "weights.safetensors",
+               ignored);
 }
 
 std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {

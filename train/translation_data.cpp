@@ -1,5 +1,7 @@
 #include "train/translation_data.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "data/errors.h"
@@ -28,8 +30,8 @@ struct Texts {
     throw UsageError(unknown_name("text", data, generators));
   }
   throw UsageError("no text '" + data +
-                   "': neither a generator (numbers) nor a tab-separated file; two files of lines "
-                   "are given by --source and --target");
+                   "': neither a generator (numbers) nor a tab-separated file; files of lines are "
+                   "given by --source and --target");
 }
 
 ParallelTextOptions reader_options(const TranslationOptions& options, bool training) {
@@ -39,16 +41,24 @@ ParallelTextOptions reader_options(const TranslationOptions& options, bool train
   return reader;
 }
 
+std::vector<TextFiles> partners(const std::vector<std::string>& sources,
+                                const std::vector<std::string>& targets) {
+  std::vector<TextFiles> files;
+  for (std::size_t i = 0; i < sources.size(); ++i) files.push_back({sources[i], targets[i]});
+  return files;
+}
+
 Texts read_texts(const TranslationOptions& options, const std::string& data, std::uint64_t seed) {
   Texts texts;
   const auto val_options = reader_options(options, false);
   if (!options.val_source.empty()) {
-    texts.val = read_parallel_text(options.val_source, options.val_target, val_options);
+    texts.val = read_text_files(partners(options.val_source, options.val_target), val_options);
   } else if (!options.val_data.empty()) {
     texts.val = read_tab_separated_text(options.val_data, val_options);
   }
   if (!options.source.empty()) {
-    texts.train = read_parallel_text(options.source, options.target, reader_options(options, true));
+    texts.train =
+        read_text_files(partners(options.source, options.target), reader_options(options, true));
   } else if (data == "numbers") {
     texts.train =
         numbers_text(static_cast<std::size_t>(options.pairs), Split::kTrain, random_bits(seed));
@@ -79,8 +89,13 @@ void add_pairs(const ParallelText& text, const Vocabularies& vocabularies, const
 }
 
 std::string name_of(const TranslationOptions& options, const std::string& data) {
-  const std::string& path = options.source.empty() ? data : options.source;
-  return std::filesystem::path(path).filename().string();
+  const auto file_name = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  if (options.source.empty()) return file_name(data);
+  const std::size_t more = options.source.size() - 1;
+  const std::string first = file_name(options.source.front());
+  return more == 0 ? first : first + " and " + std::to_string(more) + " more";
 }
 
 }  // namespace
@@ -98,11 +113,15 @@ Vocabularies Vocabularies::open(const std::filesystem::path& run) {
   return {Vocabulary::open(run / kSourceFile), Vocabulary::open(run / kTargetFile)};
 }
 
-void check_vocabularies(const Vocabularies& vocabularies, const TrainingPosition& position) {
+void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
+                        const TrainingPosition& position) {
   const std::string trained = position.more.value("vocabularies", std::string());
   if (vocabularies.fingerprint() == trained) return;
-  throw CheckpointError("the vocabularies are not those that the checkpoint was trained with: " +
-                        vocabularies.fingerprint() + ", expected " + trained);
+  const bool of_source = !trained.starts_with(vocabularies.source.fingerprint() + ";");
+  throw CheckpointError(fmt::format(
+      "[{}] the {}'s vocabulary is not the one that the checkpoint was trained with: source and "
+      "target have {}, expected {}",
+      origin, of_source ? "source" : "target", vocabularies.fingerprint(), trained));
 }
 
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,

@@ -25,9 +25,10 @@ struct Vocabularies {
   static Vocabularies open(const std::filesystem::path& run);
 };
 
-// Throws CheckpointError when these are not the vocabularies that the checkpoint at `position` was
-// trained with.
-void check_vocabularies(const Vocabularies& vocabularies, const TrainingPosition& position);
+// Throws CheckpointError when these, which are those of `origin`, a folder or a text, are not the
+// vocabularies that the checkpoint at `position` was trained with.
+void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
+                        const TrainingPosition& position);
 
 // Sentence pairs to train on and to validate with.
 struct TranslationData {
@@ -40,9 +41,9 @@ struct TranslationData {
 };
 
 // Reads, tokenizes and encodes. `data` is "numbers" or a tab-separated file, unless the options
-// name two files; `pairs` and `val_pairs` are drawn by the generator. Vocabularies are those given,
-// or made from the training pairs. Throws UsageError when there are no such data, DataError as the
-// readers do and when nothing is left.
+// name files of lines; `pairs` and `val_pairs` are drawn by the generator. Vocabularies are those
+// given, or made from the training pairs. Throws UsageError when there are no such data, DataError
+// as the readers do and when nothing is left.
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies = std::nullopt);

@@ -15,16 +15,19 @@ std::span<const Buffer> TranslationExperiment::optimizer_state() const {
 }
 
 Trace dry_run(const TranslationDryRun& options) {
-  MemoryOptions memory;
-  memory.device = "simulated";
-  memory.allocator = "best-fit-pool";
-  memory.guard = options.guard;
-  memory.record = true;
-  TranslationExperiment experiment(memory, {.execute = false, .in_place = options.in_place},
-                                   options.shape);
-  translation_training_step(experiment.context, experiment.model, *experiment.optimizer,
-                            options.batch, {.clip = options.clip});
-  return experiment.memory.recording()->last_step();
+  return TranslationDryRunner(options).run(options.batch);
+}
+
+TranslationDryRunner::TranslationDryRunner(const TranslationDryRun& how)
+    : clip_(how.clip),
+      experiment_(
+          {.device = "simulated", .allocator = "best-fit-pool", .guard = how.guard, .record = true},
+          {.compute = how.compute, .execute = false, .in_place = how.in_place}, how.shape) {}
+
+Trace TranslationDryRunner::run(const PairBatch& batch) {
+  translation_training_step(experiment_.context, experiment_.model, *experiment_.optimizer, batch,
+                            {.clip = clip_});
+  return experiment_.memory.recording()->last_step();
 }
 
 }  // namespace skyline

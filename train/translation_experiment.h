@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -30,9 +31,23 @@ struct TranslationDryRun {
   bool in_place = true;
   bool guard = false;
   float clip = 0;
+  std::shared_ptr<Compute> compute = {};  // whose kernels say what they need; null: the CPU
 };
 
 // What that step requests, with tags. Throws ShapeError.
 Trace dry_run(const TranslationDryRun& options);
+
+// The same for many batches of one model, which is made only once. Thread rule: one thread at a
+// time.
+class TranslationDryRunner {
+ public:
+  // The batch is not looked at.
+  explicit TranslationDryRunner(const TranslationDryRun& how);
+  Trace run(const PairBatch& batch);
+
+ private:
+  float clip_;
+  TranslationExperiment experiment_;
+};
 
 }  // namespace skyline

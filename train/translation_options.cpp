@@ -1,6 +1,9 @@
 #include "train/translation_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
+#include <algorithm>
 
 #include "train/options.h"
 
@@ -38,14 +41,17 @@ void for_each_value(Options& options, const Visit& visit) {
 void add_text_options(CLI::App& app, TranslationOptions& options) {
   add_integer(app, "--pairs", options.pairs, 1, kMany, "Training pairs of the generator")
       ->group("Translation");
-  const auto file = [&app](const char* flag, std::string& value, const char* help) {
-    app.add_option(flag, value, help)->type_name("FILE")->group("Translation");
+  const auto files = [&app](const char* flag, std::vector<std::string>& value, const char* help) {
+    app.add_option(flag, value, help)->delimiter(',')->type_name("FILE,…")->group("Translation");
   };
-  file("--source", options.source, "Sentences to translate, one a line, plain or gzip'd");
-  file("--target", options.target, "Their translations, line by line");
-  file("--val-data", options.val_data, "Validation: a tab-separated file");
-  file("--val-source", options.val_source, "Validation: sentences, one a line");
-  file("--val-target", options.val_target, "Validation: their translations");
+  files("--source", options.source,
+        "Sentences to translate, one a line, plain or gzip'd; several files follow each other");
+  files("--target", options.target, "Their translations, line by line, as many files");
+  app.add_option("--val-data", options.val_data, "Validation: a tab-separated file")
+      ->type_name("FILE")
+      ->group("Translation");
+  files("--val-source", options.val_source, "Validation: sentences, one a line");
+  files("--val-target", options.val_target, "Validation: their translations");
   app.add_flag("--lower", options.lower, "Read text in lower case")->group("Translation");
   app.add_flag("--strict-text", options.strict,
                "Fail at the first line that is not UTF-8 or lacks its tab; otherwise it is skipped")
@@ -72,10 +78,23 @@ void add_network_options(CLI::App& app, TranslationOptions& options) {
       ->group("Translation");
 }
 
-void require_partners(const char* flags, const std::string& one, const std::string& other) {
-  if (one.empty() != other.empty()) {
-    throw UsageError(std::string(flags) + " belong together: give both");
+using Files = std::vector<std::string>;
+
+void require_partners(const char* source_flag, const Files& sources, const char* target_flag,
+                      const Files& targets) {
+  for (const auto& [flag, files] : {std::pair(source_flag, &sources), {target_flag, &targets}}) {
+    if (std::ranges::find(*files, "") != files->end()) {
+      throw UsageError(fmt::format("{}: an empty name among its files", flag));
+    }
   }
+  if (sources.empty() != targets.empty()) {
+    throw UsageError(fmt::format("{} and {} belong together: give both", source_flag, target_flag));
+  }
+  if (sources.size() == targets.size()) return;
+  const Files& longer = sources.size() > targets.size() ? sources : targets;
+  throw UsageError(fmt::format("{} names {} files, {} {}: '{}' has no partner", source_flag,
+                               sources.size(), target_flag, targets.size(),
+                               longer[std::min(sources.size(), targets.size())]));
 }
 
 }  // namespace
@@ -104,14 +123,15 @@ TranslationOptions read_translation_options(const Json& json) {
 }
 
 void resolve(TranslationOptions& options) {
-  require_partners("--source and --target", options.source, options.target);
-  require_partners("--val-source and --val-target", options.val_source, options.val_target);
+  require_partners("--source", options.source, "--target", options.target);
+  require_partners("--val-source", options.val_source, "--val-target", options.val_target);
   if (!options.val_data.empty() && !options.val_source.empty()) {
     throw UsageError("--val-data and --val-source exclude each other: give one of them");
   }
-  for (std::string* path : {&options.source, &options.target, &options.val_data,
-                            &options.val_source, &options.val_target}) {
-    make_absolute(*path);
+  make_absolute(options.val_data);
+  for (Files* files :
+       {&options.source, &options.target, &options.val_source, &options.val_target}) {
+    std::ranges::for_each(*files, make_absolute);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "models/seq2seq.h"
 #include "train/translator.h"
@@ -14,12 +15,14 @@ class App;
 namespace skyline {
 
 // What a translation model reads and how large it is. Sentences come from the generator `numbers`,
-// from one tab-separated file (both given by --data), or from two files of lines.
+// from one tab-separated file (both given by --data), or from pairs of files of lines, which follow
+// each other as one text.
 struct TranslationOptions {
-  std::int64_t pairs = 50'000;         // of the generator
-  std::string source, target;          // two files of lines; empty: --data
-  std::string val_data;                // a tab-separated file to validate on
-  std::string val_source, val_target;  // or two files; all empty: every 20th pair is kept apart
+  std::int64_t pairs = 50'000;              // of the generator
+  std::vector<std::string> source, target;  // files of lines, as many of each; empty: --data
+  std::string val_data;                     // a tab-separated file to validate on
+  // Or pairs of files; all empty: every 20th pair is kept apart.
+  std::vector<std::string> val_source, val_target;
   bool lower = false;
   std::int64_t max_words = 50;       // of a training sentence, both sides; validation is not cut
   std::int64_t vocab_size = 40'000;  // most frequent words a side
@@ -47,7 +50,7 @@ void write_translation_options(const TranslationOptions& options, nlohmann::orde
 TranslationOptions read_translation_options(const nlohmann::ordered_json& json);
 
 // Files by their whole paths, so that a run can be taken up from anywhere. Throws UsageError when a
-// file lacks its partner.
+// file lacks its partner, naming it.
 void resolve(TranslationOptions& options);
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,

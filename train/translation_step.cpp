@@ -50,10 +50,7 @@ Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch&
   LstmState state = model.encode(context, std::move(source), PackedShape(batch.source.batch_sizes));
   state = model.reordered(context, std::move(state), batch.source_to_target);
   LstmOutput decoded = model.decode(context, std::move(state), std::move(target),
-                                    PackedShape(batch.target.batch_sizes));
-  // Nobody reads the last states; they die in the order of the op's outputs.
-  decoded.c = {};
-  decoded.h = {};
+                                    PackedShape(batch.target.batch_sizes), LstmWanted::kOutputs);
   Tensor logits = model.logits(context, std::move(decoded.y));
   const LayerScope scope(context, "loss");
   return softmax_cross_entropy(context, std::move(logits), std::move(answers),

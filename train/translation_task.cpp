@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "train/divergence.h"
@@ -15,7 +17,15 @@ namespace {
 
 constexpr std::size_t kEvaluationBatch = 100;  // the paper's, at most
 
-constexpr std::int64_t kMostBatches = 1'000'000;  // looked at for the longest: under a minute
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What became of the lines, and where the first of each fault is.
+void tell(Console& console, const std::string& what, const TextSummary& summary) {
+  console.say(what + summary.text());
+  for (const std::string& fault : summary.faults) console.warn(fault);
+}
 
 }  // namespace
 
@@ -29,39 +39,26 @@ PairLoaderOptions pair_loader_options(const TrainOptions& options) {
           .bucket = options.translation.bucket};
 }
 
-std::vector<Trace> longest_steps(const TrainOptions& options, const TranslationData& data,
-                                 std::int64_t steps) {
-  PairLoader loader(data.train, pair_loader_options(options), random_bits(options.data.seed));
-  PairBatch source, target;
-  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
-    PairBatch batch = loader.next();
-    if (batch.source.words.size() > source.source.words.size()) source = batch;
-    if (batch.target.words.size() > target.target.words.size()) target = std::move(batch);
-  }
-  std::vector<Trace> traces;
-  const auto add = [&](const PairBatch& batch) {
-    traces.push_back(dry_run({.shape = seq2seq_shape(options.translation, data),
-                              .batch = batch,
-                              .in_place = options.in_place,
-                              .guard = options.memory.guard,
-                              .clip = static_cast<float>(options.translation.clip)}));
-  };
-  add(source);
-  if (target.position != source.position) add(target);
-  return traces;
-}
-
 TranslationTask::TranslationTask(const TrainOptions& options, SessionListener listener,
                                  Console& console)
     : options_(options),
       data_(open_translation_data(options.translation, options.data.data, options.data.seed)) {
-  console.say(data_->train_summary.text());
-  if (data_->val_summary) console.say("validation: " + data_->val_summary->text());
+  tell(console, "", data_->train_summary);
+  if (data_->val_summary) tell(console, "validation: ", *data_->val_summary);
   experiment_.emplace(with_listener(options.memory, std::move(listener)), context_options(options),
                       seq2seq_shape(options.translation, *data_));
   batches_per_epoch_ = static_cast<std::int64_t>(
       PairLoader(data_->train, pair_loader_options(options), random_bits(options.data.seed))
           .batches_per_epoch());
+  if (options.memory.policy != ShapePolicy::kUpperBound) return;
+  if (experiment_->memory.session() == nullptr) return;
+  longest_ = find_longest();
+  console.say(longest_batch_text(longest_->facts));
+}
+
+LongestBatches TranslationTask::find_longest() const {
+  return longest_batches(options_, *data_,
+                         options_.steps.value_or(options_.epochs * batches_per_epoch_));
 }
 
 void TranslationTask::start(const std::filesystem::path& folder, TrainingPosition& position) {
@@ -71,31 +68,39 @@ void TranslationTask::start(const std::filesystem::path& folder, TrainingPositio
 
 void TranslationTask::resume(const std::filesystem::path& folder,
                              const TrainingPosition& position) {
-  check_vocabularies(Vocabularies::open(folder), position);
-  check_vocabularies(data_->vocabularies, position);
+  check_vocabularies(Vocabularies::open(folder), folder.string(), position);
+  check_vocabularies(data_->vocabularies, data_->name, position);
 }
 
 void TranslationTask::seek(const TrainingPosition& position) {
   PairLoaderOptions loader = pair_loader_options(options_);
   loader.start = {.epoch = static_cast<std::uint64_t>(position.epoch),
                   .batch = static_cast<std::uint64_t>(position.batch)};
-  loader_.emplace(data_->train, loader, random_bits(position.order_seed));
+  const bool plan_each = longest_ && !longest_->facts.one_plan;
+  pairs_.emplace(PairLoader(data_->train, loader, random_bits(position.order_seed)),
+                 plan_each ? experiment_->memory.session() : nullptr,
+                 translation_dry_run(options_, *data_));
 }
 
 Task::Step TranslationTask::step(std::int64_t number, double learning_rate) {
-  const PairBatch batch = loader_->next();
+  const double asked = now_seconds();
+  const PairBatch batch = pairs_->next();
   TranslationExperiment& experiment = *experiment_;
   const RandomStream random = experiment.context.random();
   Step step{.loss = 0,
-            .wait_seconds = 0,
+            .wait_seconds = now_seconds() - asked,
             .lengths = {{"source", batch.source.batch_sizes.size()},
                         {"target", batch.target.batch_sizes.size()}}};
+  step.words = batch.target_out.size();
   try {
     step.loss = translation_training_step(
         experiment.context, experiment.model, *experiment.optimizer, batch,
         {.adam = {.alpha = static_cast<float>(learning_rate), .step = number},
          .clip = static_cast<float>(options_.translation.clip)});
+    step.perplexity = std::exp(step.loss * static_cast<double>(batch.size()) /
+                               static_cast<double>(step.words));
   } catch (const LossNotFinite& error) {
+    const Interruption interruption(experiment.context.allocator());
     throw explain_divergence(
         experiment.context, experiment.model,
         [&] { translation_loss(experiment.context, experiment.model, batch); }, random, number,
@@ -107,10 +112,15 @@ Task::Step TranslationTask::step(std::int64_t number, double learning_rate) {
 Task::Evaluation TranslationTask::evaluate(std::int64_t number) {
   const std::size_t batch_size =
       std::min(kEvaluationBatch, static_cast<std::size_t>(options_.batch_size));
-  const TranslationQuality quality = translation_quality(
-      experiment_->context, experiment_->model, *data_, batch_size,
-      static_cast<std::size_t>(options_.translation.val_pairs), static_cast<std::size_t>(number));
-  experiment_->context.allocator().release_cached();
+  Allocator& memory = experiment_->context.allocator();
+  TranslationQuality quality;
+  {
+    const Interruption interruption(memory);
+    quality = translation_quality(experiment_->context, experiment_->model, *data_, batch_size,
+                                  static_cast<std::size_t>(options_.translation.val_pairs),
+                                  static_cast<std::size_t>(number));
+  }
+  memory.release_cached();
   return {.metrics = {{"bleu", quality.bleu.score()},
                       {"exact_match", quality.bleu.exact_match()},
                       {"perplexity", quality.perplexity}},
@@ -127,14 +137,16 @@ bool TranslationTask::evaluates_after(std::int64_t number) const {
 }
 
 std::vector<Trace> TranslationTask::longest_steps() const {
-  return skyline::longest_steps(options_, *data_,
-                                options_.steps.value_or(options_.epochs * batches_per_epoch_));
+  return longest_ ? longest_->steps : find_longest().steps;
 }
 
-void TranslationTask::add_facts(nlohmann::ordered_json& json, std::string&) const {
+void TranslationTask::add_facts(nlohmann::ordered_json& json, std::string& text) const {
   json["source_words"] = data_->vocabularies.source.size();
   json["target_words"] = data_->vocabularies.target.size();
   json["pairs"] = data_->train.source.size();
+  if (!longest_) return;
+  json["longest_batch"] = to_json(longest_->facts);
+  text += longest_batch_text(longest_->facts) + "\n";
 }
 
 }  // namespace skyline

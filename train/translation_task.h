@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "train/longest_batches.h"
+#include "train/planned_pairs.h"
 #include "train/task.h"
 #include "train/train_options.h"
 #include "train/translation_data.h"
@@ -11,15 +13,10 @@ namespace skyline {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, const TranslationData& data);
 PairLoaderOptions pair_loader_options(const TrainOptions& options);
-// The training steps with the most source words and with the most target words among the first
-// `steps` of a run, from dry runs; one where both are the same. What any of these steps requests is
-// no larger than the larger of these two's.
-std::vector<Trace> longest_steps(const TrainOptions& options, const TranslationData& data,
-                                 std::int64_t steps);
-
 // Trains a translation model with Adam; evaluations are corpus BLEU, exact matches and perplexity
-// on validation pairs, and a sample translation. Their memory comes from the pool, as steps of
-// another kind would only disturb the plan (PGMO's interrupt), and is given back afterwards.
+// on validation pairs, and a sample translation. They are no steps and not planned (PGMO's
+// interrupt): their memory is the arena's, which is free between steps, and the pool's only where
+// they need more; that is given back afterwards.
 class TranslationTask : public Task {
  public:
   // `options` are resolved.
@@ -45,11 +42,14 @@ class TranslationTask : public Task {
   std::string lengths_name() const override { return "longest sentence, in words"; }
 
  private:
+  LongestBatches find_longest() const;
+
   TrainOptions options_;
   std::optional<TranslationData> data_;
   std::optional<TranslationExperiment> experiment_;
   std::int64_t batches_per_epoch_ = 0;
-  std::optional<PairLoader> loader_;
+  std::optional<LongestBatches> longest_;  // under the policy upper-bound
+  std::optional<PlannedPairs> pairs_;
 };
 
 }  // namespace skyline

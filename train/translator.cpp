@@ -58,7 +58,7 @@ struct Hypothesis {
   double log_probability = 0;
   Ids words;
 
-  double score(float length_penalty) const {
+  double score(double length_penalty) const {
     return log_probability / std::pow(static_cast<double>(words.size()), length_penalty);
   }
 };

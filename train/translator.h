@@ -16,7 +16,7 @@ struct TranslatorOptions {
   std::int64_t beam = 1;  // hypotheses kept a sentence; 1: the likeliest word each time
   // Beam search compares log probabilities divided by words^length_penalty: 0 prefers short answers
   // (Wu et al. 2016, "Google's neural machine translation system", section 7, in a simpler form).
-  float length_penalty = 1;
+  double length_penalty = 1;
 };
 
 // The answers to a packed batch of source sentences, in the batch's own order (not the packed one):

@@ -13,9 +13,9 @@ class ActivationGrad : public ElementwiseOp {
   explicit ActivationGrad(const Activation& activation)
       : ElementwiseOp(2, Category::kGradient), activation_(activation) {}
   std::string_view name() const override { return activation_.grad_name; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return activation_.backward.make(backend, inputs[0].shape.elements());
+    return activation_.backward.make(compute, inputs[0].shape.elements());
   }
 
  private:
@@ -27,9 +27,9 @@ class ActivationOp : public ElementwiseOp {
   explicit ActivationOp(const Activation& activation)
       : ElementwiseOp(1, Category::kActivation), activation_(activation) {}
   std::string_view name() const override { return activation_.name; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return activation_.forward.make(backend, inputs[0].shape.elements());
+    return activation_.forward.make(compute, inputs[0].shape.elements());
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

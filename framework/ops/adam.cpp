@@ -44,7 +44,7 @@ class Adam : public Op {
     return {{.input = 0, .output = 0}, {.input = 2, .output = 1}, {.input = 3, .output = 2}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const auto step = static_cast<double>(params_.step);
     const double correction = std::sqrt(1 - std::pow(double{params_.beta2}, step)) /
@@ -55,8 +55,8 @@ class Adam : public Op {
                                 .epsilon = params_.epsilon};
     const std::int64_t elements = inputs[0].shape.elements();
     const bool scaled = inputs.size() == 5;
-    return backend == Backend::kCuda ? make_adam_cuda(elements, function, scaled)
-                                     : make_adam_cpu(elements, function, scaled);
+    return compute.cuda() ? make_adam_cuda(*compute.cuda(), elements, function, scaled)
+                          : make_adam_cpu(elements, function, scaled);
   }
 
  private:

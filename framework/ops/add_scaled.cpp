@@ -42,11 +42,11 @@ class AddScaledGrad : public Op {
     return pairs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return backend == Backend::kCuda ? make_add_scaled_grad_cuda(elements, gradients_)
-                                     : make_add_scaled_grad_cpu(elements, gradients_);
+    return compute.cuda() ? make_add_scaled_grad_cuda(*compute.cuda(), elements, gradients_)
+                          : make_add_scaled_grad_cpu(elements, gradients_);
   }
 
  private:
@@ -64,11 +64,11 @@ class AddScaled : public ElementwiseOp {
     return fmt::format("scale={} relu={}", params_.scale, params_.relu);
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return backend == Backend::kCuda ? make_add_scaled_cuda(elements, params_)
-                                     : make_add_scaled_cpu(elements, params_);
+    return compute.cuda() ? make_add_scaled_cuda(*compute.cuda(), elements, params_)
+                          : make_add_scaled_cpu(elements, params_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -20,11 +20,11 @@ class Argmax : public Op {
     require_float("argmax", "x", inputs[0], 2);
     return {{{Shape{inputs[0].shape[0]}, DType::kInt32}, Category::kActivation}};
   }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Shape& shape = inputs[0].shape;
-    return backend == Backend::kCuda ? make_argmax_cuda(shape[0], shape[1])
-                                     : make_argmax_cpu(shape[0], shape[1]);
+    return compute.cuda() ? make_argmax_cuda(*compute.cuda(), shape[0], shape[1])
+                          : make_argmax_cpu(shape[0], shape[1]);
   }
 };
 

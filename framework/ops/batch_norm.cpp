@@ -42,9 +42,9 @@ class BatchNormGrad final : public Op {
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 4, .output = 0}}; }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_batch_norm_grad_cpu(problem_)
-                                    : make_batch_norm_grad_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_batch_norm_grad_cuda(*compute.cuda(), problem_)
+                          : make_batch_norm_grad_cpu(problem_);
   }
 
  private:
@@ -65,10 +65,11 @@ class BatchNorm final : public Op {
             {{problem.channels()}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = problem_of(inputs);
-    return backend == Backend::kCpu ? make_batch_norm_cpu(problem) : make_batch_norm_cuda(problem);
+    return compute.cuda() ? make_batch_norm_cuda(*compute.cuda(), problem)
+                          : make_batch_norm_cpu(problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -110,11 +111,11 @@ class BatchNormInference final : public Op {
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = {inputs[0].shape, epsilon_, relu_};
-    return backend == Backend::kCpu ? make_batch_norm_inference_cpu(problem)
-                                    : make_batch_norm_inference_cuda(problem);
+    return compute.cuda() ? make_batch_norm_inference_cuda(*compute.cuda(), problem)
+                          : make_batch_norm_inference_cpu(problem);
   }
 
  private:
@@ -141,15 +142,15 @@ class BatchNormUpdate final : public Op {
     return {{.input = 0, .output = 0}, {.input = 1, .output = 1}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const float gain = 1.0f - decay_;
     const double count = static_cast<double>(count_);
     const double unbias = count_ > 1 ? count / (count - 1) : 1.0;
     const RunningUpdate update = {inputs[0].shape[0], decay_, gain,
                                   static_cast<float>(gain * unbias)};
-    return backend == Backend::kCpu ? make_batch_norm_update_cpu(update)
-                                    : make_batch_norm_update_cuda(update);
+    return compute.cuda() ? make_batch_norm_update_cuda(*compute.cuda(), update)
+                          : make_batch_norm_update_cpu(update);
   }
 
  private:

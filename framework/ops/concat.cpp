@@ -55,10 +55,10 @@ class ConcatGrad : public Op {
     return slices;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
     const ConcatLayout layout = layout_of(inputs_);
-    return backend == Backend::kCuda ? make_concat_grad_cuda(layout, params_.relu, needed_)
-                                     : make_concat_grad_cpu(layout, params_.relu, needed_);
+    return compute.cuda() ? make_concat_grad_cuda(*compute.cuda(), layout, params_.relu, needed_)
+                          : make_concat_grad_cpu(layout, params_.relu, needed_);
   }
 
  private:
@@ -89,11 +89,11 @@ class Concat : public Op {
     return {{{with_width(first, width)}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const ConcatLayout layout = layout_of(inputs);
-    return backend == Backend::kCuda ? make_concat_cuda(layout, params_.relu)
-                                     : make_concat_cpu(layout, params_.relu);
+    return compute.cuda() ? make_concat_cuda(*compute.cuda(), layout, params_.relu)
+                          : make_concat_cpu(layout, params_.relu);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

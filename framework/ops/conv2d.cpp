@@ -59,9 +59,9 @@ class Conv2dGradInput final : public Op {
     return {{{problem_.x}, Category::kGradient}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_conv2d_grad_input_cpu(problem_)
-                                    : make_conv2d_grad_input_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_conv2d_grad_input_cuda(*compute.cuda(), problem_)
+                          : make_conv2d_grad_input_cpu(problem_);
   }
 
  private:
@@ -84,9 +84,9 @@ class Conv2dGradWeight final : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_conv2d_grad_weight_cpu(problem_)
-                                    : make_conv2d_grad_weight_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_conv2d_grad_weight_cuda(*compute.cuda(), problem_)
+                          : make_conv2d_grad_weight_cpu(problem_);
   }
 
  private:
@@ -104,10 +104,10 @@ class Conv2d final : public Op {
     return {{{problem_of(params_, inputs).y}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Conv2dProblem problem = problem_of(params_, inputs);
-    return backend == Backend::kCpu ? make_conv2d_cpu(problem) : make_conv2d_cuda(problem);
+    return compute.cuda() ? make_conv2d_cuda(*compute.cuda(), problem) : make_conv2d_cpu(problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

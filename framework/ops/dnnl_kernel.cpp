@@ -51,24 +51,26 @@ dnnl::primitive_attr dnnl_user_scratchpad() {
   return attributes;
 }
 
-DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index_or_offset,
+DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index, std::size_t offset_bytes,
                                     const memory::desc& layout) {
-  places_.push_back({kind, index_or_offset, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
+  places_.push_back({kind, index, offset_bytes, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
   return places_.size() - 1;
 }
 
-DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout) {
-  return add(Place::Kind::kInput, index, layout);
+DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout,
+                                      std::size_t offset_bytes) {
+  return add(Place::Kind::kInput, index, offset_bytes, layout);
 }
 
-DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout) {
-  return add(Place::Kind::kOutput, index, layout);
+DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout,
+                                       std::size_t offset_bytes) {
+  return add(Place::Kind::kOutput, index, offset_bytes, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
-  const std::size_t offset = scratch_bytes_;
+  const std::size_t offset_bytes = scratch_bytes_;
   scratch_bytes_ += aligned(layout.get_size());
-  return add(Place::Kind::kScratch, offset, layout);
+  return add(Place::Kind::kScratch, 0, offset_bytes, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& layout) {
@@ -120,13 +122,14 @@ void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
   switch (place.kind) {
     case Place::Kind::kInput:
       // oneDNN takes inputs without const; it only reads what is not an output of a primitive.
-      place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index_or_offset]));
+      place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index]) +
+                                   place.offset_bytes);
       return;
     case Place::Kind::kOutput:
-      place.memory.set_data_handle(arguments.outputs[place.index_or_offset]);
+      place.memory.set_data_handle(arguments.outputs[place.index] + place.offset_bytes);
       return;
     case Place::Kind::kScratch:
-      place.memory.set_data_handle(arguments.workspace + place.index_or_offset);
+      place.memory.set_data_handle(arguments.workspace + place.offset_bytes);
       return;
   }
 }

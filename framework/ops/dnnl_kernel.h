@@ -32,16 +32,17 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 //
 // Workspace: the operands of scratch(), each from a multiple of 64 bytes on, then one region as
 // large as the largest scratchpad, which all primitives use in turn. Primitives are created by the
-// first run; memory objects are made once and pointed at the arguments of each run. The scratch, and
-// in backward the order of summation, depend on OpenMP's number of threads when the kernel is made.
-// One thread at a time.
+// first run; memory objects are made once and pointed at the arguments of each run. The scratch,
+// and in backward the order of summation, depend on OpenMP's number of threads when the kernel is
+// made. One thread at a time.
 class DnnlKernel : public Kernel {
  public:
   // Names an operand of this kernel.
   using Operand = std::size_t;
 
-  Operand input(std::size_t index, const dnnl::memory::desc& layout);
-  Operand output(std::size_t index, const dnnl::memory::desc& layout);
+  // Input or output `index`, or the part of it that begins so many bytes behind its first.
+  Operand input(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
+  Operand output(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand scratch(const dnnl::memory::desc& layout);
 
   // `operand` in another layout: itself where the layouts are equal, else a copy in the workspace.
@@ -64,7 +65,8 @@ class DnnlKernel : public Kernel {
  private:
   struct Place {
     enum class Kind { kInput, kOutput, kScratch } kind;
-    std::size_t index_or_offset;
+    std::size_t index;  // of the input or output
+    std::size_t offset_bytes;
     dnnl::memory memory;
   };
   struct Step {
@@ -73,7 +75,8 @@ class DnnlKernel : public Kernel {
     std::unordered_map<int, dnnl::memory> arguments;
   };
 
-  Operand add(Place::Kind kind, std::size_t index_or_offset, const dnnl::memory::desc& layout);
+  Operand add(Place::Kind kind, std::size_t index, std::size_t offset_bytes,
+              const dnnl::memory::desc& layout);
   void point(Place& place, const KernelArguments& arguments) const;
 
   std::vector<Place> places_;

@@ -29,11 +29,11 @@ class Dropout : public ElementwiseOp {
   }
   bool cacheable() const override { return false; }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return backend == Backend::kCuda ? make_dropout_cuda(elements, mask_)
-                                     : make_dropout_cpu(elements, mask_);
+    return compute.cuda() ? make_dropout_cuda(*compute.cuda(), elements, mask_)
+                          : make_dropout_cpu(elements, mask_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,

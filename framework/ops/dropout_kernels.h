@@ -25,6 +25,7 @@ inline constexpr int kDropoutLanes = 32;
 
 // output = input where kept, times scale(), else 0; forward and backward alike.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
-std::unique_ptr<Kernel> make_dropout_cuda(std::int64_t elements, DropoutMask mask);
+std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
+                                          DropoutMask mask);
 
 }  // namespace skyline

@@ -9,15 +9,13 @@
 
 namespace skyline {
 
-// Makes the kernel of an elementwise op for so many elements, on one backend.
-using ElementwiseFactory = std::unique_ptr<Kernel> (*)(std::int64_t elements);
-
+// Make the kernel of an elementwise op for so many elements, one factory a backend.
 struct ElementwiseFactories {
-  ElementwiseFactory cpu = nullptr;
-  ElementwiseFactory cuda = nullptr;
+  std::unique_ptr<Kernel> (*cpu)(std::int64_t elements) = nullptr;
+  std::unique_ptr<Kernel> (*cuda)(CudaCompute& compute, std::int64_t elements) = nullptr;
 
-  std::unique_ptr<Kernel> make(Backend backend, std::int64_t elements) const {
-    return (backend == Backend::kCuda ? cuda : cpu)(elements);
+  std::unique_ptr<Kernel> make(Compute& compute, std::int64_t elements) const {
+    return compute.cuda() ? cuda(*compute.cuda(), elements) : cpu(elements);
   }
 };
 

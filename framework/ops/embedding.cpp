@@ -38,11 +38,11 @@ class EmbeddingGrad : public Op {
     return {{table_, Category::kGradient}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const EmbeddingProblem problem{inputs[0].shape[0], table_.shape[0], table_.shape[1]};
-    return backend == Backend::kCuda ? make_embedding_grad_cuda(problem)
-                                     : make_embedding_grad_cpu(problem);
+    return compute.cuda() ? make_embedding_grad_cuda(*compute.cuda(), problem)
+                          : make_embedding_grad_cpu(problem);
   }
 
  private:
@@ -62,11 +62,12 @@ class Embedding : public Op {
     return {{{{inputs[0].shape[0], inputs[1].shape[1]}}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Shape& table = inputs[1].shape;
     const EmbeddingProblem problem{inputs[0].shape[0], table[0], table[1]};
-    return backend == Backend::kCuda ? make_embedding_cuda(problem) : make_embedding_cpu(problem);
+    return compute.cuda() ? make_embedding_cuda(*compute.cuda(), problem)
+                          : make_embedding_cpu(problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

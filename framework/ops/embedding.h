@@ -25,7 +25,8 @@ class WordError : public std::out_of_range {
 // ids. The gradient of the table is dense: backward writes zeros to all V rows (at memory speed,
 // and more than the rest of the op costs) and sums, for each id that occurs, the rows of
 // grad_output in their order: the same bits on any number of threads. Backward's workspace: R + V +
-// 1 integers. Throws ShapeError, and WordError before anything is written.
+// 1 integers, on CUDA 2 R. Throws ShapeError and, on the CPU, WordError before anything is written;
+// a CUDA device gives NaN for such a row.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
 
 }  // namespace skyline

@@ -23,10 +23,10 @@ std::vector<OutputSpec> Fill::outputs(std::span<const TensorSpec> inputs) const 
   return {{spec_, category_}};
 }
 
-std::unique_ptr<Kernel> Fill::kernel(Backend backend, std::span<const TensorSpec>) const {
+std::unique_ptr<Kernel> Fill::kernel(Compute& compute, std::span<const TensorSpec>) const {
   const std::int64_t elements = spec_.shape.elements();
-  return backend == Backend::kCuda ? make_fill_cuda(elements, value_)
-                                   : make_fill_cpu(elements, value_);
+  return compute.cuda() ? make_fill_cuda(*compute.cuda(), elements, value_)
+                        : make_fill_cpu(elements, value_);
 }
 
 }  // namespace skyline

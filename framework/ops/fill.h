@@ -13,7 +13,7 @@ class Fill : public Op {
   std::string_view name() const override { return "fill"; }
   std::string parameters() const override;
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override;
 
  private:

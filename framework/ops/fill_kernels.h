@@ -8,6 +8,6 @@
 namespace skyline {
 
 std::unique_ptr<Kernel> make_fill_cpu(std::int64_t elements, float value);
-std::unique_ptr<Kernel> make_fill_cuda(std::int64_t elements, float value);
+std::unique_ptr<Kernel> make_fill_cuda(CudaCompute& compute, std::int64_t elements, float value);
 
 }  // namespace skyline

@@ -21,11 +21,11 @@ class SumOfSquares : public Op {
     require_spec("sum_of_squares", "gradient", inputs[0], {inputs[0].shape, DType::kFloat32});
     return {{{Shape{1}}, Category::kOptimizer}};
   }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return backend == Backend::kCuda ? make_sum_of_squares_cuda(elements)
-                                     : make_sum_of_squares_cpu(elements);
+    return compute.cuda() ? make_sum_of_squares_cuda(*compute.cuda(), elements)
+                          : make_sum_of_squares_cpu(elements);
   }
 };
 
@@ -42,10 +42,10 @@ class ClipFactor : public Op {
     return {{{Shape{1}}, Category::kOptimizer}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return backend == Backend::kCuda ? make_clip_factor_cuda(inputs.size(), max_norm_)
-                                     : make_clip_factor_cpu(inputs.size(), max_norm_);
+    return compute.cuda() ? make_clip_factor_cuda(*compute.cuda(), inputs.size(), max_norm_)
+                          : make_clip_factor_cpu(inputs.size(), max_norm_);
   }
 
  private:

@@ -35,9 +35,9 @@ class LinearGradInput final : public Op {
     return {{{problem_.x}, Category::kGradient}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_linear_grad_input_cpu(problem_)
-                                    : make_linear_grad_input_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_linear_grad_input_cuda(*compute.cuda(), problem_)
+                          : make_linear_grad_input_cpu(problem_);
   }
 
  private:
@@ -59,9 +59,9 @@ class LinearGradWeight final : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_linear_grad_weight_cpu(problem_)
-                                    : make_linear_grad_weight_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_linear_grad_weight_cuda(*compute.cuda(), problem_)
+                          : make_linear_grad_weight_cpu(problem_);
   }
 
  private:
@@ -76,10 +76,10 @@ class Linear final : public Op {
     return {{{problem_of(inputs).y}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const LinearProblem problem = problem_of(inputs);
-    return backend == Backend::kCpu ? make_linear_cpu(problem) : make_linear_cuda(problem);
+    return compute.cuda() ? make_linear_cuda(*compute.cuda(), problem) : make_linear_cpu(problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

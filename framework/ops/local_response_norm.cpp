@@ -49,11 +49,11 @@ class LocalResponseNormGrad : public Op {
   std::vector<InPlacePair> in_place() const override {
     return {{.input = 1, .output = 0}, {.input = 0, .output = 0}};
   }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const LocalResponseNormProblem problem = problem_of(inputs[0].shape, params_);
-    return backend == Backend::kCuda ? make_local_response_norm_grad_cuda(problem)
-                                     : make_local_response_norm_grad_cpu(problem);
+    return compute.cuda() ? make_local_response_norm_grad_cuda(*compute.cuda(), problem)
+                          : make_local_response_norm_grad_cpu(problem);
   }
 
  private:
@@ -74,11 +74,11 @@ class LocalResponseNorm : public Op {
     return {{inputs[0], Category::kActivation}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const LocalResponseNormProblem problem = problem_of(inputs[0].shape, params_);
-    return backend == Backend::kCuda ? make_local_response_norm_cuda(problem)
-                                     : make_local_response_norm_cpu(problem);
+    return compute.cuda() ? make_local_response_norm_cuda(*compute.cuda(), problem)
+                          : make_local_response_norm_cpu(problem);
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

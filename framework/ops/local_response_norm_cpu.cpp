@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <type_traits>
 
 #include "framework/ops/elementwise_cpu.h"
@@ -8,37 +6,6 @@
 
 namespace skyline {
 namespace {
-
-// s^-beta and 1 / s.
-struct Powers {
-  float normal;
-  float reciprocal;
-};
-
-// For any beta.
-struct AnyPower {
-  float beta;
-  Powers operator()(float s) const { return {std::pow(s, -beta), 1 / s}; }
-};
-
-// For beta 0.75, from r = s^-1/4, which vectorizes without roots and divisions: the exponent's bits
-// give r within 3.2 % (the constant was found by search), and three steps of Newton's method for
-// r^-4 = s within 2e-7. With square roots the whole op takes 4 times as long.
-struct ThreeQuarters {
-  Powers operator()(float s) const {
-    float r = std::bit_cast<float>(0x4f586000u - (std::bit_cast<std::uint32_t>(s) >> 2));
-    for (int step = 0; step < 3; ++step) r *= 1.25f - 0.25f * (s * r * r) * (r * r);
-    return {r * r * r, (r * r) * (r * r)};
-  }
-};
-
-// `Half` is a window's size / 2: an int, or an integral_constant, with which loops unroll.
-template <typename Half>
-float window_sum(const float* first, Half half) {
-  float sum = 0;
-  for (int k = 0; k <= 2 * half; ++k) sum += first[k];
-  return sum;
-}
 
 // Work goes by tiles of whole pixels, so many that their intermediates stay in the first-level
 // cache, and takes each step for all of them before the next: a window read right after the vectors

@@ -21,11 +21,11 @@ class LogSoftmax : public Op {
     return {{inputs[0], Category::kActivation}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Shape& shape = inputs[0].shape;
-    return backend == Backend::kCuda ? make_log_softmax_cuda(shape[0], shape[1])
-                                     : make_log_softmax_cpu(shape[0], shape[1]);
+    return compute.cuda() ? make_log_softmax_cuda(*compute.cuda(), shape[0], shape[1])
+                          : make_log_softmax_cpu(shape[0], shape[1]);
   }
 };
 

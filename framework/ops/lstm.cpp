@@ -63,9 +63,9 @@ class LstmGrad : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCuda ? make_lstm_grad_cuda(problem_, gradients_)
-                                     : make_lstm_grad_cpu(problem_, gradients_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_lstm_grad_cuda(*compute.cuda(), problem_, gradients_)
+                          : make_lstm_grad_cpu(problem_, gradients_);
   }
 
  private:
@@ -73,7 +73,7 @@ class LstmGrad : public Op {
   LstmGradients gradients_;
 };
 
-// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, h, c and,
+// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and,
 // where a gradient will be asked for, the reserve.
 class Lstm : public Op {
  public:
@@ -91,8 +91,8 @@ class Lstm : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCuda ? make_lstm_cuda(problem_) : make_lstm_cpu(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_lstm_cuda(*compute.cuda(), problem_) : make_lstm_cpu(problem_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

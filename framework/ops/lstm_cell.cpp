@@ -29,11 +29,11 @@ class LstmCellGrad : public Op {
     return {{.input = 0, .output = 0}, {.input = 4, .output = 1}, {.input = 3, .output = 1}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Shape& c = inputs[1].shape;
-    return backend == Backend::kCuda ? make_lstm_cell_grad_cuda(c[0], c[1])
-                                     : make_lstm_cell_grad_cpu(c[0], c[1]);
+    return compute.cuda() ? make_lstm_cell_grad_cuda(*compute.cuda(), c[0], c[1])
+                          : make_lstm_cell_grad_cpu(c[0], c[1]);
   }
 };
 
@@ -55,11 +55,11 @@ class LstmCell : public Op {
     return {{.input = 0, .output = 2}, {.input = 1, .output = 1}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Shape& c = inputs[1].shape;
-    return backend == Backend::kCuda ? make_lstm_cell_cuda(c[0], c[1])
-                                     : make_lstm_cell_cpu(c[0], c[1]);
+    return compute.cuda() ? make_lstm_cell_cuda(*compute.cuda(), c[0], c[1])
+                          : make_lstm_cell_cpu(c[0], c[1]);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,

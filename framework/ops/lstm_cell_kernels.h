@@ -10,11 +10,13 @@ namespace skyline {
 // Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, c, which may
 // be the input's, and the activated gates, which may be the input's.
 std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units);
-std::unique_ptr<Kernel> make_lstm_cell_cuda(std::int64_t rows, std::int64_t units);
+std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
+                                            std::int64_t units);
 
 // Inputs activated gates, c before, c after, grad_h, grad_c; outputs grad_gates, which may be the
 // activated gates, and the gradient of c before, which may be grad_c or grad_h.
 std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units);
-std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(std::int64_t rows, std::int64_t units);
+std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
+                                                 std::int64_t units);
 
 }  // namespace skyline

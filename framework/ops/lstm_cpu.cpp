@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "framework/ops/elementwise_cpu.h"
-#include "framework/ops/lstm_kernels.h"
+#include "framework/ops/lstm_layers.h"
 #include "framework/ops/lstm_products_cpu.h"
 #include "framework/ops/lstm_rows_cpu.h"
 #include "framework/ops/workspace_layout.h"
@@ -21,31 +21,15 @@ class LstmKernelCpu : public Kernel {
   void run(const KernelArguments& arguments) override;
 
  private:
-  // The addresses of one layer.
-  struct Layer {
-    const float* x;
-    const float* w;
-    const float* u;
-    const float* bias_w;
-    const float* bias_u;
-    const float* first_h;  // the initial state, or null
-    const float* first_c;
-    float* gates;
-    float* cells;
-    float* outputs;
-  };
-
   PackedProduct& projection(std::int64_t layer) {
     return layer > 0 && inner_projection_ ? *inner_projection_ : first_projection_;
   }
-  Layer layer_of(std::int64_t layer, const KernelArguments& arguments) const;
   const float* dropped(std::int64_t layer, const float* x, std::byte* workspace) const;
-  void project(std::int64_t layer, const Layer& at, std::byte* workspace);
-  void run_steps(const Layer& at, std::byte* workspace);
+  void project(const LstmLayer& at, std::byte* workspace);
+  void run_steps(const LstmLayer& at, std::byte* workspace);
   void copy_last(const float* packed, float* last) const;
 
   LstmProblem problem_;
-  LstmReserve reserve_;
   PackedProduct first_projection_;
   std::optional<PackedProduct> inner_projection_;  // where it differs from the first one
   PackedProduct recurrence_;
@@ -62,7 +46,6 @@ PackedProduct::Options projection_of(const LstmProblem& problem, std::int64_t in
 
 LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
     : problem_(problem),
-      reserve_(problem),
       first_projection_(projection_of(problem, problem.in)),
       recurrence_({.in = problem.units,
                    .out = problem.gates(),
@@ -86,26 +69,7 @@ LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
   bias_ = floats(problem.gates());
   zeros_ = floats(problem.units);
   if (!problem.masks.empty()) dropped_ = floats(problem.rows() * problem.units);
-  if (!problem.retained) unretained_ = floats(reserve_.floats());
-}
-
-LstmKernelCpu::Layer LstmKernelCpu::layer_of(std::int64_t layer,
-                                             const KernelArguments& arguments) const {
-  const std::size_t weights = (problem_.state ? 3u : 1u) + 4u * static_cast<std::size_t>(layer);
-  const std::int64_t state = layer * problem_.sentences() * problem_.units;
-  float* reserve = problem_.retained ? arguments.output<float>(3)
-                                     : reinterpret_cast<float*>(arguments.workspace + unretained_);
-  const bool top = layer + 1 == problem_.layers;
-  return {.x = layer == 0 ? arguments.input<float>(0) : reserve + reserve_.outputs(layer - 1),
-          .w = arguments.input<float>(weights),
-          .u = arguments.input<float>(weights + 1),
-          .bias_w = arguments.input<float>(weights + 2),
-          .bias_u = arguments.input<float>(weights + 3),
-          .first_h = problem_.state ? arguments.input<float>(1) + state : nullptr,
-          .first_c = problem_.state ? arguments.input<float>(2) + state : nullptr,
-          .gates = reserve + reserve_.gates(layer),
-          .cells = reserve + reserve_.cells(layer),
-          .outputs = top ? arguments.output<float>(0) : reserve + reserve_.outputs(layer)};
+  if (!problem.retained) unretained_ = floats(LstmReserve(problem).floats());
 }
 
 // The input of a layer above the first, after dropout.
@@ -119,17 +83,17 @@ const float* LstmKernelCpu::dropped(std::int64_t layer, const float* x,
   return reinterpret_cast<const float*>(workspace + dropped_);
 }
 
-void LstmKernelCpu::project(std::int64_t layer, const Layer& at, std::byte* workspace) {
+void LstmKernelCpu::project(const LstmLayer& at, std::byte* workspace) {
   auto* bias = reinterpret_cast<float*>(workspace + bias_);
   for (std::int64_t k = 0; k < problem_.gates(); ++k) bias[k] = at.bias_w[k] + at.bias_u[k];
   const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
-  projection(layer).pack(at.w, product);
-  projection(layer).run(problem_.rows(),
-                        {.x = dropped(layer, at.x, workspace), .bias = bias, .y = at.gates},
-                        product);
+  projection(at.number).pack(at.w, product);
+  projection(at.number).run(problem_.rows(),
+                            {.x = dropped(at.number, at.x, workspace), .bias = bias, .y = at.gates},
+                            product);
 }
 
-void LstmKernelCpu::run_steps(const Layer& at, std::byte* workspace) {
+void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
   const PackedShape& shape = problem_.shape;
   const std::int64_t units = problem_.units;
   const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
@@ -168,13 +132,13 @@ void LstmKernelCpu::copy_last(const float* packed, float* last) const {
 }
 
 void LstmKernelCpu::run(const KernelArguments& arguments) {
+  auto* unretained = reinterpret_cast<float*>(arguments.workspace + unretained_);
   for (std::int64_t layer = 0; layer < problem_.layers; ++layer) {
-    const Layer at = layer_of(layer, arguments);
-    project(layer, at, arguments.workspace);
+    const LstmLayer at = lstm_layer(problem_, layer, arguments, unretained);
+    project(at, arguments.workspace);
     run_steps(at, arguments.workspace);
-    const std::int64_t state = layer * problem_.sentences() * problem_.units;
-    copy_last(at.outputs, arguments.output<float>(2) + state);
-    copy_last(at.cells, arguments.output<float>(1) + state);
+    copy_last(at.outputs, at.last_h);
+    copy_last(at.cells, at.last_c);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "framework/ops/elementwise_cpu.h"
-#include "framework/ops/lstm_kernels.h"
+#include "framework/ops/lstm_layers.h"
 #include "framework/ops/lstm_products_cpu.h"
 #include "framework/ops/lstm_rows_cpu.h"
 #include "framework/ops/workspace_layout.h"
@@ -21,28 +21,6 @@ class LstmGradKernelCpu : public Kernel {
   void run(const KernelArguments& arguments) override;
 
  private:
-  // The addresses of one layer. Gradients that nobody asked for are null.
-  struct Layer {
-    std::int64_t number;
-    const float* x;
-    const float* w;
-    const float* u;
-    const float* first_h;  // the initial state, or null
-    const float* first_c;
-    const float* gates;
-    const float* cells;
-    const float* outputs;
-    const float* grad_outputs;
-    const float* grad_last_h;  // of each sentence's last word, from outside
-    const float* grad_last_c;
-    float* grad_h;  // of the step at hand; at the end of the initial state
-    float* grad_c;
-    float* grad_x;
-    float* grad_w;
-    float* grad_u;
-    float* grad_bias_w;
-    float* grad_bias_u;
-  };
   using Workspace = PackedProduct::Workspace;
 
   std::size_t floats(std::int64_t count) {
@@ -60,20 +38,17 @@ class LstmGradKernelCpu : public Kernel {
   }
 
   void lay_out_workspace();
-  Layer layer_of(std::int64_t layer, const KernelArguments& arguments) const;
-  void add_weight_gradients(Layer& layer, const KernelArguments& arguments) const;
-  void run_steps(const Layer& layer, const KernelArguments& arguments);
-  void write_weight_gradients(const Layer& layer, const KernelArguments& arguments);
-  void write_grad_x(const Layer& layer, const KernelArguments& arguments);
-  void write_bias_gradients(const Layer& layer, const float* grad_sums) const;
-  void copy_input(const Layer& layer, float* padded) const;
-  void copy_outputs_before(const Layer& layer, float* padded) const;
+  void run_steps(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_weight_gradients(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_bias_gradients(const LstmGradLayer& layer, const float* grad_sums) const;
+  void copy_input(const LstmGradLayer& layer, float* padded) const;
+  void copy_outputs_before(const LstmGradLayer& layer, float* padded) const;
   void drop(std::int64_t layer, const float* input, float* output) const;
   void clear_padding(float* padded, std::int64_t width) const;
 
   LstmProblem problem_;
   LstmGradients gradients_;
-  LstmReserve reserve_;
   std::int64_t padded_rows_;
   PackedProduct to_step_before_;
   PackedProduct first_to_input_;
@@ -88,7 +63,6 @@ class LstmGradKernelCpu : public Kernel {
 LstmGradKernelCpu::LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients)
     : problem_(problem),
       gradients_(gradients),
-      reserve_(problem),
       padded_rows_(WeightProduct::padded(problem.rows())),
       to_step_before_({.in = problem.gates(), .out = problem.units}),
       first_to_input_({.in = problem.gates(), .out = problem.in}),
@@ -118,48 +92,7 @@ void LstmGradKernelCpu::lay_out_workspace() {
   grad_c_ = floats(problem_.sentences() * problem_.units);
 }
 
-// Inputs: x, (h, c,) y, reserve, grad_y, grad_h, grad_c, then w, u of each layer.
-LstmGradKernelCpu::Layer LstmGradKernelCpu::layer_of(std::int64_t number,
-                                                     const KernelArguments& arguments) const {
-  const std::size_t y = problem_.state ? 3 : 1;
-  const std::size_t weights = y + 5 + 2 * static_cast<std::size_t>(number);
-  const std::int64_t state = number * problem_.sentences() * problem_.units;
-  const auto* reserve = arguments.input<float>(y + 1);
-  const bool top = number + 1 == problem_.layers;
-  float* rows = at(arguments, rows_);
-  const std::size_t grad_state = gradients_.x ? 1 : 0;
-  Layer layer{.number = number,
-              .x = number == 0 ? arguments.input<float>(0) : reserve + reserve_.outputs(number - 1),
-              .w = arguments.input<float>(weights),
-              .u = arguments.input<float>(weights + 1),
-              .first_h = problem_.state ? arguments.input<float>(1) + state : nullptr,
-              .first_c = problem_.state ? arguments.input<float>(2) + state : nullptr,
-              .gates = reserve + reserve_.gates(number),
-              .cells = reserve + reserve_.cells(number),
-              .outputs = top ? arguments.input<float>(y) : reserve + reserve_.outputs(number),
-              .grad_outputs = top ? arguments.input<float>(y + 2) : rows,
-              .grad_last_h = arguments.input<float>(y + 3) + state,
-              .grad_last_c = arguments.input<float>(y + 4) + state,
-              .grad_h = gradients_.state ? arguments.output<float>(grad_state) + state
-                                         : at(arguments, grad_h_),
-              .grad_c = gradients_.state ? arguments.output<float>(grad_state + 1) + state
-                                         : at(arguments, grad_c_)};
-  if (number > 0) layer.grad_x = rows;
-  if (number == 0 && gradients_.x) layer.grad_x = arguments.output<float>(0);
-  if (gradients_.weights) add_weight_gradients(layer, arguments);
-  return layer;
-}
-
-void LstmGradKernelCpu::add_weight_gradients(Layer& layer, const KernelArguments& arguments) const {
-  const std::size_t first = (gradients_.x ? 1u : 0u) + (gradients_.state ? 2u : 0u) +
-                            4u * static_cast<std::size_t>(layer.number);
-  layer.grad_w = arguments.output<float>(first);
-  layer.grad_u = arguments.output<float>(first + 1);
-  layer.grad_bias_w = arguments.output<float>(first + 2);
-  layer.grad_bias_u = arguments.output<float>(first + 3);
-}
-
-void LstmGradKernelCpu::run_steps(const Layer& layer, const KernelArguments& arguments) {
+void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) {
   const PackedShape& shape = problem_.shape;
   const std::int64_t units = problem_.units;
   const Workspace product{arguments.workspace + packed_, arguments.workspace + scratch_};
@@ -203,7 +136,7 @@ void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* outp
   make_dropout_cpu(problem_.rows() * problem_.units, mask)->run({inputs, outputs});
 }
 
-void LstmGradKernelCpu::copy_input(const Layer& layer, float* padded) const {
+void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer, float* padded) const {
   const std::int64_t width = problem_.input_width(layer.number), rows = problem_.rows();
   if (layer.number > 0 && !problem_.masks.empty()) {
     drop(layer.number, layer.x, padded);
@@ -216,7 +149,7 @@ void LstmGradKernelCpu::copy_input(const Layer& layer, float* padded) const {
 }
 
 // The output that each row's recurrent product read: of the step before, or the initial state.
-void LstmGradKernelCpu::copy_outputs_before(const Layer& layer, float* padded) const {
+void LstmGradKernelCpu::copy_outputs_before(const LstmGradLayer& layer, float* padded) const {
   const PackedShape& shape = problem_.shape;
   const std::int64_t units = problem_.units;
   const bool parallel = problem_.rows() * units >= kSerialArithmetic;
@@ -235,7 +168,8 @@ void LstmGradKernelCpu::copy_outputs_before(const Layer& layer, float* padded) c
 }
 
 // Both biases have one gradient: the sum of the rows, top down whatever the number of threads.
-void LstmGradKernelCpu::write_bias_gradients(const Layer& layer, const float* grad_sums) const {
+void LstmGradKernelCpu::write_bias_gradients(const LstmGradLayer& layer,
+                                             const float* grad_sums) const {
   constexpr std::int64_t kColumns = 64;
   const std::int64_t gates = problem_.gates(), rows = problem_.rows();
   const std::int64_t pieces = (gates + kColumns - 1) / kColumns;
@@ -251,7 +185,7 @@ void LstmGradKernelCpu::write_bias_gradients(const Layer& layer, const float* gr
   });
 }
 
-void LstmGradKernelCpu::write_weight_gradients(const Layer& layer,
+void LstmGradKernelCpu::write_weight_gradients(const LstmGradLayer& layer,
                                                const KernelArguments& arguments) {
   const float* grad_sums = at(arguments, grad_sums_);
   float* rows = at(arguments, rows_);
@@ -263,7 +197,7 @@ void LstmGradKernelCpu::write_weight_gradients(const Layer& layer,
   square_weight_product_.run(grad_sums, rows, layer.grad_u, scratch);
 }
 
-void LstmGradKernelCpu::write_grad_x(const Layer& layer, const KernelArguments& arguments) {
+void LstmGradKernelCpu::write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments) {
   const Workspace product{arguments.workspace + packed_, arguments.workspace + scratch_};
   PackedProduct& to_input = this->to_input(layer.number);
   to_input.pack(layer.w, product);
@@ -274,8 +208,10 @@ void LstmGradKernelCpu::write_grad_x(const Layer& layer, const KernelArguments& 
 }
 
 void LstmGradKernelCpu::run(const KernelArguments& arguments) {
+  const LstmGradWorkspace workspace{at(arguments, rows_), at(arguments, grad_h_),
+                                    at(arguments, grad_c_)};
   for (std::int64_t number = problem_.layers - 1; number >= 0; --number) {
-    const Layer layer = layer_of(number, arguments);
+    const LstmGradLayer layer = lstm_grad_layer(problem_, gradients_, number, arguments, workspace);
     run_steps(layer, arguments);
     if (gradients_.weights) write_weight_gradients(layer, arguments);
     if (layer.grad_x != nullptr) write_grad_x(layer, arguments);

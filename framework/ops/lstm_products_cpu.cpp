@@ -45,12 +45,11 @@ dnnl::matmul::primitive_desc PackedProduct::describe(std::int64_t rows,
 }
 
 void PackedProduct::plan(std::int64_t rows) {
-  plan_piece(rows - rows % kRowGrain);
-  plan_piece(rows % kRowGrain);
+  for (const RowRange& piece : row_pieces(rows)) plan_piece(piece.count);
 }
 
 void PackedProduct::plan_piece(std::int64_t rows) {
-  if (rows == 0 || by_rows_.contains(rows)) return;
+  if (by_rows_.contains(rows)) return;
   const auto descriptor = describe(rows, packed_);
   DnnlKernel& kernel = by_rows_[rows];
   std::unordered_map<int, DnnlKernel::Operand> arguments = {
@@ -71,19 +70,12 @@ void PackedProduct::pack(const float* weight, const Workspace& workspace) {
 }
 
 void PackedProduct::run(std::int64_t rows, const Operands& operands, const Workspace& workspace) {
-  const std::int64_t rest = rows % kRowGrain, whole = rows - rest;
-  run_piece(whole, operands, workspace);
-  run_piece(rest,
-            {operands.x + whole * options_.in, operands.bias, operands.y + whole * options_.out},
-            workspace);
-}
-
-void PackedProduct::run_piece(std::int64_t rows, const Operands& operands,
-                              const Workspace& workspace) {
-  if (rows == 0) return;
-  const std::byte* inputs[] = {bytes(operands.x), workspace.packed, bytes(operands.bias)};
-  std::byte* outputs[] = {bytes(operands.y)};
-  by_rows_.at(rows).run({inputs, outputs, workspace.scratch});
+  for (const RowRange& piece : row_pieces(rows)) {
+    const std::byte* inputs[] = {bytes(operands.x + piece.first * options_.in), workspace.packed,
+                                 bytes(operands.bias)};
+    std::byte* outputs[] = {bytes(operands.y + piece.first * options_.out)};
+    by_rows_.at(piece.count).run({inputs, outputs, workspace.scratch});
+  }
 }
 
 std::vector<std::string> PackedProduct::implementations() const {

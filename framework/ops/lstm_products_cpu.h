@@ -7,20 +7,15 @@
 #include <vector>
 
 #include "framework/ops/dnnl_kernel.h"
+#include "framework/ops/row_pieces.h"
 
 namespace skyline {
 
 // y [rows, out] from x [rows, in] and one weight, for many numbers of rows: the weight is packed
 // once into the layout that the library likes best, and every product reads that.
-//
-// The library compiles code for each number of rows that it has not met (0.2 to 0.6 ms a shape),
-// and a packed batch has another number each time. So a product of many rows runs as one of a
-// multiple of kRowGrain and one of the rest: some tens of shapes in all, which stay in the
-// library's cache.
+// Products run in row_pieces().
 class PackedProduct {
  public:
-  static constexpr std::int64_t kRowGrain = 64;
-
   enum class Result { kOverwrite, kAdd, kAddBias };
   struct Options {
     std::int64_t in = 1;
@@ -54,7 +49,6 @@ class PackedProduct {
  private:
   dnnl::matmul::primitive_desc describe(std::int64_t rows, const dnnl::memory::desc& weight) const;
   void plan_piece(std::int64_t rows);
-  void run_piece(std::int64_t rows, const Operands& operands, const Workspace& workspace);
 
   Options options_;
   dnnl::memory::desc packed_;
@@ -64,12 +58,11 @@ class PackedProduct {
 };
 
 // grad [out, in] = grad_y^T x over so many rows of grad_y [rows, out] and x [rows, in]. The same
-// reason as above wants few numbers of rows: round up with padded(), and fill with zeros.
+// reason as there wants few numbers of rows: round up with padded(), and fill with zeros.
 class WeightProduct {
  public:
   static std::int64_t padded(std::int64_t rows) {
-    return (rows + PackedProduct::kRowGrain - 1) / PackedProduct::kRowGrain *
-           PackedProduct::kRowGrain;
+    return (rows + kRowGrain - 1) / kRowGrain * kRowGrain;
   }
 
   WeightProduct(std::int64_t rows, std::int64_t out, std::int64_t in);

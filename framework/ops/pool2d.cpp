@@ -73,9 +73,9 @@ class MaxPool2dGrad final : public Op {
     return {{{problem_.x}, Category::kGradient}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_max_pool2d_grad_cpu(problem_)
-                                    : make_max_pool2d_grad_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_max_pool2d_grad_cuda(*compute.cuda(), problem_)
+                          : make_max_pool2d_grad_cpu(problem_);
   }
 
  private:
@@ -98,11 +98,11 @@ class MaxPool2d final : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Pool2dProblem problem = problem_of("max_pool2d", params_, inputs);
-    return backend == Backend::kCpu ? make_max_pool2d_cpu(problem, argmax_)
-                                    : make_max_pool2d_cuda(problem, argmax_);
+    return compute.cuda() ? make_max_pool2d_cuda(*compute.cuda(), problem, argmax_)
+                          : make_max_pool2d_cpu(problem, argmax_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -131,9 +131,9 @@ class AveragePool2dGrad final : public Op {
     return {{{problem_.x}, Category::kGradient}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCpu ? make_average_pool2d_grad_cpu(problem_)
-                                    : make_average_pool2d_grad_cuda(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_average_pool2d_grad_cuda(*compute.cuda(), problem_)
+                          : make_average_pool2d_grad_cpu(problem_);
   }
 
  private:
@@ -150,11 +150,11 @@ class AveragePool2d final : public Op {
     return {{{problem_of("average_pool2d", params_, inputs).y}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Pool2dProblem problem = problem_of("average_pool2d", params_, inputs);
-    return backend == Backend::kCpu ? make_average_pool2d_cpu(problem)
-                                    : make_average_pool2d_cuda(problem);
+    return compute.cuda() ? make_average_pool2d_cuda(*compute.cuda(), problem)
+                          : make_average_pool2d_cpu(problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

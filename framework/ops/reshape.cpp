@@ -19,7 +19,7 @@ std::vector<OutputSpec> Reshape::outputs(std::span<const TensorSpec> inputs) con
   return {{{shape_, inputs[0].dtype}, Category::kActivation}};
 }
 
-std::unique_ptr<Kernel> Reshape::kernel(Backend, std::span<const TensorSpec>) const {
+std::unique_ptr<Kernel> Reshape::kernel(Compute&, std::span<const TensorSpec>) const {
   throw std::logic_error("[reshape] a view runs no kernel");
 }
 

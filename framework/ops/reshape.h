@@ -16,7 +16,7 @@ class Reshape : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
   bool is_view() const override { return true; }
   // Throws std::logic_error: a view runs no kernel.
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override;
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>& needed) const override;

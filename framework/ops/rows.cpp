@@ -52,11 +52,11 @@ class PlaceRows : public Op {
     return {{{{total_, inputs[0].shape[1]}}, category_}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
-    return backend == Backend::kCuda ? make_place_rows_cuda(ranges_, total_, width)
-                                     : make_place_rows_cpu(ranges_, total_, width);
+    return compute.cuda() ? make_place_rows_cuda(*compute.cuda(), ranges_, total_, width)
+                          : make_place_rows_cpu(ranges_, total_, width);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -87,11 +87,11 @@ class TakeRows : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
-    return backend == Backend::kCuda ? make_take_rows_cuda(ranges_, width)
-                                     : make_take_rows_cpu(ranges_, width);
+    return compute.cuda() ? make_take_rows_cuda(*compute.cuda(), ranges_, width)
+                          : make_take_rows_cpu(ranges_, width);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -138,11 +138,11 @@ class PermuteRows : public Op {
     return {{inputs[0], category_}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
-    return backend == Backend::kCuda ? make_permute_rows_cuda(rows_, width)
-                                     : make_permute_rows_cpu(rows_, width);
+    return compute.cuda() ? make_permute_rows_cuda(*compute.cuda(), rows_, width)
+                          : make_permute_rows_cpu(rows_, width);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,

@@ -38,11 +38,11 @@ class SgdMomentum : public Op {
     return {{.input = 0, .output = 0}, {.input = 2, .output = 1}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return backend == Backend::kCuda ? make_sgd_momentum_cuda(elements, params_)
-                                     : make_sgd_momentum_cpu(elements, params_);
+    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements, params_)
+                          : make_sgd_momentum_cpu(elements, params_);
   }
 
  private:

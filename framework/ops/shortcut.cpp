@@ -24,9 +24,9 @@ class ShortcutGrad : public Op {
     require_spec("shortcut_grad", "grad_output", inputs[0], {problem_.y});
     return {{{problem_.x}, Category::kGradient}};
   }
-  std::unique_ptr<Kernel> kernel(Backend backend, std::span<const TensorSpec>) const override {
-    return backend == Backend::kCuda ? make_shortcut_grad_cuda(problem_)
-                                     : make_shortcut_grad_cpu(problem_);
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_shortcut_grad_cuda(*compute.cuda(), problem_)
+                          : make_shortcut_grad_cpu(problem_);
   }
 
  private:
@@ -52,10 +52,10 @@ class Shortcut : public Op {
     return {{{problem(inputs[0].shape).y}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const ShortcutProblem shapes = problem(inputs[0].shape);
-    return backend == Backend::kCuda ? make_shortcut_cuda(shapes) : make_shortcut_cpu(shapes);
+    return compute.cuda() ? make_shortcut_cuda(*compute.cuda(), shapes) : make_shortcut_cpu(shapes);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -38,11 +38,11 @@ class SoftmaxCrossEntropyGrad : public Op {
     return {{inputs[1], Category::kGradient}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 1, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const CrossEntropyProblem problem = problem_of(inputs[1], params_);
-    return backend == Backend::kCuda ? make_softmax_cross_entropy_grad_cuda(problem)
-                                     : make_softmax_cross_entropy_grad_cpu(problem);
+    return compute.cuda() ? make_softmax_cross_entropy_grad_cuda(*compute.cuda(), problem)
+                          : make_softmax_cross_entropy_grad_cpu(problem);
   }
 
  private:
@@ -63,11 +63,11 @@ class SoftmaxCrossEntropy : public Op {
     return {{{Shape{1}}, Category::kActivation}, {inputs[0], Category::kActivation}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 1}}; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const CrossEntropyProblem problem = problem_of(inputs[0], params_);
-    return backend == Backend::kCuda ? make_softmax_cross_entropy_cuda(problem)
-                                     : make_softmax_cross_entropy_cpu(problem);
+    return compute.cuda() ? make_softmax_cross_entropy_cuda(*compute.cuda(), problem)
+                          : make_softmax_cross_entropy_cpu(problem);
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

@@ -30,8 +30,9 @@ struct SoftmaxCrossEntropyParams {
 // rows where it is 0; the loss a sentence where it is the number of sentences of a packed batch.
 // Logits f32 [N, K], labels i32 [N], loss f32 [1]. Subtracts each row's maximum first. Retains
 // labels and the probabilities [N, K], which are written over the logits where nobody else needs
-// them; backward writes grad_logits over the probabilities. Throws ShapeError,
-// std::invalid_argument on a divisor below 0, and LabelError before anything is written.
+// them; backward writes grad_logits over the probabilities. Workspace on CUDA: 8 N bytes. Throws
+// ShapeError, std::invalid_argument on a divisor below 0 and, on the CPU, LabelError before anything
+// is written; on a CUDA device such a label makes the loss NaN.
 Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
                              SoftmaxCrossEntropyParams params = {});
 

@@ -4,10 +4,10 @@
 
 namespace skyline {
 
-std::unique_ptr<Kernel> Sum::kernel(Backend backend, std::span<const TensorSpec> inputs) const {
+std::unique_ptr<Kernel> Sum::kernel(Compute& compute, std::span<const TensorSpec> inputs) const {
   const std::int64_t elements = inputs[0].shape.elements();
-  return backend == Backend::kCuda ? make_sum_cuda(elements, inputs_)
-                                   : make_sum_cpu(elements, inputs_);
+  return compute.cuda() ? make_sum_cuda(*compute.cuda(), elements, inputs_)
+                        : make_sum_cpu(elements, inputs_);
 }
 
 }  // namespace skyline

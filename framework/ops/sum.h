@@ -12,7 +12,7 @@ class Sum : public ElementwiseOp {
  public:
   explicit Sum(int inputs) : ElementwiseOp(inputs, Category::kGradient), inputs_(inputs) {}
   std::string_view name() const override { return "sum"; }
-  std::unique_ptr<Kernel> kernel(Backend backend,
+  std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override;
 
  private:

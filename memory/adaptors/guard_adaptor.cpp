@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -12,19 +12,7 @@ namespace {
 
 constexpr std::size_t kGuardsBytes = 2 * GuardAdaptor::kGuardBytes;
 
-void fill(std::byte* address, std::size_t bytes, std::uint32_t pattern) noexcept {
-  const std::size_t words = bytes / sizeof(pattern);
-  std::fill_n(reinterpret_cast<std::uint32_t*>(address), words, pattern);
-  std::memcpy(address + words * sizeof(pattern), &pattern, bytes % sizeof(pattern));
-}
-
-// The first byte that is no longer kGuard, or null.
-const std::byte* first_damaged(const std::byte* guard) noexcept {
-  const std::byte* end = guard + GuardAdaptor::kGuardBytes;
-  const std::byte* found =
-      std::find_if(guard, end, [](std::byte byte) { return byte != GuardAdaptor::kGuard; });
-  return found == end ? nullptr : found;
-}
+constexpr std::uint32_t kGuardWord = 0x01010101u * static_cast<std::uint32_t>(GuardAdaptor::kGuard);
 
 std::string sentence(const BlockTag& tag, std::size_t bytes, std::ptrdiff_t offset) {
   return fmt::format("[guard] bytes outside of a block were written: {}, {} bytes, at offset {}",
@@ -48,10 +36,10 @@ Extent GuardAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const Extent outer = upstream().acquire(std::min(bytes, most_bytes) + kGuardsBytes, tag);
   block.address = outer.address + kGuardBytes;
   block.upstream_cookie = outer.cookie;
-  if (touch_) {
-    std::memset(outer.address, static_cast<int>(kGuard), kGuardBytes);
-    fill(block.address, bytes, kFreshPoison);
-    std::memset(block.address + bytes, static_cast<int>(kGuard), kGuardBytes);
+  if (device_ != nullptr) {
+    device_->fill(outer.address, kGuardBytes, kGuardWord);
+    device_->fill(block.address, bytes, kFreshPoison);
+    device_->fill(block.address + bytes, kGuardBytes, kGuardWord);
   }
   account_.served(bytes, 0);
   std::byte* address = block.address;
@@ -63,9 +51,9 @@ void GuardAdaptor::release(const Extent& extent) noexcept {
   account_.released(block.bytes, 0);
   const Extent outer{block.address - kGuardBytes, block.bytes + kGuardsBytes,
                      block.upstream_cookie};
-  if (touch_) {
+  if (device_ != nullptr) {
     const auto offset = damaged_offset(block);
-    fill(block.address, block.bytes, kFreedPoison);
+    device_->fill(block.address, block.bytes, kFreedPoison);
     if (offset && !damage_) damage_ = Damage{std::move(block), *offset};
   }
   upstream().release(outer);
@@ -85,7 +73,7 @@ void GuardAdaptor::end_step() {
 
 void GuardAdaptor::check() {
   throw_remembered();
-  if (!touch_) return;
+  if (device_ == nullptr) return;
   for (const auto& row : live_.rows()) {
     if (!row.live) continue;
     if (const auto offset = damaged_offset(row.entry)) {
@@ -94,11 +82,21 @@ void GuardAdaptor::check() {
   }
 }
 
-std::optional<std::ptrdiff_t> GuardAdaptor::damaged_offset(const Live& block) noexcept {
-  const std::byte* damaged = first_damaged(block.address - kGuardBytes);
-  if (damaged == nullptr) damaged = first_damaged(block.address + block.bytes);
-  if (damaged == nullptr) return {};
-  return damaged - block.address;
+// The place of the first byte of a guard that is no longer kGuard.
+std::optional<std::ptrdiff_t> GuardAdaptor::first_damaged(const std::byte* guard) const noexcept {
+  std::array<std::byte, kGuardBytes> bytes;
+  device_->read(bytes.data(), guard, kGuardBytes);
+  const auto found = std::ranges::find_if(bytes, [](std::byte byte) { return byte != kGuard; });
+  if (found == bytes.end()) return {};
+  return found - bytes.begin();
+}
+
+std::optional<std::ptrdiff_t> GuardAdaptor::damaged_offset(const Live& block) const noexcept {
+  constexpr auto kBefore = static_cast<std::ptrdiff_t>(kGuardBytes);
+  if (const auto at = first_damaged(block.address - kGuardBytes)) return *at - kBefore;
+  const auto behind = first_damaged(block.address + block.bytes);
+  if (!behind) return {};
+  return *behind + static_cast<std::ptrdiff_t>(block.bytes);
 }
 
 void GuardAdaptor::throw_remembered() {

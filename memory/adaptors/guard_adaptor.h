@@ -8,6 +8,7 @@
 #include "memory/adaptors/adaptor.h"
 #include "memory/adaptors/live_table.h"
 #include "memory/allocators/account.h"
+#include "memory/device/device.h"
 #include "memory/trace.h"
 
 namespace skyline {
@@ -40,9 +41,12 @@ class GuardAdaptor final : public Adaptor {
   static constexpr std::uint32_t kFreshPoison = 0x7FFFA110;
   static constexpr std::uint32_t kFreedPoison = 0x7FFFF4EE;
 
-  // `touch` is false where the host may not touch the bytes: on the simulated device, whose
-  // addresses are only numbers, and on a GPU. Requests grow as well then, so that sizes agree.
-  GuardAdaptor(Allocator& upstream, bool touch) : Adaptor(upstream), touch_(touch) {}
+  // `device`, which upstream's bytes come from, writes and reads the bytes; where it has no memory,
+  // requests grow only, so that sizes agree. On a GPU each request waits for all that was enqueued.
+  GuardAdaptor(Allocator& upstream, Device& device)
+      : Adaptor(upstream), device_(device.has_memory() ? &device : nullptr) {}
+  // For dry runs: requests grow only.
+  explicit GuardAdaptor(Allocator& upstream) : Adaptor(upstream) {}
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
@@ -64,13 +68,14 @@ class GuardAdaptor final : public Adaptor {
     std::ptrdiff_t offset = 0;
   };
 
-  static std::optional<std::ptrdiff_t> damaged_offset(const Live& block) noexcept;
+  std::optional<std::ptrdiff_t> first_damaged(const std::byte* guard) const noexcept;
+  std::optional<std::ptrdiff_t> damaged_offset(const Live& block) const noexcept;
   void throw_remembered();
 
   LiveTable<Live> live_;
   Account account_;  // the caller's requested bytes
   std::optional<Damage> damage_;
-  bool touch_;
+  Device* device_ = nullptr;  // null: nothing may be touched
 };
 
 }  // namespace skyline

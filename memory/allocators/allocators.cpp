@@ -8,6 +8,7 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/allocators/bfc_allocator.h"
 #include "memory/allocators/caching_allocator.h"
+#include "memory/allocators/cuda_async.h"
 #include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
 
@@ -35,18 +36,25 @@ constexpr AllocatorEntry kAllocators[] = {
     {"bfc", "", "best fit with coalescing in growing regions (TensorFlow)", make_bfc},
 };
 
+constexpr AllocatorEntry kCudaAllocators[] = {
+    {"cuda-async", "", "the driver's stream-ordered pool (cudaMallocAsync)", make<CudaAsync>},
+};
+
 }  // namespace
 
 std::span<const AllocatorEntry> allocator_table() { return kAllocators; }
+std::span<const AllocatorEntry> cuda_allocator_table() { return kCudaAllocators; }
 
 std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device,
                                           const AllocatorOptions& options) {
   std::string known;
-  for (const AllocatorEntry& entry : kAllocators) {
-    if (entry.name == name || (!entry.alias.empty() && entry.alias == name)) {
-      return entry.make(device, options);
+  for (const auto& table : {allocator_table(), cuda_allocator_table()}) {
+    for (const AllocatorEntry& entry : table) {
+      if (entry.name == name || (!entry.alias.empty() && entry.alias == name)) {
+        return entry.make(device, options);
+      }
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
     }
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
   }
   throw std::invalid_argument(
       fmt::format("[allocator] unknown name, got {}, expected {}", name, known));

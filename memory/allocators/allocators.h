@@ -20,8 +20,10 @@ struct AllocatorEntry {
 };
 
 std::span<const AllocatorEntry> allocator_table();
+// Those that only a CUDA device has; on others making one throws std::invalid_argument.
+std::span<const AllocatorEntry> cuda_allocator_table();
 
-// Makes an allocator by its name or alias in the table; the device outlives it.
+// Makes an allocator by its name or alias in either table; the device outlives it.
 // Throws std::invalid_argument for an unknown name or an option out of its range.
 std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device,
                                           const AllocatorOptions& options = {});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -7,8 +8,18 @@
 
 namespace skyline {
 
-// A CUDA device's memory; without a capacity, all of it. Builds without the CUDA backend link a
-// stub that throws std::runtime_error naming the flag.
+// What ranges of the cards of today commit in multiples of; a card is asked for its own.
+inline constexpr std::size_t kCudaCommitBytes = std::size_t{2} << 20;
+
+// The memory of the first CUDA device; without a capacity, all of it. A range is mapped by the
+// driver's virtual memory management, in the card's own granularity (2 MiB), and grows without
+// moving. An OutOfMemory also says what the card has free and what others hold of it.
+// Throws std::runtime_error, one line that names the flag and the reason, when no device can be
+// used; builds without the CUDA backend link a stub that throws, too.
 std::unique_ptr<Device> make_cuda_device(std::optional<std::size_t> capacity_bytes = {});
+
+// Managed memory, which the driver moves between host and device. Its capacity is at most what the
+// card has free now, so that nothing is ever moved out for lack of room. Throws as above.
+std::unique_ptr<Device> make_cuda_managed_device(std::optional<std::size_t> capacity_bytes = {});
 
 }  // namespace skyline

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string_view>
 
+#include "memory/device/stream_pool.h"
+
 namespace skyline {
 
 // Address space reserved once and committed as it grows, so that an arena grows without moving.
@@ -41,16 +43,25 @@ class Device {
   // False when addresses are only numbers: nothing may be read or written there.
   virtual bool has_memory() const noexcept = 0;
 
+  // Bytes seen and changed from the host, after all that the device is still at: for guards and
+  // poison, not for speed. Only where has_memory(). `fill` repeats the bytes of `pattern`.
+  virtual void fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept;
+  virtual void read(void* host, const std::byte* from, std::size_t bytes) const noexcept;
+
   // The most bytes that can be reserved at once.
   virtual std::size_t capacity_bytes() const noexcept = 0;
 
-  // `bytes` > 0. The address is aligned to at least 4096. Throws OutOfMemory.
+  // `bytes` > 0. The address is aligned to at least 512 bytes; on the host to a page. Throws
+  // OutOfMemory.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   // `bytes` as given to allocate.
   virtual void deallocate(std::byte* address, std::size_t bytes) noexcept = 0;
 
   // Reserves address space for at most `bytes`, nothing committed. Throws OutOfMemory.
   virtual std::unique_ptr<Range> reserve(std::size_t bytes) = 0;
+
+  // A pool of the device's driver. Throws std::invalid_argument where there is none.
+  virtual std::unique_ptr<StreamPool> stream_pool();
 
   virtual DeviceStatistics statistics() const noexcept = 0;
 };

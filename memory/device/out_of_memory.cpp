@@ -15,6 +15,8 @@ std::string sentence(const OutOfMemoryFacts& facts) {
   fact("reserved", facts.reserved_bytes);
   fact(facts.shortage == Shortage::kLimit ? "limit" : "capacity", facts.capacity_bytes);
   fact("largest free block", facts.largest_free_block_bytes);
+  fact("free on the card", facts.card_free_bytes);
+  fact("held there by other programs and the driver", facts.held_by_others_bytes);
   return text;
 }
 

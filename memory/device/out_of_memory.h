@@ -27,6 +27,8 @@ struct OutOfMemoryFacts {
   std::optional<std::size_t> reserved_bytes;            // taken from the device
   std::optional<std::size_t> capacity_bytes;            // of the device, or the limit
   std::optional<std::size_t> largest_free_block_bytes;  // that the allocator could still serve
+  std::optional<std::size_t> card_free_bytes;           // of a GPU, as its driver says
+  std::optional<std::size_t> held_by_others_bytes;      // of a GPU: other programs, its driver
   std::string request;                                  // op and layer of the request, where known
 };
 

@@ -31,9 +31,16 @@ class ObservedDevice final : public Device {
   std::string_view name() const noexcept override { return upstream_.name(); }
   bool has_memory() const noexcept override { return upstream_.has_memory(); }
   std::size_t capacity_bytes() const noexcept override { return upstream_.capacity_bytes(); }
+  void fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept override {
+    upstream_.fill(to, bytes, pattern);
+  }
+  void read(void* host, const std::byte* from, std::size_t bytes) const noexcept override {
+    upstream_.read(host, from, bytes);
+  }
   std::byte* allocate(std::size_t bytes) override;
   void deallocate(std::byte* address, std::size_t bytes) noexcept override;
   std::unique_ptr<Range> reserve(std::size_t bytes) override;
+  std::unique_ptr<StreamPool> stream_pool() override { return upstream_.stream_pool(); }
   DeviceStatistics statistics() const noexcept override { return upstream_.statistics(); }
 
   // The changes since the last call, in their order.

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <functional>
 #include <iterator>
 #include <streambuf>
 #include <string_view>
 #include <utility>
+
+#include "memory/format_to.h"
 
 namespace skyline {
 

@@ -1,13 +1,12 @@
 #include "memory/interchange/snapshot_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <istream>
 #include <unordered_set>
 #include <utility>
 
 #include "memory/errors.h"
+#include "memory/format_to.h"
 #include "memory/interchange/tag_names.h"
 
 namespace skyline {

@@ -102,10 +102,15 @@ class Bench {
   std::vector<std::byte*> outputs_;
 };
 
+std::unique_ptr<Kernel> cpu_kernel(const Op& op, const std::vector<TensorSpec>& inputs) {
+  CpuCompute cpu;
+  return op.kernel(cpu, inputs);
+}
+
 // Rates are those of the fastest iteration, as the yardstick's is: other programs only slow down.
 void measure(benchmark::State& state, const Op& op, const std::vector<TensorSpec>& inputs,
              double flop, double sgemm) {
-  Bench bench(op.kernel(Backend::kCpu, inputs), inputs, output_specs(op, inputs));
+  Bench bench(cpu_kernel(op, inputs), inputs, output_specs(op, inputs));
   double best_seconds = std::numeric_limits<double>::infinity();
   for (auto _ : state) best_seconds = std::min(best_seconds, seconds_of([&] { bench.run(); }));
   state.counters["best_GFLOP/s"] = flop / best_seconds * 1e-9;
@@ -174,14 +179,14 @@ void add_pool(const std::string& name, bool max, const Shape& x, Pool2dParams pa
   const std::shared_ptr<const Op> op = max ? max_pool2d_op(params) : average_pool2d_op(params);
   const std::vector<TensorSpec> inputs = {{x}}, outputs = output_specs(*op, inputs);
   add_moving(
-      name + "/" + std::string(op->name()), [=] { return op->kernel(Backend::kCpu, inputs); },
-      inputs, outputs);
+      name + "/" + std::string(op->name()), [=] { return cpu_kernel(*op, inputs); }, inputs,
+      outputs);
   const std::shared_ptr<const Op> grad = op->gradient(inputs, {true})[0].op;
   std::vector<TensorSpec> read = {outputs[0]};
   if (max) read.insert(read.begin(), outputs[1]);
   add_moving(
-      name + "/" + std::string(grad->name()), [=] { return grad->kernel(Backend::kCpu, read); },
-      read, inputs);
+      name + "/" + std::string(grad->name()), [=] { return cpu_kernel(*grad, read); }, read,
+      inputs);
 }
 
 void add_pools() {

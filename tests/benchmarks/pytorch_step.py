@@ -2,11 +2,15 @@
 
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cnn_step_benchmark [MODEL ...]
                             [--batch B] [--steps N] [--threads T]
+    python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
+                            [--tf32] [MODEL ...] [--batch B] [--steps N]
 
 The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
 PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
-allocator. Seconds are medians of N steps after two that warm up; the ratio is PyTorch's seconds to
-ours, so that above 1 we are faster. Ends with the ratios' average over the networks.
+allocator. On a CUDA device seq2seq is compared too (Adam), and the most bytes that both reserve
+there stand beside the times. Seconds are medians of N steps after two that warm up; the ratio is
+PyTorch's seconds to ours, so that above 1 we are faster. Ends with the ratios' averages over the
+networks.
 """
 
 import argparse
@@ -204,6 +208,28 @@ def inception_resnet():
         nn.Dropout(0.2), nn.Linear(1536, 1000))
 
 
+class Seq2Seq(nn.Module):
+    """Chainer's example (NETWORKS.md section 8): two LSTMs of three layers of 1024 units."""
+
+    WORDS = 40002
+
+    def __init__(self):
+        super().__init__()
+        self.embed_x, self.embed_y = nn.Embedding(self.WORDS, 1024), nn.Embedding(self.WORDS, 1024)
+        self.encoder, self.decoder = (nn.LSTM(1024, 1024, 3, dropout=0.1) for _ in range(2))
+        self.W = nn.Linear(1024, self.WORDS)
+
+    def forward(self, source, target):
+        _, (h, c) = self.encoder(packed(self.embed_x, source))
+        y, _ = self.decoder(packed(self.embed_y, target), (h, c))
+        return self.W(y.data)
+
+
+def packed(embedding, sentences):
+    words = nn.utils.rnn.pack_sequence(sentences, enforce_sorted=False)
+    return words._replace(data=embedding(words.data))
+
+
 # Maker and rows of an image.
 NETWORKS = {"alexnet": (alexnet, 227), "googlenet": (GoogLeNet, 224), "resnet50": (resnet50, 224),
             "inception-resnet": (inception_resnet, 299)}
@@ -212,72 +238,132 @@ NETWORKS = {"alexnet": (alexnet, 227), "googlenet": (GoogLeNet, 224), "resnet50"
 class PyTorchStep:
     """A network in training; run() gives the seconds of one step."""
 
-    def __init__(self, model, batch, layout):
+    def __init__(self, model, batch, layout, device):
         maker, extent = NETWORKS[model]
-        self.network = maker().to(memory_format=layout)
+        self.device = device
+        self.network = maker().to(device, memory_format=layout)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
         images = torch.rand(batch, 3, extent, extent) * 2 - 1
-        self.images = images.to(memory_format=layout)
-        self.labels = torch.arange(batch) * 7 % 1000
+        self.images = images.to(device, memory_format=layout)
+        self.labels = (torch.arange(batch) * 7 % 1000).to(device)
 
     def parameters(self):
         return sum(parameter.numel() for parameter in self.network.parameters())
 
-    def run(self):
-        start = time.perf_counter()
-        self.optimizer.zero_grad()
+    def loss(self):
         output = self.network(self.images)
         heads = output if isinstance(output, tuple) else (output,)
         losses = [functional.cross_entropy(head, self.labels) for head in heads]
-        loss = losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
+        return losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
+
+    def run(self):
+        wait(self.device)
+        start = time.perf_counter()
+        self.optimizer.zero_grad()
+        loss = self.loss()
         loss.item()
         loss.backward()
         self.optimizer.step()
+        wait(self.device)
         return time.perf_counter() - start
+
+    def reserved_bytes(self):
+        return torch.cuda.max_memory_reserved() if self.device == "cuda" else 0
+
+
+class PyTorchTranslationStep(PyTorchStep):
+    """The same for sentences of given lengths, Adam in place of SGD."""
+
+    def __init__(self, lengths, device):
+        self.device = device
+        self.network = Seq2Seq().to(device)
+        self.optimizer = torch.optim.Adam(self.network.parameters())
+        self.source, self.target = ([torch.randint(Seq2Seq.WORDS, (length,), device=device)
+                                     for length in side] for side in lengths)
+
+    def loss(self):
+        logits = self.network(self.source, self.target)
+        answer = nn.utils.rnn.pack_sequence(self.target, enforce_sorted=False).data
+        return functional.cross_entropy(logits, answer, reduction="sum") / len(self.source)
+
+
+def wait(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 class OurStep:
-    """Our program, which answers each line by the seconds of a planned step."""
+    """Our program: answers each line by the seconds of a planned step and, on a CUDA device, the
+    most bytes that it has reserved there."""
 
-    def __init__(self, program, model, batch, threads):
-        command = [program, model, "--serve", "--threads", str(threads)]
-        if batch:
-            command += ["--batch", str(batch)]
+    def __init__(self, program, model, arguments):
+        command = [program, model, "--serve"]
+        if arguments.device == "cuda":
+            command += ["--batches", str(arguments.batch or 64)] + ["--tf32"] * arguments.tf32
+        else:
+            command += ["--threads", str(arguments.threads)]
+            command += ["--batch", str(arguments.batch)] * bool(arguments.batch)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         header = self.process.stdout.readline().split()
-        if len(header) != 2:
+        if len(header) < 2:
             raise SystemExit(f"{program} does not know {model}, or failed")
-        self.batch, self.parameter_count = map(int, header)
+        self.batch, self.parameter_count = map(int, header[:2])
+        self.lengths = [[int(length) for length in side.split(",")] for side in header[2:]]
 
     def run(self):
         self.process.stdin.write("step\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        answer = self.process.stdout.readline().split()
+        self.peak_bytes = int(answer[1]) if len(answer) > 1 else 0
+        return float(answer[0])
+
+    def reserved_bytes(self):
+        return self.peak_bytes
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
 
 
-def measure(model, arguments):
-    """Seconds of a step, by arm, and the batch size."""
-    ours = OurStep(arguments.ours, model, arguments.batch, arguments.threads)
-    arms = {"ours": ours}
-    for name, layout in LAYOUTS.items():
-        arms[name] = PyTorchStep(model, ours.batch, layout)
-        if arms[name].parameters() != ours.parameter_count:
-            raise SystemExit(f"{model} has {arms[name].parameters()} parameters in PyTorch, "
-                             f"ours {ours.parameter_count}")
+def make_arms(model, ours, device):
+    """PyTorch's, each made when its turn comes."""
+    if model == "seq2seq":
+        return {"eager": lambda: PyTorchTranslationStep(ours.lengths, device)}
+    return {name: lambda layout=layout: PyTorchStep(model, ours.batch, layout, device)
+            for name, layout in LAYOUTS.items()}
+
+
+def take_turns(arms, steps):
+    """Median seconds of a step, by arm."""
     seconds = {name: [] for name in arms}
-    for i in range(WARM_UP_STEPS + arguments.steps):
+    for i in range(WARM_UP_STEPS + steps):
         for name, arm in arms.items():
             step_seconds = arm.run()
             time.sleep(0.02)  # so that threads that wait for more work go to sleep
             if i >= WARM_UP_STEPS:
                 seconds[name].append(step_seconds)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def measure(model, arguments):
+    """Rows (arm of PyTorch, batch, our seconds, its seconds, our bytes, its bytes)."""
+    ours = OurStep(arguments.ours, model, arguments)
+    rows = []
+    for name, make in make_arms(model, ours, arguments.device).items():
+        if arguments.device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        theirs = make()
+        if theirs.parameters() != ours.parameter_count:
+            raise SystemExit(f"{model} has {theirs.parameters()} parameters in PyTorch, "
+                             f"ours {ours.parameter_count}")
+        seconds = take_turns({"ours": ours, name: theirs}, arguments.steps)
+        rows.append((name, ours.batch, seconds["ours"], seconds[name], ours.reserved_bytes(),
+                     theirs.reserved_bytes()))
+        del theirs
     ours.close()
-    return {name: statistics.median(values) for name, values in seconds.items()}, ours.batch
+    return rows
 
 
 def mkldnn_version():
@@ -288,28 +374,33 @@ def mkldnn_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=list(NETWORKS))
-    parser.add_argument("--ours", required=True, help="cnn_step_benchmark")
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--ours", required=True, help="cnn_step_benchmark or cuda_step_benchmark")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--tf32", action="store_true", help="on both sides")
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    unknown = [model for model in arguments.models if model not in NETWORKS]
+    known = list(NETWORKS) + ["seq2seq"] * (arguments.device == "cuda")
+    unknown = [model for model in arguments.models if model not in known]
     if unknown:
-        parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(NETWORKS)}")
+        parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(known)}")
     torch.set_num_threads(arguments.threads)
-    print(f"PyTorch {torch.__version__}, {mkldnn_version()}, {arguments.threads} threads")
-    print(f"{'network':18}{'batch':>6}{'ours ms':>10}{'eager ms':>10}{'ratio':>8}"
-          f"{'channels-last ms':>18}{'ratio':>8}{'to the faster':>15}")
-    ratios = []
-    for model in arguments.models:
-        seconds, batch = measure(model, arguments)
-        ours, eager, last = seconds["ours"], seconds["eager"], seconds["channels-last"]
-        ratios.append((eager / ours, last / ours, min(eager, last) / ours))
-        print(f"{model:18}{batch:6}{1e3 * ours:10.1f}{1e3 * eager:10.1f}{ratios[-1][0]:8.2f}"
-              f"{1e3 * last:18.1f}{ratios[-1][1]:8.2f}{ratios[-1][2]:15.2f}", flush=True)
-    average = [statistics.mean(column) for column in zip(*ratios)]
-    print(f"{'average':44}{average[0]:8.2f}{'':18}{average[1]:8.2f}{average[2]:15.2f}")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.tf32
+    where = torch.cuda.get_device_name() if arguments.device == "cuda" else mkldnn_version()
+    print(f"PyTorch {torch.__version__}, {where}, {arguments.threads} threads")
+    print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>10}{'its ms':>10}{'ratio':>8}"
+          f"{'ours MiB':>11}{'its MiB':>11}")
+    ratios = {}
+    for model in arguments.models or known:
+        for name, batch, ours, theirs, our_bytes, their_bytes in measure(model, arguments):
+            ratios.setdefault(name, []).append(theirs / ours)
+            print(f"{model:18}{batch:6}  {name:14}{1e3 * ours:10.1f}{1e3 * theirs:10.1f}"
+                  f"{theirs / ours:8.2f}{our_bytes / 2**20:11.1f}{their_bytes / 2**20:11.1f}",
+                  flush=True)
+    for name, values in ratios.items():
+        print(f"average ratio to {name}: {statistics.mean(values):.2f}")
 
 
 if __name__ == "__main__":

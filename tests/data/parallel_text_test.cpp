@@ -96,7 +96,8 @@ TEST_F(ParallelTextFiles, SentencesOutsideOfTheLimitsAreCountedAndLeftOut) {
   EXPECT_EQ(
       data_error_of([&] { read(source, target, longer); }),
       "[" + path("s") + ", " + path("t") +
-          "] no pair of sentences is left of 4 pairs: 0 kept; skipped 4 of fewer than 2 words");
+          "] no pair of sentences is left of 4 pairs: 0 kept; skipped 4 of fewer than 2 words; [" +
+          path("s") + "] line 1, 1 word; the pair was skipped, as were 3 more such pairs");
 }
 
 TEST_F(ParallelTextFiles, FiftyWordsPassAndFiftyOneDoNot) {
@@ -173,7 +174,8 @@ TEST_F(ParallelTextFiles, WithNothingToLearnFromAreRefused) {
       "[" + path("s") + ", " + path("t") + "] no pair of sentences is left of ";
   EXPECT_EQ(data_error_of([&] { read("", ""); }), both + "0 pairs: 0 kept");
   EXPECT_EQ(data_error_of([&] { read("\n\xff\n", "a\nb\n"); }),
-            both + "2 pairs: 0 kept; skipped 1 empty, 1 not UTF-8");
+            both + "2 pairs: 0 kept; skipped 1 empty, 1 not UTF-8; [" + path("s") +
+                "] line 1, no word; the pair was skipped");
 }
 
 TEST_F(ParallelTextFiles, LimitsThatLetNothingThroughAreRefused) {

@@ -1,17 +1,18 @@
 #include "tests/framework/op_check.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "framework/autograd.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/device/cpu_device.h"
+#include "tests/framework/backend.h"
 #include "tests/framework/op_check_ops.h"
 
 namespace skyline {
@@ -21,8 +22,8 @@ struct Variant {
   std::vector<bool> needed;  // which inputs need gradients
   Mode mode = Mode::kTraining;
   bool in_place = true;
-  bool hold_inputs = false;  // the program keeps its own references to the operands
-  int threads = 0;           // 0: as they are
+  bool hold_inputs = false;          // the program keeps its own references to the operands
+  std::optional<int> schedule = {};  // of the backend; none: the usual one
 };
 
 // Values in the framework's memory order; a gradient that was not asked for is empty.
@@ -55,11 +56,6 @@ std::vector<std::byte> stored_bytes(const HostTensor& tensor) {
   return bytes;
 }
 
-std::vector<float> values_of(const Tensor& tensor) {
-  const auto* first = reinterpret_cast<const float*>(tensor.address());
-  return {first, first + tensor.shape().elements()};
-}
-
 // The operands of one run, and the parameters behind those that need gradients.
 struct Operands {
   std::vector<Parameter> parameters;
@@ -84,33 +80,35 @@ Outcome run_in(Context& context, const OpCheck& check, const Variant& variant) {
   Operands operands(context, check, variant.needed);
   const std::vector<Tensor> held = variant.hold_inputs ? operands.tensors : std::vector<Tensor>{};
   Tensor output = check.apply(context, std::move(operands.tensors));
-  Outcome outcome{.shape = output.shape(), .output = values_of(output)};
+  Outcome outcome{.shape = output.shape(), .output = backend().read(output)};
   outcome.gradients.resize(check.inputs.size());
   if (context.training() && output.requires_grad()) {
     backward(context, weighted_total(context, std::move(output), check.seed));
   }
   for (std::size_t i = 0; i < check.inputs.size(); ++i) {
     const Tensor& gradient = operands.parameters[i].gradient;
-    if (gradient) outcome.gradients[i] = values_of(gradient);
+    if (gradient) outcome.gradients[i] = backend().read(gradient);
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
     const std::vector<std::byte> before = stored_bytes(check.inputs[i]);
-    EXPECT_EQ(std::memcmp(held[i].address(), before.data(), before.size()), 0)
-        << "held operand " << i << " was written over";
+    std::vector<std::byte> after(before.size());
+    backend().compute()->read(after.data(), held[i].address(), after.size());
+    EXPECT_EQ(after, before) << "held operand " << i << " was written over";
   }
   return outcome;
 }
 
 Outcome run(const OpCheck& check, const Variant& variant) {
-  const int threads_before = omp_get_max_threads();
-  if (variant.threads > 0) omp_set_num_threads(variant.threads);
-  CpuDevice device;
-  BestFitPool pool(device);
-  GuardAdaptor guard(pool, device.has_memory());
+  if (variant.schedule) backend().set_schedule(*variant.schedule);
+  const std::unique_ptr<Device> device = backend().make_device();
+  BestFitPool pool(*device);
+  GuardAdaptor guard(pool, *device);
   Outcome outcome;
   {
-    Context context(guard,
-                    {.mode = variant.mode, .in_place = variant.in_place, .seed = check.seed});
+    Context context(guard, {.compute = backend().compute(),
+                            .mode = variant.mode,
+                            .in_place = variant.in_place,
+                            .seed = check.seed});
     try {
       outcome = run_in(context, check, variant);
       guard.check();
@@ -120,7 +118,7 @@ Outcome run(const OpCheck& check, const Variant& variant) {
   }
   EXPECT_NO_THROW(guard.check());
   EXPECT_EQ(guard.statistics().requested_bytes, 0u) << "memory was not given back";
-  omp_set_num_threads(threads_before);
+  backend().set_usual_schedule();
   return outcome;
 }
 
@@ -230,8 +228,8 @@ void check_op(const OpCheck& check) {
     EXPECT_TRUE(Outcome::same(inference.output, whole.output)) << "inference mode";
   }
   if (check.same_on_any_threads) {
-    for (const int threads : {1, 2, 3}) {
-      EXPECT_EQ(run(check, {.needed = all, .threads = threads}), whole) << threads << " threads";
+    for (int i = 0; i < backend().schedules(); ++i) {
+      EXPECT_EQ(run(check, {.needed = all, .schedule = i}), whole) << "schedule " << i;
     }
   }
 }

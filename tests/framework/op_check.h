@@ -33,7 +33,7 @@ struct OpCheck {
   std::uint64_t seed = 1;
 
   bool same_in_inference = true;    // inference mode gives the same output, bit for bit
-  bool same_on_any_threads = true;  // 1, 2 and 3 threads give the same bits
+  bool same_on_any_threads = true;  // every schedule of the backend gives the same bits
 };
 
 // Asserts, by GoogleTest's expectations:

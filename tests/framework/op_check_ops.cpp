@@ -1,28 +1,16 @@
 #include "tests/framework/op_check_ops.h"
 
-#include <functional>
+#include <algorithm>
 #include <utility>
 
 #include "framework/autograd.h"
 #include "framework/ops/operands.h"
 #include "framework/ops/reshape.h"
 #include "framework/philox.h"
+#include "tests/framework/host_kernel.h"
 
 namespace skyline {
 namespace {
-
-using Body = std::function<void(const float*, float*)>;  // from input 0 to output 0
-
-class BodyKernel : public Kernel {
- public:
-  explicit BodyKernel(Body body) : body_(std::move(body)) {}
-  void run(const KernelArguments& arguments) override {
-    body_(arguments.input<float>(0), arguments.output<float>(0));
-  }
-
- private:
-  Body body_;
-};
 
 class Copy : public Op {
  public:
@@ -30,11 +18,12 @@ class Copy : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     return {{inputs[0], Category::kActivation}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return std::make_unique<BodyKernel>([elements](const float* x, float* y) {
-      for (std::int64_t i = 0; i < elements; ++i) y[i] = x[i];
-    });
+    return std::make_unique<HostKernel>(
+        compute, elements, elements,
+        [elements](const float* x, float* y) { std::copy_n(x, elements, y); });
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
@@ -52,9 +41,10 @@ class WeightedTotalGrad : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
     return {{spec_, Category::kGradient}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec>) const override {
-    return std::make_unique<BodyKernel>(
-        [elements = spec_.shape.elements(), seed = seed_](const float* grad, float* grad_x) {
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    const std::int64_t elements = spec_.shape.elements();
+    return std::make_unique<HostKernel>(
+        compute, 1, elements, [elements, seed = seed_](const float* grad, float* grad_x) {
           for (std::int64_t i = 0; i < elements; ++i) {
             grad_x[i] = grad[0] * static_cast<float>(output_weight(seed, i));
           }
@@ -74,15 +64,17 @@ class WeightedTotal : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
     return {{{Shape{1}}, Category::kActivation}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
-    return std::make_unique<BodyKernel>(
-        [elements = inputs[0].shape.elements(), seed = seed_](const float* x, float* loss) {
-          double total = 0;
-          for (std::int64_t i = 0; i < elements; ++i) {
-            total += output_weight(seed, i) * double{x[i]};
-          }
-          *loss = static_cast<float>(total);
-        });
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const std::int64_t elements = inputs[0].shape.elements();
+    return std::make_unique<HostKernel>(compute, elements, 1,
+                                        [elements, seed = seed_](const float* x, float* loss) {
+                                          double total = 0;
+                                          for (std::int64_t i = 0; i < elements; ++i) {
+                                            total += output_weight(seed, i) * double{x[i]};
+                                          }
+                                          *loss = static_cast<float>(total);
+                                        });
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {

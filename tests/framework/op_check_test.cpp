@@ -79,7 +79,7 @@ class SquareGrad : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     return {{inputs[0], Category::kGradient}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
     const float factor = fault_ == Fault::kGradient ? 2.02f : 2.0f;
     return std::make_unique<SquareGradKernel>(factor, inputs[0].shape.elements());
   }
@@ -100,7 +100,7 @@ class Square : public Op {
     if (fault_ != Fault::kFalseInPlace) return {};
     return {{.input = 0, .output = 0}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
     return std::make_unique<SquareKernel>(fault_, inputs[0].shape.elements());
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpCheckFault,
                                                    "held operand 0 was written over"},
                                          FaultCase{Fault::kFalseInPlace, "inference mode"},
                                          FaultCase{Fault::kRetainsTooLittle, "gradient of input 0"},
-                                         FaultCase{Fault::kDependsOnThreads, "threads"},
+                                         FaultCase{Fault::kDependsOnThreads, "schedule"},
                                          FaultCase{Fault::kDependsOnMode, "inference mode"}));
 
 }  // namespace

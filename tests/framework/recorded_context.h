@@ -1,20 +1,22 @@
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "framework/autograd.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/device/cpu_device.h"
+#include "tests/framework/backend.h"
 
 namespace skyline {
 
-// A context on the host whose steps are recorded twice: as requests by the allocator, as a step
+// A context on the backend whose steps are recorded twice: as requests by the allocator, as a step
 // graph by the framework.
 struct RecordedContext {
   explicit RecordedContext(Context::Options options = {})
       : context(recorder, [&options] {
+          options.compute = backend().compute();
           options.record_graph = true;
           options.record_refusals = true;
           return options;
@@ -30,10 +32,7 @@ struct RecordedContext {
     return context.upload({Shape{static_cast<std::int64_t>(values.size())}}, values.data());
   }
 
-  static std::vector<float> values(const Tensor& tensor) {
-    const auto* first = reinterpret_cast<const float*>(tensor.address());
-    return {first, first + tensor.shape().elements()};
-  }
+  static std::vector<float> values(const Tensor& tensor) { return backend().read(tensor); }
 
   // The refusals of the running step, one line each.
   std::string refusals() const {
@@ -44,8 +43,8 @@ struct RecordedContext {
     return text;
   }
 
-  CpuDevice device;
-  BestFitPool pool{device};
+  std::unique_ptr<Device> device = backend().make_device();
+  BestFitPool pool{*device};
   RecordingAdaptor recorder{pool};
   Context context;
 };

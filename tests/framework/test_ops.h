@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "framework/autograd.h"
 #include "framework/ops/operands.h"
+#include "tests/framework/host_kernel.h"
 
 namespace skyline {
 
@@ -18,17 +21,13 @@ class Total : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
     return {{{Shape{1}}, Category::kActivation}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec> inputs) const override {
-    struct Add : Kernel {
-      explicit Add(std::int64_t n) : elements(n) {}
-      void run(const KernelArguments& arguments) override {
-        float total = 0;
-        for (std::int64_t i = 0; i < elements; ++i) total += arguments.input<float>(0)[i];
-        *arguments.output<float>(0) = total;
-      }
-      std::int64_t elements;
-    };
-    return std::make_unique<Add>(inputs[0].shape.elements());
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const std::int64_t elements = inputs[0].shape.elements();
+    return std::make_unique<HostKernel>(compute, elements, 1,
+                                        [elements](const float* x, float* loss) {
+                                          *loss = std::accumulate(x, x + elements, 0.0f);
+                                        });
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override;
@@ -43,16 +42,11 @@ class Spread : public Op {
   std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
     return {{spec_, Category::kGradient}};
   }
-  std::unique_ptr<Kernel> kernel(Backend, std::span<const TensorSpec>) const override {
-    struct Copy : Kernel {
-      explicit Copy(std::int64_t n) : elements(n) {}
-      void run(const KernelArguments& arguments) override {
-        const float value = *arguments.input<float>(0);
-        for (std::int64_t i = 0; i < elements; ++i) arguments.output<float>(0)[i] = value;
-      }
-      std::int64_t elements;
-    };
-    return std::make_unique<Copy>(spec_.shape.elements());
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    const std::int64_t elements = spec_.shape.elements();
+    return std::make_unique<HostKernel>(
+        compute, 1, elements,
+        [elements](const float* value, float* y) { std::fill_n(y, elements, *value); });
   }
 
  private:

@@ -23,14 +23,24 @@ std::vector<float> values_of(const Tensor& tensor) {
   return {first, first + tensor.shape().elements()};
 }
 
+// Tensors of what was asked for, in the order y, h, c.
+std::vector<Tensor> present(LstmOutput output) {
+  std::vector<Tensor> tensors;
+  for (Tensor* tensor : {&output.y, &output.h, &output.c}) {
+    if (*tensor) tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
 struct Run {
-  std::vector<std::vector<float>> outputs;    // y, h, c
+  std::vector<std::vector<float>> outputs;    // y, h, c, those that are wanted
   std::vector<std::vector<float>> gradients;  // of x, h, c and every parameter
   bool simulated = false;                     // the step graph gives the requests recorded
 };
 
 // One training step of a layer over random sentences.
-Run run(const Lstm::Options& options, const std::vector<std::int32_t>& lengths, bool state) {
+Run run(const Lstm::Options& options, const std::vector<std::int32_t>& lengths, bool state,
+        LstmWanted wanted = LstmWanted::kAll) {
   CpuDevice device;
   BestFitPool pool(device);
   RecordingAdaptor recorder(pool);
@@ -49,17 +59,11 @@ Run run(const Lstm::Options& options, const std::vector<std::int32_t>& lengths, 
   context.begin_step();
   std::optional<LstmState> start;
   if (state) start = {.h = parameters[1].value, .c = parameters[2].value};
-  LstmOutput output = layer(context, parameters[0].value, start, shape);
-  start.reset();
+  std::vector<Tensor> outputs =
+      present(layer(context, parameters[0].value, std::move(start), shape, wanted));
   Run result;
-  for (const Tensor& tensor : {output.y, output.h, output.c}) {
-    result.outputs.push_back(values_of(tensor));
-  }
-  backward(context,
-           weighted_total(context,
-                          concat_rows(context, operands(std::move(output.y), std::move(output.h),
-                                                        std::move(output.c))),
-                          381));
+  for (const Tensor& tensor : outputs) result.outputs.push_back(values_of(tensor));
+  backward(context, weighted_total(context, concat_rows(context, std::move(outputs)), 381));
   context.end_step();
   result.simulated = simulate(context.step_graph()).same_requests(recorder.last_step());
   parameters.resize(state ? 3 : 1);
@@ -109,6 +113,35 @@ TEST(LstmLayer, UnrolledEqualsPackedWithDropoutAndWithoutAState) {
 
 TEST(LstmLayer, UnrolledEqualsPackedWhereAllLengthsAreEqual) {
   expect_unrolled_equals_packed({.in = 4, .units = 4, .layers = 1}, {3, 3}, true);
+}
+
+TEST(LstmLayer, MakesOnlyWhatIsWantedAndTheSameNumbers) {
+  using Values = std::vector<std::vector<float>>;
+  const std::vector<std::int32_t> lengths = {7, 7, 5, 2, 1};
+  for (const bool unroll : {false, true}) {
+    const Lstm::Options options{
+        .in = 5, .units = 6, .layers = 2, .dropout = 0.2f, .unroll = unroll};
+    const auto all = run(options, lengths, true);
+    const auto outputs = run(options, lengths, true, LstmWanted::kOutputs);
+    const auto state = run(options, lengths, true, LstmWanted::kLastState);
+    ASSERT_EQ(all.outputs.size(), 3u);
+    EXPECT_EQ(outputs.outputs, (Values{all.outputs[0]})) << "unroll " << unroll;
+    EXPECT_EQ(state.outputs, (Values{all.outputs[1], all.outputs[2]})) << "unroll " << unroll;
+    for (const auto* one : {&all, &outputs, &state}) {
+      EXPECT_TRUE(one->simulated) << "unroll " << unroll;
+    }
+  }
+}
+
+TEST(LstmLayer, UnrolledEqualsPackedWhereOnlyPartsAreWanted) {
+  const std::vector<std::int32_t> lengths = {6, 4, 4, 1};
+  for (const LstmWanted wanted : {LstmWanted::kOutputs, LstmWanted::kLastState}) {
+    const auto packed = run({.in = 4, .units = 5, .layers = 2}, lengths, false, wanted);
+    const auto unrolled =
+        run({.in = 4, .units = 5, .layers = 2, .unroll = true}, lengths, false, wanted);
+    expect_close(unrolled.outputs, packed.outputs, 2e-6);
+    expect_close(unrolled.gradients, packed.gradients, 1e-5);
+  }
 }
 
 TEST(LstmLayer, UnrolledRequestsGrowWithTheLongestSentence) {

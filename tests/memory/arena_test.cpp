@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -275,6 +276,66 @@ TEST_F(ArenaTest, InterruptedRequestsDoNotCount) {
   EXPECT_EQ(arena_.pool_calls(), 2u);
   arena_.end_step();
   EXPECT_TRUE(arena_.log().empty());
+}
+
+TEST_F(ArenaTest, InterruptedBetweenStepsTheArenaServesAsFarAsItReaches) {
+  install(kThree);
+  const auto hot = hot_step();
+  std::byte* const base = *std::ranges::min_element(hot);
+  {
+    Interruption interruption(arena_);
+    Block one = arena_.allocate(500), other = arena_.allocate(500);
+    EXPECT_EQ(one.address(), base);
+    EXPECT_GE(other.address(), one.address() + 500);
+    EXPECT_EQ(arena_.pool_calls(), 0u);
+    one.reset();
+    EXPECT_EQ(arena_.allocate(100).address(), base) << "freed bytes serve again";
+    Block large = arena_.allocate(arena_.arena_bytes());
+    EXPECT_EQ(arena_.pool_calls(), 1u) << "of what the arena has left";
+  }
+  EXPECT_EQ(arena_.overdue_blocks(), 0u);
+  EXPECT_EQ(hot_step(), hot);
+  EXPECT_TRUE(arena_.log().empty());
+  EXPECT_EQ(arena_.statistics().allocated_bytes, 0u);
+}
+
+TEST_F(ArenaTest, NoRequestIsServedOverWhatAnInterruptedPartKeeps) {
+  install(kThree);
+  const auto hot = hot_step();
+  Block kept;
+  {
+    Interruption interruption(arena_);
+    kept = arena_.allocate(1025);  // reaches into both places of the plan
+  }
+  arena_.begin_step(0);
+  Block first = arena_.allocate(1000), second = arena_.allocate(1000);
+  EXPECT_NE(first.address(), hot[0]);
+  EXPECT_NE(second.address(), hot[1]);
+  ASSERT_EQ(seen().size(), 2u);
+  EXPECT_EQ(seen()[0].kind, Deviation::kOverlapsOverdue);
+  kept.reset();  // within the step
+  first.reset();
+  EXPECT_EQ(arena_.allocate(1000).address(), hot[2]);
+}
+
+TEST_F(ArenaTest, BetweenStepsNothingIsServedOverASurvivor) {
+  install(kThree);
+  arena_.begin_step(0);
+  Block survivor = arena_.allocate(1000);
+  arena_.end_step();
+  Interruption interruption(arena_);
+  for (int i = 0; i < 3; ++i) {
+    Block block = arena_.allocate(500 * (i + 1));
+    const bool below = block.address() + block.bytes() <= survivor.address();
+    EXPECT_TRUE(below || survivor.address() + 1000 <= block.address()) << i;
+  }
+}
+
+TEST_F(ArenaTest, WithoutAnInterruptionWhatIsRequestedBetweenStepsIsThePools) {
+  install(kThree);
+  hot_step();
+  Block resident = arena_.allocate(100);
+  EXPECT_EQ(arena_.pool_calls(), 1u);
 }
 
 TEST_F(ArenaTest, ARefusalByTheLimitChangesNothingAndIsNoted) {

@@ -58,7 +58,7 @@ template <typename Base>
 Chain guarded(Device& device) {
   Chain chain;
   auto& base = chain.add<Base>(device);
-  chain.add<GuardAdaptor>(base, device.has_memory());
+  chain.add<GuardAdaptor>(base, device);
   return chain;
 }
 
@@ -95,7 +95,7 @@ Chain everything_on_the_pool(Device& device) {
   Chain chain;
   auto& pool = chain.add<BestFitPool>(device);
   auto& recording = chain.add<RecordingAdaptor>(pool);
-  auto& guard = chain.add<GuardAdaptor>(recording, device.has_memory());
+  auto& guard = chain.add<GuardAdaptor>(recording, device);
   auto& checking = chain.add<CheckingAdaptor>(guard);
   auto& statistics = chain.add<StatisticsAdaptor>(checking);
   auto& failing = chain.add<FailingAdaptor>(statistics);

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "memory/device/cpu_device.h"
 #include "tests/memory/conformance_allocators.h"
+#include "tests/memory/conformance_device.h"
 #include "tests/memory/device/refusing_device.h"
 
 namespace skyline {
@@ -22,8 +23,8 @@ constexpr Tag kTag{.op = "op", .layer = "layer", .category = Category::kActivati
 
 class Conformance : public testing::TestWithParam<ConformanceRow> {
  protected:
-  CpuDevice memory_{kCapacityBytes};
-  RefusingDevice device_{memory_};
+  std::unique_ptr<Device> memory_ = make_conformance_device(kCapacityBytes);
+  RefusingDevice device_{*memory_};
   std::optional<Chain> chain_{GetParam().make(device_)};
   Allocator& allocator_ = chain_->top();
 

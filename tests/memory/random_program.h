@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string_view>
@@ -23,7 +24,7 @@ struct Mischief {
   unsigned longer = 0;       // freed later in the step
   unsigned outlives = 0;     // freed up to three steps later
   unsigned interrupted = 0;  // an interrupted request before this one
-  unsigned resident = 0;     // a resident block made or freed between steps
+  unsigned resident = 0;     // a block made, interrupted or not, or freed between steps
   unsigned cut = 0;          // the step is left at a random request (per step)
   unsigned refused = 0;      // the device refuses from a random call on (per step)
 };
@@ -57,6 +58,8 @@ class RandomProgram {
   void toggle_resident(const Mischief& mischief) {
     if (!chance(mischief.resident)) return;
     if (!residents_.empty() && chance(50)) return free_held(residents_, below(residents_.size()));
+    std::optional<Interruption> interruption;
+    if (chance(mischief.interrupted)) interruption.emplace(allocator_);
     try {
       residents_.push_back(make(below(kMostBytes), 0));
     } catch (const OutOfMemory&) {

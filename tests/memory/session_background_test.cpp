@@ -194,7 +194,8 @@ TEST_F(SessionBackground, AnAdoptedTraceTakesThePlaceOfThePlanInWork) {
   session.wait_for_plan();
   step({kMiB});
   EXPECT_EQ(session.plan().peak, 7 * kMiB);
-  EXPECT_EQ(figures().discarded_plans + figures().replans, 2u);
+  EXPECT_EQ(figures().adopted_plans, 1u);
+  EXPECT_EQ(figures().discarded_plans + figures().replans, 1u);
 }
 
 TEST_F(SessionBackground, APlanForAShapeThatIsGoneIsDiscarded) {

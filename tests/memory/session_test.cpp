@@ -189,6 +189,56 @@ TEST_F(SessionTest, AnAdoptedTraceNeedsNoWarmUp) {
   EXPECT_TRUE(session.trace().same_requests(longest));
 }
 
+TEST_F(SessionTest, UnderUpperBoundEachStepMayHaveAPlanOfItsOwn) {
+  const auto trace_of = [](std::size_t blocks) {
+    Trace trace;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      trace.blocks.push_back({.lower = 0, .upper = 1, .bytes = kMiB});
+    }
+    return trace;
+  };
+  Session& session = make({.policy = ShapePolicy::kUpperBound});
+  session.adopt(trace_of(8));
+  const std::size_t arena_bytes = session.arena_bytes();
+  for (const std::size_t blocks : {2, 8, 1, 5, 8}) {
+    const Trace trace = trace_of(blocks);
+    StepPlan planned = session.plan_for({&trace, 1});  // could be made on any thread
+    session.adopt_plan(std::move(planned));
+    session.begin_step(0);
+    std::vector<Block> held;
+    for (std::size_t i = 0; i < blocks; ++i) held.push_back(session.allocate(kMiB));
+    held.clear();
+    session.end_step();
+    EXPECT_EQ(session.plan().peak, blocks * kMiB);
+    EXPECT_EQ(session.arena_bytes(), arena_bytes) << "shrinks for no plan";
+  }
+  const SessionStatistics figures = session.session_statistics();
+  EXPECT_EQ(figures.adopted_plans, 5u);
+  EXPECT_EQ(figures.replans, 0u);
+  EXPECT_EQ(figures.deviations, 0u);
+  EXPECT_EQ(figures.device_allocations_since_switch, 0u);
+  EXPECT_EQ(count(Kind::kAdopted), 5u);
+}
+
+TEST_F(SessionTest, AnEvaluationBetweenStepsTakesNothingBesideTheArena) {
+  Session& session = make();
+  Block weights = session.allocate(kMiB);
+  step(session, kSizes);
+  step(session, kSizes);
+  for (int i = 0; i < 3; ++i) {
+    {
+      Interruption evaluation(session);
+      requests(session, kSizes);
+    }
+    step(session, kSizes);
+  }
+  const SessionStatistics figures = session.session_statistics();
+  EXPECT_EQ(figures.peak_reserved_bytes_since_switch, kMiB + session.arena_bytes());
+  EXPECT_EQ(figures.device_allocations_since_switch, 0u);
+  EXPECT_EQ(figures.deviations, 0u);
+  EXPECT_EQ(figures.planned_steps, 4u);
+}
+
 TEST_F(SessionTest, AdoptRefusesWhatCannotBe) {
   Session& session = make();
   Trace backwards{

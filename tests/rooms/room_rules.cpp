@@ -62,7 +62,9 @@ bool is_source(const fs::path& path) {
 
 bool is_cuda_file(const fs::path& path) {
   return path.extension() == ".cu" || path.extension() == ".cuh" ||
-         path.stem().string().find("_cuda") != std::string::npos;
+         path.stem().string().find("_cuda") != std::string::npos ||
+         path.generic_string().starts_with("framework/cuda/") ||
+         path.generic_string().starts_with("memory/device/cuda_");
 }
 
 const Room* room_of(const std::string& file) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/train/parsed_json.h"
 #include "train/commands/commands.h"
 #include "train/memory_chain.h"
 #include "train/usage_error.h"
@@ -104,7 +105,7 @@ Json compared(std::vector<const char*> words) {
   EXPECT_EQ(
       run_program(all_commands(), all, {.output = output, .messages = messages, .terminal = {}}), 0)
       << messages.str();
-  return Json::parse(output.str());
+  return parsed_in_order(output.str());
 }
 
 TEST(AllocatorOptionsTest, CompareTrainsUnderEveryAllocatorWithOptionsAndCapacity) {
@@ -130,7 +131,7 @@ TEST(AllocatorOptionsTest, TrainRemembersThemForItsResumption) {
         run_program(all_commands(), all, {.output = output, .messages = messages, .terminal = {}}),
         0)
         << messages.str();
-    return Json::parse(output.str());
+    return parsed_in_order(output.str());
   };
   const Json first = train({"--model", "lenet", "--images", "16", "--batch-size", "4", "--epochs",
                             "1", "--allocator", "bfc", "--bfc-limit", "40MiB", "--no-bfc-growth",

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/App.hpp>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <sstream>
 
 #include "memory/device/out_of_memory.h"
+#include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/options.h"
 #include "train/table.h"
@@ -117,7 +119,7 @@ TEST(Program, PrintsTextOrOneJsonObject) {
                             "best-fit-pool,planned", "--batch-size", "7", "--rate", "1e-3"});
   EXPECT_EQ(json.exit_code, 0);
   EXPECT_EQ(json.messages, "working\n");
-  const auto parsed = nlohmann::json::parse(json.output);
+  const auto parsed = parsed_json(json.output);
   EXPECT_EQ(parsed, nlohmann::json({{"model", "mlp"},
                                     {"allocators", {"best-fit-pool", "planned"}},
                                     {"capacity", 8388608},
@@ -212,7 +214,7 @@ TEST(Program, ExitsWithOneAndTheSentenceOfAFailure) {
 TEST(Program, PrintsTheResultOfAnInterruptedCommand) {
   const Outcome outcome = run({"interrupted", "--json"});
   EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_EQ(nlohmann::json::parse(outcome.output)["steps"], 3);
+  EXPECT_EQ(parsed_json(outcome.output)["steps"], 3);
 }
 
 TEST(Program, HelpShowsCommandsOptionsAndDefaults) {

@@ -22,7 +22,7 @@ class DivergenceTest : public ::testing::Test {
       NamedTensor host = to_host(experiment_.context, name, parameter.value);
       const float nan = std::numeric_limits<float>::quiet_NaN();
       std::memcpy(host.bytes.data(), &nan, sizeof nan);
-      to_device(host, parameter.value);
+      to_device(experiment_.context, host, parameter.value);
     }
   }
   Divergence explained(const Batch& batch) {

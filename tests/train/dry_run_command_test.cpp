@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "memory/trace_csv.h"
+#include "tests/cuda/described_card.h"
 #include "tests/train/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/memory_chain.h"
@@ -91,6 +92,31 @@ TEST(DryRunCommandTest, InferenceKeepsOnlyWhatTheFirstConvolutionNeeds) {
   EXPECT_EQ(json["peak"], 3'584 + 512 + 18'944 + 8'388'608);
   EXPECT_EQ(json["mode"], "inference");
   EXPECT_EQ(json["strategies"].size(), 4u) << "forward only is what it is";
+}
+
+TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "card.json") << R"({"card": )" << testing::kDescribedCard << "}";
+  const std::vector<std::string> asked = {"--device", "cuda", "--plan", folder / "card.json",
+                                          "--json"};
+  const Outcome outcome = dry_run_of(asked);
+  if (outcome.messages.find("no CUDA backend") != std::string::npos) {
+    GTEST_SKIP() << "this build has no CUDA backend";
+  }
+  const nlohmann::json planned = outcome.json()["allocators"]["planned"];
+  EXPECT_EQ(planned["fits"], true);
+  // An arena on the card grows by 2 MiB.
+  EXPECT_EQ((planned["peak_reserved"].get<std::uint64_t>() -
+             outcome.json()["resident_bytes"].get<std::uint64_t>()) %
+                (2 << 20),
+            0u);
+}
+
+TEST(DryRunCommandTest, ACardThatNothingDescribesIsRefused) {
+  const Outcome outcome = dry_run_of({"--device", "cuda"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.messages.find("--plan"), std::string::npos) << outcome.messages;
+  EXPECT_EQ(dry_run_of({"--plan", "engines.json"}).exit_code, 2) << "without --device cuda";
 }
 
 TEST(DryRunCommandTest, CapacityIsAnotherNameOfDeviceMemory) {

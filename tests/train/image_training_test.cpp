@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/train/image_folder_files.h"
+#include "tests/train/parsed_json.h"
 #include "tests/train/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoint.h"
@@ -57,7 +58,7 @@ TEST_F(ImageTrainingTest, TrainsOnAFolderAndKeepsItsMean) {
   std::ifstream log(folder_ / "run" / "log.jsonl");
   std::string line;
   ASSERT_TRUE(std::getline(log, line));
-  EXPECT_TRUE(nlohmann::json::parse(line).contains("data_wait"));
+  EXPECT_TRUE(parsed_json(line).contains("data_wait"));
 }
 
 TEST_F(ImageTrainingTest, DecodingThreadsChangeNoBit) {

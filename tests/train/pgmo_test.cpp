@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "tests/train/browser.h"
 #include "tests/train/skyline_program.h"
+#include "train/reproduce/pgmo_seq2seq.h"
+#include "train/reproduce/sentence_lengths.h"
 
 namespace skyline {
 namespace {
@@ -16,7 +20,7 @@ using ::testing::HasSubstr;
 // Once for all tests: a batch of 2 is enough for most of what they look at.
 const PgmoReproduction& small_reproduction() {
   static const PgmoReproduction reproduction =
-      reproduce_pgmo({.batch_sizes = {2}, .timed_runs = 1});
+      reproduce_pgmo({.batch_sizes = {2}, .seq2seq_batch_sizes = {2}, .timed_runs = 1});
   return reproduction;
 }
 
@@ -42,7 +46,7 @@ TEST(PgmoTest, InceptionResNetFitsTheDevicePlanned) {
 
 TEST(PgmoTest, EveryNetworkHasARowForEachBatchAndOneForInference) {
   const std::vector<PgmoRow>& rows = small_reproduction().rows;
-  ASSERT_EQ(rows.size(), 8u);
+  ASSERT_EQ(rows.size(), 10u);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const PgmoRow& row = rows[i];
     SCOPED_TRACE(row_name(row));
@@ -57,6 +61,52 @@ TEST(PgmoTest, EveryNetworkHasARowForEachBatchAndOneForInference) {
     EXPECT_NEAR(row.saving() * static_cast<double>(row.pool_bytes),
                 static_cast<double>(row.pool_bytes) - static_cast<double>(row.planned_bytes()), 1);
   }
+}
+
+TEST(PgmoTest, SentencesAreAsLongAsTheTextsThatTheyStandFor) {
+  const SentenceLengths lengths = drawn_lengths(20'000, 0);
+  const auto mean = [](const std::vector<std::int32_t>& words) {
+    return std::accumulate(words.begin(), words.end(), 0.0) / static_cast<double>(words.size());
+  };
+  EXPECT_NEAR(mean(lengths.source), 21.2, 0.1) << "WMT's development sets: 21.9";
+  EXPECT_NEAR(mean(lengths.target), 24.4, 0.1) << "25.4";
+  for (const auto* side : {&lengths.source, &lengths.target}) {
+    ASSERT_EQ(side->size(), 20'000u);
+    EXPECT_EQ(std::ranges::min(*side), 1);
+    EXPECT_EQ(std::ranges::max(*side), 50);
+  }
+  EXPECT_EQ(drawn_lengths(3, 1).source, drawn_lengths(3, 1).source);
+  EXPECT_NE(drawn_lengths(9, 1).source, drawn_lengths(9, 2).source);
+}
+
+// Pools pile up what does not fit again; a plan for the longest stays at what is alive.
+TEST(PgmoTest, MiniBatchesOfOtherLengthsAreNoTroubleForAPlanMadeBeforehand) {
+  const PgmoRow row = pgmo_seq2seq(Mode::kTraining, 32).row;
+  const PgmoMiniBatches& ran = *row.mini_batches;
+  const PgmoArm &upper_bound = ran.arm("planned-upper-bound"), &grow = ran.arm("planned-grow");
+  EXPECT_EQ(ran.count, 10);
+  constexpr std::uint64_t kParameterBytes = 4 * 173'306'946ull;
+  EXPECT_GE(row.resident_bytes, 4 * kParameterBytes) << "gradients and Adam's moments too";
+  EXPECT_LT(row.resident_bytes, 4 * kParameterBytes + 4096);
+  EXPECT_GE(upper_bound.reserved_bytes, ran.live_bytes);
+  EXPECT_LE(static_cast<double>(upper_bound.reserved_bytes),
+            1.01 * static_cast<double>(ran.live_bytes));
+  EXPECT_EQ(upper_bound.device_allocations, 0u);
+  EXPECT_EQ(upper_bound.replans, 0u);
+  EXPECT_GT(grow.replans, 0u);
+  EXPECT_EQ(row.planned_bytes(), grow.reserved_bytes);
+  for (const char* pool : {"network-wise", "exact-pool", "best-fit-pool"}) {
+    EXPECT_GT(ran.arm(pool).reserved_bytes, upper_bound.reserved_bytes) << pool;
+    EXPECT_GT(ran.arm(pool).device_allocations, 0u) << pool;
+  }
+  EXPECT_THROW(ran.arm("arena"), std::out_of_range);
+}
+
+TEST(PgmoTest, TimeIsNotMeasuredAndSaysSo) {
+  const PgmoFigure& figure = figure_with("time saved");
+  EXPECT_FALSE(figure.ours.has_value());
+  EXPECT_EQ(difference_text(figure), "not measured");
+  EXPECT_TRUE(to_json(small_reproduction())["figures"][8]["ours"].is_null());
 }
 
 TEST(PgmoTest, DifferencesAreSaidInTheirUnits) {
@@ -78,7 +128,8 @@ TEST(PgmoTest, DifferencesAreSaidInTheirUnits) {
 TEST(PgmoTest, TextNamesFiguresRowsAndGrowth) {
   const std::string text = pgmo_text(small_reproduction());
   for (const char* part : {"10,169,344", "12,202,496", "1.21 GB", "12.6 %", "49.5 %", "5.2.3",
-                           "inception-resnet", "training 2", "inference 1", "to the power of"}) {
+                           "inception-resnet", "training 2", "inference 1", "to the power of",
+                           "14.6 %", "23.8 %", "not measured", "re-plans"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -103,9 +154,9 @@ TEST(ReproduceCommandTest, WritesItsFiles) {
   for (const char* key : {"paper", "source", "workspace", "figures", "rows", "growth_exponent"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
-  for (const char* key :
-       {"network", "mode", "batch_size", "resident_bytes", "network_wise", "exact_pool", "pool",
-        "planned", "planned_step", "proved_optimal", "saving", "blocks", "heuristic_seconds"}) {
+  for (const char* key : {"network", "mode", "batch_size", "resident_bytes", "network_wise",
+                          "exact_pool", "pool", "planned", "planned_step", "proved_optimal",
+                          "saving", "blocks", "heuristic_seconds", "mini_batches"}) {
     EXPECT_TRUE(json["rows"][0].contains(key)) << key;
   }
   for (const char* file : {"pgmo.txt", "pgmo.json", "pgmo.html"}) {

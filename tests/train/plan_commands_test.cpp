@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "memory/planner.h"
+#include "tests/train/parsed_json.h"
 #include "tests/train/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
@@ -340,7 +341,7 @@ TEST_F(PlanCommands, ExplainWritesAPageAndItsData) {
   EXPECT_EQ(outcome.json()["planner"], "best-fit") << "unless another is named";
   EXPECT_EQ(outcome.messages, "wrote " + page + "\nwrote " + path("story.json") + "\n");
   EXPECT_THAT(text_of(page), HasSubstr("<h1>How the plan of trace.csv was made</h1>"));
-  const auto story = nlohmann::json::parse(text_of(path("story.json")));
+  const auto story = parsed_json(text_of(path("story.json")));
   EXPECT_EQ(story["title"], "trace.csv");
   EXPECT_EQ(story["steps"][0]["sentence"],
             "The lowest line is [0, 21) at 0 B. 5 unplaced blocks live within it. Block b5 lives "
@@ -351,7 +352,7 @@ TEST_F(PlanCommands, ExplainWritesAPageAndItsData) {
                 {"plan", trace_, "--planner", "best-fit-by-area", "--explain", path("area.json")})
                 .exit_code,
             0);
-  EXPECT_EQ(nlohmann::json::parse(text_of(path("area.json")))["key"], "area");
+  EXPECT_EQ(parsed_json(text_of(path("area.json")))["key"], "area");
   EXPECT_TRUE(std::filesystem::exists(path("area.html")));
 }
 

@@ -11,6 +11,7 @@
 
 #include "tests/memory/random_traces.h"
 #include "tests/train/browser.h"
+#include "tests/train/parsed_json.h"
 #include "train/report/explanation.h"
 
 namespace skyline {
@@ -166,7 +167,7 @@ TEST(PlanExplanation, RebuildsThePlanOfEveryTraceAndKey) {
     for (const char* planner : kPlanners) {
       SCOPED_TRACE(std::string(planner) + " on seed " + std::to_string(seed));
       const Told told(trace, planner, 1 + seed % 5);
-      const json story = json::parse(explanation_json(told.explained(), -1));
+      const json story = parsed_json(explanation_json(told.explained(), -1));
       ASSERT_EQ(replayed(story), told.plan.offsets);
       ASSERT_NO_FATAL_FAILURE(require_consistent(story));
       ASSERT_EQ(story["peak"], told.plan.peak);
@@ -202,7 +203,7 @@ TEST(PlanExplanation, DoesNotBelieveALogThatBreaksTheRules) {
 
 TEST(ExplanationJson, HasItsKeys) {
   Told told(kValley, "best-fit-by-size");
-  const json story = json::parse(explanation_json(told.explained(), 1));
+  const json story = parsed_json(explanation_json(told.explained(), 1));
   EXPECT_EQ(story["title"], "trace.csv");
   EXPECT_EQ(story["key"], "size");
   EXPECT_EQ(story["alignment"], 1);
@@ -235,7 +236,7 @@ TEST(ExplanationJson, HasItsKeys) {
                                      {"merged", {{"lower", 4}, {"upper", 10}, {"offset", 6}}},
                                      {"sentence", told.sentence(3)}}));
   told.trace.tags = {4, {"relu", "conv1\xff", Phase::kForward, Category::kActivation}};
-  const json tagged = json::parse(explanation_json(told.explained(), 1));
+  const json tagged = parsed_json(explanation_json(told.explained(), 1));
   EXPECT_EQ(tagged["blocks"][0]["layer"], "conv1\xEF\xBF\xBD");
   EXPECT_EQ(tagged["blocks"][0]["op"], "relu");
   EXPECT_EQ(tagged["blocks"][0]["category"], "activation");

@@ -8,6 +8,7 @@
 #include "memory/allocators/allocators.h"
 #include "tests/train/file_size_limit.h"
 #include "tests/train/golden_events.h"
+#include "tests/train/parsed_json.h"
 #include "tests/train/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
@@ -328,7 +329,7 @@ TEST_F(ReplayCommand, WhatItWritesCanBePlanned) {
 
 TEST_F(ReplayCommand, WritesChromeTraceEvents) {
   replay(golden_t2(), {"--allocator", "pool", "--write-chrome-trace", path("trace.json")});
-  const auto json = nlohmann::json::parse(read_file(path("trace.json")));
+  const auto json = parsed_json(read_file(path("trace.json")));
   EXPECT_EQ(json["traceEvents"].size(), 1 + 6 + 3 * 7u);
 }
 

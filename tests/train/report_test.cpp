@@ -11,6 +11,7 @@
 
 #include "memory/errors.h"
 #include "tests/train/browser.h"
+#include "tests/train/parsed_json.h"
 
 namespace skyline {
 namespace {
@@ -25,7 +26,7 @@ std::string data_text(const std::string& page) {
   const std::size_t begin = page.find(kDataBegin) + kDataBegin.size();
   return page.substr(begin, page.find("</script", begin) - begin);
 }
-json data_of(const std::string& page) { return json::parse(data_text(page)); }
+json data_of(const std::string& page) { return parsed_json(data_text(page)); }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -82,7 +83,7 @@ TEST(Report, HoldsTheWholeRun) {
                                      {"reserved", {8192, 9216}},
                                      {"live", {4096, 5120}}}));
   EXPECT_EQ(data["residentBytes"], 512);
-  EXPECT_EQ(data["facts"], json::parse(R"([["model","mlp"],["batch size","64"]])"));
+  EXPECT_EQ(data["facts"], parsed_json(R"([["model","mlp"],["batch size","64"]])"));
   EXPECT_EQ(data["losses"][1], json({{"name", "planned"}, {"values", {2.5, 1.25}}}));
   EXPECT_EQ(data["bitEqual"], true);
 }

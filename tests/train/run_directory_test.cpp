@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tests/train/file_size_limit.h"
+#include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/usage_error.h"
 
@@ -61,7 +62,7 @@ TEST(RunDirectoryTest, WritesStepsThroughAtOnce) {
   const RunDirectory run = six_steps(folder / "run");
   EXPECT_THAT(read_file(run.path() / "log.jsonl"),
               testing::StartsWith("{\"step\":1,\"loss\":0.5}\n{\"step\":2,"));
-  EXPECT_EQ(nlohmann::json::parse(read_file(run.path() / "arguments.json"))["model"], "lenet");
+  EXPECT_EQ(parsed_json(read_file(run.path() / "arguments.json"))["model"], "lenet");
   EXPECT_EQ(read_file(run.path() / "epochs.csv"), kSixEpochs);
 }
 

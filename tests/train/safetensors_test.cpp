@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
 
@@ -81,7 +82,7 @@ TEST(SafetensorsTest, AlignsEveryTensorToItsElement) {
   const auto tensors = some_tensors();
   const SafetensorsLayout layout = safetensors_layout(tensors, {});
   EXPECT_EQ(layout.head.size() % 8, 0u);
-  const auto header = nlohmann::json::parse(layout.head.substr(8));
+  const auto header = parsed_json(layout.head.substr(8));
   for (const NamedTensor& t : tensors) {
     const std::uint64_t begin = header[t.name]["data_offsets"][0];
     EXPECT_EQ(begin % stored_type_bytes(t.dtype), 0u) << t.name;

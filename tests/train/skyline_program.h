@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/train/parsed_json.h"
 #include "train/cli.h"
 #include "train/commands/commands.h"
 
@@ -14,7 +15,7 @@ namespace skyline {
 struct Outcome {
   int exit_code = 0;
   std::string output, messages;
-  nlohmann::json json() const { return nlohmann::json::parse(output); }
+  nlohmann::json json() const { return parsed_json(output); }
 };
 
 // Runs the whole program with these arguments.

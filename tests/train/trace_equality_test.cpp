@@ -6,7 +6,9 @@
 #include <tuple>
 
 #include "tests/train/paper_training.h"
+#include "tests/train/small_translation.h"
 #include "train/dry_run.h"
+#include "train/training_step.h"
 
 namespace skyline {
 namespace {
@@ -144,6 +146,66 @@ INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
                          ::testing::Combine(::testing::ValuesIn(paper_networks()),
                                             ::testing::Values(Mode::kTraining, Mode::kInference)),
                          network_and_mode);
+
+// Steps of translation, each of another shape, with LSTMs of one op or unrolled word by word.
+class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mode, bool>> {
+ protected:
+  // An inference step whose every result is read: logits and the decoder's last states.
+  static void read_all(TranslationExperiment& experiment, const PairBatch& batch) {
+    Context& context = experiment.context;
+    const auto upload = [&context](const PackedWords& side) {
+      const auto words = static_cast<std::int64_t>(side.words.size());
+      return context.upload({{words}, DType::kInt32}, side.words.data());
+    };
+    const auto download = [&context](Tensor tensor) {
+      std::vector<float> host(static_cast<std::size_t>(tensor.shape().elements()));
+      context.download(std::move(tensor), host.data());
+    };
+    StepScope step(context, translation_key(batch));
+    LstmState state = experiment.model.encode(context, upload(batch.source),
+                                              PackedShape(batch.source.batch_sizes));
+    state = experiment.model.reordered(context, std::move(state), batch.source_to_target);
+    LstmOutput decoded = experiment.model.decode(context, std::move(state), upload(batch.target),
+                                                 PackedShape(batch.target.batch_sizes));
+    download(experiment.model.logits(context, std::move(decoded.y)));
+    download(std::move(decoded.h));
+    download(std::move(decoded.c));
+    step.end();
+  }
+};
+
+TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
+  const auto& [unroll, mode, in_place] = GetParam();
+  const TranslationData data = small_text();
+  Context::Options options = seeded(mode, in_place);
+  options.record_graph = true;
+  TranslationExperiment experiment({.allocator = "best-fit-pool", .record = true}, options,
+                                   small_seq2seq(data, unroll));
+  for (const PairBatch& batch : small_pair_batches(data, 3)) {
+    if (mode == Mode::kTraining) {
+      run_steps(experiment, {batch});
+    } else {
+      read_all(experiment, batch);
+    }
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated = simulate(experiment.context.step_graph(), {.in_place = in_place});
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+  }
+}
+
+std::string translation_case(const ::testing::TestParamInfo<std::tuple<bool, Mode, bool>>& info) {
+  const auto& [unroll, mode, in_place] = info.param;
+  return std::string(unroll ? "unrolled" : "packed") +
+         (mode == Mode::kTraining ? "_training" : "_inference") +
+         (in_place ? "_in_place" : "_out_of_place");
+}
+
+INSTANTIATE_TEST_SUITE_P(Seq2Seq, TranslationTraceTest,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Mode::kTraining, Mode::kInference),
+                                            ::testing::Bool()),
+                         translation_case);
 
 // In place is not a dead letter: it asks for fewer requests in every network.
 TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "memory/trace.h"
+#include "tests/train/parsed_json.h"
 #include "train/commands/commands.h"
 
 namespace skyline {
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 struct Answer {
   int exit_code = 0;
   std::string output, messages;
-  Json json() const { return Json::parse(output); }
+  Json json() const { return parsed_in_order(output); }
 };
 
 Answer skyline_program(std::vector<const char*> words) {

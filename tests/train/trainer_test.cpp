@@ -9,6 +9,7 @@
 
 #include "data/errors.h"
 #include "memory/trace_csv.h"
+#include "tests/train/parsed_json.h"
 #include "train/divergence.h"
 
 namespace skyline {
@@ -88,7 +89,7 @@ class TrainerTest : public ::testing::Test {
   std::vector<Json> logged(const std::string& name, const std::string& key) {
     std::ifstream log(folder_ / name / "log.jsonl");
     std::vector<Json> values;
-    for (std::string line; std::getline(log, line);) values.push_back(Json::parse(line).at(key));
+    for (std::string line; std::getline(log, line);) values.push_back(parsed_in_order(line).at(key));
     return values;
   }
 

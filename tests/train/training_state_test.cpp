@@ -28,7 +28,7 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
   EXPECT_EQ(values, (std::vector<float>{0, 1, 10, 11, 100, 101, 110, 111}));
 
   const Tensor copy = experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter");
-  to_device(host, copy);
+  to_device(experiment->context, host, copy);
   std::vector<float> back(8);
   experiment->context.download(copy.detach(), back.data());
   EXPECT_EQ(back, memory);
@@ -40,7 +40,7 @@ TEST(TensorCopiesTest, AnotherShapeIsRefusedByName) {
   NamedTensor host = to_host(experiment->context, "fc.weight", tensor);
   host.shape = {3, 2};
   try {
-    to_device(host, tensor);
+    to_device(experiment->context, host, tensor);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_NE(std::string(error.what()).find("fc.weight"), std::string::npos);

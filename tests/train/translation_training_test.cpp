@@ -73,6 +73,37 @@ TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies)
   EXPECT_EQ(run_folder_of(load_checkpoint(folder_.path() / "run/best")), folder_.path() / "run");
 }
 
+// Two epochs, shuffled anew, the last batch of each smaller, with an evaluation after each.
+TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
+  for (const bool unroll : {false, true}) {
+    SCOPED_TRACE(unroll ? "unrolled" : "packed");
+    TrainOptions options = small_options();
+    options.epochs = 2;
+    options.translation.pairs = 50;
+    options.translation.unroll = unroll;
+    options.memory.policy = ShapePolicy::kUpperBound;
+    options.memory.check = true;
+    const std::string name = unroll ? "unrolled" : "packed";
+    const CommandResult result = train(options, name);
+    const auto& memory = result.json["memory"];
+    EXPECT_EQ(result.json["steps"], 14);
+    EXPECT_EQ(memory["planned_steps"], 14);
+    EXPECT_EQ(memory["adopted_plans"], unroll ? 14 : 0);
+    for (const char* figure : {"deviations", "replans", "fallback_bytes", "fallback_requests",
+                               "device_allocations_after_switch"}) {
+      EXPECT_EQ(memory[figure], 0) << figure;
+    }
+    const auto& longest = result.json["longest_batch"];
+    EXPECT_EQ(longest["one_plan"], !unroll);
+    const auto least = memory["resident_bytes"].get<double>() + longest["live_bytes"].get<double>();
+    const double page = 4096;  // an arena is a number of them
+    EXPECT_LE(memory["peak_reserved"].get<double>(), 1.01 * least + page);
+    EXPECT_NE(messages_.str().find("longest batch: "), std::string::npos);
+    EXPECT_NE(read_file(folder_.path() / name / "epochs.csv").find(",fallback_bytes"),
+              std::string::npos);
+  }
+}
+
 TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
   const TrainOptions options = small_options();
   train(options, "run");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -128,13 +127,12 @@ CommandResult run(const CheckOptions& options) {
 
 CommandRun declare_check(CLI::App& app) {
   const auto options = std::make_shared<CheckOptions>();
-  app.add_option("TRACE", options->trace, "CSV of the trace; - reads standard input")->required();
-  app.add_option("PLAN", options->plan, "CSV of the plan: the trace with an offset column")
-      ->required();
+  require(add_path(app, "TRACE", options->trace, "CSV of the trace; - reads standard input"));
+  require(add_path(app, "PLAN", options->plan, "CSV of the plan: the trace with an offset column"));
   add_bytes(app, "--alignment", options->alignment,
             "Offsets must be multiples of it; unset: the files' column, else 1 B");
-  app.add_flag("--ignore-offsets", options->ignore_offsets,
-               "Where TRACE has an offset column, let the plan move its blocks");
+  add_flag(app, "--ignore-offsets", options->ignore_offsets,
+           "Where TRACE has an offset column, let the plan move its blocks");
   return [options](Console&) { return run(*options); };
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -116,8 +115,7 @@ CommandResult run(const Arguments& arguments, Console& console) {
 
 CommandRun declare_check_data(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("DIR", arguments->folder, "An image folder: train/CLASS/*, val/CLASS/*")
-      ->type_name("DIR");
+  add_path(app, "DIR", arguments->folder, "An image folder: train/CLASS/*, val/CLASS/*", "DIR");
   add_list_options(app, arguments->data);
   add_integer(app, "--classes", arguments->data.classes, 1, 1'000'000,
               "That labels must be below; otherwise the largest of the training list + 1");

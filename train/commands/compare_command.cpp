@@ -1,4 +1,4 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "train/atomic_file.h"
@@ -17,13 +17,23 @@ struct Arguments {
   std::filesystem::path report;
 };
 
+// Without aliases, sizes in one spelling; no arm twice.
+std::vector<std::string> compared_names(const std::vector<std::string>& given) {
+  std::vector<std::string> names;
+  for (const std::string& text : given) {
+    const std::string name = compared_allocator(text).name();
+    if (std::ranges::find(names, name) != names.end()) {
+      throw UsageError("--allocators: allocator '" + name + "' is given twice");
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
 CommandResult run(const Arguments& arguments) {
   TrainOptions options = arguments.options;
   resolve(options);
-  std::vector<std::string> allocators;
-  for (const std::string& name : arguments.allocators) {
-    allocators.push_back(canonical_allocator_name(name));
-  }
+  const std::vector<std::string> allocators = compared_names(arguments.allocators);
   const Comparison comparison = compare_allocators(
       options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
   if (!arguments.report.empty()) {
@@ -44,12 +54,15 @@ CommandRun declare_compare(CLI::App& app) {
   std::vector<std::string> names = allocator_names_and_aliases();
   for (const std::string& name : planned_names()) names.push_back(name);
   add_choices(app, "--allocators", arguments->allocators, names, "allocator",
-              "Train under each of these");
+              "Train under each of these; NAME@SIZE: on a device of that capacity",
+              [](const std::string& name) {
+                compared_allocator(name);  // complains about the size
+                return name.substr(0, name.find('@'));
+              });
   add_integer(app, "--steps", arguments->steps, 1, 1'000'000, "Steps under each");
-  app.add_flag("--infer", arguments->infer, "Inference steps instead of training steps");
+  add_flag(app, "--infer", arguments->infer, "Inference steps instead of training steps");
   add_memory_options(app, arguments->options);
-  app.add_option("--report", arguments->report, "Write the interactive page here")
-      ->type_name("FILE.html");
+  add_path(app, "--report", arguments->report, "Write the interactive page here", "FILE.html");
   return [arguments](Console&) { return run(*arguments); };
 }
 

@@ -1,15 +1,16 @@
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 
+#include "memory/device/cuda_device.h"
 #include "memory/trace_csv.h"
 #include "train/allocator_options.h"
 #include "train/atomic_file.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
+#include "train/device_options.h"
 #include "train/dry_run_report.h"
 #include "train/memory_chain.h"
 #include "train/options.h"
@@ -26,17 +27,24 @@ struct Arguments {
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
-  std::optional<std::uint64_t> device_memory_bytes, workspace_bytes;
+  std::optional<std::uint64_t> device_memory_bytes;
+  std::string device = "cpu";
+  DeviceOptions device_options;
   std::filesystem::path trace;
 };
 
+// On the CPU every convolution asks for --workspace; on a CUDA device it is a limit.
 DryRunOptions program_of(const Arguments& arguments) {
+  const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
+  const std::shared_ptr<Compute> compute =
+      make_compute(arguments.device, arguments.device_options, true);
   return {.model = arguments.model.model,
           .shape = shape_of(arguments.model),
           .batch_size = arguments.batch_size,
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
           .in_place = arguments.in_place,
-          .convolution_workspace_bytes = arguments.workspace_bytes};
+          .compute = compute,
+          .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
 }
 
 // The backend's workspaces depend on the threads: as many as training would take.
@@ -67,17 +75,20 @@ DryRunAnswer answer_or_refuse(const DryRunQuestion& question) {
   }
 }
 
-CommandResult run(const Arguments& arguments) {
+CommandResult run(Arguments arguments) {
   check(arguments);
+  resolve(arguments.device_options, arguments.device);
   set_threads(arguments);
   DryRunQuestion question{.program = program_of(arguments),
                           .allocators = {},
                           .device_memory_bytes = arguments.device_memory_bytes,
                           .planner = arguments.planner};
+  const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
   for (const std::string& given : arguments.allocators) {
     question.allocators.push_back({.allocator = canonical_allocator_name(given),
                                    .allocator_options = arguments.allocator_options,
-                                   .planner = arguments.planner});
+                                   .planner = arguments.planner,
+                                   .commit_bytes = commit_bytes});
   }
   const DryRunAnswer answered = answer_or_refuse(question);
   if (!arguments.trace.empty()) {
@@ -97,10 +108,11 @@ CommandRun declare_dry_run(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   add_model_options(app, arguments->model);
   add_integer(app, "--batch-size", arguments->batch_size, 1, kMostImages, "Images a step");
-  app.add_flag("--infer", arguments->infer, "An inference step instead of a training step");
-  app.add_flag("!--no-in-place", arguments->in_place, "Never write an output over an input");
-  add_bytes(app, "--workspace", arguments->workspace_bytes,
-            "Every convolution asks for this; otherwise for what the backend needs");
+  add_flag(app, "--infer", arguments->infer, "An inference step instead of a training step");
+  add_flag(app, "!--no-in-place", arguments->in_place, "Never write an output over an input");
+  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
+             "Whose kernels say what they need; cuda wants --plan and no device");
+  add_device_options(app, arguments->device_options);
   add_bytes(app, "--capacity,--device-memory", arguments->device_memory_bytes,
             "Say whether the step fits, and the largest batch that does; otherwise no limit");
   add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
@@ -111,9 +123,8 @@ CommandRun declare_dry_run(CLI::App& app) {
   add_choice(app, "--planner", arguments->planner, names, "planner", "Who packs the step");
   add_integer(app, "--threads", arguments->threads, 0, 4096,
               "Of the step; 0 means what the model is worth");
-  app.add_option("--write-trace", arguments->trace,
-                 "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'")
-      ->type_name("FILE.csv");
+  add_path(app, "--write-trace", arguments->trace,
+           "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'", "FILE.csv");
   return [arguments](Console&) { return run(*arguments); };
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 
@@ -33,7 +32,11 @@ struct Arguments {
 // The run's options with those of this command in their place.
 TrainOptions merged(const CLI::App& app, const Arguments& arguments, const Json& stored) {
   TrainOptions options = train_options_from(stored);
-  const auto given = [&app](const char* flag) { return app.count(flag) > 0; };
+  if (translates(options)) {
+    throw UsageError("the checkpoint is of " + options.model +
+                     ", which translates: see skyline translate");
+  }
+  const auto given = [&app](const char* flag) { return was_given(app, flag); };
   if (given("--data") || given("--train-list") || given("--val-list")) {
     options.data.data = arguments.data.data;
     options.data.train_list = arguments.data.train_list;
@@ -142,10 +145,9 @@ CommandResult run(const CLI::App& app, const Arguments& arguments, Console& cons
 
 CommandRun declare_evaluate(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CHECKPOINT", arguments->checkpoint,
-                 "Folder of a run (its last good checkpoint is taken) or of one checkpoint")
-      ->required()
-      ->type_name("DIR");
+  require(add_path(app, "CHECKPOINT", arguments->checkpoint,
+                   "Folder of a run (its last good checkpoint is taken) or of one checkpoint",
+                   "DIR"));
   add_image_sources(app, arguments->data);
   add_integer(app, "--batch-size", arguments->batch_size, 0, 1'000'000'000,
               "Images a step; 0 means the run's");

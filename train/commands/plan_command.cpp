@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -34,8 +33,7 @@ struct PlanCommandOptions {
   std::string planner = std::string(kDefaultPlanner);
   CLI::Option* planner_option = nullptr;
   std::optional<std::uint64_t> capacity, alignment;
-  double time_limit_seconds = 0;
-  CLI::Option* time_limit = nullptr;
+  std::optional<double> time_limit_seconds;
   std::int64_t threads =
       std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
   std::int64_t seed = 0;
@@ -69,7 +67,7 @@ void check_options(PlanCommandOptions& options) {
                     "FILE.json, not '{}'",
                     options.explanation.string()));
   }
-  if (options.planner_option->count() == 0) options.planner = kExplainable;
+  if (!was_given(options.planner_option)) options.planner = kExplainable;
   if (!best_fit_key(options.planner)) {
     throw UsageError(
         fmt::format("--explain tells the story of best-fit, best-fit-by-size and "
@@ -109,9 +107,7 @@ PlanAnswer answer_for(const PlanCommandOptions& options, const CsvTrace& csv, Be
   question.options.capacity = options.capacity;
   question.options.seed = static_cast<std::uint64_t>(options.seed);
   question.options.threads = static_cast<int>(options.threads);
-  if (options.time_limit->count() > 0) {
-    question.options.time_limit_seconds = options.time_limit_seconds;
-  }
+  question.options.time_limit_seconds = options.time_limit_seconds;
   if (!options.explanation.empty()) question.options.log = &log;
   try {
     return answer(question);
@@ -182,36 +178,34 @@ void add_search_options(CLI::App& app, PlanCommandOptions& options) {
       add_choice(app, "--planner", options.planner, names, "planner", planner_help());
   add_bytes(app, "--capacity", options.capacity,
             "Stop at the first plan within it; exit 1 when there is none, or none was found");
-  options.time_limit = add_number(app, "--time-limit", options.time_limit_seconds, 0, kDay,
-                                  "Seconds to search; unset: a fixed amount of work, repeatable");
-  options.time_limit->default_str("");
+  add_number(app, "--time-limit", options.time_limit_seconds, 0, kDay,
+             "Seconds to search; unset: a fixed amount of work, repeatable");
   add_integer(app, "--threads", options.threads, 1, kMostThreads,
               "Of the searching planners; without a time limit plans do not depend on it");
   add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Of the random planners");
   add_bytes(app, "--alignment", options.alignment,
             "Sizes and offsets are rounded up to it; unset: the trace's column, else 1 B");
-  app.add_flag("--ignore-offsets", options.ignore_offsets,
-               "Plan afresh where the file has an offset column, instead of keeping its offsets");
+  add_flag(app, "--ignore-offsets", options.ignore_offsets,
+           "Plan afresh where the file has an offset column, instead of keeping its offsets");
 }
 
 void add_file_options(CLI::App& app, PlanCommandOptions& options) {
-  app.add_option("--output", options.output,
-                 "Write the plan here: the trace with offsets and a certificate");
-  app.add_option("--explain", options.explanation,
-                 "Write how a best-fit planner made the plan, step by step: FILE.html to step "
-                 "through, and FILE.json. The planner is best-fit unless given")
-      ->type_name("FILE.html");
-  app.add_option("--picture", options.picture, "Draw the plan")->type_name("FILE.svg");
+  add_path(app, "--output", options.output,
+           "Write the plan here: the trace with offsets and a certificate");
+  add_path(app, "--explain", options.explanation,
+           "Write how a best-fit planner made the plan, step by step: FILE.html to step "
+           "through, and FILE.json. The planner is best-fit unless given",
+           "FILE.html");
+  add_path(app, "--picture", options.picture, "Draw the plan", "FILE.svg");
 }
 
 }  // namespace
 
 CommandRun declare_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanCommandOptions>();
-  app.add_option("TRACE", options->trace,
-                 "CSV of a trace: id,lower,upper,size; - reads standard input")
-      ->required();
+  require(add_path(app, "TRACE", options->trace,
+                   "CSV of a trace: id,lower,upper,size; - reads standard input"));
   add_search_options(app, *options);
   add_file_options(app, *options);
   return [options](Console& console) { return run(*options, console); };

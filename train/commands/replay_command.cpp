@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -32,9 +31,7 @@ struct Arguments {
   std::vector<std::string> allocators = {kAll};
   CLI::Option* one = nullptr;
   CLI::Option* several = nullptr;
-  CLI::Option* time_limit = nullptr;
   std::int64_t plan_limit = 100'000;
-  double time_limit_seconds = 0;
   std::optional<std::int64_t> device;
   bool strict = false;
   ReplayOptions options;
@@ -43,10 +40,10 @@ struct Arguments {
 
 // Names without aliases, each once; "all" is the whole table and the session.
 std::vector<std::string> chosen_allocators(const Arguments& arguments) {
-  if (arguments.one->count() > 0 && arguments.several->count() > 0) {
+  if (was_given(arguments.one) && was_given(arguments.several)) {
     throw UsageError("--allocator is for one and --allocators for several: give one of them");
   }
-  if (arguments.one->count() > 0) return {canonical_allocator_name(arguments.allocator)};
+  if (was_given(arguments.one)) return {canonical_allocator_name(arguments.allocator)};
   std::vector<std::string> names;
   for (const std::string& given : arguments.allocators) {
     for (const std::string& name :
@@ -61,7 +58,6 @@ ReplayOptions replay_options(const Arguments& arguments) {
   ReplayOptions options = arguments.options;
   options.allocators = chosen_allocators(arguments);
   options.plan_limit_blocks = static_cast<std::uint64_t>(arguments.plan_limit);
-  if (arguments.time_limit->count() > 0) options.time_limit_seconds = arguments.time_limit_seconds;
   if (arguments.files.of_one_allocator() && options.allocators.size() != 1) {
     throw UsageError(fmt::format(
         "--write-rmm, --write-snapshot and --write-chrome-trace show the replay under one "
@@ -112,18 +108,16 @@ CommandResult run(const Arguments& arguments, Console& console) {
 }
 
 void add_outputs(CLI::App& app, ReplayFiles& files) {
-  const auto output = [&app](const std::string& flag, std::filesystem::path& path,
-                             const std::string& type, const std::string& help) {
-    app.add_option(flag, path, help)->type_name(type);
-  };
-  output("--write-events", files.events, "FILE.csv", "Write the recording as an event trace");
-  output("--write-trace", files.trace, "FILE.csv",
-         "Write all its blocks as one MiniMalloc trace, for 'skyline plan'");
-  output("--write-rmm", files.rmm, "FILE.csv", "Write the replay as RMM's log");
-  output("--write-snapshot", files.snapshot, "FILE.pickle",
-         "Write the replay as a PyTorch memory snapshot, for pytorch.org/memory_viz");
-  output("--write-chrome-trace", files.chrome_trace, "FILE.json",
-         "Write the replay as Chrome trace events, for Perfetto");
+  add_path(app, "--write-events", files.events, "Write the recording as an event trace",
+           "FILE.csv");
+  add_path(app, "--write-trace", files.trace,
+           "Write all its blocks as one MiniMalloc trace, for 'skyline plan'", "FILE.csv");
+  add_path(app, "--write-rmm", files.rmm, "Write the replay as RMM's log", "FILE.csv");
+  add_path(app, "--write-snapshot", files.snapshot,
+           "Write the replay as a PyTorch memory snapshot, for pytorch.org/memory_viz",
+           "FILE.pickle");
+  add_path(app, "--write-chrome-trace", files.chrome_trace,
+           "Write the replay as Chrome trace events, for Perfetto", "FILE.json");
 }
 
 std::vector<std::string> planner_names() {
@@ -140,10 +134,9 @@ std::vector<std::string> format_names() {
 
 CommandRun declare_replay(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("EVENTS", arguments->events,
-                 "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory "
-                 "snapshot or a MiniMalloc trace; - reads standard input")
-      ->required();
+  require(add_path(app, "EVENTS", arguments->events,
+                   "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory "
+                   "snapshot or a MiniMalloc trace; - reads standard input"));
   std::vector<std::string> names = allocator_names_and_aliases();
   arguments->one = add_choice(app, "--allocator", arguments->allocator, names, "allocator",
                               "Replay under this one");
@@ -152,7 +145,7 @@ CommandRun declare_replay(CLI::App& app) {
                                    "Replay under each of these");
   add_bytes(app, "--capacity", arguments->options.capacity_bytes,
             "Memory of each allocator's device; unset: no limit");
-  app.add_flag("--strict", arguments->strict, "Exit with 1 when a request was refused");
+  add_flag(app, "--strict", arguments->strict, "Exit with 1 when a request was refused");
   add_choice(app, "--format", arguments->format, format_names(), "format", "Of EVENTS");
   add_integer(app, "--device", arguments->device, 0, kMost,
               "Of a snapshot of several devices; unset: the first that was used");
@@ -160,10 +153,8 @@ CommandRun declare_replay(CLI::App& app) {
              "Of the plan, and of the allocator planned");
   add_integer(app, "--plan-limit", arguments->plan_limit, 0, kMost,
               "Plan traces of up to so many blocks, which a plan needs in memory; 0: no plan");
-  arguments->time_limit =
-      add_number(app, "--time-limit", arguments->time_limit_seconds, 0, kDay,
-                 "Seconds for the plan; unset: a fixed amount of work, repeatable");
-  arguments->time_limit->default_str("");
+  add_number(app, "--time-limit", arguments->options.time_limit_seconds, 0, kDay,
+             "Seconds for the plan; unset: a fixed amount of work, repeatable");
   add_allocator_options(app, arguments->options.allocator_options);
   add_outputs(app, arguments->files);
   return [arguments](Console& console) { return run(*arguments, console); };

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   std::string paper;
-  std::vector<std::int64_t> batch_sizes = PgmoOptions().batch_sizes;
+  PgmoOptions options;
   fs::path output;
 };
 
@@ -35,7 +35,7 @@ void write_files(const fs::path& folder, const PgmoReproduction& reproduction,
 }
 
 CommandResult run(const Arguments& arguments, Console& console) {
-  const PgmoReproduction reproduction = reproduce_pgmo({.batch_sizes = arguments.batch_sizes});
+  const PgmoReproduction reproduction = reproduce_pgmo(arguments.options);
   CommandResult result;
   result.json = to_json(reproduction);
   result.text = pgmo_text(reproduction);
@@ -77,8 +77,12 @@ CommandRun declare_reproduce(CLI::App& app) {
       ->required();
   app.add_option_function<std::string>(
          "--batch-sizes",
-         [arguments](const std::string& text) { arguments->batch_sizes = batch_sizes_of(text); },
-         "Of training, separated by commas; inference runs one image")
+         [arguments](const std::string& text) {
+           arguments->options.batch_sizes = batch_sizes_of(text);
+           arguments->options.seq2seq_batch_sizes = arguments->options.batch_sizes;
+         },
+         "Of training, separated by commas, of seq2seq 256 too; inference runs one image or "
+         "sentence")
       ->type_name("N,N,...")
       ->default_str("32,64,128");
   app.add_option("--output", arguments->output,

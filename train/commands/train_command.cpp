@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 
@@ -29,6 +28,8 @@ CommandResult run(const CLI::App& app, const Arguments& arguments, Console& cons
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   TrainOptions options =
       merged_with_stored(app, arguments.options, loaded.checkpoint.position.arguments);
+  const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
+  if (std::filesystem::exists(engines)) options.device.plan = engines.string();
   resolve(options);
   Trainer trainer(options, console);
   trainer.resume(loaded);
@@ -49,12 +50,11 @@ CommandRun declare_train(CLI::App& app) {
   add_memory_options(app, options);
   add_integer(app, "--checkpoint-every", options.checkpoint_every, 0, kMany,
               "Steps between checkpoints, besides those after each epoch; 0 means none");
-  app.add_flag("--keep-best", options.keep_best,
-               "Keep the checkpoint of the best evaluation in the run's folder 'best'");
-  app.add_option("--out", arguments->out, "Run folder; otherwise runs/MODEL-DATE-TIME-N")
-      ->type_name("DIR");
-  app.add_option("--resume", arguments->resume, "Go on with a run from its last good checkpoint")
-      ->type_name("DIR");
+  add_flag(app, "--keep-best", options.keep_best,
+           "Keep the checkpoint of the best evaluation in the run's folder 'best'");
+  add_path(app, "--out", arguments->out, "Run folder; otherwise runs/MODEL-DATE-TIME-N", "DIR");
+  add_path(app, "--resume", arguments->resume, "Go on with a run from its last good checkpoint",
+           "DIR");
   return [&app, arguments](Console& console) { return run(app, *arguments, console); };
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "data/errors.h"
 #include "data/line_reader.h"
@@ -26,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::filesystem::path checkpoint;
-  std::string sentence;
+  std::optional<std::string> sentence;
   std::filesystem::path input, reference;
   TranslatorOptions translator;
   bool all_words = false;  // go on to the last word, as the paper's example does
@@ -54,13 +55,13 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> input_lines(const Arguments& arguments) {
-  if (!arguments.sentence.empty()) return {arguments.sentence};
+  if (arguments.sentence) return {*arguments.sentence};
   if (!arguments.input.empty() && arguments.input != "-") return lines_of_file(arguments.input);
   return lines_of(std::cin);
 }
 
 std::string input_name(const Arguments& arguments) {
-  if (!arguments.sentence.empty()) return "SENTENCE";
+  if (arguments.sentence) return "SENTENCE";
   return arguments.input.empty() || arguments.input == "-" ? "standard input"
                                                            : arguments.input.string();
 }
@@ -148,12 +149,15 @@ TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arg
 }
 
 CommandResult run(Arguments arguments, Console& console) {
+  if (arguments.sentence && !arguments.input.empty()) {
+    throw UsageError("SENTENCE and --input exclude each other: give one of them");
+  }
   arguments.translator.stop_at_end = !arguments.all_words;
   const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
   for (const std::string& warning : loaded.warnings) console.warn(warning);
   const TrainOptions options = options_of_run(loaded, arguments);
   const Vocabularies vocabularies = Vocabularies::open(run_folder_of(loaded));
-  check_vocabularies(vocabularies, loaded.checkpoint.position);
+  check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position);
   const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
 
   Context::Options context = context_options(options);
@@ -179,6 +183,7 @@ CommandResult run(Arguments arguments, Console& console) {
     Bleu bleu;
     for (std::size_t i = 0; i < lines.size(); ++i) bleu.add(translated[i], lines[i].reference);
     result.json["bleu"] = bleu.score();
+    result.json["bleu_smoothing"] = "none";
     result.json["exact_match"] = bleu.exact_match();
     console.say(fmt::format("{}, exact match {:.1f} %", bleu.text(), 100 * bleu.exact_match()));
   }
@@ -198,14 +203,15 @@ CommandRun declare_translate(CLI::App& app) {
       ->type_name("TEXT");
   app.add_option("--input", arguments->input, "Sentences, one a line; - is standard input")
       ->type_name("FILE");
-  app.add_option("--reference", arguments->reference,
-                 "Their translations: BLEU and exact matches are told")
+  app.add_option(
+         "--reference", arguments->reference,
+         "Their translations: corpus BLEU (tokenized, up to 4-grams, not smoothed) and exact "
+         "matches are told")
       ->type_name("FILE");
   add_integer(app, "--beam", arguments->translator.beam, 1, 1000,
               "Hypotheses kept a sentence; 1 takes the likeliest word each time");
-  app.add_option("--length-penalty", arguments->translator.length_penalty,
-                 "Beam search divides log probabilities by words to this power")
-      ->capture_default_str();
+  add_number(app, "--length-penalty", arguments->translator.length_penalty, 0, 10,
+             "Beam search divides log probabilities by words to this power");
   add_integer(app, "--max-length", arguments->translator.max_words, 1, 100'000,
               "Words of an answer at most");
   app.add_flag("--all-words", arguments->all_words,

@@ -13,7 +13,7 @@ std::string pgmo_page(const PgmoReproduction& reproduction) {
     const std::string paper = figure_text(figure.unit, figure.paper);
     data["figures"][i]["paper_text"] =
         figure.relation.empty() ? paper : figure.relation + " " + paper;
-    data["figures"][i]["ours_text"] = figure_text(figure.unit, figure.ours);
+    data["figures"][i]["ours_text"] = figure.ours ? figure_text(figure.unit, *figure.ours) : "–";
   }
   const std::string json = without_markup(data.dump());
   return filled_page(kPgmoTemplate,

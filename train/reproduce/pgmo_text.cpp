@@ -75,8 +75,8 @@ std::string figures_text(const PgmoReproduction& reproduction) {
   for (const PgmoFigure& figure : reproduction.figures) {
     const std::string relation = figure.relation.empty() ? "" : figure.relation + " ";
     table.add_row({figure.what, figure.section, relation + figure_text(figure.unit, figure.paper),
-                   figure_text(figure.unit, figure.ours), difference_text(figure),
-                   notes.mark(figure.note)});
+                   figure.ours ? figure_text(figure.unit, *figure.ours) : "",
+                   difference_text(figure), notes.mark(figure.note)});
   }
   return table.str() + notes.text();
 }
@@ -100,7 +100,48 @@ std::string memory_text(const PgmoReproduction& reproduction) {
   }
   return table.str() +
          "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to "
-         "1.24;\nsaves: against the pool\n";
+         "1.24;\nsaves: against the pool; seq2seq: after ten mini-batches, planned by the policy "
+         "grow\n";
+}
+
+// How far above the bytes alive at most.
+std::string above(std::uint64_t bytes, std::uint64_t least) {
+  return fmt::format("+{:.1f} %",
+                     100 * (static_cast<double>(bytes) / static_cast<double>(least) - 1));
+}
+
+std::string mini_batches_text(const PgmoReproduction& reproduction) {
+  Table table({{"step", Align::kLeft},
+               {"alive at most"},
+               {"exact-pool"},
+               {"pool"},
+               {"grow"},
+               {"re-plans"},
+               {"upper-bound"},
+               {"takes: exact-pool"},
+               {"pool"},
+               {"upper-bound"}});
+  for (const PgmoRow& row : reproduction.rows) {
+    if (!row.mini_batches) continue;
+    const PgmoMiniBatches& ran = *row.mini_batches;
+    const auto over = [&](const char* name) {
+      return above(ran.arm(name).reserved_bytes, ran.live_bytes);
+    };
+    const auto takes = [&](const char* name) {
+      return std::to_string(ran.arm(name).device_allocations);
+    };
+    table.add_row({fmt::format("{} {}", mode_name(row.mode), row.batch_size),
+                   format_bytes(ran.live_bytes), over("exact-pool"), over("best-fit-pool"),
+                   over("planned-grow"), std::to_string(ran.arm("planned-grow").replans),
+                   over("planned-upper-bound"), takes("exact-pool"), takes("best-fit-pool"),
+                   takes("planned-upper-bound")});
+  }
+  return table.str() +
+         "ten mini-batches one after the other, each of another shape: sentences of 1 to 50 words, "
+         "as\nlong as those of WMT's development sets; reserved above what is alive at most, "
+         "resident memory\nincluded; takes: device allocations after the first mini-batch; grow "
+         "plans anew when a request\ngrows, upper-bound plans dry runs of all of them "
+         "beforehand\n";
 }
 
 std::string planning_text(const PgmoReproduction& reproduction) {
@@ -139,26 +180,39 @@ Json figure_json(const PgmoFigure& figure) {
           {"unit", kUnitNames[static_cast<std::size_t>(figure.unit)]},
           {"relation", figure.relation.empty() ? Json("equal to") : Json(figure.relation)},
           {"paper", figure.paper},
-          {"ours", figure.ours},
+          {"ours", figure.ours ? Json(*figure.ours) : Json(nullptr)},
           {"difference", difference_text(figure)},
           {"note", figure.note}};
 }
 
+Json mini_batches_json(const PgmoMiniBatches& ran) {
+  Json allocators = Json::object();
+  for (const PgmoArm& arm : ran.arms) {
+    allocators[arm.allocator] = {{"peak_reserved", arm.reserved_bytes},
+                                 {"device_allocations_after_first", arm.device_allocations},
+                                 {"replans", arm.replans}};
+  }
+  return {
+      {"count", ran.count}, {"live_bytes", ran.live_bytes}, {"allocators", std::move(allocators)}};
+}
+
 Json row_json(const PgmoRow& row) {
-  return {{"network", row.network},
-          {"mode", mode_name(row.mode)},
-          {"batch_size", row.batch_size},
-          {"resident_bytes", row.resident_bytes},
-          {"network_wise", row.network_wise_bytes},
-          {"exact_pool", row.exact_pool_bytes},
-          {"pool", row.pool_bytes},
-          {"planned", row.planned_bytes()},
-          {"planned_step", row.heuristic_bytes},
-          {"best_plan_step", row.best_plan_bytes},
-          {"proved_optimal", row.proved_optimal},
-          {"saving", row.saving()},
-          {"blocks", row.blocks},
-          {"heuristic_seconds", row.heuristic_seconds}};
+  return {
+      {"network", row.network},
+      {"mode", mode_name(row.mode)},
+      {"batch_size", row.batch_size},
+      {"resident_bytes", row.resident_bytes},
+      {"network_wise", row.network_wise_bytes},
+      {"exact_pool", row.exact_pool_bytes},
+      {"pool", row.pool_bytes},
+      {"planned", row.planned_bytes()},
+      {"planned_step", row.heuristic_bytes},
+      {"best_plan_step", row.best_plan_bytes},
+      {"proved_optimal", row.proved_optimal},
+      {"saving", row.saving()},
+      {"blocks", row.blocks},
+      {"heuristic_seconds", row.heuristic_seconds},
+      {"mini_batches", row.mini_batches ? mini_batches_json(*row.mini_batches) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -176,15 +230,17 @@ std::string figure_text(PgmoFigure::Unit unit, double value) {
 }
 
 std::string difference_text(const PgmoFigure& figure) {
+  if (!figure.ours) return "not measured";
+  const double ours = *figure.ours;
   if (!figure.relation.empty()) {
     const bool at_most = figure.relation == "at most";
-    return (figure.ours <= figure.paper) == at_most ? "holds" : "does not hold";
+    return (ours <= figure.paper) == at_most ? "holds" : "does not hold";
   }
-  if (figure.ours == figure.paper) return "equal";
+  if (ours == figure.paper) return "equal";
   if (figure.unit == PgmoFigure::Unit::kShare) {
-    return fmt::format("{:+.1f} points", 100 * (figure.ours - figure.paper));
+    return fmt::format("{:+.1f} points", 100 * (ours - figure.paper));
   }
-  return fmt::format("{:+.1f} %", 100 * (figure.ours / figure.paper - 1));
+  return fmt::format("{:+.1f} %", 100 * (ours / figure.paper - 1));
 }
 
 std::string row_name(const PgmoRow& row) {
@@ -198,7 +254,8 @@ std::string pgmo_text(const PgmoReproduction& reproduction) {
              "to 512 bytes\n\n",
              format_bytes(reproduction.options.workspace_bytes)) +
          figures_text(reproduction) + "\nmemory (the paper's figure 2)\n\n" +
-         memory_text(reproduction) + "\ntime of the heuristic (the paper's figure 4)\n\n" +
+         memory_text(reproduction) + "\nseq2seq, whose every mini-batch has another shape\n\n" +
+         mini_batches_text(reproduction) + "\ntime of the heuristic (the paper's figure 4)\n\n" +
          planning_text(reproduction);
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <cstring>
 
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/adam.h"
@@ -33,7 +32,7 @@ Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float s
   for (params.step = 1; params.step <= 3; ++params.step) {
     const std::vector<float> gradient =
         stored(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
-    std::memcpy(parameter.gradient.address(), gradient.data(), gradient.size() * sizeof(float));
+    context.write(parameter.gradient, gradient.data());
     adam(context, parameter, first, second, params, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
   }
@@ -70,7 +69,7 @@ TEST(Adam, TheFirstStepIsAlphaLong) {
   RecordedContext recorded;
   const Parameter parameter = recorded.vector_parameter("fc.weight", 3, 1);
   const std::vector<float> gradient = {1e-3f, -5, 2000};
-  std::memcpy(parameter.gradient.address(), gradient.data(), sizeof(float) * 3);
+  recorded.context.write(parameter.gradient, gradient.data());
   const Tensor first = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
   const Tensor second = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
   adam(recorded.context, parameter, first, second, {.alpha = 0.25f, .epsilon = 0});

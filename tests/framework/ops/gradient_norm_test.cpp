@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "tests/framework/host_tensor.h"
@@ -17,7 +16,7 @@ Parameter with_gradient(RecordedContext& recorded, const std::string& name,
                         const std::vector<float>& gradient) {
   const Parameter parameter =
       recorded.vector_parameter(name, static_cast<std::int64_t>(gradient.size()), 0);
-  std::memcpy(parameter.gradient.address(), gradient.data(), gradient.size() * sizeof(float));
+  recorded.context.write(parameter.gradient, gradient.data());
   return parameter;
 }
 

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "framework/context.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/device/cpu_device.h"
+#include "tests/framework/backend.h"
 #include "tests/framework/host_tensor.h"
 
 namespace skyline {
@@ -81,10 +82,11 @@ class KernelRun {
   }
 
   static HostTensor read(const Tensor& tensor) {
+    std::vector<std::byte> bytes(tensor.spec().bytes());
+    backend().compute()->read(bytes.data(), tensor.address(), bytes.size());
     std::vector<float> values;
     for (std::int64_t i = 0; i < tensor.shape().elements(); ++i) {
-      const std::byte* address =
-          tensor.address() + i * std::int64_t(dtype_bytes(tensor.spec().dtype));
+      const std::byte* address = bytes.data() + i * std::int64_t(dtype_bytes(tensor.spec().dtype));
       switch (tensor.spec().dtype) {
         case DType::kFloat32:
           values.push_back(*reinterpret_cast<const float*>(address));
@@ -100,10 +102,10 @@ class KernelRun {
     return from_memory_order(tensor.shape(), values);
   }
 
-  CpuDevice device_;
-  BestFitPool pool_{device_};
-  GuardAdaptor guard_{pool_, device_.has_memory()};
-  Context context_{guard_, {}};
+  std::unique_ptr<Device> device_ = backend().make_device();
+  BestFitPool pool_{*device_};
+  GuardAdaptor guard_{pool_, *device_};
+  Context context_{guard_, {.compute = backend().compute()}};
 };
 
 // Every element within `tolerance` times the largest expected magnitude.

@@ -1,13 +1,23 @@
 #include "framework/ops/linear.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "framework/ops/dnnl_kernel.h"
+#include "framework/ops/linear_kernels.h"
+#include "framework/ops/row_pieces.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
 #include "tests/framework/reference/linear.h"
 
 namespace skyline {
 namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::uint64_t kSeed = 21;
 
@@ -72,16 +82,55 @@ TEST_P(LinearAll, EveryGradientElementEqualsTheReferenceAndRepeats) {
 const Case kSmall[] = {
     {"plain", 4, 7, 5},           {"without_bias", 4, 7, 5, false}, {"one_number", 1, 1, 1},
     {"one_row", 1, 33, 17},       {"one_feature", 9, 1, 3},         {"one_output", 9, 31, 1},
-    {"odd_beyond_64", 3, 67, 65},
+    {"odd_beyond_64", 3, 67, 65}, {"two_pieces", 70, 7, 5},         {"last_row_alone", 129, 9, 4},
 };
 const Case kNetworks[] = {
     {"mlp_first", 128, 784, 1000}, {"mlp_last", 100, 1000, 10}, {"lenet_fc1", 128, 400, 120},
     {"lenet_fc2", 128, 120, 84},   {"lenet_fc3", 96, 84, 10},   {"resnet20_fc", 128, 64, 10},
+    {"words", 195, 64, 300},
 };
 
 INSTANTIATE_TEST_SUITE_P(Small, LinearSmall, testing::ValuesIn(kSmall), case_name);
 INSTANTIATE_TEST_SUITE_P(Small, LinearAll, testing::ValuesIn(kSmall), case_name);
 INSTANTIATE_TEST_SUITE_P(Networks, LinearAll, testing::ValuesIn(kNetworks), case_name);
+
+TEST(RowPieces, CoverAllRowsWithFewShapes) {
+  std::set<std::int64_t> shapes;
+  for (std::int64_t rows = 1; rows <= 4096; ++rows) {
+    std::int64_t next = 0;
+    for (const RowRange& piece : row_pieces(rows)) {
+      EXPECT_EQ(piece.first, next);
+      EXPECT_GT(piece.count, 0);
+      shapes.insert(piece.count);
+      next += piece.count;
+    }
+    EXPECT_EQ(next, rows);
+  }
+  EXPECT_EQ(shapes.size(), 4096u / 64 + 63);
+}
+
+// oneDNN falls back to reference kernels, hundreds of times slower, without a word.
+TEST(Linear, RunsOnNoReferenceKernelForAnyNumberOfRows) {
+  for (std::int64_t rows = 1; rows <= 130; ++rows) {
+    const LinearProblem problem{{rows, 48}, {72, 48}, {rows, 72}, true};
+    for (const auto make :
+         {make_linear_cpu, make_linear_grad_input_cpu, make_linear_grad_weight_cpu}) {
+      const std::unique_ptr<Kernel> kernel = make(problem);
+      const auto names = dynamic_cast<const DnnlKernel&>(*kernel).implementations();
+      EXPECT_EQ(names.size(), rows > 64 && rows % 64 > 0 ? 2u : 1u) << rows << " rows";
+      EXPECT_THAT(names, Each(Not(HasSubstr("ref")))) << rows << " rows";
+    }
+  }
+}
+
+TEST(Linear, SumsTheGradientOfALargeWeightOnce) {
+  const LinearProblem problem{{70, 1025}, {1024, 1025}, {70, 1024}, true};
+  const auto products = [](const std::unique_ptr<Kernel>& kernel) {
+    return dynamic_cast<const DnnlKernel&>(*kernel).implementations().size();
+  };
+  EXPECT_EQ(products(make_linear_grad_weight_cpu(problem)), 1u);
+  EXPECT_EQ(products(make_linear_grad_input_cpu(problem)), 2u);
+}
 
 std::string refusal(std::vector<TensorSpec> inputs) {
   try {

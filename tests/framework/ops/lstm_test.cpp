@@ -6,6 +6,7 @@
 
 #include "framework/ops/operands.h"
 #include "framework/ops/rows.h"
+#include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
 #include "tests/framework/lstm_case.h"
 #include "tests/framework/op_check.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <cstring>
 
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/sgd_momentum.h"
@@ -25,7 +24,7 @@ std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams
   const Tensor velocity = context.resident({shape}, Category::kOptimizer, "fc");
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const std::vector<float> gradient = stored(random_tensor(shape, seed, step));
-    std::memcpy(parameter.gradient.address(), gradient.data(), gradient.size() * sizeof(float));
+    context.write(parameter.gradient, gradient.data());
     sgd_momentum(context, parameter, velocity, params);
   }
   return RecordedContext::values(parameter.value);

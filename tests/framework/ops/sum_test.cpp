@@ -31,7 +31,8 @@ std::vector<float> run_sum(std::vector<std::vector<float>> inputs, int over) {
   std::vector<float>& result = over < 0 ? own : inputs[static_cast<std::size_t>(over)];
   std::byte* const output = reinterpret_cast<std::byte*>(result.data());
   const std::vector<TensorSpec> specs(inputs.size(), TensorSpec{Shape{kElements}});
-  Sum(count).kernel(Backend::kCpu, specs)->run({addresses, std::span(&output, 1)});
+  CpuCompute cpu;
+  Sum(count).kernel(cpu, specs)->run({addresses, std::span(&output, 1)});
   return result;
 }
 

@@ -20,7 +20,7 @@ class GuardAdaptorTest : public testing::Test {
  protected:
   CpuDevice device_;
   BestFitPool pool_{device_};
-  GuardAdaptor guard_{pool_, true};
+  GuardAdaptor guard_{pool_, device_};
 
   // The offset that `call` reports, or nothing when it does not throw.
   template <typename Call>
@@ -80,7 +80,7 @@ TEST_F(GuardAdaptorTest, TheNextRequestReportsDamageAndTheOneAfterIsServed) {
 
 TEST_F(GuardAdaptorTest, EndStepReachesUpstreamBeforeItReports) {
   RecordingAdaptor recording(pool_);
-  GuardAdaptor guard(recording, true);
+  GuardAdaptor guard(recording, device_);
   guard.begin_step(0);
   Block block = guard.allocate(8, kTag);
   block.address()[-1] = std::byte{0};
@@ -116,7 +116,7 @@ TEST_F(GuardAdaptorTest, PoisonsTheLastBytesOfOddSizes) {
 
 TEST_F(GuardAdaptorTest, SizesUpstreamDependOnTheRequestOnly) {
   RecordingAdaptor recording(pool_);
-  GuardAdaptor guard(recording, true);
+  GuardAdaptor guard(recording, device_);
   guard.begin_step(0);
   guard.allocate(0).reset();
   guard.allocate(1000).reset();
@@ -128,7 +128,7 @@ TEST_F(GuardAdaptorTest, SizesUpstreamDependOnTheRequestOnly) {
 TEST(GuardAdaptorWithoutMemory, TouchesNothing) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  GuardAdaptor guard(pool, device.has_memory());
+  GuardAdaptor guard(pool, device);
   guard.begin_step(0);
   Block block = guard.allocate(1000);
   EXPECT_EQ(pool.statistics().requested_bytes, 2024u);

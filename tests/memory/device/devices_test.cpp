@@ -161,6 +161,15 @@ TEST(SimulatedDevice, AddressesGoUpOnBoundariesAndAreNeverReused) {
   EXPECT_GT(number(device.reserve(kMiB)->base()), last);
 }
 
+TEST(SimulatedDevice, RangesCommitInMultiplesOfWhatWasGiven) {
+  constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+  SimulatedDevice device({}, 2 * kMebibyte);
+  const std::unique_ptr<Range> range = device.reserve(8 * kMebibyte);
+  range->commit(2 * kMebibyte + 1);
+  EXPECT_EQ(range->committed_bytes(), 4 * kMebibyte);
+  EXPECT_EQ(device.statistics().reserved_bytes, 4 * kMebibyte);
+}
+
 TEST(SimulatedDevice, RunsOutOfAddressesWithoutWrapping) {
   SimulatedDevice device;
   const std::size_t half = SimulatedDevice::kAddressSpaceBytes / 2;
@@ -177,8 +186,8 @@ TEST(MakeDevice, NamesTheFlagOfABackendThatIsNotBuiltIn) {
 
 TEST(MakeDevice, AnswersAnUnknownNameWithTheKnownOnes) {
   const auto make = [] { make_device("gpu"); };
-  EXPECT_THAT(make, testing::ThrowsMessage<std::invalid_argument>(
-                        testing::HasSubstr("got gpu, expected cpu, cuda, simulated")));
+  EXPECT_THAT(make, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(
+                        "got gpu, expected cpu, cuda, cuda-managed, simulated")));
 }
 
 }  // namespace

@@ -91,6 +91,32 @@ function fillMemory({rows}) {
       ])));
 }
 
+// How far each allocator goes above what is alive, and how often it asks the device.
+function fillMiniBatches({rows}) {
+  const ran = rows.filter((row) => row.mini_batches !== null);
+  if (ran.length === 0) return;
+  byId('mini-batches-reading').textContent =
+      `${ran[0].mini_batches.count} mini-batches one after the other, their sentences of 1 to 50 ` +
+      'words, as long as those of WMT\'s development sets. Reserved above what is alive at most, ' +
+      'resident memory included; grow plans anew when a request grows, upper-bound plans dry ' +
+      'runs of all of them beforehand. Device allocations are those after the first mini-batch.';
+  const names = Object.keys(ran[0].mini_batches.allocators);
+  const number = 'number';
+  byId('mini-batches').append(makeTable(
+      ['Step', 'Alive at most', ...names, 'Re-plans of grow', ...names.map(
+          (name) => `Device allocations, ${name}`)],
+      ['name', number, ...names.map(() => number), number, ...names.map(() => number)],
+      ran.map((row) => {
+        const {live_bytes: live, allocators} = row.mini_batches;
+        return [
+          stepName(row), formatBytes(live),
+          ...names.map((name) => `+${formatPercent(allocators[name].peak_reserved / live - 1)}`),
+          String(allocators['planned-grow'].replans),
+          ...names.map((name) => String(allocators[name].device_allocations_after_first)),
+        ];
+      })));
+}
+
 function fillTime({rows, growth_exponent: exponent}) {
   byId('growth').textContent = (exponent === null ? '' :
       `Best-fit's time grows with the number of blocks to the power of ${exponent.toFixed(2)}. `) +
@@ -120,4 +146,5 @@ byId('verdict').textContent =
 fillFigures(data);
 fillBars(data);
 fillMemory(data);
+fillMiniBatches(data);
 fillTime(data);

@@ -1,0 +1,29 @@
+#include "framework/cuda/cuda_libraries.h"
+
+#include "framework/cuda/cuda_compute.h"
+
+namespace skyline {
+
+CublasProducts& CudaLibraries::products() {
+  if (!products_) products_ = std::make_unique<CublasProducts>(options_);
+  return *products_;
+}
+
+CudnnLibrary& CudaLibraries::cudnn() {
+  if (!cudnn_) cudnn_ = std::make_unique<CudnnLibrary>(stream_, options_);
+  return *cudnn_;
+}
+
+CudaLibraries& CudaCompute::libraries() {
+  if (!libraries_) libraries_ = std::make_shared<CudaLibraries>(stream(), options_);
+  return *libraries_;
+}
+
+std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options) {
+  auto compute = std::make_unique<CudaCompute>(options);
+  // A plan that does not fit is refused before anything is trained.
+  if (options.engines != nullptr) compute->libraries().cudnn();
+  return compute;
+}
+
+}  // namespace skyline

@@ -1,0 +1,39 @@
+#include "framework/cuda/cudnn_library.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "framework/cuda/engine_search.h"
+
+namespace skyline {
+namespace {
+
+cudnnHandle_t start(cudaStream_t stream) {
+  cudnnHandle_t handle = nullptr;
+  cudnnStatus_t status = cudnnCreate(&handle);
+  if (status == CUDNN_STATUS_SUCCESS) status = cudnnSetStream(handle, stream);
+  if (status == CUDNN_STATUS_SUCCESS) return handle;
+  throw std::runtime_error(
+      fmt::format("[--device cuda] cuDNN cannot start: {}", cudnnGetErrorString(status)));
+}
+
+const std::string& require_card(const EngineChoices& engines) {
+  if (!engines.card.empty()) return engines.card;
+  throw std::runtime_error("[--device cuda] no device, and no plan that describes a card");
+}
+
+}  // namespace
+
+CudnnLibrary::CudnnLibrary(cudaStream_t stream, const CudaOptions& options)
+    : engines_(options.engines ? options.engines : &own_engines_),
+      handle_(options.plan_only ? nullptr : start(stream)),
+      card_(handle_ ? card_of(handle()) : described_card(require_card(*engines_))) {
+  const auto version = static_cast<std::int64_t>(cudnnGetVersion());
+  const std::string here = card_.text(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+  if (engines_->card.empty()) engines_->card = here;
+  require_same_card(*engines_, here, version);
+  engines_->cudnn = version;
+}
+
+}  // namespace skyline

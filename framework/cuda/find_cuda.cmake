@@ -1,0 +1,36 @@
+# Sets SKYLINE_HAS_CUDA: the toolkit, its compiler and cuDNN are there. Without them stubs are built,
+# which name the flag that asked for CUDA.
+
+option(SKYLINE_CUDA "Build the CUDA backend where its toolkit is found" ON)
+set(SKYLINE_HAS_CUDA OFF)
+if(NOT SKYLINE_CUDA)
+  return()
+endif()
+
+find_package(CUDAToolkit 12.5 QUIET)
+find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+set(CUDNN_VERSION 0)
+if(CUDNN_INCLUDE_DIR AND EXISTS ${CUDNN_INCLUDE_DIR}/cudnn_version.h)
+  file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h lines REGEX "define CUDNN_(MAJOR|MINOR) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" CUDNN_VERSION "${lines}")
+endif()
+# cuDNN plans for a card that is only described since 9.8.
+if(NOT CUDAToolkit_FOUND OR NOT CUDNN_LIBRARY OR CUDNN_VERSION VERSION_LESS 9.8)
+  message(STATUS "CUDA backend: not built (needs the CUDA toolkit 12.5 and cuDNN 9.8)")
+  return()
+endif()
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+endif()
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 90)
+endif()
+if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # unknown to CMake 3.25
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>")
+set(SKYLINE_HAS_CUDA ON)
+message(STATUS "CUDA backend: toolkit ${CUDAToolkit_VERSION}, cuDNN ${CUDNN_VERSION}, compute capability ${CMAKE_CUDA_ARCHITECTURES}")

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_error.h"
+
+// Of CUDA sources only. Kernels are started through these functions and not by <<<…>>>, which a
+// host compiler cannot read: tests compile the same sources for the host and run them there.
+
+namespace skyline {
+
+inline constexpr unsigned kThreads = 256;  // of a block
+inline constexpr unsigned kMostBlocks =
+    65535;  // of a grid, each dimension; kernels stride over the rest
+
+// Starts kernel(arguments…) with grid × block threads on the stream of `compute`.
+template <typename... Parameters, typename... Arguments>
+void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = compute.stream();
+  check_cuda(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...),
+             "cudaLaunchKernelEx");
+}
+
+// Blocks of kThreads for `count` threads.
+inline dim3 blocks_for(std::int64_t count) {
+  const std::int64_t blocks = (count + kThreads - 1) / kThreads;
+  return dim3(static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks)));
+}
+
+template <typename Function>
+__global__ void for_each_kernel(std::int64_t count, Function function) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i < count; i += stride) function(i);
+}
+
+// function(0) … function(count - 1), each on its thread. `function` is copied to the device.
+template <typename Function>
+void for_each_index(CudaCompute& compute, std::int64_t count, Function function) {
+  if (count == 0) return;
+  launch(compute, blocks_for(count), kThreads, for_each_kernel<Function>, count, function);
+}
+
+}  // namespace skyline

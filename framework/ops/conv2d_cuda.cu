@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "framework/cuda/convolution.h"
+#include "framework/cuda/launch.h"
+#include "framework/ops/column_sums_cuda.h"
+#include "framework/ops/conv2d_kernels.h"
+
+namespace skyline {
+namespace {
+
+// What a convolution leaves to do, on y [pixels, channels] in place.
+struct Finish {
+  const float* bias;  // or null
+  bool relu;
+  float* y;
+  std::int64_t pixels, channels;
+};
+
+constexpr unsigned kChannels = 32;  // of a block: neighbours in memory for a warp
+constexpr unsigned kPixels = kThreads / kChannels;
+
+__global__ void finish_kernel(Finish all) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
+  if (channel >= all.channels) return;
+  const float bias = all.bias != nullptr ? all.bias[channel] : 0.0f;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.y) * kPixels;
+  std::int64_t pixel = static_cast<std::int64_t>(blockIdx.y) * kPixels + threadIdx.y;
+  for (; pixel < all.pixels; pixel += stride) {
+    float& value = all.y[pixel * all.channels + channel];
+    const float sum = value + bias;
+    value = all.relu && sum < 0 ? 0.0f : sum;
+  }
+}
+
+class Conv2dKernelCuda final : public Kernel {
+ public:
+  Conv2dKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : compute_(compute),
+        problem_(problem),
+        convolution_(make_convolution(compute, ConvolutionKind::kForward, problem)) {}
+
+  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    const float* bias = problem_.bias ? arguments.input<float>(2) : nullptr;
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .bias = convolution_->finishes() ? bias : nullptr,
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+    if (convolution_->finishes() || (!problem_.bias && !problem_.params.relu)) return;
+    const std::int64_t channels = problem_.y[1], pixels = problem_.y.elements() / channels;
+    const dim3 grid(static_cast<unsigned>((channels + kChannels - 1) / kChannels),
+                    static_cast<unsigned>(
+                        std::min<std::int64_t>((pixels + kPixels - 1) / kPixels, kMostBlocks)));
+    launch(compute_, grid, dim3(kChannels, kPixels), finish_kernel,
+           Finish{bias, problem_.params.relu, arguments.output<float>(0), pixels, channels});
+  }
+
+ private:
+  CudaCompute& compute_;
+  Conv2dProblem problem_;
+  std::unique_ptr<Convolution> convolution_;
+};
+
+class GradInputKernelCuda final : public Kernel {
+ public:
+  GradInputKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : convolution_(make_convolution(compute, ConvolutionKind::kGradInput, problem)) {}
+
+  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+  }
+
+ private:
+  std::unique_ptr<Convolution> convolution_;
+};
+
+// One workspace, which the convolution and the sums of grad_output over all pixels use in turn.
+class GradWeightKernelCuda final : public Kernel {
+ public:
+  GradWeightKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : compute_(compute),
+        bias_(problem.bias),
+        convolution_(make_convolution(compute, ConvolutionKind::kGradWeight, problem)),
+        sums_(problem.y.elements() / problem.y[1], problem.y[1]) {}
+
+  std::size_t workspace_bytes() const override {
+    return std::max(convolution_->workspace_bytes(), bias_ ? sums_.workspace_bytes() : 0);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+    if (!bias_) return;
+    sums_.run(compute_, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
+  }
+
+ private:
+  CudaCompute& compute_;
+  bool bias_;
+  std::unique_ptr<Convolution> convolution_;
+  ColumnSums sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute, const Conv2dProblem& problem) {
+  return std::make_unique<Conv2dKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
+                                                    const Conv2dProblem& problem) {
+  return std::make_unique<GradInputKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
+                                                     const Conv2dProblem& problem) {
+  return std::make_unique<GradWeightKernelCuda>(compute, problem);
+}
+
+}  // namespace skyline

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "framework/cuda/launch.h"
+
+// Of CUDA sources only.
+
+namespace skyline {
+
+inline constexpr unsigned kWarp = 32;                 // threads
+inline constexpr unsigned kAllLanes = ~0u;            // of a warp
+inline constexpr unsigned kMostWarps = 1024 / kWarp;  // of a block
+
+// How values of many threads become one: associative and commutative up to rounding.
+template <typename T>
+struct Adding {
+  using Value = T;
+  static __device__ T other(T value, int lanes) { return __shfl_xor_sync(kAllLanes, value, lanes); }
+  static __device__ T combine(T a, T b) { return a + b; }
+};
+
+// All lanes of a whole warp call it; the first one's result counts.
+template <typename Reduction>
+__device__ typename Reduction::Value reduce_warp(typename Reduction::Value value) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+    value = Reduction::combine(value, Reduction::other(value, lanes));
+  }
+  return value;
+}
+
+// All threads of a block of whole warps along x call it and get the same bits, always in the same
+// order: each warp by a tree, then the warps one after the other.
+template <typename Reduction>
+__device__ typename Reduction::Value reduce_block(typename Reduction::Value value) {
+  __shared__ typename Reduction::Value warps[kMostWarps];
+  value = reduce_warp<Reduction>(value);
+  __syncthreads();  // the last call's values have been read
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = warps[0];
+  for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) {
+    value = Reduction::combine(value, warps[warp]);
+  }
+  return value;
+}
+
+}  // namespace skyline

@@ -1,0 +1,101 @@
+#include "memory/device/cuda_memory.h"
+
+#include <cuda_runtime.h>
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "memory/device/out_of_memory.h"
+
+namespace skyline {
+namespace {
+
+std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+CudaDriver load_driver() {
+  require_cuda_device();
+  const cudaError_t made = cudaFree(nullptr);  // makes the context that the driver's calls need
+  if (made != cudaSuccess) {
+    throw std::runtime_error(
+        fmt::format("[--device cuda] the device cannot be used: {}", cudaGetErrorString(made)));
+  }
+  return CudaDriver();
+}
+
+struct CardBytes {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+
+std::optional<CardBytes> card_bytes() {
+  CardBytes bytes;
+  if (cudaMemGetInfo(&bytes.free, &bytes.total) != cudaSuccess) return {};
+  return bytes;
+}
+
+std::size_t total_bytes() {
+  const auto bytes = card_bytes();
+  if (!bytes) throw std::runtime_error("[--device cuda] the card does not tell its memory");
+  return bytes->total;
+}
+
+}  // namespace
+
+void require_cuda_device() {
+  int devices = 0, driver = 0;
+  const cudaError_t found = cudaGetDeviceCount(&devices);
+  if (found == cudaSuccess && devices > 0) return;
+  cudaDriverGetVersion(&driver);
+  std::string reason = cudaGetErrorString(found == cudaSuccess ? cudaErrorNoDevice : found);
+  if (found == cudaErrorInsufficientDriver) {
+    reason = driver == 0 ? "no driver is installed"
+                         : fmt::format("the driver is too old, got CUDA {}, expected {} or newer",
+                                       version(driver), version(CUDART_VERSION));
+  }
+  throw std::runtime_error(fmt::format("[--device cuda] no CUDA device can be used: {}", reason));
+}
+
+CudaMemory::CudaMemory(const char* where, std::optional<std::size_t> capacity_bytes)
+    : where_(where),
+      driver_(load_driver()),
+      account_(where, capacity_bytes ? *capacity_bytes : total_bytes()) {}
+
+CUmemAllocationProp cuda_allocation_properties() noexcept {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 0;
+  return properties;
+}
+
+std::size_t CudaMemory::granularity_bytes() const {
+  const CUmemAllocationProp properties = cuda_allocation_properties();
+  std::size_t bytes = 0;
+  driver_.check(
+      driver_.mem_get_allocation_granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+      "cuMemGetAllocationGranularity");
+  return bytes;
+}
+
+void CudaMemory::require(std::size_t bytes) const {
+  const std::size_t left = account_.capacity_bytes() - account_.statistics().reserved_bytes;
+  if (bytes > left) refuse(bytes);
+}
+
+void CudaMemory::refuse(std::size_t bytes) const {
+  OutOfMemoryFacts facts{.where = where_,
+                         .shortage = Shortage::kDevice,
+                         .requested_bytes = bytes,
+                         .reserved_bytes = account_.statistics().reserved_bytes,
+                         .capacity_bytes = account_.capacity_bytes()};
+  if (const auto card = card_bytes()) {
+    facts.card_free_bytes = card->free;
+    const std::size_t used = card->total - card->free;
+    const std::size_t ours = account_.statistics().reserved_bytes;
+    facts.held_by_others_bytes = used > ours ? used - ours : 0;
+  }
+  throw OutOfMemory(std::move(facts));
+}
+
+}  // namespace skyline

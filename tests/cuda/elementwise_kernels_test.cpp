@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "framework/ops/adam_kernels.h"
+#include "framework/ops/add_scaled_kernels.h"
+#include "framework/ops/dropout_kernels.h"
+#include "framework/ops/fill_kernels.h"
+#include "framework/ops/gradient_norm_kernels.h"
+#include "framework/ops/lstm_cell_kernels.h"
+#include "framework/ops/relu_kernels.h"
+#include "framework/ops/sgd_momentum_kernels.h"
+#include "framework/ops/sigmoid_kernels.h"
+#include "framework/ops/sum_kernels.h"
+#include "framework/ops/tanh_kernels.h"
+#include "tests/cuda/kernel_pair.h"
+
+namespace skyline {
+namespace {
+
+// Kernels of one expression an element may round an fma otherwise than the CPU's.
+constexpr double kOneRounding = 1.2e-7, kSomeRoundings = 5e-7;
+
+// None, one, less than a vector of 16 bytes, a vector, several blocks with a rest.
+constexpr std::int64_t kCounts[] = {0, 1, 3, 4, 2051};
+
+using Factory = std::unique_ptr<Kernel> (*)(std::int64_t);
+using CudaFactory = std::unique_ptr<Kernel> (*)(CudaCompute&, std::int64_t);
+
+void expect_same_unary(const std::string& what, Factory cpu, CudaFactory cuda) {
+  for (const std::int64_t count : kCounts) {
+    expect_same(what, {.cpu = [=] { return cpu(count); },
+                       .cuda = [=](CudaCompute& compute) { return cuda(compute, count); },
+                       .inputs = {random_operand(count, 1, -3, 3)},
+                       .outputs = {{{count}}},
+                       .in_place = {{0, 0}},
+                       .tolerance = kOneRounding});
+  }
+}
+
+void expect_same_binary(const std::string& what, Factory cpu, CudaFactory cuda) {
+  for (const std::int64_t count : kCounts) {
+    expect_same(what, {.cpu = [=] { return cpu(count); },
+                       .cuda = [=](CudaCompute& compute) { return cuda(compute, count); },
+                       .inputs = {random_operand(count, 1), random_operand(count, 2)},
+                       .outputs = {{{count}}},
+                       .in_place = {{0, 0}, {1, 0}},
+                       .tolerance = kOneRounding});
+  }
+}
+
+TEST(ElementwiseKernels, ActivationsAreThoseOfTheCpu) {
+  expect_same_unary("relu", make_relu_cpu, make_relu_cuda);
+  expect_same_unary("sigmoid", make_sigmoid_cpu, make_sigmoid_cuda);
+  expect_same_unary("tanh", make_tanh_cpu, make_tanh_cuda);
+  expect_same_binary("relu_grad", make_relu_grad_cpu, make_relu_grad_cuda);
+  expect_same_binary("sigmoid_grad", make_sigmoid_grad_cpu, make_sigmoid_grad_cuda);
+  expect_same_binary("tanh_grad", make_tanh_grad_cpu, make_tanh_grad_cuda);
+}
+
+TEST(ElementwiseKernels, FillsEveryElement) {
+  for (const std::int64_t count : kCounts) {
+    expect_same("fill",
+                {.cpu = [=] { return make_fill_cpu(count, 0.1f); },
+                 .cuda = [=](CudaCompute& compute) { return make_fill_cuda(compute, count, 0.1f); },
+                 .outputs = {{{count}}}});
+  }
+}
+
+KernelPair sum_pair(std::int64_t count, int inputs) {
+  KernelPair pair{
+      .cpu = [=] { return make_sum_cpu(count, inputs); },
+      .cuda = [=](CudaCompute& compute) { return make_sum_cuda(compute, count, inputs); },
+      .outputs = {{{count}}},
+      .in_place = {{0, 0}, {inputs - 1, 0}}};
+  for (int k = 0; k < inputs; ++k) {
+    pair.inputs.push_back(random_operand(count, static_cast<std::uint64_t>(k)));
+  }
+  return pair;
+}
+
+TEST(ElementwiseKernels, SumsInTheOrderOfTheInputs) {
+  for (const std::int64_t count : kCounts) {
+    for (const int inputs : {1, 2, 5}) expect_same("sum", sum_pair(count, inputs));
+  }
+}
+
+TEST(ElementwiseKernels, SumsMoreInputsThanOneKernelTakes) {
+  for (const int inputs : {256, 257, 600}) expect_same("sum", sum_pair(37, inputs));
+}
+
+TEST(ElementwiseKernels, AddsAndScales) {
+  for (const std::int64_t count : kCounts) {
+    for (const bool relu : {false, true}) {
+      const AddScaledParams params{.scale = 0.3f, .relu = relu};
+      expect_same("add_scaled", {.cpu = [=] { return make_add_scaled_cpu(count, params); },
+                                 .cuda =
+                                     [=](CudaCompute& compute) {
+                                       return make_add_scaled_cuda(compute, count, params);
+                                     },
+                                 .inputs = {random_operand(count, 1), random_operand(count, 2)},
+                                 .outputs = {{{count}}},
+                                 .in_place = {{0, 0}, {1, 0}},
+                                 .tolerance = kOneRounding});
+    }
+  }
+}
+
+TEST(ElementwiseKernels, AddScaledGradWritesWhatIsWanted) {
+  for (const std::int64_t count : kCounts) {
+    for (const bool relu : {false, true}) {
+      for (const auto& [x, residual] : {std::pair(true, false), {false, true}, {true, true}}) {
+        const AddScaledGradients wanted{{.scale = 0.3f, .relu = relu}, x, residual};
+        KernelPair pair{.cpu = [=] { return make_add_scaled_grad_cpu(count, wanted); },
+                        .cuda =
+                            [=](CudaCompute& compute) {
+                              return make_add_scaled_grad_cuda(compute, count, wanted);
+                            },
+                        .inputs = {random_operand(count, 1)},
+                        .outputs = {{{count}}},
+                        .in_place = {{0, 0}}};
+        if (x && residual) pair.outputs.push_back({{count}});
+        if (relu) {
+          pair.inputs.push_back(random_operand(count, 2));
+          if (x && residual) pair.in_place.push_back({1, 1});
+          pair.in_place.push_back({1, 0});
+        }
+        expect_same("add_scaled_grad", pair);
+      }
+    }
+  }
+}
+
+TEST(ElementwiseKernels, DropoutDrawsTheMaskOfTheCpu) {
+  const DropoutMask mask{.seed = 0x1234567890abcdef, .stream = (7ull << 32) + 3, .rate = 0.4f};
+  for (const std::int64_t count : {0, 1, 31, 127, 128, 129, 2051}) {
+    expect_same(
+        "dropout",
+        {.cpu = [=] { return make_dropout_cpu(count, mask); },
+         .cuda = [=](CudaCompute& compute) { return make_dropout_cuda(compute, count, mask); },
+         .inputs = {random_operand(count, 1)},
+         .outputs = {{{count}}},
+         .in_place = {{0, 0}}});
+  }
+}
+
+TEST(ElementwiseKernels, SgdMovesParameters) {
+  const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+  for (const std::int64_t count : kCounts) {
+    expect_same(
+        "sgd_momentum",
+        {.cpu = [=] { return make_sgd_momentum_cpu(count, params); },
+         .cuda =
+             [=](CudaCompute& compute) { return make_sgd_momentum_cuda(compute, count, params); },
+         .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
+         .outputs = {{{count}}, {{count}}},
+         .in_place = {{0, 0}, {2, 1}},
+         .tolerance = kOneRounding});
+  }
+}
+
+TEST(ElementwiseKernels, AdamMovesParameters) {
+  const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+  for (const std::int64_t count : kCounts) {
+    for (const bool scaled : {false, true}) {
+      KernelPair pair{.cpu = [=] { return make_adam_cpu(count, function, scaled); },
+                      .cuda =
+                          [=](CudaCompute& compute) {
+                            return make_adam_cuda(compute, count, function, scaled);
+                          },
+                      .inputs = {random_operand(count, 1), random_operand(count, 2),
+                                 random_operand(count, 3), random_operand(count, 4, 0, 1)},
+                      .outputs = {{{count}}, {{count}}, {{count}}},
+                      .in_place = {{0, 0}, {2, 1}, {3, 2}},
+                      .tolerance = kOneRounding};
+      if (scaled) pair.inputs.push_back(bytes_of(std::vector{0.25f}));
+      expect_same("adam", pair);
+    }
+  }
+}
+
+TEST(ElementwiseKernels, SumsSquares) {
+  // The last three take several blocks, whose parts are added up.
+  for (const std::int64_t count : {0, 1, 5, 16384, 32768, 50003, 200001}) {
+    expect_same(
+        "sum_of_squares",
+        {.cpu = [=] { return make_sum_of_squares_cpu(count); },
+         .cuda = [=](CudaCompute& compute) { return make_sum_of_squares_cuda(compute, count); },
+         .inputs = {random_operand(count, 1)},
+         .outputs = {{{1}}},
+         .tolerance = kOneRounding});
+  }
+}
+
+TEST(ElementwiseKernels, ClipsByTheNormOfAllSums) {
+  for (const std::size_t sums : {1, 2, 255, 256, 257, 700}) {
+    for (const float max_norm : {1.0f, 1000.0f}) {
+      KernelPair pair{
+          .cpu = [=] { return make_clip_factor_cpu(sums, max_norm); },
+          .cuda =
+              [=](CudaCompute& compute) { return make_clip_factor_cuda(compute, sums, max_norm); },
+          .outputs = {{{1}}},
+          .in_place = {{0, 0}}};
+      for (std::size_t k = 0; k < sums; ++k) pair.inputs.push_back(random_operand(1, k, 1, 3));
+      expect_same("clip_factor", pair);
+    }
+  }
+}
+
+TEST(ElementwiseKernels, LstmCellsAreThoseOfTheCpu) {
+  for (const auto& [rows, units] : {std::pair(1, 1), {3, 5}, {5, 64}}) {
+    const std::int64_t cells = rows * units;
+    expect_same(
+        "lstm_cell",
+        {.cpu = [=] { return make_lstm_cell_cpu(rows, units); },
+         .cuda = [=](CudaCompute& compute) { return make_lstm_cell_cuda(compute, rows, units); },
+         .inputs = {random_operand(4 * cells, 1, -3, 3), random_operand(cells, 2)},
+         .outputs = {{{cells}}, {{cells}}, {{4 * cells}}},
+         .in_place = {{0, 2}, {1, 1}},
+         .tolerance = kSomeRoundings});
+    expect_same(
+        "lstm_cell_grad",
+        {.cpu = [=] { return make_lstm_cell_grad_cpu(rows, units); },
+         .cuda =
+             [=](CudaCompute& compute) { return make_lstm_cell_grad_cuda(compute, rows, units); },
+         .inputs = {random_operand(4 * cells, 1, 0, 1), random_operand(cells, 2),
+                    random_operand(cells, 3), random_operand(cells, 4), random_operand(cells, 5)},
+         .outputs = {{{4 * cells}}, {{cells}}},
+         .in_place = {{0, 0}, {4, 1}, {3, 1}},
+         .tolerance = kSomeRoundings});
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,27 @@
+#include "tests/cuda/cuda_backend.h"
+#include "tests/cuda_emulation/emulation.h"
+
+namespace skyline {
+namespace {
+
+using cuda_emulation::ThreadOrder;
+
+// Barriers that are missing show as results that depend on the order of threads.
+class EmulatedBackend final : public CudaBackend {
+ public:
+  int schedules() const override { return 3; }
+  void set_schedule(int schedule) override {
+    constexpr ThreadOrder kOrders[] = {ThreadOrder::kBackward, ThreadOrder::kShuffled,
+                                       ThreadOrder::kForward};
+    cuda_emulation::options().threads = kOrders[schedule];
+  }
+  void set_usual_schedule() override { cuda_emulation::options().threads = ThreadOrder::kForward; }
+};
+
+[[maybe_unused]] const bool chosen = [] {
+  chosen_backend() = std::make_unique<EmulatedBackend>();
+  return true;
+}();
+
+}  // namespace
+}  // namespace skyline

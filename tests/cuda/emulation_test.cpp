@@ -1,0 +1,290 @@
+#include "tests/cuda_emulation/emulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "framework/cuda/launch.h"
+
+// Kernels are written against launch.h, as those of the framework are.
+
+namespace skyline {
+namespace {
+
+using cuda_emulation::Emulated;
+using cuda_emulation::StreamOrder;
+using cuda_emulation::ThreadOrder;
+using testing::HasSubstr;
+
+constexpr unsigned kBlock = 96;  // three warps
+
+// Device memory of the test's own.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray(CudaCompute& compute, const std::vector<T>& values)
+      : compute_(compute), count_(values.size()) {
+    check_cuda(cudaMalloc(&values_, count_ * sizeof(T)), "cudaMalloc");
+    compute.write(reinterpret_cast<std::byte*>(values_), values.data(), count_ * sizeof(T));
+  }
+  ~DeviceArray() { cudaFree(values_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* get() { return values_; }
+  std::vector<T> read() {
+    std::vector<T> host(count_);
+    compute_.read(host.data(), reinterpret_cast<const std::byte*>(values_), count_ * sizeof(T));
+    return host;
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::size_t count_;
+  T* values_ = nullptr;
+};
+
+std::vector<int> iota(std::size_t count) {
+  std::vector<int> values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+// Each block reverses its part through shared memory.
+__global__ void reverse_kernel(int* values) {
+  __shared__ int part[kBlock];
+  int* mine = values + blockIdx.x * kBlock;
+  part[threadIdx.x] = mine[threadIdx.x];
+  __syncthreads();
+  mine[threadIdx.x] = part[kBlock - 1 - threadIdx.x];
+}
+
+__global__ void reverse_without_barrier_kernel(int* values) {
+  __shared__ int part[kBlock];
+  part[threadIdx.x] = values[threadIdx.x];
+  values[threadIdx.x] = part[kBlock - 1 - threadIdx.x];
+}
+
+// sums[block] = the sum of the block's part, by shuffles and one barrier.
+__global__ void sum_kernel(const int* values, int* sums) {
+  __shared__ int of_warps[kBlock / 32];
+  int sum = values[blockIdx.x * kBlock + threadIdx.x];
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) sums[blockIdx.x] = of_warps[0] + of_warps[1] + of_warps[2];
+}
+
+__global__ void first_of_the_rest_kernel(int* values) {
+  const int next = __shfl_down_sync(~0u, values[threadIdx.x], 1);
+  values[threadIdx.x] = next;
+}
+
+__global__ void leaves_early_kernel(int*) {
+  if (threadIdx.x == 5) return;
+  __syncthreads();
+}
+
+__global__ void different_barriers_kernel(int*) {
+  if (threadIdx.x < 5) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+
+__global__ void lane_left_kernel(int* values) {
+  if (threadIdx.x == 7) return;
+  values[threadIdx.x] = __shfl_xor_sync(~0u, values[threadIdx.x], 1);
+}
+
+__global__ void reads_no_lane_kernel(int* values) {
+  values[threadIdx.x] = __shfl_down_sync(~0u, values[threadIdx.x], 1);
+}
+
+class EmulatedThreads : public testing::TestWithParam<ThreadOrder> {
+ protected:
+  Emulated emulated_{{.threads = GetParam(), .seed = 3}};
+  CudaCompute compute_{{}};
+};
+
+TEST_P(EmulatedThreads, WaitAtBarriers) {
+  DeviceArray<int> values(compute_, iota(3 * kBlock));
+  launch(compute_, 3, kBlock, reverse_kernel, values.get());
+  const std::vector<int> got = values.read();
+  for (unsigned i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i], static_cast<int>(i / kBlock * kBlock + kBlock - 1 - i % kBlock));
+  }
+}
+
+TEST_P(EmulatedThreads, ExchangeWithinWarps) {
+  DeviceArray<int> values(compute_, iota(2 * kBlock)), sums(compute_, {0, 0});
+  launch(compute_, 2, kBlock, sum_kernel, values.get(), sums.get());
+  EXPECT_EQ(sums.read(), (std::vector<int>{95 * 96 / 2, 95 * 96 / 2 + 96 * 96}));
+}
+
+TEST_P(EmulatedThreads, ShuffleDownKeepsTheLastLane) {
+  DeviceArray<int> values(compute_, iota(64));
+  launch(compute_, 1, 64, first_of_the_rest_kernel, values.get());
+  const std::vector<int> got = values.read();
+  EXPECT_EQ(got[0], 1);
+  EXPECT_EQ(got[30], 31);
+  EXPECT_EQ(got[31], 31);
+  EXPECT_EQ(got[32], 33);
+}
+
+TEST_P(EmulatedThreads, SeeTheirIndices) {
+  DeviceArray<int> hits(compute_, std::vector<int>(1000));
+  for_each_index(compute_, 1000, [p = hits.get()](std::int64_t i) { p[i] += static_cast<int>(i); });
+  EXPECT_EQ(hits.read(), iota(1000));
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, EmulatedThreads,
+                         testing::Values(ThreadOrder::kForward, ThreadOrder::kBackward,
+                                         ThreadOrder::kShuffled));
+
+TEST(EmulatedThreadsOrder, ShowsAMissingBarrier) {
+  const auto run = [](ThreadOrder order) {
+    Emulated emulated({.threads = order});
+    CudaCompute compute({});
+    DeviceArray<int> values(compute, iota(kBlock));
+    launch(compute, 1, kBlock, reverse_without_barrier_kernel, values.get());
+    return values.read();
+  };
+  EXPECT_NE(run(ThreadOrder::kForward), run(ThreadOrder::kBackward));
+}
+
+// What waiting for a kernel that does wrong says.
+std::string fault_of(unsigned threads, void (*kernel)(int*)) {
+  Emulated emulated({});
+  CudaCompute compute({});
+  DeviceArray<int> values(compute, iota(threads));
+  launch(compute, 1, threads, kernel, values.get());
+  try {
+    values.read();
+  } catch (const CudaError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(EmulatedThreadsFault, NamesBarriersThatNotAllReach) {
+  EXPECT_THAT(fault_of(kBlock, leaves_early_kernel), HasSubstr("have left while others wait"));
+  EXPECT_THAT(fault_of(kBlock, different_barriers_kernel), HasSubstr("different barriers"));
+  EXPECT_THAT(fault_of(kBlock, lane_left_kernel), HasSubstr("lanes of a mask have left"));
+  EXPECT_THAT(fault_of(40, reads_no_lane_kernel), HasSubstr("a lane that no thread is"));
+  EXPECT_THAT(fault_of(kBlock, leaves_early_kernel), HasSubstr("emulation_test.cpp:"));
+  EXPECT_EQ(fault_of(kBlock, reverse_kernel), "none");  // the fibers of the others are given up
+}
+
+TEST(EmulatedThreadsFault, RefusesBlocksThatNoDeviceRuns) {
+  Emulated emulated({});
+  CudaCompute compute({});
+  EXPECT_THROW(launch(compute, 1, 1025, reverse_kernel, nullptr), CudaError);
+  EXPECT_THROW(launch(compute, 0, 32, reverse_kernel, nullptr), CudaError);
+}
+
+__global__ void add_one_kernel(int* values) { values[threadIdx.x] += 1; }
+
+// A copy on another stream, with or without the event that orders it.
+class EmulatedStreams : public testing::Test {
+ protected:
+  static constexpr std::size_t kCount = 32, kBytes = kCount * sizeof(int);
+
+  void SetUp() override {
+    check_cuda(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "create");
+    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "create");
+    check_cuda(cudaMallocHost(&pinned_, kBytes), "pinned");
+    std::fill_n(pinned_, kCount, 10);
+  }
+  void TearDown() override {
+    cudaFreeHost(pinned_);
+    cudaEventDestroy(event_);
+    cudaStreamDestroy(copies_);
+  }
+  void copy_in(int* to) {
+    check_cuda(cudaMemcpyAsync(to, pinned_, kBytes, cudaMemcpyHostToDevice, copies_), "copy");
+  }
+
+  CudaCompute compute_{{}};
+  cudaStream_t copies_ = nullptr;
+  cudaEvent_t event_ = nullptr;
+  int* pinned_ = nullptr;
+};
+
+TEST_F(EmulatedStreams, CopyTooLateWithoutAnEvent) {
+  Emulated emulated({.streams = StreamOrder::kOthersLast});
+  for (const bool ordered : {true, false}) {
+    DeviceArray<int> values(compute_, std::vector<int>(kCount));
+    copy_in(values.get());
+    cudaEventRecord(event_, copies_);
+    if (ordered) cudaStreamWaitEvent(compute_.stream(), event_);
+    launch(compute_, 1, kCount, add_one_kernel, values.get());
+    EXPECT_EQ(values.read() == std::vector<int>(kCount, 11), ordered);
+    cudaStreamSynchronize(copies_);
+  }
+}
+
+TEST_F(EmulatedStreams, CopyTooEarlyWithoutAnEvent) {
+  Emulated emulated({.streams = StreamOrder::kOthersFirst});
+  for (const bool ordered : {true, false}) {
+    DeviceArray<int> values(compute_, std::vector<int>(kCount));
+    launch(compute_, 1, kCount, add_one_kernel, values.get());
+    cudaEventRecord(event_, compute_.stream());
+    if (ordered) cudaStreamWaitEvent(copies_, event_);
+    copy_in(values.get());
+    cudaStreamSynchronize(compute_.stream());
+    cudaStreamSynchronize(copies_);
+    EXPECT_EQ(values.read() == std::vector<int>(kCount, 10), ordered);
+  }
+}
+
+TEST_F(EmulatedStreams, PinnedMemoryIsReadWhenTheCopyRuns) {
+  DeviceArray<int> values(compute_, std::vector<int>(kCount));
+  copy_in(values.get());
+  std::fill_n(pinned_, kCount, 20);
+  cudaStreamSynchronize(copies_);
+  EXPECT_EQ(values.read(), std::vector<int>(kCount, 20));
+}
+
+TEST(EmulatedMemory, CountsAndFails) {
+  Emulated emulated({.capacity_bytes = 1000, .held_by_others_bytes = 300, .failing_call = 1});
+  void* address = nullptr;
+  std::size_t free_bytes = 0, total_bytes = 0;
+  EXPECT_EQ(cudaMalloc(&address, 600), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
+  EXPECT_EQ(free_bytes, 100u);
+  EXPECT_EQ(total_bytes, 1000u);
+  void* other = nullptr;
+  EXPECT_EQ(cudaMalloc(&other, 1), cudaErrorMemoryAllocation) << "asked for";
+  EXPECT_EQ(cudaMalloc(&other, 101), cudaErrorMemoryAllocation) << "too much";
+  EXPECT_EQ(cudaFree(address), cudaSuccess);
+  EXPECT_EQ(cuda_emulation::counts().mallocs, 3u);
+  EXPECT_EQ(cuda_emulation::counts().frees, 1u);
+  EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
+}
+
+TEST(EmulatedMemoryDeathTest, CanBeClosedToTheHost) {
+  Emulated emulated({.protect = true});
+  CudaCompute compute({});
+  DeviceArray<int> values(compute, iota(kBlock));
+  launch(compute, 1, kBlock, reverse_kernel, values.get());
+  EXPECT_EQ(values.read()[0], static_cast<int>(kBlock) - 1);
+  EXPECT_DEATH(*const_cast<volatile int*>(values.get()) = 1, "");
+}
+
+TEST(EmulatedDevice, IsAskedFirst) {
+  Emulated emulated({.devices = 0});
+  try {
+    CudaCompute compute({});
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "[--device cuda] no CUDA device can be used: no CUDA-capable device is detected");
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,99 @@
+#include "framework/cuda/engine_choices.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "tests/cuda/described_card.h"
+
+namespace skyline {
+namespace {
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+EngineChoices choices() {
+  return {.card = testing::kDescribedCard,
+          .cudnn = 91900,
+          .by_problem = {
+              {"conv2d a", {.engine = 70, .knobs = {{2, 3}, {13, 1}}, .workspace_bytes = 131}},
+              {"conv2d b", {.engine = 28, .finishes = true}}}};
+}
+
+TEST(EngineChoices, RoundTripThroughJson) {
+  const EngineChoices before = choices();
+  const EngineChoices after = EngineChoices::from_json(before.to_json(), "plan.json");
+  EXPECT_EQ(after.by_problem, before.by_problem);
+  EXPECT_EQ(after.cudnn, before.cudnn);
+  EXPECT_EQ(after.to_json(), before.to_json());
+  EXPECT_EQ(after.card_name(), "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)");
+}
+
+TEST(EngineChoices, ACardAloneIsAPlan) {
+  const std::string json = fmt::format(R"({{"card": {}}})", testing::kDescribedCard);
+  const EngineChoices plan = EngineChoices::from_json(json, "card.json");
+  EXPECT_TRUE(plan.by_problem.empty());
+  EXPECT_EQ(plan.card_name(), choices().card_name());
+}
+
+TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
+  const std::string card = R"({"card": {"deviceName": "a", "deviceVer": 900,
+                              "multiProcessorCount": 1}, )";
+  const struct {
+    std::string json, expected;
+  } cases[] = {
+      {"", "[plan.json] not JSON at byte 1"},
+      {"{", "[plan.json] not JSON at byte 2"},
+      {"[]", "[plan.json] member card, got none, expected a table"},
+      {R"({"card": 1})", "[plan.json] member card, got 1, expected a table"},
+      {R"({"card": {}})", "[plan.json] member deviceName, got none, expected a name"},
+      {card + R"("engines": {}})", "[plan.json] member cudnn, got none, expected a number"},
+      {card + R"("cudnn": 9, "engines": []})",
+       "[plan.json] member engines, got [], expected a table"},
+      {card + R"("cudnn": 9, "engines": {"a": {"engine": "x"}}})",
+       "[plan.json] member engine, got \"x\", expected a number"},
+      {card + R"("cudnn": 9, "engines": {"a": {"engine": 1, "knobs": 5}}})",
+       "[plan.json] member knobs, got 5, expected a list of pairs of numbers"},
+      {card + R"("cudnn": 9, "engines": {"a": 4}})",
+       "[plan.json] member engine, got none, expected a number"}};
+  for (const auto& [json, expected] : cases) {
+    const std::string& text = json;
+    EXPECT_EQ(error_of([&] { EngineChoices::from_json(text, "plan.json"); }), expected);
+  }
+}
+
+TEST(EngineChoices, AnotherCardIsRefused) {
+  std::string other = testing::kDescribedCard;
+  other.replace(other.find("132"), 3, "114");
+  EXPECT_EQ(error_of([&] { require_same_card(choices(), other, 91900); }),
+            "[plan] card, got a plan for NVIDIA H200 (compute capability 9.0, 132 "
+            "multiprocessors), expected one for NVIDIA H200 (compute capability 9.0, 114 "
+            "multiprocessors): multiProcessorCount");
+}
+
+// What changes from one start to the next does not matter.
+TEST(EngineChoices, TheSameCardIsKnownAgain) {
+  std::string again = testing::kDescribedCard;
+  again.replace(again.find("13000"), 5, "13010");
+  EXPECT_EQ(error_of([&] { require_same_card(choices(), again, 91900); }), "no error");
+}
+
+TEST(EngineChoices, AnotherCudnnIsRefusedWhereEnginesAreGiven) {
+  EngineChoices plan = choices();
+  EXPECT_EQ(error_of([&] { require_same_card(plan, plan.card, 92000); }),
+            "[plan] cuDNN, got a plan for version 91900, expected 92000");
+  plan.by_problem.clear();
+  EXPECT_EQ(error_of([&] { require_same_card(plan, plan.card, 92000); }), "no error");
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,209 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "framework/cuda/convolution.h"
+#include "framework/cuda/convolution_graph.h"
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/engine_search.h"
+#include "framework/ops/softmax_cross_entropy.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
+#include "models/models.h"
+#include "tests/cuda/described_card.h"
+
+// cuDNN's engines for a card that is described only: no test here needs a device.
+
+namespace skyline {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One training step of a model as a dry run for `engines.card`; `engines` gets what was chosen.
+Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoices& engines) {
+  options.plan_only = true;
+  options.engines = &engines;
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recorder(pool);
+  Context context(recorder, {.compute = make_cuda_compute(options), .execute = false});
+  const ModelEntry& entry = find_model(model_name);
+  const auto model = entry.make(context, entry.shape);
+  const ModelShape& shape = model->shape();
+  constexpr std::int64_t kImages = 8;
+  context.begin_step();
+  Prediction prediction = model->forward(
+      context, context.upload({{kImages, shape.channels, shape.height, shape.width}}, nullptr));
+  prediction.auxiliary.clear();
+  Tensor labels = context.upload({{kImages}, DType::kInt32}, nullptr, "labels");
+  backward(context,
+           softmax_cross_entropy(context, std::move(prediction.logits), std::move(labels)));
+  context.end_step();
+  return recorder.last_step();
+}
+
+EngineChoices described_card() { return {.card = testing::kDescribedCard}; }
+
+// What the key of a choice stands for.
+struct KeyedProblem {
+  ConvolutionKind kind = ConvolutionKind::kForward;
+  Conv2dProblem problem;
+};
+
+KeyedProblem problem_of(const std::string& key) {
+  char op[32], bias[8];
+  Conv2dParams params;
+  std::int64_t x[4], weight[4];
+  const auto scan = [&](const char* format) {
+    return std::sscanf(key.c_str(), format, op, &params.stride.height, &params.stride.width,
+                       &params.padding.height, &params.padding.width, &x[0], &x[1], &x[2], &x[3],
+                       &weight[0], &weight[1], &weight[2], &weight[3], bias);
+  };
+#define SKYLINE_TAIL " x=[%ld, %ld, %ld, %ld] weight=[%ld, %ld, %ld, %ld] bias=%7s"
+  params.relu = key.find(" relu ") != std::string::npos;
+  const int read = params.relu ? scan("%31s stride=%dx%d padding=%dx%d relu" SKYLINE_TAIL)
+                               : scan("%31s stride=%dx%d padding=%dx%d" SKYLINE_TAIL);
+#undef SKYLINE_TAIL
+  if (read != 14) throw std::runtime_error("key " + key);
+  const TensorSpec specs[] = {{{x[0], x[1], x[2], x[3]}},
+                              {{weight[0], weight[1], weight[2], weight[3]}}};
+  const std::string name = op;
+  return {.kind = name == "conv2d"              ? ConvolutionKind::kForward
+                  : name == "conv2d_grad_input" ? ConvolutionKind::kGradInput
+                                                : ConvolutionKind::kGradWeight,
+          .problem = {specs[0].shape, specs[1].shape,
+                      conv2d_op(params)->outputs(specs).front().spec.shape, params,
+                      std::string(bias) == "true"}};
+}
+
+std::vector<cudnnBackendNumericalNote_t> notes_of(const std::string& key,
+                                                  const EngineChoice& choice) {
+  const auto [kind, problem] = problem_of(key);
+  const CudnnDescriptor card = skyline::described_card(testing::kDescribedCard);
+  const CudnnDescriptor graph = convolution_graph(kind, problem, choice.finishes, nullptr);
+  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
+  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, card);
+  engine.finalize();
+  return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+}
+
+// How many of the chosen engines have that note.
+std::ptrdiff_t count_with(cudnnBackendNumericalNote_t note, const EngineChoices& engines) {
+  return std::ranges::count_if(engines.by_problem, [note](const auto& entry) {
+    return std::ranges::count(notes_of(entry.first, entry.second), note) > 0;
+  });
+}
+
+void expect_fp32(const EngineChoices& engines) {
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, engines), 0);
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, engines), 0);
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, engines), 0);
+}
+
+class EnginesTest : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Networks, EnginesTest,
+                         ::testing::Values("alexnet", "googlenet", "resnet50"));
+
+TEST_P(EnginesTest, ComputeInFp32AndRepeatTheirChoices) {
+  EngineChoices engines = described_card();
+  const Trace trace = plan_step(GetParam(), {}, engines);
+  EXPECT_GE(engines.by_problem.size(), 14u);
+  expect_fp32(engines);
+  // From the file nothing is chosen again, and every request is the same.
+  EngineChoices again = EngineChoices::from_json(engines.to_json(), "plan.json");
+  EXPECT_EQ(plan_step(GetParam(), {}, again).blocks, trace.blocks);
+  EXPECT_EQ(again.to_json(), engines.to_json());
+}
+
+// A choice makes the plan that it was chosen with: the same workspace, asked of the plan itself.
+TEST_P(EnginesTest, ChoicesMakeTheirPlansAgain) {
+  EngineChoices engines = described_card();
+  plan_step(GetParam(), {.tf32 = true}, engines);
+  const CudnnDescriptor card = skyline::described_card(testing::kDescribedCard);
+  for (const auto& [key, choice] : engines.by_problem) {
+    const auto [kind, problem] = problem_of(key);
+    const CudnnDescriptor graph = convolution_graph(kind, problem, choice.finishes, nullptr);
+    EXPECT_EQ(engine_plan(graph, card, choice).integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE),
+              static_cast<std::int64_t>(choice.workspace_bytes))
+        << key;
+  }
+}
+
+TEST_P(EnginesTest, DeterministicOnesGiveTheSameBits) {
+  EngineChoices engines = described_card();
+  plan_step(GetParam(), {.deterministic = true}, engines);
+  expect_fp32(engines);
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, engines), 0);
+}
+
+TEST_P(EnginesTest, KeepToTheWorkspaceThatTheyMayAskFor) {
+  for (const std::size_t limit : {std::size_t{8} << 20, std::size_t{0}}) {
+    EngineChoices engines = described_card();
+    plan_step(GetParam(), {.workspace_bytes = limit}, engines);
+    for (const auto& [key, choice] : engines.by_problem) {
+      EXPECT_LE(choice.workspace_bytes, limit) << key;
+    }
+  }
+}
+
+TEST(EnginesTest, TensorCoresComputeOnlyWhereTf32IsAllowed) {
+  EngineChoices engines = described_card();
+  plan_step("alexnet", {.tf32 = true}, engines);
+  EXPECT_GT(count_with(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, engines), 0);
+}
+
+// Options are part of what is looked up: a choice made with others is none.
+TEST(EnginesTest, ChoicesAreOfTheirOptions) {
+  EngineChoices engines = described_card();
+  plan_step("alexnet", {}, engines);
+  const std::size_t before = engines.by_problem.size();
+  plan_step("alexnet", {.deterministic = true}, engines);
+  EXPECT_EQ(engines.by_problem.size(), 2 * before);
+}
+
+Conv2dProblem small_problem() {
+  return {.x = {2, 4, 8, 8}, .weight = {8, 4, 3, 3}, .y = {2, 8, 6, 6}, .params = {}};
+}
+
+TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {
+  EngineChoices engines = described_card();
+  const CudaOptions options{.engines = &engines, .plan_only = true};
+  CudaCompute compute(options);
+  make_convolution(compute, ConvolutionKind::kForward, small_problem());
+  ASSERT_EQ(engines.by_problem.size(), 1u);
+  engines.by_problem.begin()->second.workspace_bytes = 12345;
+  EXPECT_EQ(
+      make_convolution(compute, ConvolutionKind::kForward, small_problem())->workspace_bytes(),
+      12345u);
+}
+
+std::string error_of(EngineChoices* engines) {
+  try {
+    make_cuda_compute({.engines = engines, .plan_only = true});
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(EnginesTest, PlansThatDoNotFitAreRefusedAtTheStart) {
+  EngineChoices engines = described_card();
+  engines.cudnn = 90100;
+  engines.by_problem["conv2d a"] = {};
+  EXPECT_THAT(error_of(&engines), HasSubstr("[plan] cuDNN, got a plan for version 90100"));
+  EngineChoices empty;
+  EXPECT_EQ(error_of(&empty), "[--device cuda] no device, and no plan that describes a card");
+  EngineChoices unknown{.card = "{}"};
+  EXPECT_THAT(error_of(&unknown), HasSubstr("[plan] card"));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,207 @@
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "framework/ops/batch_norm_kernels.h"
+#include "framework/ops/local_response_norm_kernels.h"
+#include "framework/ops/pool2d_kernels.h"
+#include "tests/cuda/kernel_pair.h"
+
+namespace skyline {
+namespace {
+
+// Windows: the networks' own, with padding, hanging over the far edge, more than 9 pixels, more
+// than 255 pixels (i32 indices), one for the whole image.
+std::vector<Pool2dParams> windows() {
+  return {{.kernel = 2, .stride = 2},
+          {.kernel = 3, .stride = 2, .ceil_mode = true},
+          {.kernel = 3, .stride = 1, .padding = 1},
+          {.kernel = {3, 2}, .stride = {1, 2}, .padding = {1, 0}},
+          {.kernel = 5, .stride = 3, .padding = 2},
+          {.kernel = 1, .stride = 2},
+          {.kernel = {9, 10}, .stride = {9, 10}},
+          {.kernel = 17, .stride = 1, .padding = 8}};
+}
+
+Pool2dProblem problem_of(const Shape& x, const Pool2dParams& params, bool max) {
+  const auto op = max ? max_pool2d_op(params) : average_pool2d_op(params);
+  const TensorSpec specs[] = {{x}};
+  return {x, op->outputs(specs).front().spec.shape, params};
+}
+
+TEST(ImageKernels, MaxPoolsAsTheCpu) {
+  for (const std::int64_t channels : {1, 3, 8}) {
+    for (const Pool2dParams& params : windows()) {
+      const Pool2dProblem problem = problem_of({2, channels, 9, 10}, params, true);
+      KernelPair pair{
+          .cpu = [=] { return make_max_pool2d_cpu(problem, true); },
+          .cuda =
+              [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem, true); },
+          .inputs = {random_operand(problem.x.elements(), 1)},
+          .outputs = {{problem.y}, problem.argmax()}};
+      expect_same("max_pool2d " + problem.str(), pair);
+      const Bytes argmax = run_on_emulation(pair)[1];
+      pair.outputs.pop_back();
+      pair.cpu = [=] { return make_max_pool2d_cpu(problem, false); };
+      pair.cuda = [=](CudaCompute& compute) {
+        return make_max_pool2d_cuda(compute, problem, false);
+      };
+      expect_same("max_pool2d inference " + problem.str(), pair);
+      expect_same(
+          "max_pool2d_grad " + problem.str(),
+          {.cpu = [=] { return make_max_pool2d_grad_cpu(problem); },
+           .cuda =
+               [=](CudaCompute& compute) { return make_max_pool2d_grad_cuda(compute, problem); },
+           .inputs = {argmax, random_operand(problem.y.elements(), 2)},
+           .outputs = {{problem.x}},
+           .tolerance = problem.params.kernel.area() <= 9 ? 0 : 1e-6});
+    }
+  }
+}
+
+TEST(ImageKernels, MaxPoolTakesTheFirstOfEqualPixels) {
+  const Pool2dProblem problem = problem_of({1, 4, 6, 6}, {.kernel = 3, .stride = 1}, true);
+  const std::vector<float> x(static_cast<std::size_t>(problem.x.elements()), -1.0f);
+  expect_same(
+      "max_pool2d",
+      {.cpu = [=] { return make_max_pool2d_cpu(problem, true); },
+       .cuda = [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem, true); },
+       .inputs = {bytes_of(x)},
+       .outputs = {{problem.y}, problem.argmax()}});
+}
+
+void expect_same_average(const Pool2dProblem& problem) {
+  expect_same(
+      "average_pool2d " + problem.str(),
+      {.cpu = [=] { return make_average_pool2d_cpu(problem); },
+       .cuda = [=](CudaCompute& compute) { return make_average_pool2d_cuda(compute, problem); },
+       .inputs = {random_operand(problem.x.elements(), 1)},
+       .outputs = {{problem.y}},
+       .tolerance = 1e-6});
+  expect_same(
+      "average_pool2d_grad " + problem.str(),
+      {.cpu = [=] { return make_average_pool2d_grad_cpu(problem); },
+       .cuda =
+           [=](CudaCompute& compute) { return make_average_pool2d_grad_cuda(compute, problem); },
+       .inputs = {random_operand(problem.y.elements(), 2)},
+       .outputs = {{problem.x}},
+       .tolerance = 1e-6});
+}
+
+TEST(ImageKernels, AveragePoolsAsTheCpu) {
+  for (const std::int64_t channels : {1, 3, 8}) {
+    for (const Pool2dParams& params : windows()) {
+      expect_same_average(problem_of({2, channels, 9, 10}, params, false));
+    }
+  }
+}
+
+TEST(ImageKernels, AveragesWholeImagesOfManyChannels) {
+  for (const std::int64_t channels : {5, 260, 2048}) {
+    expect_same_average(problem_of({2, channels, 7, 7}, {.kernel = 7, .stride = 7}, false));
+  }
+}
+
+// One pixel, one channel, fewer and more channels than lanes, several chunks and tiles.
+std::vector<Shape> images() {
+  return {{1, 1, 1, 1},  {2, 3, 5, 7},    {1, 4, 40, 40},
+          {2, 96, 9, 9}, {1, 300, 5, 13}, {3, 67, 8, 8}};
+}
+
+Bytes varied(const Shape& x, std::uint64_t stream) {
+  std::vector<float> values = random_floats(x.elements(), stream);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // A mean a channel, so small that the last bit of its float does not show in y.
+    values[i] += static_cast<float>(static_cast<std::int64_t>(i) % x[1]) / static_cast<float>(x[1]);
+  }
+  return bytes_of(values);
+}
+
+TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
+  for (const Shape& x : images()) {
+    for (const bool relu : {false, true}) {
+      const BatchNormProblem problem{x, 2e-5f, relu};
+      const std::int64_t channels = x[1];
+      const Bytes pixels = varied(x, 1), gamma = random_operand(channels, 2, 0.5f, 2);
+      const Bytes beta = random_operand(channels, 3);
+      const KernelPair forward{
+          .cpu = [=] { return make_batch_norm_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
+          .inputs = {pixels, gamma, beta},
+          .outputs = {{x}, {{channels}}, {{channels}}},
+          .tolerance = 5e-6};
+      expect_same("batch_norm " + x.str(), forward);
+      const auto statistics = run_on_emulation(forward);
+      KernelPair backward{
+          .cpu = [=] { return make_batch_norm_grad_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, problem); },
+          .inputs = {pixels, gamma, statistics[1], statistics[2], random_operand(x.elements(), 4)},
+          .outputs = {{x}, {{channels}}, {{channels}}},
+          .in_place = {{4, 0}},
+          .tolerance = 2e-6};
+      if (relu) backward.inputs.push_back(beta);
+      expect_same("batch_norm_grad " + x.str(), backward);
+      expect_same("batch_norm_inference " + x.str(),
+                  {.cpu = [=] { return make_batch_norm_inference_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_batch_norm_inference_cuda(compute, problem);
+                       },
+                   .inputs = {pixels, gamma, beta, random_operand(channels, 5),
+                              random_operand(channels, 6, 0.5f, 2)},
+                   .outputs = {{x}},
+                   .in_place = {{0, 0}},
+                   .tolerance = 1.2e-7});
+    }
+  }
+}
+
+TEST(ImageKernels, BatchNormUpdatesRunningValues) {
+  const RunningUpdate update{
+      .channels = 67, .decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f};
+  expect_same(
+      "batch_norm_update",
+      {.cpu = [=] { return make_batch_norm_update_cpu(update); },
+       .cuda = [=](CudaCompute& compute) { return make_batch_norm_update_cuda(compute, update); },
+       .inputs = {random_operand(67, 1), random_operand(67, 2), random_operand(67, 3),
+                  random_operand(67, 4)},
+       .outputs = {{{67}}, {{67}}},
+       .in_place = {{0, 0}, {1, 1}},
+       .tolerance = 1.2e-7});
+}
+
+TEST(ImageKernels, LocalResponseNormIsThatOfTheCpu) {
+  const LocalResponseNormParams papers{.alpha = 0.02f};
+  const LocalResponseNormParams wide{.size = 63, .k = 1, .alpha = 0.3f, .beta = 0.5f};
+  const LocalResponseNormParams alone{.size = 1, .k = 1, .alpha = 0.3f, .beta = 1.5f};
+  for (const auto& [pixels, channels] :
+       {std::pair(1, 1), {7, 3}, {50, 96}, {9, 257}, {2, 1986}, {2, 4100}}) {
+    for (const LocalResponseNormParams& params : {papers, wide, alone}) {
+      const LocalResponseNormProblem problem{pixels, channels, params};
+      const std::int64_t count = problem.pixels * problem.channels;
+      expect_same("local_response_norm",
+                  {.cpu = [=] { return make_local_response_norm_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_local_response_norm_cuda(compute, problem);
+                       },
+                   .inputs = {random_operand(count, 1, -3, 3)},
+                   .outputs = {{{count}}},
+                   .in_place = {{0, 0}},
+                   .tolerance = 1e-6});
+      expect_same("local_response_norm_grad",
+                  {.cpu = [=] { return make_local_response_norm_grad_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_local_response_norm_grad_cuda(compute, problem);
+                       },
+                   .inputs = {random_operand(count, 1, -3, 3), random_operand(count, 2)},
+                   .outputs = {{{count}}},
+                   .in_place = {{1, 0}, {0, 0}},
+                   .tolerance = 1e-6});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,234 @@
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "framework/ops/conv2d_kernels.h"
+#include "framework/ops/linear_kernels.h"
+#include "framework/ops/lstm_kernels.h"
+#include "tests/cuda/kernel_pair.h"
+
+// Linear layers, convolutions and LSTMs: their own CUDA kernels, and loops in place of libraries.
+
+namespace skyline {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+LinearProblem linear_problem(std::int64_t rows, std::int64_t in, std::int64_t out, bool bias) {
+  return {.x = {rows, in}, .weight = {out, in}, .y = {rows, out}, .bias = bias};
+}
+
+void expect_linear(const LinearProblem& problem) {
+  const std::string what = problem.x.str() + " " + problem.weight.str();
+  const Bytes x = random_operand(problem.x.elements(), 1);
+  const Bytes weight = random_operand(problem.weight.elements(), 2);
+  const Bytes bias = random_operand(problem.weight[0], 3);
+  const Bytes grad_output = random_operand(problem.y.elements(), 4);
+  KernelPair forward{
+      .cpu = [=] { return make_linear_cpu(problem); },
+      .cuda = [=](CudaCompute& compute) { return make_linear_cuda(compute, problem); },
+      .inputs = {x, weight},
+      .outputs = {{problem.y}},
+      .tolerance = kTolerance};
+  KernelPair grad_weight{
+      .cpu = [=] { return make_linear_grad_weight_cpu(problem); },
+      .cuda = [=](CudaCompute& compute) { return make_linear_grad_weight_cuda(compute, problem); },
+      .inputs = {x, grad_output},
+      .outputs = {{problem.weight}},
+      .tolerance = kTolerance};
+  if (problem.bias) {
+    forward.inputs.push_back(bias);
+    grad_weight.outputs.push_back({problem.bias_shape()});
+  }
+  expect_same("linear " + what, forward);
+  expect_same("linear_grad_weight " + what, grad_weight);
+  expect_same(
+      "linear_grad_input " + what,
+      {.cpu = [=] { return make_linear_grad_input_cpu(problem); },
+       .cuda = [=](CudaCompute& compute) { return make_linear_grad_input_cuda(compute, problem); },
+       .inputs = {weight, grad_output},
+       .outputs = {{problem.x}},
+       .tolerance = kTolerance});
+}
+
+TEST(ProductKernels, LinearAsTheCpu) {
+  for (const bool bias : {false, true}) {
+    expect_linear(linear_problem(5, 7, 3, bias));
+    expect_linear(linear_problem(1, 1, 1, bias));
+    expect_linear(linear_problem(33, 16, 20, bias));
+  }
+}
+
+// Of so many rows that blocks share them, and so many columns that blocks share those.
+TEST(ProductKernels, SumsOfManyRows) {
+  expect_linear(linear_problem(1500, 2, 5, true));
+  expect_linear(linear_problem(300, 1, 300, true));
+}
+
+struct ConvolutionCase {
+  Shape x, weight;
+  Conv2dParams params;
+};
+
+Conv2dProblem problem_of(const ConvolutionCase& one, bool bias, bool relu) {
+  Conv2dParams params = one.params;
+  params.relu = relu;
+  const TensorSpec specs[] = {{one.x}, {one.weight}};
+  return {one.x, one.weight, conv2d_op(params)->outputs(specs).front().spec.shape, params, bias};
+}
+
+std::vector<ConvolutionCase> convolution_cases() {
+  return {{{2, 3, 6, 5}, {4, 3, 3, 3}, {.stride = 1, .padding = 1}},
+          {{1, 4, 7, 7}, {33, 4, 1, 1}, {.stride = 2}},
+          {{3, 2, 8, 9}, {5, 2, 5, 3}, {.stride = {2, 1}, .padding = {2, 0}}}};
+}
+
+TEST(ProductKernels, ConvolvesAsTheCpu) {
+  for (const ConvolutionCase& one : convolution_cases()) {
+    for (const auto& [bias, relu] :
+         {std::pair{false, false}, {true, false}, {true, true}, {false, true}}) {
+      const Conv2dProblem problem = problem_of(one, bias, relu);
+      KernelPair pair{
+          .cpu = [=] { return make_conv2d_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_conv2d_cuda(compute, problem); },
+          .inputs = {random_operand(problem.x.elements(), 1),
+                     random_operand(problem.weight.elements(), 2)},
+          .outputs = {{problem.y}},
+          .tolerance = kTolerance};
+      if (bias) pair.inputs.push_back(random_operand(problem.weight[0], 3));
+      expect_same("conv2d " + problem.str(), pair);
+    }
+  }
+}
+
+TEST(ProductKernels, ConvolutionsGradientsAsTheCpu) {
+  for (const ConvolutionCase& one : convolution_cases()) {
+    for (const bool bias : {false, true}) {
+      const Conv2dProblem problem = problem_of(one, bias, false);
+      const Bytes grad_output = random_operand(problem.y.elements(), 4);
+      KernelPair grad_weight{
+          .cpu = [=] { return make_conv2d_grad_weight_cpu(problem); },
+          .cuda =
+              [=](CudaCompute& compute) { return make_conv2d_grad_weight_cuda(compute, problem); },
+          .inputs = {random_operand(problem.x.elements(), 1), grad_output},
+          .outputs = {{problem.weight}},
+          .tolerance = kTolerance};
+      if (bias) grad_weight.outputs.push_back({problem.bias_shape()});
+      expect_same("conv2d_grad_weight " + problem.str(), grad_weight);
+      expect_same(
+          "conv2d_grad_input " + problem.str(),
+          {.cpu = [=] { return make_conv2d_grad_input_cpu(problem); },
+           .cuda =
+               [=](CudaCompute& compute) { return make_conv2d_grad_input_cuda(compute, problem); },
+           .inputs = {random_operand(problem.weight.elements(), 2), grad_output},
+           .outputs = {{problem.x}},
+           .tolerance = kTolerance});
+    }
+  }
+}
+
+LstmProblem lstm_problem(std::vector<std::int32_t> lengths, std::int64_t in, std::int64_t units,
+                         std::int64_t layers, bool state) {
+  return {.shape = PackedShape::of_lengths(lengths),
+          .in = in,
+          .units = units,
+          .layers = layers,
+          .state = state};
+}
+
+// Rows times units are multiples of 16, so that the reserve has no gaps, which nobody writes.
+std::vector<LstmProblem> lstm_problems() {
+  std::vector<LstmProblem> problems = {
+      lstm_problem({4, 3, 3, 2}, 6, 8, 2, true), lstm_problem({9, 7}, 3, 5, 1, false),
+      lstm_problem({1}, 2, 16, 1, true), lstm_problem({2, 2, 2, 2}, 5, 4, 3, false)};
+  LstmProblem dropped = lstm_problem({5, 2, 1}, 7, 12, 3, true);
+  dropped.masks = {{.seed = 3, .stream = 1, .rate = 0.4f}, {.seed = 3, .stream = 2, .rate = 0.4f}};
+  problems.push_back(dropped);
+  return problems;
+}
+
+std::vector<Bytes> weights_of(const LstmProblem& problem) {
+  std::vector<Bytes> weights;
+  std::uint64_t stream = 10;
+  for (std::int64_t layer = 0; layer < problem.layers; ++layer) {
+    for (const std::int64_t columns :
+         {problem.input_width(layer), problem.units, std::int64_t{1}, std::int64_t{1}}) {
+      weights.push_back(random_operand(problem.gates() * columns, ++stream, -0.5f, 0.5f));
+    }
+  }
+  return weights;
+}
+
+KernelPair lstm_pair(const LstmProblem& problem) {
+  const Shape state{problem.layers * problem.sentences(), problem.units};
+  KernelPair pair{.cpu = [=] { return make_lstm_cpu(problem); },
+                  .cuda = [=](CudaCompute& compute) { return make_lstm_cuda(compute, problem); },
+                  .inputs = {random_operand(problem.rows() * problem.in, 1)},
+                  .outputs = {{{problem.rows(), problem.units}}, {state}, {state}},
+                  .tolerance = kTolerance};
+  for (std::uint64_t k = 0; problem.state && k < 2; ++k) {
+    pair.inputs.push_back(random_operand(state.elements(), 2 + k));
+  }
+  for (Bytes& weight : weights_of(problem)) pair.inputs.push_back(std::move(weight));
+  if (problem.retained) pair.outputs.push_back({Shape{LstmReserve(problem).floats()}});
+  return pair;
+}
+
+TEST(ProductKernels, LstmAsTheCpu) {
+  for (LstmProblem problem : lstm_problems()) {
+    for (const bool retained : {true, false}) {
+      problem.retained = retained;
+      expect_same("lstm of " + std::to_string(problem.layers) + " layers", lstm_pair(problem));
+    }
+  }
+}
+
+// Gradients of what `forward` retained.
+KernelPair lstm_grad_pair(const LstmProblem& problem, const LstmGradients& gradients) {
+  const KernelPair forward = lstm_pair(problem);
+  const std::vector<Bytes> retained = run_on_emulation(forward);
+  const Shape x{problem.rows(), problem.in}, y{problem.rows(), problem.units};
+  const Shape state{problem.layers * problem.sentences(), problem.units};
+  KernelPair pair{
+      .cpu = [=] { return make_lstm_grad_cpu(problem, gradients); },
+      .cuda =
+          [=](CudaCompute& compute) { return make_lstm_grad_cuda(compute, problem, gradients); },
+      .inputs = {forward.inputs.begin(), forward.inputs.begin() + (problem.state ? 3 : 1)},
+      .tolerance = kTolerance};
+  pair.inputs.insert(pair.inputs.end(),
+                     {retained[0], retained[3], random_operand(y.elements(), 5),
+                      random_operand(state.elements(), 6), random_operand(state.elements(), 7)});
+  const std::vector<Bytes> weights = weights_of(problem);
+  for (std::size_t k = 0; k < weights.size(); k += 4) {
+    pair.inputs.insert(pair.inputs.end(), {weights[k], weights[k + 1]});
+  }
+  if (gradients.x) pair.outputs.push_back({x});
+  if (gradients.state) pair.outputs.insert(pair.outputs.end(), 2, {state});
+  for (std::int64_t layer = 0; gradients.weights && layer < problem.layers; ++layer) {
+    pair.outputs.push_back({{problem.gates(), problem.input_width(layer)}});
+    pair.outputs.push_back({{problem.gates(), problem.units}});
+    pair.outputs.insert(pair.outputs.end(), 2, {Shape{problem.gates()}});
+  }
+  return pair;
+}
+
+TEST(ProductKernels, LstmsGradientsAsTheCpu) {
+  for (const LstmProblem& problem : lstm_problems()) {
+    for (const LstmGradients& gradients :
+         {LstmGradients{.x = true, .state = problem.state, .weights = true},
+          LstmGradients{.weights = true}, LstmGradients{.x = true}}) {
+      expect_same("lstm_grad of " + std::to_string(problem.layers) + " layers",
+                  lstm_grad_pair(problem, gradients));
+    }
+  }
+}
+
+// A run of so many steps that their addresses take two kernels.
+TEST(ProductKernels, LstmOfManySteps) {
+  const LstmProblem problem = lstm_problem({140, 20}, 2, 4, 1, false);
+  expect_same("lstm of 140 steps", lstm_pair(problem));
+  expect_same("lstm_grad of 140 steps", lstm_grad_pair(problem, {.x = true, .weights = true}));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,290 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "framework/ops/argmax_kernels.h"
+#include "framework/ops/concat_kernels.h"
+#include "framework/ops/divider.h"
+#include "framework/ops/embedding_kernels.h"
+#include "framework/ops/log_softmax_kernels.h"
+#include "framework/ops/rows_kernels.h"
+#include "framework/ops/shortcut_kernels.h"
+#include "framework/ops/softmax_cross_entropy_kernels.h"
+#include "tests/cuda/kernel_pair.h"
+
+namespace skyline {
+namespace {
+
+TEST(Divider, IsExact) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  const std::int64_t quotients[] = {1, 2, 3, 6, 7, 8, 1000, 65535, 4294967295, 4294967296, kMost};
+  for (const std::int64_t divisor : {1, 2, 3, 5, 7, 64, 641, 1000, 65537, 16777213, 16777216}) {
+    for (const std::int64_t near : quotients) {
+      const std::int64_t middle = std::min(near, kMost / divisor) * divisor;
+      for (std::int64_t dividend = middle - 1; dividend <= middle + 1; ++dividend) {
+        const auto [quotient, remainder] = Divider(divisor)(dividend);
+        ASSERT_EQ(quotient, dividend / divisor) << dividend << " / " << divisor;
+        ASSERT_EQ(remainder, dividend % divisor) << dividend << " / " << divisor;
+      }
+    }
+  }
+}
+
+// Some in fours, some not.
+constexpr std::int64_t kWidths[] = {1, 3, 4, 40};
+
+TEST(RowKernels, TakesRows) {
+  for (const std::int64_t width : kWidths) {
+    const std::vector<RowRange> ranges = {{0, 2}, {2, 1}, {5, 7}, {4, 3}};
+    KernelPair pair{
+        .cpu = [=] { return make_take_rows_cpu(ranges, width); },
+        .cuda = [=](CudaCompute& compute) { return make_take_rows_cuda(compute, ranges, width); },
+        .inputs = {random_operand(12 * width, 1)}};
+    for (const RowRange& range : ranges) pair.outputs.push_back({{range.count, width}});
+    expect_same("take_rows", pair);
+  }
+}
+
+KernelPair place_pair(const std::vector<RowRange>& ranges, std::int64_t total, std::int64_t width) {
+  KernelPair pair{
+      .cpu = [=] { return make_place_rows_cpu(ranges, total, width); },
+      .cuda =
+          [=](CudaCompute& compute) { return make_place_rows_cuda(compute, ranges, total, width); },
+      .outputs = {{{total, width}}}};
+  for (const RowRange& range : ranges) {
+    pair.inputs.push_back(random_operand(range.count * width, pair.inputs.size()));
+  }
+  return pair;
+}
+
+TEST(RowKernels, PlacesRowsAndClearsTheGaps) {
+  for (const std::int64_t width : kWidths) {
+    expect_same("place_rows", place_pair({{0, 2}, {2, 3}}, 5, width));
+    expect_same("place_rows", place_pair({{1, 2}, {3, 1}, {6, 3}}, 11, width));
+  }
+}
+
+TEST(RowKernels, PlacesMoreRangesThanOneKernelTakes) {
+  std::vector<RowRange> ranges;
+  for (std::int64_t k = 0; k < 300; ++k) ranges.push_back({k + k / 3, 1});
+  expect_same("place_rows", place_pair(ranges, 400, 4));
+}
+
+TEST(RowKernels, PermutesRows) {
+  for (const std::int64_t width : kWidths) {
+    for (const int rows : {1, 5, 895, 896, 897, 2000}) {
+      std::vector<std::int32_t> order(static_cast<std::size_t>(rows));
+      std::iota(order.begin(), order.end(), 0);
+      const std::vector<std::int32_t> places = random_integers(rows, 1, rows);
+      for (std::size_t k = 0; k < order.size(); ++k) {
+        std::swap(order[k], order[static_cast<std::size_t>(places[k])]);
+      }
+      expect_same("permute_rows", {.cpu = [=] { return make_permute_rows_cpu(order, width); },
+                                   .cuda =
+                                       [=](CudaCompute& compute) {
+                                         return make_permute_rows_cuda(compute, order, width);
+                                       },
+                                   .inputs = {random_operand(rows * width, 1)},
+                                   .outputs = {{{rows, width}}}});
+    }
+  }
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+}
+
+std::vector<std::vector<std::int64_t>> joined_widths() {
+  return {{1}, {3, 4}, {8, 4, 20}, {4, 6, 8}, std::vector<std::int64_t>(70, 4)};
+}
+
+TEST(RowKernels, JoinsChannels) {
+  for (const std::vector<std::int64_t>& widths : joined_widths()) {
+    for (const bool relu : {false, true}) {
+      const ConcatLayout layout{.rows = 13, .widths = widths};
+      KernelPair pair{
+          .cpu = [=] { return make_concat_cpu(layout, relu); },
+          .cuda = [=](CudaCompute& compute) { return make_concat_cuda(compute, layout, relu); },
+          .outputs = {{{13, sum_of(widths)}}}};
+      for (const std::int64_t width : widths) {
+        pair.inputs.push_back(random_operand(13 * width, pair.inputs.size()));
+      }
+      expect_same("concat", pair);
+    }
+  }
+}
+
+TEST(RowKernels, SplitsTheGradientOfJoinedChannels) {
+  for (const std::vector<std::int64_t>& widths : joined_widths()) {
+    for (const bool relu : {false, true}) {
+      const ConcatLayout layout{.rows = 13, .widths = widths};
+      std::vector<bool> needed(widths.size(), true);
+      if (widths.size() > 2) needed[1] = false;
+      KernelPair pair{.cpu = [=] { return make_concat_grad_cpu(layout, relu, needed); },
+                      .cuda =
+                          [=](CudaCompute& compute) {
+                            return make_concat_grad_cuda(compute, layout, relu, needed);
+                          },
+                      .inputs = {random_operand(13 * sum_of(widths), 1)}};
+      if (relu) pair.inputs.push_back(random_operand(13 * sum_of(widths), 2));
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        if (needed[i]) pair.outputs.push_back({{13, widths[i]}});
+      }
+      expect_same("concat_grad", pair);
+    }
+  }
+}
+
+TEST(RowKernels, ShortcutsTakeEveryStridethPixel) {
+  for (const auto& [channels, more] : {std::pair(1, 1), {3, 7}, {8, 20}}) {
+    for (const int stride : {1, 2, 3}) {
+      const Shape x{2, channels, 5, 7};
+      const ShortcutProblem problem{
+          x, {2, more, (5 + stride - 1) / stride, (7 + stride - 1) / stride}, stride};
+      expect_same(
+          "shortcut",
+          {.cpu = [=] { return make_shortcut_cpu(problem); },
+           .cuda = [=](CudaCompute& compute) { return make_shortcut_cuda(compute, problem); },
+           .inputs = {random_operand(x.elements(), 1)},
+           .outputs = {{problem.y}}});
+      expect_same(
+          "shortcut_grad",
+          {.cpu = [=] { return make_shortcut_grad_cpu(problem); },
+           .cuda = [=](CudaCompute& compute) { return make_shortcut_grad_cuda(compute, problem); },
+           .inputs = {random_operand(problem.y.elements(), 1)},
+           .outputs = {{x}}});
+    }
+  }
+}
+
+KernelPair embedding_pair(const EmbeddingProblem& problem, const std::vector<std::int32_t>& ids) {
+  return {.cpu = [=] { return make_embedding_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_embedding_cuda(compute, problem); },
+          .inputs = {bytes_of(ids), random_operand(problem.words * problem.features, 1)},
+          .outputs = {{{problem.rows, problem.features}}}};
+}
+
+KernelPair embedding_grad_pair(const EmbeddingProblem& problem,
+                               const std::vector<std::int32_t>& ids) {
+  return {.cpu = [=] { return make_embedding_grad_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_embedding_grad_cuda(compute, problem); },
+          .inputs = {bytes_of(ids), random_operand(problem.rows * problem.features, 1)},
+          .outputs = {{{problem.words, problem.features}}}};
+}
+
+TEST(RowKernels, EmbedsWordsAndAddsTheirGradientsInOrder) {
+  for (const EmbeddingProblem& problem :
+       {EmbeddingProblem{1, 1, 1}, {40, 7, 3}, {40, 100, 20}, {100, 9, 516}, {70, 1, 4}}) {
+    const std::vector<std::int32_t> ids =
+        random_integers(problem.rows, 2, static_cast<int>(problem.words));
+    expect_same("embedding", embedding_pair(problem, ids));
+    expect_same("embedding_grad", embedding_grad_pair(problem, ids));
+  }
+}
+
+std::vector<float> floats_of(const Bytes& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST(RowKernels, WordsThatAreNoneEmbedAsNanAndGetNoGradient) {
+  const EmbeddingProblem problem{3, 5, 4};
+  const std::vector<std::int32_t> ids = {-1, 2, 5};
+  const auto y = floats_of(run_on_emulation(embedding_pair(problem, ids)).front());
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 4 != 1);
+  const auto gradient = floats_of(run_on_emulation(embedding_grad_pair(problem, ids)).front());
+  for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_EQ(gradient[i] != 0, i / 4 == 2);
+}
+
+// Columns: one, fewer than threads, a row for a warp, for more warps, in fours and not.
+constexpr std::pair<std::int64_t, std::int64_t> kMatrices[] = {{1, 1},   {3, 10},   {5, 64},
+                                                               {2, 999}, {2, 2000}, {1, 20003}};
+
+TEST(RowKernels, CrossEntropyIsThatOfTheCpu) {
+  for (const auto& [rows, classes] : kMatrices) {
+    const CrossEntropyProblem problem{rows, classes, 0.7 * static_cast<double>(rows)};
+    const Bytes labels = bytes_of(random_integers(rows, 2, static_cast<int>(classes)));
+    expect_same("softmax_cross_entropy",
+                {.cpu = [=] { return make_softmax_cross_entropy_cpu(problem); },
+                 .cuda =
+                     [=](CudaCompute& compute) {
+                       return make_softmax_cross_entropy_cuda(compute, problem);
+                     },
+                 .inputs = {random_operand(rows * classes, 1, -20, 20), labels},
+                 .outputs = {{{1}}, {{rows, classes}}},
+                 .in_place = {{0, 1}},
+                 .tolerance = 2e-5});  // of exp(x - log sum): an ulp of a difference of 30
+    expect_same(
+        "softmax_cross_entropy_grad",
+        {.cpu = [=] { return make_softmax_cross_entropy_grad_cpu(problem); },
+         .cuda =
+             [=](CudaCompute& compute) {
+               return make_softmax_cross_entropy_grad_cuda(compute, problem);
+             },
+         .inputs = {bytes_of(std::vector{0.5f}), random_operand(rows * classes, 1, 0, 1), labels},
+         .outputs = {{{rows, classes}}},
+         .in_place = {{1, 0}}});
+  }
+}
+
+TEST(RowKernels, LabelsThatAreNoClassesMakeTheLossNan) {
+  for (const std::int32_t label : {-1, 4}) {
+    const CrossEntropyProblem problem{2, 4, 2};
+    const auto results =
+        run_on_emulation({.cpu = nullptr,
+                          .cuda =
+                              [=](CudaCompute& compute) {
+                                return make_softmax_cross_entropy_cuda(compute, problem);
+                              },
+                          .inputs = {random_operand(8, 1), bytes_of(std::vector{0, label})},
+                          .outputs = {{{1}}, {{2, 4}}}});
+    EXPECT_TRUE(std::isnan(floats_of(results[0])[0]));
+  }
+}
+
+TEST(RowKernels, LogSoftmaxIsThatOfTheCpu) {
+  for (const auto& [rows_of, columns_of] : kMatrices) {
+    const std::int64_t rows = rows_of, columns = columns_of;
+    expect_same("log_softmax", {.cpu = [=] { return make_log_softmax_cpu(rows, columns); },
+                                .cuda =
+                                    [=](CudaCompute& compute) {
+                                      return make_log_softmax_cuda(compute, rows, columns);
+                                    },
+                                .inputs = {random_operand(rows * columns, 1, -20, 20)},
+                                .outputs = {{{rows, columns}}},
+                                .in_place = {{0, 0}},
+                                .tolerance = 1e-6});
+  }
+}
+
+KernelPair argmax_pair(std::int64_t rows, std::int64_t columns, const std::vector<float>& x) {
+  return {.cpu = [=] { return make_argmax_cpu(rows, columns); },
+          .cuda = [=](CudaCompute& compute) { return make_argmax_cuda(compute, rows, columns); },
+          .inputs = {bytes_of(x)},
+          .outputs = {{{rows}, DType::kInt32}}};
+}
+
+TEST(RowKernels, ArgmaxFindsTheFirstOfEqualOnes) {
+  for (const auto& [rows, columns] : kMatrices) {
+    std::vector<float> x = random_floats(rows * columns, 1);
+    for (float& value : x) value = std::round(3 * value);
+    expect_same("argmax", argmax_pair(rows, columns, x));
+  }
+}
+
+TEST(RowKernels, ArgmaxNeverFindsNan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  expect_same("argmax", argmax_pair(4, 4,
+                                    {nan, 1, nan, 2,                  //
+                                     nan, nan, nan, nan,              //
+                                     nan, -infinity, -infinity, nan,  //
+                                     -infinity, -infinity, infinity, infinity}));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,166 @@
+// Whole training steps on CUDA: the same numbers as on the CPU to a tolerance, the same bits under
+// every allocator, guards untouched, and nothing asked of the driver after the switch to the plan.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/cuda/make_cuda_compute.h"
+#include "memory/allocators/allocators.h"
+#include "tests/cuda/device_calls.h"
+#include "tests/memory/effort.h"
+#include "tests/train/paper_training.h"
+#include "tests/train/small_translation.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+Context::Options on_cuda() {
+  Context::Options options = seeded();
+  options.compute = make_cuda_compute({.deterministic = true});
+  return options;
+}
+
+MemoryOptions cuda_memory(const std::string& allocator, bool guard = false) {
+  return {.device = "cuda", .allocator = allocator, .guard = guard, .check = true};
+}
+
+std::vector<std::string> cuda_allocator_names() {
+  std::vector<std::string> names = allocator_names();
+  for (const AllocatorEntry& entry : cuda_allocator_table()) names.emplace_back(entry.name);
+  return names;
+}
+
+struct Trained {
+  std::vector<float> losses;
+  std::vector<std::vector<float>> parameters;
+  bool operator==(const Trained&) const = default;
+};
+
+std::vector<std::vector<float>> parameters_of(Workplace& workplace) {
+  std::vector<std::vector<float>> all;
+  for (const Parameter& parameter : workplace.network().parameters()) {
+    std::vector<float> host(static_cast<std::size_t>(parameter.value.shape().elements()));
+    workplace.context.compute().read(host.data(), parameter.value.address(),
+                                     parameter.value.spec().bytes());
+    all.push_back(std::move(host));
+  }
+  return all;
+}
+
+Trained train(const MemoryOptions& memory, const Context::Options& options,
+              const std::string& model, const ModelShape& shape, std::size_t batch_size,
+              std::size_t steps) {
+  Experiment experiment(memory, options, find_model(model), shape);
+  Trained trained;
+  for (const Batch& batch : small_batches(shape, batch_size, steps)) {
+    trained.losses.push_back(experiment.step(batch, small_params()));
+  }
+  trained.parameters = parameters_of(experiment);
+  return trained;
+}
+
+// `tolerance` of the largest magnitude of a tensor.
+void expect_near(const Trained& got, const Trained& expected, double tolerance) {
+  ASSERT_EQ(got.losses.size(), expected.losses.size());
+  for (std::size_t i = 0; i < got.losses.size(); ++i) {
+    EXPECT_NEAR(got.losses[i], expected.losses[i], tolerance * std::fabs(expected.losses[i])) << i;
+  }
+  ASSERT_EQ(got.parameters.size(), expected.parameters.size());
+  for (std::size_t p = 0; p < got.parameters.size(); ++p) {
+    const std::vector<float>&a = got.parameters[p], &b = expected.parameters[p];
+    ASSERT_EQ(a.size(), b.size());
+    double scale = 0, worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      scale = std::max(scale, std::fabs(double{b[i]}));
+      worst = std::max(worst, std::fabs(double{a[i]} - b[i]));
+    }
+    EXPECT_LE(worst, tolerance * scale) << "parameter " << p;
+  }
+}
+
+class CudaTraining : public ::testing::TestWithParam<std::string> {
+ protected:
+  static constexpr std::size_t kBatchSize = 4;
+  static constexpr std::size_t kSteps = 3;  // warm-up, the switch, planned
+  const ModelShape shape_ = small_shape(GetParam());
+
+  Trained train_on(const MemoryOptions& memory, const Context::Options& options) const {
+    return train(memory, options, GetParam(), shape_, kBatchSize, kSteps);
+  }
+};
+
+TEST_P(CudaTraining, MatchesTheCpu) {
+  const Trained expected = train_on({}, seeded());
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  expect_near(train_on(cuda_memory("planned"), on_cuda()), expected, 1e-4);
+}
+
+TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
+  const Trained expected = train_on(cuda_memory("best-fit-pool"), on_cuda());
+  for (const std::string& allocator : cuda_allocator_names()) {
+    if (effort(1) == 0 && allocator != "cuda-async" && allocator != kPlanned) continue;
+    EXPECT_EQ(train_on(cuda_memory(allocator), on_cuda()), expected) << allocator;
+  }
+  EXPECT_EQ(train_on(cuda_memory("planned", true), on_cuda()), expected) << "with guards";
+}
+
+TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
+  Experiment experiment(cuda_memory("planned"), on_cuda(), find_model(GetParam()), shape_);
+  DeviceCalls before;
+  std::size_t step = 0;
+  for (const Batch& batch : small_batches(shape_, kBatchSize, 5)) {
+    if (step++ == 2) before = device_calls();  // after warm-up and the first planned step
+    experiment.step(batch, small_params());
+  }
+  EXPECT_EQ(device_calls(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CudaTraining, ::testing::ValuesIn(model_names()),
+                         [](const auto& tested) { return tested.param; });
+
+// The networks of the paper on their smallest images.
+class CudaPaperTraining : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CudaPaperTraining, StepMatchesTheCpu) {
+  if (effort(1) == 0) GTEST_SKIP() << "too slow under sanitizers";
+  const auto found = std::ranges::find(paper_networks(), GetParam(), &PaperNetwork::name);
+  const ModelShape shape = step_shape(*found);
+  const Trained expected = train({}, seeded(), GetParam(), shape, 1, 1);
+  expect_near(train(cuda_memory("planned"), on_cuda(), GetParam(), shape, 1, 1), expected, 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CudaPaperTraining,
+                         ::testing::Values("alexnet", "googlenet", "inception-resnet-figure"),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+Trained translate(const MemoryOptions& memory, const Context::Options& options, bool unroll) {
+  const TranslationData data = small_text();
+  TranslationExperiment experiment(memory, options, small_seq2seq(data, unroll));
+  Trained trained;
+  trained.losses = run_steps(experiment, small_pair_batches(data, 4));
+  trained.parameters = parameters_of(experiment);
+  return trained;
+}
+
+TEST(CudaTranslation, MatchesTheCpu) {
+  for (const bool unroll : {false, true}) {
+    expect_near(translate(cuda_memory("planned"), on_cuda(), unroll),
+                translate({}, seeded(), unroll), 1e-4);
+  }
+}
+
+TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
+  const Trained expected = translate(cuda_memory("best-fit-pool"), on_cuda(), false);
+  for (const std::string& allocator : cuda_allocator_names()) {
+    if (effort(1) == 0 && allocator != kPlanned) continue;
+    EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlanned), on_cuda(), false), expected)
+        << allocator;
+  }
+}
+
+}  // namespace
+}  // namespace skyline

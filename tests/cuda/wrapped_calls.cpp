@@ -1,0 +1,65 @@
+// The linker sends the program's calls of these functions here: --wrap, in CMakeLists.txt.
+
+#include <cuda_runtime.h>
+
+#include "tests/cuda/device_calls.h"
+
+namespace {
+
+skyline::DeviceCalls calls;
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t __real_cudaMalloc(void** address, std::size_t bytes);
+cudaError_t __real_cudaMallocManaged(void** address, std::size_t bytes, unsigned flags);
+cudaError_t __real_cudaMallocHost(void** address, std::size_t bytes);
+cudaError_t __real_cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
+                                           cudaStream_t stream);
+cudaError_t __real_cudaFree(void* address);
+cudaError_t __real_cudaFreeHost(void* address);
+cudaError_t __real_cudaFreeAsync(void* address, cudaStream_t stream);
+
+cudaError_t __wrap_cudaMalloc(void** address, std::size_t bytes) {
+  ++calls.allocations;
+  return __real_cudaMalloc(address, bytes);
+}
+cudaError_t __wrap_cudaMallocManaged(void** address, std::size_t bytes, unsigned flags) {
+  ++calls.allocations;
+  return __real_cudaMallocManaged(address, bytes, flags);
+}
+cudaError_t __wrap_cudaMallocHost(void** address, std::size_t bytes) {
+  ++calls.allocations;
+  return __real_cudaMallocHost(address, bytes);
+}
+cudaError_t __wrap_cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
+                                           cudaStream_t stream) {
+  ++calls.allocations;
+  return __real_cudaMallocFromPoolAsync(address, bytes, pool, stream);
+}
+cudaError_t __wrap_cudaFree(void* address) {
+  ++calls.frees;
+  return __real_cudaFree(address);
+}
+cudaError_t __wrap_cudaFreeHost(void* address) {
+  ++calls.frees;
+  return __real_cudaFreeHost(address);
+}
+cudaError_t __wrap_cudaFreeAsync(void* address, cudaStream_t stream) {
+  ++calls.frees;
+  return __real_cudaFreeAsync(address, stream);
+}
+
+}  // extern "C"
+
+namespace skyline {
+
+DeviceCalls device_calls() {
+  DeviceCalls now = calls;
+  std::size_t total_bytes = 0;
+  cudaMemGetInfo(&now.card_free_bytes, &total_bytes);
+  return now;
+}
+
+}  // namespace skyline

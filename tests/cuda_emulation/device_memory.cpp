@@ -1,0 +1,387 @@
+// Memory of the emulated runtime and driver.
+
+#include "tests/cuda_emulation/device_memory.h"
+
+#include <cuda.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <string_view>
+
+#include "tests/cuda_emulation/emulation.h"
+
+// Gives every block back as soon as its stream has come to the free.
+struct CUmemPoolHandle_st {
+  std::size_t held_bytes = 0;
+};
+
+namespace cuda_emulation {
+namespace {
+
+constexpr int kPoison = 0xEE;  // as float a large negative number that no test expects
+constexpr std::size_t kDeviceAlignment = 512;
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
+struct PoolBlock {
+  cudaMemPool_t pool;
+  bool freed;  // enqueued to be
+};
+
+using Blocks = std::map<const std::byte*, std::size_t>;  // address → bytes
+
+struct Memory {
+  Blocks mallocs, managed, pooled, pinned;
+  std::map<const void*, PoolBlock> pool_blocks;
+  Blocks reserved, mapped;
+  Blocks closed;  // of all of these, what the host may not touch
+  int accesses = 0;
+  std::map<CUmemGenericAllocationHandle, std::size_t> handles;
+  CUmemGenericAllocationHandle last_handle = 0;
+  std::size_t held_bytes = 0;
+};
+
+Memory& memory() {
+  static Memory& instance = *new Memory;  // outlives what other files keep
+  return instance;
+}
+
+// Blocks that lie one behind another hold bytes together.
+bool holds(const Blocks& blocks, const void* address, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(address);
+  const std::byte* const end = first + bytes;
+  auto found = blocks.upper_bound(first);
+  if (found == blocks.begin()) return false;
+  for (--found; found != blocks.end() && found->first <= first; ++found) {
+    first = found->first + found->second;
+    if (first >= end) return true;
+  }
+  return false;
+}
+
+std::size_t free_bytes() {
+  const std::size_t used = options().held_by_others_bytes + memory().held_bytes;
+  return used < options().capacity_bytes ? options().capacity_bytes - used : 0;
+}
+
+// True where a test wants this call, which takes memory, to fail.
+bool fails() { return has_come(options().failing_call); }
+
+// The beginning of large blocks: tests that fill the device need not wait for all of it.
+void poison(void* address, std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::memset(address, kPoison, std::min(bytes, kMost));
+}
+
+void set_protection(const Blocks& blocks, int protection) {
+  for (const auto& [address, bytes] : blocks) {
+    mprotect(const_cast<std::byte*>(address), bytes, protection);
+  }
+}
+
+// Fills new bytes, whole pages, with poison; under Options::protect the host may do that only.
+void poison_pages(std::byte* address, std::size_t bytes) {
+  poison(address, bytes);
+  if (!options().protect) return;
+  memory().closed[address] = bytes;
+  mprotect(address, bytes, PROT_NONE);
+}
+
+constexpr std::size_t kPage = 4096;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+void* new_block(Blocks& blocks, std::size_t bytes) {
+  if (options().protect && &blocks != &memory().pinned) {
+    void* pages = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    poison_pages(static_cast<std::byte*>(pages), whole_pages(bytes));
+    blocks[static_cast<std::byte*>(pages)] = bytes;
+    return pages;
+  }
+  void* address = ::operator new (bytes, std::align_val_t{kDeviceAlignment});
+  poison(address, bytes);
+  blocks[static_cast<std::byte*>(address)] = bytes;
+  return address;
+}
+
+// False when there is no such block.
+bool delete_block(Blocks& blocks, void* address) {
+  if (blocks.erase(static_cast<std::byte*>(address)) == 0) return false;
+  if (const auto pages = memory().closed.extract(static_cast<std::byte*>(address))) {
+    munmap(address, pages.mapped());
+    return true;
+  }
+  ::operator delete (address, std::align_val_t{kDeviceAlignment});
+  return true;
+}
+
+cudaError_t allocate(Blocks& blocks, void** address, std::size_t bytes) {
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (fails() || bytes > free_bytes()) return cudaErrorMemoryAllocation;
+  *address = new_block(blocks, bytes);
+  memory().held_bytes += bytes;
+  return cudaSuccess;
+}
+
+std::byte* pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+
+}  // namespace
+
+Access::Access() {
+  if (memory().accesses++ == 0) set_protection(memory().closed, PROT_READ | PROT_WRITE);
+}
+
+Access::~Access() {
+  if (--memory().accesses == 0) set_protection(memory().closed, PROT_NONE);
+}
+
+std::size_t held_bytes() { return memory().held_bytes; }
+
+bool is_on_device(const void* address, std::size_t bytes) {
+  return holds(memory().mallocs, address, bytes) || holds(memory().managed, address, bytes) ||
+         holds(memory().pooled, address, bytes) || holds(memory().mapped, address, bytes);
+}
+
+bool is_pinned(const void* address, std::size_t bytes) {
+  return holds(memory().pinned, address, bytes);
+}
+
+}  // namespace cuda_emulation
+
+using cuda_emulation::counts;
+using cuda_emulation::memory;
+using cuda_emulation::pointer;
+
+cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  ++counts().mallocs;
+  return cuda_emulation::allocate(memory().mallocs, address, bytes);
+}
+
+cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
+  ++counts().managed_mallocs;
+  return cuda_emulation::allocate(memory().managed, address, bytes);
+}
+
+cudaError_t cudaFree(void* address) {
+  if (address == nullptr) return cuda_emulation::health();
+  ++counts().frees;
+  auto& blocks = memory().managed.contains(static_cast<std::byte*>(address)) ? memory().managed
+                                                                             : memory().mallocs;
+  const auto found = blocks.find(static_cast<std::byte*>(address));
+  if (found == blocks.end()) return cudaErrorInvalidValue;
+  const cudaError_t error = cudaDeviceSynchronize();  // as the runtime does
+  memory().held_bytes -= found->second;
+  cuda_emulation::delete_block(blocks, address);
+  return error;
+}
+
+cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
+  if (const cudaError_t error = cuda_emulation::health(); error != cudaSuccess) return error;
+  ++counts().host_mallocs;
+  if (cuda_emulation::fails()) return cudaErrorMemoryAllocation;
+  *address = cuda_emulation::new_block(memory().pinned, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* address) {
+  ++counts().host_frees;
+  const bool known = cuda_emulation::delete_block(memory().pinned, address);
+  return known ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  *pool = new CUmemPoolHandle_st;
+  return cuda_emulation::health();
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  const bool is_empty = pool->held_bytes == 0;
+  delete pool;
+  return is_empty ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void*) {
+  return attribute == cudaMemPoolAttrReleaseThreshold ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  if (attribute != cudaMemPoolAttrReservedMemCurrent) return cudaErrorInvalidValue;
+  *static_cast<std::uint64_t*>(value) = pool->held_bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+
+cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  ++counts().async_mallocs;
+  if (bytes > cuda_emulation::free_bytes()) cudaStreamSynchronize(stream);  // frees on the way
+  const cudaError_t error = cuda_emulation::allocate(memory().pooled, address, bytes);
+  if (error != cudaSuccess) return error;
+  pool->held_bytes += bytes;
+  memory().pool_blocks[*address] = {pool, false};
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
+  ++counts().async_frees;
+  const auto found = memory().pool_blocks.find(address);
+  if (found == memory().pool_blocks.end() || found->second.freed) return cudaErrorInvalidValue;
+  found->second.freed = true;
+  return cuda_emulation::enqueue_work(stream, [address] {
+    const auto block = memory().pool_blocks.extract(address);
+    const std::size_t bytes = memory().pooled.at(static_cast<std::byte*>(address));
+    block.mapped().pool->held_bytes -= bytes;
+    memory().held_bytes -= bytes;
+    cuda_emulation::delete_block(memory().pooled, address);
+  });
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  *free_bytes = cuda_emulation::free_bytes();
+  *total_bytes = cuda_emulation::options().capacity_bytes;
+  return cuda_emulation::health();
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  static const std::map<std::string_view, void*> kFunctions = {
+      {"cuGetErrorString", reinterpret_cast<void*>(cuGetErrorString)},
+      {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},
+      {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
+      {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
+      {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(cuMemGetAllocationGranularity)},
+      {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
+      {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)},
+      {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
+      {"cuMemsetD32", reinterpret_cast<void*>(cuMemsetD32)},
+  };
+  const auto known = kFunctions.find(name);
+  const char* missing = cuda_emulation::options().missing_function;
+  if (known == kFunctions.end() || (missing != nullptr && known->first == missing)) {
+    *found = cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+  }
+  *found = cudaDriverEntryPointSuccess;
+  *address = known->second;
+  return cudaSuccess;
+}
+
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS               ? "no error"
+          : error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory"
+                                              : "invalid argument";
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
+                             CUdeviceptr, unsigned long long) {
+  if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  constexpr std::size_t kMost = std::size_t{1} << 46;
+  if (bytes > kMost) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* mapped = mmap(nullptr, bytes + alignment, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  auto* first = static_cast<std::byte*>(mapped);
+  const auto before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  if (before > 0) munmap(first, before);
+  if (before < alignment) munmap(first + before + bytes, alignment - before);
+  first += before;
+  memory().reserved[first] = bytes;
+  *address = reinterpret_cast<CUdeviceptr>(first);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  const auto found = memory().reserved.find(pointer(address));
+  if (found == memory().reserved.end() || found->second != bytes) return CUDA_ERROR_INVALID_VALUE;
+  const auto mapped = memory().mapped.lower_bound(pointer(address));
+  if (mapped != memory().mapped.end() && mapped->first < pointer(address) + bytes) {
+    return CUDA_ERROR_INVALID_VALUE;  // still mapped
+  }
+  memory().reserved.erase(found);
+  munmap(pointer(address), bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                     const CUmemAllocationProp*, unsigned long long) {
+  if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (cuda_emulation::fails() || bytes > cuda_emulation::free_bytes()) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *handle = ++memory().last_handle;
+  memory().handles[*handle] = bytes;
+  return CUDA_SUCCESS;
+}
+
+// The bytes live on where they are mapped.
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return memory().handles.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long) {
+  const auto found = memory().handles.find(handle);
+  if (found == memory().handles.end() || found->second != bytes || offset != 0 ||
+      !cuda_emulation::holds(memory().reserved, pointer(address), bytes) ||
+      memory().mapped.contains(pointer(address))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++counts().maps;
+  memory().mapped[pointer(address)] = bytes;
+  memory().held_bytes += bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
+                        std::size_t) {
+  if (!cuda_emulation::holds(memory().mapped, pointer(address), bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE);
+  constexpr std::size_t kPiece = cuda_emulation::kGranularity;  // which is unmapped alone
+  for (std::size_t i = 0; i < bytes; i += kPiece) {
+    cuda_emulation::poison_pages(pointer(address) + i, kPiece);
+  }
+  return CUDA_SUCCESS;
+}
+
+// Whole mappings only.
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  auto& mapped = memory().mapped;
+  const std::byte* const end = pointer(address) + bytes;
+  if (!mapped.contains(pointer(address)) ||
+      !cuda_emulation::holds(mapped, pointer(address), bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++counts().unmaps;
+  mapped.erase(mapped.find(pointer(address)), mapped.lower_bound(end));
+  memory().held_bytes -= bytes;
+  auto& closed = memory().closed;
+  closed.erase(closed.lower_bound(pointer(address)), closed.lower_bound(end));
+  mprotect(pointer(address), bytes, PROT_NONE);
+  madvise(pointer(address), bytes, MADV_DONTNEED);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *bytes = cuda_emulation::kGranularity;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD32(CUdeviceptr address, unsigned value, std::size_t count) {
+  if (!cuda_emulation::is_on_device(pointer(address), count * sizeof(value))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  cudaStreamSynchronize(nullptr);
+  const cuda_emulation::Access access;
+  std::fill_n(reinterpret_cast<unsigned*>(address), count, value);
+  return CUDA_SUCCESS;
+}

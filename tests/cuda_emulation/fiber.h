@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace cuda_emulation {
+
+// A function with a stack of its own, which runs until it yields.
+class Fiber {
+ public:
+  // `body` never returns.
+  explicit Fiber(std::function<void()> body);
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+  ~Fiber();
+
+  // Runs the body until it yields. Not from inside of a fiber.
+  void resume();
+  // Called by the body: back to resume().
+  void yield();
+
+ private:
+  static void enter(Fiber* fiber);
+
+  std::function<void()> body_;
+  std::unique_ptr<std::byte[]> stack_;
+  struct Switch;  // the two stacks as the processor and the address sanitizer know them
+  std::unique_ptr<Switch> switch_;
+};
+
+}  // namespace cuda_emulation

@@ -1,0 +1,139 @@
+// Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like theirs.
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "framework/cuda/convolution.h"
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_error.h"
+#include "framework/cuda/product.h"
+
+namespace skyline {
+namespace {
+
+void enqueue(CudaCompute& compute, std::function<void()> work) {
+  check_cuda(cuda_emulation::enqueue_work(compute.stream(), std::move(work)), "a library's call");
+}
+
+void multiply(const ProductProblem& problem, const ProductOperands& operands) {
+  const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
+  const std::int64_t a_row = problem.transposed_a ? 1 : inner;
+  const std::int64_t a_inner = problem.transposed_a ? rows : 1;
+  const std::int64_t b_column = problem.transposed_b ? inner : 1;
+  const std::int64_t b_inner = problem.transposed_b ? 1 : columns;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      float& c = operands.c[row * columns + column];
+      double sum = problem.add ? c : problem.bias ? operands.bias[column] : 0.0f;
+      const float* a = operands.a + row * a_row;
+      const float* b = operands.b + column * b_column;
+      for (std::int64_t i = 0; i < inner; ++i) sum += double{a[i * a_inner]} * b[i * b_inner];
+      c = static_cast<float>(sum);
+    }
+  }
+}
+
+// Spoils the workspace first, as a library that uses it does.
+class EmulatedProduct final : public Product {
+ public:
+  EmulatedProduct(CudaCompute& compute, const ProductProblem& problem)
+      : compute_(compute), problem_(problem) {}
+
+  void run(const ProductOperands& operands) override {
+    enqueue(compute_, [problem = problem_, operands] {
+      std::fill_n(operands.workspace, product_workspace_bytes(problem), std::byte{0xEE});
+      multiply(problem, operands);
+    });
+  }
+
+ private:
+  CudaCompute& compute_;
+  ProductProblem problem_;
+};
+
+// Calls visit(pixel of y, pixel of x, place in the window) for all that meet inside of an image.
+template <typename Visit>
+void for_each_meeting(const Conv2dProblem& problem, const Visit& visit) {
+  const Size2d stride = problem.params.stride, padding = problem.params.padding;
+  const std::int64_t height = problem.x[2], width = problem.x[3];
+  const std::int64_t window_width = problem.weight[3], window = problem.weight[2] * window_width;
+  const std::int64_t out_width = problem.y[3], out = problem.y[2] * out_width;
+  for (std::int64_t y = 0; y < problem.y[0] * out; ++y) {
+    for (std::int64_t k = 0; k < window; ++k) {
+      const std::int64_t h =
+          y % out / out_width * stride.height - padding.height + k / window_width;
+      const std::int64_t w = y % out_width * stride.width - padding.width + k % window_width;
+      if (h < 0 || h >= height || w < 0 || w >= width) continue;
+      visit(y, (y / out * height + h) * width + w, k);
+    }
+  }
+}
+
+// Which elements a convolution multiplies, and where the products go.
+void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
+              const ConvolutionOperands& operands) {
+  const std::int64_t in = problem.x[1], out = problem.y[1];
+  const std::int64_t window = problem.weight[2] * problem.weight[3];
+  const Shape& shape = kind == ConvolutionKind::kForward     ? problem.y
+                       : kind == ConvolutionKind::kGradInput ? problem.x
+                                                             : problem.weight;
+  std::vector<double> all(static_cast<std::size_t>(shape.elements()));
+  double* const sums = all.data();
+  const float *first = operands.first, *second = operands.second;
+  for_each_meeting(problem, [&](std::int64_t y_pixel, std::int64_t x_pixel, std::int64_t k) {
+    for (std::int64_t o = 0; o < out; ++o) {
+      const std::int64_t y = y_pixel * out + o, x = x_pixel * in, weight = (o * window + k) * in;
+      if (kind == ConvolutionKind::kForward) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < in; ++c) sum += double{first[x + c]} * second[weight + c];
+        sums[y] += sum;
+      } else {
+        const bool of_input = kind == ConvolutionKind::kGradInput;
+        const float* factors = first + (of_input ? weight : x);
+        double* to = sums + (of_input ? x : weight);
+        for (std::int64_t c = 0; c < in; ++c) to[c] += double{factors[c]} * second[y];
+      }
+    }
+  });
+  std::ranges::transform(all, operands.result, [](double sum) { return static_cast<float>(sum); });
+}
+
+class EmulatedConvolution final : public Convolution {
+ public:
+  EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
+      : compute_(compute), kind_(kind), problem_(problem) {}
+
+  // Some, of which no other kernel of the step has the same.
+  std::size_t workspace_bytes() const override {
+    return 1000 + static_cast<std::size_t>(problem_.weight.elements());
+  }
+  void run(const ConvolutionOperands& operands) override {
+    enqueue(compute_, [kind = kind_, problem = problem_, operands, bytes = workspace_bytes()] {
+      std::fill_n(operands.workspace, bytes, std::byte{0xEE});
+      convolve(problem, kind, operands);
+    });
+  }
+
+ private:
+  CudaCompute& compute_;
+  ConvolutionKind kind_;
+  Conv2dProblem problem_;
+};
+
+}  // namespace
+
+std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options) {
+  return std::make_unique<CudaCompute>(options);
+}
+
+std::unique_ptr<Product> make_product(CudaCompute& compute, const ProductProblem& problem) {
+  return std::make_unique<EmulatedProduct>(compute, problem);
+}
+
+std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
+                                              const Conv2dProblem& problem) {
+  return std::make_unique<EmulatedConvolution>(compute, kind, problem);
+}
+
+}  // namespace skyline

@@ -1,0 +1,347 @@
+// Streams, events, copies and memory of the emulated runtime.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/cuda_emulation/device_memory.h"
+#include "tests/cuda_emulation/emulation.h"
+#include "tests/cuda_emulation/grid.h"
+
+namespace {
+
+struct EventState {
+  std::uint64_t recorded = 0;  // calls of cudaEventRecord
+  std::uint64_t reached = 0;   // of those, the last that its stream has come to
+  CUstream_st* stream = nullptr;
+};
+
+struct Task {
+  std::function<void()> run;         // or
+  std::shared_ptr<EventState> wait;  // until `reached` is `version`
+  std::uint64_t version = 0;
+};
+
+}  // namespace
+
+struct CUstream_st {
+  std::deque<Task> tasks;
+};
+struct CUevent_st {
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
+};
+
+namespace cuda_emulation {
+namespace {
+
+struct Device {
+  Device() { streams.push_back(std::make_unique<CUstream_st>()); }
+
+  std::vector<std::unique_ptr<CUstream_st>> streams;  // the first is the default stream
+  std::mt19937_64 random;
+  std::string fault;  // of the last kernel that failed
+};
+
+Device& device() {
+  static Device& instance = *new Device;  // outlives what other files keep
+  return instance;
+}
+
+// Whether the next step of `stream` is one that it may take now.
+bool is_ready(const CUstream_st& stream) {
+  if (stream.tasks.empty()) return false;
+  const Task& task = stream.tasks.front();
+  return task.wait == nullptr || task.wait->reached >= task.version;
+}
+
+void run_next(CUstream_st& stream);
+
+std::vector<CUstream_st*> ready_streams(const CUstream_st* except = nullptr) {
+  std::vector<CUstream_st*> ready;
+  for (const auto& stream : device().streams) {
+    if (stream.get() != except && is_ready(*stream)) ready.push_back(stream.get());
+  }
+  return ready;
+}
+
+void run_others(const CUstream_st& waited_for) {
+  for (auto ready = ready_streams(&waited_for); !ready.empty();
+       ready = ready_streams(&waited_for)) {
+    for (CUstream_st* stream : ready) run_next(*stream);
+  }
+}
+
+// Any stream that may run, until `done` and a little longer.
+template <typename Done>
+void run_shuffled(const Done& done) {
+  auto& random = device().random;
+  while (!done() || random() % 4 != 0) {
+    const auto ready = ready_streams();
+    if (ready.empty()) return;
+    run_next(*ready[random() % ready.size()]);
+  }
+}
+
+template <typename Done>
+void run_until(CUstream_st& stream, const Done& done) {
+  const StreamOrder order = options().streams;
+  if (order == StreamOrder::kShuffled) return run_shuffled(done);
+  if (order == StreamOrder::kOthersFirst) run_others(stream);
+  while (!done()) {
+    run_next(stream);
+    if (order == StreamOrder::kOthersFirst) run_others(stream);
+  }
+}
+
+void run_next(CUstream_st& stream) {
+  if (stream.tasks.empty()) {  // a fault has emptied it
+    throw std::logic_error("[emulated stream] waits for an event that will not come");
+  }
+  const Task task = std::move(stream.tasks.front());
+  stream.tasks.pop_front();
+  while (task.wait != nullptr && task.wait->reached < task.version) run_next(*task.wait->stream);
+  if (task.run) task.run();
+}
+
+template <typename Done>
+cudaError_t drive(CUstream_st& stream, const Done& done) {
+  ++counts().synchronizations;
+  if (std::ranges::all_of(device().streams, [](const auto& s) { return s->tasks.empty(); })) {
+    return cudaSuccess;
+  }
+  try {
+    const Access access;
+    run_until(stream, done);
+  } catch (const std::exception& error) {
+    device().fault = error.what();
+    stream.tasks.clear();
+    return cudaErrorLaunchFailure;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t synchronize(CUstream_st& stream) {
+  return drive(stream, [&] { return stream.tasks.empty(); });
+}
+
+CUstream_st& stream_of(cudaStream_t stream) {
+  return stream != nullptr ? *stream : *device().streams.front();
+}
+
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
+  return cudaSuccess;
+}
+
+// Memory that is not pinned is copied before cudaMemcpyAsync returns.
+std::function<void()> copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyHostToDevice || is_pinned(from, bytes)) {
+    return [=] { std::memmove(to, from, bytes); };
+  }
+  const auto* first = static_cast<const std::byte*>(from);
+  return [to, staged = std::vector<std::byte>(first, first + bytes)] {
+    std::memcpy(to, staged.data(), staged.size());
+  };
+}
+
+}  // namespace
+
+Options& options() {
+  static Options& instance = *new Options;
+  return instance;
+}
+
+Counts& counts() {
+  static Counts& instance = *new Counts;
+  return instance;
+}
+
+Emulated::Emulated(Options set) : before_(options()) {
+  options() = set;
+  counts() = {};
+  device().random.seed(set.seed);
+}
+
+Emulated::~Emulated() { options() = before_; }
+
+cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work) {
+  return enqueue(stream, std::move(work));
+}
+
+bool has_come(std::optional<std::uint64_t>& countdown) {
+  if (!countdown) return false;
+  if (*countdown > 0) {
+    --*countdown;
+    return false;
+  }
+  countdown.reset();
+  return true;
+}
+
+cudaError_t health() {
+  if (options().driver_version < CUDART_VERSION) return cudaErrorInsufficientDriver;
+  return options().devices > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread) {
+  const dim3 grid = config.gridDim, block = config.blockDim;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  constexpr unsigned kMostYZ = 65535;
+  if (threads == 0 || threads > 1024 || block.z > 64 || blocks == 0 || grid.x > 0x7FFFFFFF ||
+      grid.y > kMostYZ || grid.z > kMostYZ || config.dynamicSmemBytes != 0) {
+    return cudaErrorInvalidConfiguration;
+  }
+  ++counts().kernels;
+  return enqueue(config.stream,
+                 [grid, block, run = std::move(thread)] { run_grid(grid, block, run); });
+}
+
+}  // namespace cuda_emulation
+
+using cuda_emulation::counts;
+using cuda_emulation::device;
+using cuda_emulation::enqueue;
+using cuda_emulation::health;
+using cuda_emulation::is_on_device;
+using cuda_emulation::is_pinned;
+using cuda_emulation::options;
+using cuda_emulation::stream_of;
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorNotReady:
+      return "device not ready";
+    case cudaErrorLaunchFailure:
+      return device().fault.c_str();
+    case cudaErrorNotSupported:
+      return "operation not supported";
+  }
+  return "unrecognized error code";
+}
+
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = options().devices;
+  return health();
+}
+
+cudaError_t cudaGetDevice(int* number) {
+  *number = 0;
+  return health();
+}
+
+cudaError_t cudaSetDevice(int number) {
+  return number < options().devices ? health() : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  cudaError_t error = cudaSuccess;
+  for (const auto& stream : device().streams) {
+    const cudaError_t other = cuda_emulation::synchronize(*stream);
+    if (error == cudaSuccess) error = other;
+  }
+  return error;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  device().streams.push_back(std::make_unique<CUstream_st>());
+  *stream = device().streams.back().get();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const cudaError_t error = cuda_emulation::synchronize(*stream);
+  std::erase_if(device().streams, [&](const auto& known) { return known.get() == stream; });
+  return error;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return cuda_emulation::synchronize(stream_of(stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const auto& state = event->state;
+  if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
+  stream_of(stream).tasks.push_back({.run = {}, .wait = state, .version = state->recorded});
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return health();
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const auto state = event->state;
+  state->stream = &stream_of(stream);
+  const std::uint64_t version = ++state->recorded;
+  return enqueue(stream, [state, version] { state->reached = version; });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const auto state = event->state;
+  if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
+  return cuda_emulation::drive(*state->stream, [&] { return state->reached >= state->recorded; });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return event->state->reached >= event->state->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (to_device != is_on_device(to, bytes) || from_device != is_on_device(from, bytes)) {
+    return cudaErrorInvalidValue;
+  }
+  ++counts().copies;
+  const cudaError_t error = enqueue(stream, cuda_emulation::copy_of(to, from, bytes, kind));
+  const bool waits = kind == cudaMemcpyDeviceToHost && !is_pinned(to, bytes);
+  return error == cudaSuccess && waits ? cudaStreamSynchronize(stream) : error;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  if (!is_on_device(to, bytes)) return cudaErrorInvalidValue;
+  ++counts().fills;
+  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  return error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = options().driver_version;
+  return cudaSuccess;
+}

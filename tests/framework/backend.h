@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/compute.h"
+#include "framework/tensor.h"
+#include "memory/device/device.h"
+
+namespace skyline {
+
+// Where the tests of ops run. The same tests run on the host, on a CUDA device and on an emulated
+// one: a program of tests/cuda chooses before its tests begin.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::unique_ptr<Device> make_device() = 0;
+  virtual std::shared_ptr<Compute> compute() = 0;
+
+  // Ways to share work out among threads, which must not change a bit of any result.
+  virtual int schedules() const = 0;
+  virtual void set_schedule(int schedule) = 0;  // below schedules()
+  virtual void set_usual_schedule() = 0;
+
+  std::vector<float> read(const Tensor& tensor) {
+    std::vector<float> values(static_cast<std::size_t>(tensor.shape().elements()));
+    compute()->read(values.data(), tensor.address(), values.size() * sizeof(float));
+    return values;
+  }
+};
+
+// The host, until a program puts another in its place.
+std::unique_ptr<Backend>& chosen_backend();
+inline Backend& backend() { return *chosen_backend(); }
+
+}  // namespace skyline
