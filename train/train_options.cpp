@@ -22,6 +22,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr std::string_view kSeq2Seq = "seq2seq";
+// Groups of options, as --help shows them.
+constexpr const char* kEveryModel = "Options";
+constexpr const char* kImages = "Images";
+constexpr const char* kTranslation = "Translation";
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's
 
 std::vector<std::string> model_names() {
@@ -71,14 +75,18 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
       app, "--model", options.model, model_names(), "model",
       "What to train; seq2seq reads text: --data numbers, --data FILE with tabs, or --source "
       "and --target");
+  app.option_defaults()->group(kImages);
   add_data_options(app, options.data);
+  app.get_option("--data")->group(kEveryModel);
+  add_number(app, "--momentum", options.momentum, 0, 1, "Of SGD's velocity");
+  add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "SGD's: L2, on every parameter");
+  app.option_defaults()->group(kTranslation);
   add_translation_options(app, options.translation);
+  app.option_defaults()->group(kEveryModel);
   add_integer(app, "--batch-size", options.batch_size, 1, kMany, "Images or sentences a step");
   add_number(app, "--learning-rate", options.learning_rate, 0, 1e6, "0 means the model's own");
   add_choice(app, "--schedule", options.schedule, schedule_names(), "schedule",
              "How the learning rate falls over the run");
-  add_number(app, "--momentum", options.momentum, 0, 1, "Of the velocity");
-  add_number(app, "--weight-decay", options.weight_decay, 0, 1e6, "L2, on every parameter");
   add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
               "Of parameters, the order of samples and generated ones");
   add_choice(app, "--device", options.memory.device, {"cpu", "cuda"}, "device",
@@ -120,6 +128,15 @@ void add_memory_options(CLI::App& app, TrainOptions& options) {
 }
 
 bool translates(const TrainOptions& options) { return options.model == kSeq2Seq; }
+
+void check_given(const CLI::App& app, const TrainOptions& options) {
+  const std::string foreign = translates(options) ? kImages : kTranslation;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_group() != foreign) continue;
+    throw UsageError(fmt::format("{} is for models that {}, got --model {}", option->get_name(),
+                                 translates(options) ? "read images" : "translate", options.model));
+  }
+}
 
 void resolve(TrainOptions& options) {
   if (options.learning_rate <= 0) {

@@ -51,6 +51,8 @@ void add_memory_options(CLI::App& app, TrainOptions& options);
 // Fills in what follows from other options: the model's learning rate, the seed of the data, the
 // number of threads, which OpenMP is told. Throws UsageError.
 void resolve(TrainOptions& options);
+// Throws UsageError for a flag given that the model makes nothing of.
+void check_given(const CLI::App& app, const TrainOptions& options);
 
 // The values under the names of their flags: "batch_size" is --batch-size.
 nlohmann::ordered_json to_json(const TrainOptions& options);

@@ -39,43 +39,34 @@ void for_each_value(Options& options, const Visit& visit) {
 }
 
 void add_text_options(CLI::App& app, TranslationOptions& options) {
-  add_integer(app, "--pairs", options.pairs, 1, kMany, "Training pairs of the generator")
-      ->group("Translation");
+  add_integer(app, "--pairs", options.pairs, 1, kMany, "Training pairs of the generator");
   const auto files = [&app](const char* flag, std::vector<std::string>& value, const char* help) {
-    app.add_option(flag, value, help)->delimiter(',')->type_name("FILE,…")->group("Translation");
+    app.add_option(flag, value, help)->delimiter(',')->type_name("FILE,…");
   };
   files("--source", options.source,
         "Sentences to translate, one a line, plain or gzip'd; several files follow each other");
   files("--target", options.target, "Their translations, line by line, as many files");
   app.add_option("--val-data", options.val_data, "Validation: a tab-separated file")
-      ->type_name("FILE")
-      ->group("Translation");
+      ->type_name("FILE");
   files("--val-source", options.val_source, "Validation: sentences, one a line");
   files("--val-target", options.val_target, "Validation: their translations");
-  app.add_flag("--lower", options.lower, "Read text in lower case")->group("Translation");
+  app.add_flag("--lower", options.lower, "Read text in lower case");
   app.add_flag("--strict-text", options.strict,
-               "Fail at the first line that is not UTF-8 or lacks its tab; otherwise it is skipped")
-      ->group("Translation");
+               "Fail at the first line that is not UTF-8 or lacks its tab; otherwise it is skipped");
   add_integer(app, "--max-words", options.max_words, 1, kMany,
-              "Training pairs with a longer sentence are left out")
-      ->group("Translation");
-  add_integer(app, "--vocab-size", options.vocab_size, 1, kMany, "Most frequent words a side")
-      ->group("Translation");
-  app.add_flag("--bucket", options.bucket, "Batches of sentences about as long as each other")
-      ->group("Translation");
+              "Training pairs with a longer sentence are left out");
+  add_integer(app, "--vocab-size", options.vocab_size, 1, kMany, "Most frequent words a side");
+  app.add_flag("--bucket", options.bucket, "Batches of sentences about as long as each other");
 }
 
 void add_network_options(CLI::App& app, TranslationOptions& options) {
-  add_integer(app, "--layers", options.layers, 1, 64, "Of each LSTM")->group("Translation");
-  add_integer(app, "--units", options.units, 1, 65'536, "Of each layer")->group("Translation");
-  add_integer(app, "--embedding", options.embedding, 0, 65'536, "Of each word; 0 means --units")
-      ->group("Translation");
-  add_number(app, "--dropout", options.dropout, 0, 0.99, "Between layers")->group("Translation");
+  add_integer(app, "--layers", options.layers, 1, 64, "Of each LSTM");
+  add_integer(app, "--units", options.units, 1, 65'536, "Of each layer");
+  add_integer(app, "--embedding", options.embedding, 0, 65'536, "Of each word; 0 means --units");
+  add_number(app, "--dropout", options.dropout, 0, 0.99, "Between layers");
   app.add_flag("--unroll", options.unroll,
-               "LSTMs word by word, so that the number of requests grows with the sentences")
-      ->group("Translation");
-  add_number(app, "--clip", options.clip, 0, 1e9, "Largest norm of the gradients; 0 means no limit")
-      ->group("Translation");
+               "LSTMs word by word, so that the number of requests grows with the sentences");
+  add_number(app, "--clip", options.clip, 0, 1e9, "Largest norm of the gradients; 0 means no limit");
 }
 
 using Files = std::vector<std::string>;
@@ -103,11 +94,9 @@ void add_translation_options(CLI::App& app, TranslationOptions& options) {
   add_text_options(app, options);
   add_network_options(app, options);
   add_integer(app, "--translate-every", options.translate_every, 0, kMany,
-              "Steps between BLEU with a sample translation; 0 means each epoch")
-      ->group("Translation");
+              "Steps between BLEU with a sample translation; 0 means each epoch");
   add_integer(app, "--val-pairs", options.val_pairs, 1, kMany,
-              "At most so many validation pairs are translated")
-      ->group("Translation");
+              "At most so many validation pairs are translated");
 }
 
 void write_translation_options(const TranslationOptions& options, Json& json) {

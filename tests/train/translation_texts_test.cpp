@@ -84,6 +84,13 @@ TEST_F(TranslationTexts, WithoutPartnerAreNamed) {
           "[" + c + "] lines, got 4, expected 3, as many as in " + b, 1);
   refused({"--source", a + ",nowhere.en", "--target", c + "," + c}, "[nowhere.en] no such file", 1);
   refused({"--source", a, "--targt", c}, "did you mean '--target'", 2);
+  refused({"--source", a, "--target", c, "--insize", "32"},
+          "--insize is for models that read images, got --model seq2seq", 2);
+  const Outcome lenet =
+      skyline_program({"train", "--model", "lenet", "--source", a, "--target", c});
+  EXPECT_EQ(lenet.exit_code, 2);
+  EXPECT_THAT(lenet.messages,
+              HasSubstr("--source is for models that translate, got --model lenet"));
 }
 
 TEST_F(TranslationTexts, WithFaultsNameFileLineAndWhatWasDone) {

@@ -30,8 +30,9 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given) {
   return names;
 }
 
-CommandResult run(const Arguments& arguments) {
+CommandResult run(const CLI::App& app, const Arguments& arguments) {
   TrainOptions options = arguments.options;
+  check_given(app, options);
   resolve(options);
   const std::vector<std::string> allocators = compared_names(arguments.allocators);
   const Comparison comparison = compare_allocators(
@@ -63,7 +64,7 @@ CommandRun declare_compare(CLI::App& app) {
   add_flag(app, "--infer", arguments->infer, "Inference steps instead of training steps");
   add_memory_options(app, arguments->options);
   add_path(app, "--report", arguments->report, "Write the interactive page here", "FILE.html");
-  return [arguments](Console&) { return run(*arguments); };
+  return [&app, arguments](Console&) { return run(app, *arguments); };
 }
 
 }  // namespace skyline

@@ -19,6 +19,7 @@ struct Arguments {
 CommandResult run(const CLI::App& app, const Arguments& arguments, Console& console) {
   if (arguments.resume.empty()) {
     TrainOptions options = arguments.options;
+    check_given(app, options);
     resolve(options);
     Trainer trainer(options, console);
     trainer.start(arguments.out);
@@ -29,6 +30,7 @@ CommandResult run(const CLI::App& app, const Arguments& arguments, Console& cons
   TrainOptions options =
       merged_with_stored(app, arguments.options, loaded.checkpoint.position.arguments);
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
+  check_given(app, options);
   if (std::filesystem::exists(engines)) options.device.plan = engines.string();
   resolve(options);
   Trainer trainer(options, console);
