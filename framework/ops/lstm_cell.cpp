@@ -37,7 +37,8 @@ class LstmCellGrad : public Op {
   }
 };
 
-// Inputs gates, c; outputs h, c, activated gates.
+// Inputs gates, c; outputs h, activated gates, c: one that nobody reads dies in this order, and c
+// is held by the caller.
 class LstmCell : public Op {
  public:
   std::string_view name() const override { return "lstm_cell"; }
@@ -48,11 +49,11 @@ class LstmCell : public Op {
     const Shape& c = inputs[1].shape;
     require_spec("lstm_cell", "gates", inputs[0], {{c[0], 4 * c[1]}});
     return {{inputs[1], Category::kActivation},
-            {inputs[1], Category::kActivation},
-            {inputs[0], Category::kActivation}};
+            {inputs[0], Category::kActivation},
+            {inputs[1], Category::kActivation}};
   }
   std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 2}, {.input = 1, .output = 1}};
+    return {{.input = 0, .output = 1}, {.input = 1, .output = 2}};
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
@@ -66,8 +67,8 @@ class LstmCell : public Op {
                                      const std::vector<bool>&) const override {
     return {
         {.op = std::make_shared<LstmCellGrad>(),
-         .sources = {GradientSource::output(2), GradientSource::input(1), GradientSource::output(1),
-                     GradientSource::grad_output(0), GradientSource::grad_output(1)},
+         .sources = {GradientSource::output(1), GradientSource::input(1), GradientSource::output(2),
+                     GradientSource::grad_output(0), GradientSource::grad_output(2)},
          .gradient_of = {0, 1}}};
   }
 };
@@ -77,7 +78,7 @@ class LstmCell : public Op {
 LstmCellOutput lstm_cell(Context& context, Tensor gates, Tensor c) {
   std::vector<Tensor> outputs =
       apply(context, std::make_shared<LstmCell>(), operands(std::move(gates), std::move(c)));
-  return {.h = std::move(outputs[0]), .c = std::move(outputs[1])};
+  return {.h = std::move(outputs[0]), .c = std::move(outputs[2])};
 }
 
 }  // namespace skyline

@@ -13,8 +13,8 @@ class LstmCellKernelCpu : public Kernel {
                    .units = units_,
                    .sums = arguments.input<float>(0),
                    .before = {arguments.input<float>(1), units_},
-                   .gates = arguments.output<float>(2),
-                   .c = arguments.output<float>(1),
+                   .gates = arguments.output<float>(1),
+                   .c = arguments.output<float>(2),
                    .h = arguments.output<float>(0)});
   }
 

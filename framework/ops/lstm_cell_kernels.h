@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, c, which may
-// be the input's, and the activated gates, which may be the input's.
+// Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, the
+// activated gates, which may be the input's, and c, which may be the input's.
 std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units);
 std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
                                             std::int64_t units);

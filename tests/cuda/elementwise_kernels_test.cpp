@@ -215,8 +215,8 @@ TEST(ElementwiseKernels, LstmCellsAreThoseOfTheCpu) {
         {.cpu = [=] { return make_lstm_cell_cpu(rows, units); },
          .cuda = [=](CudaCompute& compute) { return make_lstm_cell_cuda(compute, rows, units); },
          .inputs = {random_operand(4 * cells, 1, -3, 3), random_operand(cells, 2)},
-         .outputs = {{{cells}}, {{cells}}, {{4 * cells}}},
-         .in_place = {{0, 2}, {1, 1}},
+         .outputs = {{{cells}}, {{4 * cells}}, {{cells}}},
+         .in_place = {{0, 1}, {1, 2}},
          .tolerance = kSomeRoundings});
     expect_same(
         "lstm_cell_grad",

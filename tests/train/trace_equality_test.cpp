@@ -150,6 +150,14 @@ INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
 // Steps of translation, each of another shape, with LSTMs of one op or unrolled word by word.
 class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mode, bool>> {
  protected:
+  static void read_loss(TranslationExperiment& experiment, const PairBatch& batch) {
+    StepScope step(experiment.context, translation_key(batch));
+    float loss = 0;
+    experiment.context.download(translation_loss(experiment.context, experiment.model, batch),
+                                &loss);
+    step.end();
+  }
+
   // An inference step whose every result is read: logits and the decoder's last states.
   static void read_all(TranslationExperiment& experiment, const PairBatch& batch) {
     Context& context = experiment.context;
@@ -181,16 +189,22 @@ TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
   options.record_graph = true;
   TranslationExperiment experiment({.allocator = "best-fit-pool", .record = true}, options,
                                    small_seq2seq(data, unroll));
+  const auto expect_one = [&] {
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated =
+        simulate(experiment.context.step_graph(), {.in_place = std::get<2>(GetParam())});
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+  };
   for (const PairBatch& batch : small_pair_batches(data, 3)) {
     if (mode == Mode::kTraining) {
       run_steps(experiment, {batch});
     } else {
+      read_loss(experiment, batch);
+      expect_one();
       read_all(experiment, batch);
     }
-    const Trace& recorded = experiment.memory.recording()->last_step();
-    const Trace simulated = simulate(experiment.context.step_graph(), {.in_place = in_place});
-    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
-    EXPECT_EQ(recorded.tags, simulated.tags);
+    expect_one();
   }
 }
 
