@@ -55,7 +55,7 @@ class CudnnConvolution final : public Convolution {
 };
 
 bool CudnnConvolution::choose(bool finish, EngineChoice& choice) {
-  std::optional<FoundEngine> found = find_engine(graph(finish), cudnn().card(), compute_.options());
+  std::optional<FoundEngine> found = find_engine(graph(finish), cudnn(), compute_.options());
   if (!found) return false;
   choice = std::move(found->choice);
   choice.finishes = finish;
@@ -76,7 +76,7 @@ EngineChoice CudnnConvolution::choose() {
 
 // Of a choice that was known before.
 void CudnnConvolution::make_plan() {
-  plan_ = engine_plan(graph(choice_.finishes), cudnn().card(), choice_);
+  plan_ = engine_plan(graph(choice_.finishes), cudnn(), choice_);
   const auto bytes =
       static_cast<std::size_t>(plan_->integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   if (bytes <= choice_.workspace_bytes) return;

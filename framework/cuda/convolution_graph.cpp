@@ -72,8 +72,8 @@ CudnnDescriptor convolution(ConvolutionKind kind, const Conv2dProblem& problem,
   operation.set(names.x, tensor(kX, problem.x));
   operation.set(names.weight, tensor(kWeight, problem.weight));
   operation.set(names.y, y);
-  operation.set(names.alpha, 1.0);
-  operation.set(names.beta, 0.0);
+  operation.set(names.alpha, 1.0f);
+  operation.set(names.beta, 0.0f);
   operation.finalize();
   return operation;
 }

@@ -35,7 +35,7 @@ CublasLibrary::CublasLibrary() : library_(load()) {
   find(library_, matmul_preference_set_attribute, "cublasLtMatmulPreferenceSetAttribute");
   find(library_, matrix_layout_create, "cublasLtMatrixLayoutCreate");
   find(library_, matrix_layout_destroy, "cublasLtMatrixLayoutDestroy");
-  find(library_, get_status_string_, "cublasLtGetStatusString");
+  find(library_, get_status_name_, "cublasLtGetStatusName");
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtDestroy) destroy = nullptr;
   find(library_, create, "cublasLtCreate");
@@ -47,7 +47,7 @@ CublasLibrary::CublasLibrary() : library_(load()) {
 
 void CublasLibrary::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error(fmt::format("[{}] {}", call, get_status_string_(status)));
+  throw std::runtime_error(fmt::format("[{}] {}", call, get_status_name_(status)));
 }
 
 }  // namespace skyline

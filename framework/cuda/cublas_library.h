@@ -35,7 +35,7 @@ class CublasLibrary {
   };
 
   void* library_;  // stays loaded: its kernels may be running
-  decltype(&cublasLtGetStatusString) get_status_string_ = nullptr;
+  decltype(&cublasLtGetStatusName) get_status_name_ = nullptr;
   std::unique_ptr<cublasLtContext, Destroy> handle_;
 };
 

@@ -42,10 +42,6 @@ class PreparedProduct {
         c_(layout(problem.columns, problem.rows, false)) {}
 
   void choose(const CudaOptions& options, std::uint32_t alignment_bytes);
-  // Heuristics look at its alignment.
-  void set_bias(const float* bias) {
-    if (problem_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  }
   void run(const ProductOperands& operands, cudaStream_t stream);
 
  private:
@@ -94,7 +90,11 @@ Owned<cublasLtMatrixLayoutOpaque_t> PreparedProduct::layout(std::int64_t rows, s
 void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment_bytes) {
   set(CUBLASLT_MATMUL_DESC_TRANSA, problem_.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, problem_.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (problem_.bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  if (problem_.bias) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    // Heuristics read its alignment off its value.
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment_bytes});
+  }
 
   cublasLtMatmulPreference_t made = nullptr;
   library_.check(library_.matmul_preference_create(&made), "cublasLtMatmulPreferenceCreate");
@@ -117,7 +117,10 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
   const cublasStatus_t status =
       library_.matmul_algo_get_heuristic(library_.handle(), operation_.get(), a_.get(), b_.get(),
                                          c_.get(), c_.get(), made, 1, &result, &found);
-  if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    library_.check(status, "cublasLtMatmulAlgoGetHeuristic");
+  }
+  if (found == 0) {
     throw std::runtime_error(
         fmt::format("[--device cuda] cuBLAS has no algorithm for a product of {} x {} and {} x {}",
                     problem_.rows, problem_.inner, problem_.inner, problem_.columns));
@@ -127,7 +130,7 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
 
 void PreparedProduct::run(const ProductOperands& operands, cudaStream_t stream) {
   const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
-  set_bias(operands.bias);
+  if (problem_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   library_.check(
       library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(), operands.a,
                       b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm_,
@@ -139,18 +142,17 @@ CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {
 
 CublasProducts::~CublasProducts() = default;
 
-PreparedProduct& CublasProducts::prepared(const Key& key, const ProductOperands& operands) {
+PreparedProduct& CublasProducts::prepared(const Key& key) {
   if (const auto found = prepared_.find(key); found != prepared_.end()) return *found->second;
   if (prepared_.size() >= kMostPrepared) prepared_.clear();
   auto product = std::make_unique<PreparedProduct>(library_, key.problem, options_);
-  product->set_bias(operands.bias);
   product->choose(options_, key.alignment_bytes);
   return *(prepared_[key] = std::move(product));
 }
 
 void CublasProducts::run(const ProductProblem& problem, const ProductOperands& operands,
                          cudaStream_t stream) {
-  prepared({problem, alignment_of(operands)}, operands).run(operands, stream);
+  prepared({problem, alignment_of(operands)}).run(operands, stream);
 }
 
 namespace {

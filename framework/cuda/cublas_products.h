@@ -28,14 +28,15 @@ class CublasProducts {
   void run(const ProductProblem& problem, const ProductOperands& operands, cudaStream_t stream);
 
  private:
-  // Kernels differ in what alignment they want.
+  // Kernels differ in what alignment they want. Nothing else of the addresses may decide which one
+  // runs: under every allocator a step sums in the same order.
   struct Key {
     ProductProblem problem;
     std::uint32_t alignment_bytes;
     auto operator<=>(const Key&) const = default;
   };
 
-  PreparedProduct& prepared(const Key& key, const ProductOperands& operands);
+  PreparedProduct& prepared(const Key& key);
 
   CudaOptions options_;
   CublasLibrary library_;

@@ -36,7 +36,7 @@ class CudnnDescriptor {
   CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept;
 
   void set(Name name, std::int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
-  void set(Name name, double value) { set(name, CUDNN_TYPE_DOUBLE, 1, &value); }
+  void set(Name name, float value) { set(name, CUDNN_TYPE_FLOAT, 1, &value); }
   void set(Name name, bool value) { set(name, CUDNN_TYPE_BOOLEAN, 1, &value); }
   void set(Name name, cudnnHandle_t value) { set(name, CUDNN_TYPE_HANDLE, 1, &value); }
   void set(Name name, cudnnDataType_t value) { set(name, CUDNN_TYPE_DATA_TYPE, 1, &value); }

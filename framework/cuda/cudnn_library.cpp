@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "framework/cuda/engine_search.h"
-
 namespace skyline {
 namespace {
 
@@ -21,6 +19,26 @@ cudnnHandle_t start(cudaStream_t stream) {
 const std::string& require_card(const EngineChoices& engines) {
   if (!engines.card.empty()) return engines.card;
   throw std::runtime_error("[--device cuda] no device, and no plan that describes a card");
+}
+
+// cuDNN's properties of the card.
+CudnnDescriptor described_card(const std::string& json) {
+  CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  try {
+    card.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, json);
+    card.finalize();
+  } catch (const CudnnError& error) {
+    throw std::runtime_error(
+        fmt::format("[plan] card, got a description that cuDNN refuses: {}", error.what()));
+  }
+  return card;
+}
+
+CudnnDescriptor card_of(cudnnHandle_t handle) {
+  CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  card.set(CUDNN_ATTR_DEVICEPROP_HANDLE, handle);
+  card.finalize();
+  return card;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class CudnnLibrary {
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;
 
   cudnnHandle_t handle() const noexcept { return handle_.get(); }  // null without a device
-  const CudnnDescriptor& card() const { return card_; }
+  const CudnnDescriptor& card() const noexcept { return card_; }
   EngineChoices& engines() noexcept { return *engines_; }
 
  private:

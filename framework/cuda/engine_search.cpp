@@ -1,9 +1,8 @@
 #include "framework/cuda/engine_search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace skyline {
 namespace {
@@ -25,18 +24,20 @@ CudnnDescriptor engine_of(const CudnnDescriptor& configuration) {
   return configuration.descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
 }
 
-bool allowed(const CudnnDescriptor& configuration, const CudaOptions& options) {
-  const auto notes = engine_of(configuration).numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
-  const std::int64_t workspace = configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
-  return std::ranges::all_of(notes, [&](auto note) { return allowed(note, options); }) &&
-         (!options.workspace_bytes ||
-          static_cast<std::size_t>(workspace) <= *options.workspace_bytes);
+bool fits(std::int64_t workspace, const CudaOptions& options) {
+  return !options.workspace_bytes ||
+         static_cast<std::size_t>(workspace) <= *options.workspace_bytes;
 }
 
-EngineChoice choice_of(const CudnnDescriptor& configuration) {
+bool allowed(const CudnnDescriptor& configuration, const CudaOptions& options) {
+  const auto notes = engine_of(configuration).numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  return std::ranges::all_of(notes, [&](auto note) { return allowed(note, options); }) &&
+         fits(configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE), options);
+}
+
+EngineChoice choice_of(const CudnnDescriptor& configuration, std::int64_t workspace) {
   EngineChoice choice{.engine = engine_of(configuration).integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
-                      .workspace_bytes = static_cast<std::size_t>(
-                          configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE))};
+                      .workspace_bytes = static_cast<std::size_t>(workspace)};
   for (const CudnnDescriptor& knob :
        configuration.descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
                                  CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
@@ -46,10 +47,18 @@ EngineChoice choice_of(const CudnnDescriptor& configuration) {
   return choice;
 }
 
-CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnDescriptor& card) {
+// A graph that was made with a handle is for its device; the description of a card stands in where
+// there is none.
+void set_card(CudnnDescriptor& descriptor, CudnnDescriptor::Name name,
+              const CudnnLibrary& library) {
+  if (library.handle() == nullptr) descriptor.set(name, library.card());
+}
+
+CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnLibrary& library) {
   CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  if (library.handle() != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, library.handle());
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, card);
+  set_card(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, library);
   plan.finalize();
   return plan;
 }
@@ -60,12 +69,12 @@ bool is_refusal(const CudnnError& error) {
 }
 
 std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
-                                            const CudnnDescriptor& card,
+                                            const CudnnLibrary& library,
                                             cudnnBackendHeurMode_t mode) {
   CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, card);
+  set_card(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, library);
   try {
     heuristics.finalize();
   } catch (const CudnnError& error) {
@@ -79,32 +88,17 @@ std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
 
 }  // namespace
 
-CudnnDescriptor described_card(const std::string& json) {
-  CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  try {
-    card.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, json);
-    card.finalize();
-  } catch (const CudnnError& error) {
-    throw std::runtime_error(
-        fmt::format("[plan] card, got a description that cuDNN refuses: {}", error.what()));
-  }
-  return card;
-}
-
-CudnnDescriptor card_of(cudnnHandle_t handle) {
-  CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  card.set(CUDNN_ATTR_DEVICEPROP_HANDLE, handle);
-  card.finalize();
-  return card;
-}
-
-std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const CudnnDescriptor& card,
+std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const CudnnLibrary& library,
                                        const CudaOptions& options) {
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const CudnnDescriptor& configuration : configurations(graph, card, mode)) {
+    for (const CudnnDescriptor& configuration : configurations(graph, library, mode)) {
       if (!allowed(configuration, options)) continue;
       try {
-        return FoundEngine{choice_of(configuration), plan_of(configuration, card)};
+        CudnnDescriptor plan = plan_of(configuration, library);
+        // The plan's own word counts: it is what runs.
+        const std::int64_t workspace = plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+        if (!fits(workspace, options)) continue;
+        return FoundEngine{choice_of(configuration, workspace), std::move(plan)};
       } catch (const CudnnError& error) {
         if (!is_refusal(error)) throw;
       }
@@ -113,12 +107,12 @@ std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const Cudnn
   return std::nullopt;
 }
 
-CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnDescriptor& card,
+CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnLibrary& library,
                             const EngineChoice& choice) {
   CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
-  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, card);
+  set_card(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, library);
   engine.finalize();
   std::vector<CudnnDescriptor> knobs;
   for (const auto& [type, value] : choice.knobs) {
@@ -131,7 +125,7 @@ CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnDescriptor&
   configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
   if (!knobs.empty()) configuration.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs);
   configuration.finalize();
-  return plan_of(configuration, card);
+  return plan_of(configuration, library);
 }
 
 }  // namespace skyline

@@ -81,15 +81,22 @@ KeyedProblem problem_of(const std::string& key) {
                       std::string(bias) == "true"}};
 }
 
+// cuDNN for the card of `engines`, without a device.
+struct DescribedLibrary : CudnnLibrary {
+  explicit DescribedLibrary(EngineChoices& engines)
+      : CudnnLibrary(nullptr, {.engines = &engines, .plan_only = true}) {}
+};
+
 std::vector<cudnnBackendNumericalNote_t> notes_of(const std::string& key,
                                                   const EngineChoice& choice) {
   const auto [kind, problem] = problem_of(key);
-  const CudnnDescriptor card = skyline::described_card(testing::kDescribedCard);
+  EngineChoices engines = described_card();
+  const DescribedLibrary library(engines);
   const CudnnDescriptor graph = convolution_graph(kind, problem, choice.finishes, nullptr);
   CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
-  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, card);
+  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, library.card());
   engine.finalize();
   return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
@@ -127,11 +134,11 @@ TEST_P(EnginesTest, ComputeInFp32AndRepeatTheirChoices) {
 TEST_P(EnginesTest, ChoicesMakeTheirPlansAgain) {
   EngineChoices engines = described_card();
   plan_step(GetParam(), {.tf32 = true}, engines);
-  const CudnnDescriptor card = skyline::described_card(testing::kDescribedCard);
+  const DescribedLibrary library(engines);
   for (const auto& [key, choice] : engines.by_problem) {
     const auto [kind, problem] = problem_of(key);
     const CudnnDescriptor graph = convolution_graph(kind, problem, choice.finishes, nullptr);
-    EXPECT_EQ(engine_plan(graph, card, choice).integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE),
+    EXPECT_EQ(engine_plan(graph, library, choice).integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE),
               static_cast<std::int64_t>(choice.workspace_bytes))
         << key;
   }
