@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -20,6 +22,8 @@ Json parse(const std::string& json, const std::string& where) {
     return Json::parse(json);
   } catch (const Json::parse_error& error) {
     throw std::runtime_error(fmt::format("[{}] not JSON at byte {}", where, error.byte));
+  } catch (const Json::out_of_range&) {
+    throw std::runtime_error(fmt::format("[{}] a number out of range", where));
   }
 }
 
@@ -31,11 +35,13 @@ class Reader {
   template <typename Value>
   Value read(const Json& object, const std::string& name) const {
     try {
-      return object.at(name).get<Value>();
+      const Json& value = object.at(name);
+      if (!kNumbers<Value> || whole(value)) return value.get<Value>();
     } catch (const Json::exception&) {
-      throw std::runtime_error(fmt::format("[{}] member {}, got {}, expected a {}", where_, name,
-                                           got(object, name), expected<Value>()));
+      // As for any other value that is none.
     }
+    throw std::runtime_error(fmt::format("[{}] member {}, got {:.60}, expected a {}", where_, name,
+                                         got(object, name), expected<Value>()));
   }
 
   EngineChoice choice(const Json& object) const {
@@ -46,6 +52,17 @@ class Reader {
   }
 
  private:
+  template <typename Value>
+  static constexpr bool kNumbers = (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) ||
+                                   std::is_same_v<Value, decltype(EngineChoice::knobs)>;
+
+  // A number or lists of them; get() would cut fractions off and wrap around.
+  static bool whole(const Json& value) {
+    if (value.is_array()) return std::ranges::all_of(value, whole);
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
+  }
+
   static std::string got(const Json& object, const std::string& name) {
     if (!object.is_object() || !object.contains(name)) return "none";
     return object[name].dump();
@@ -53,10 +70,10 @@ class Reader {
   template <typename Value>
   static const char* expected() {
     if constexpr (std::is_same_v<Value, bool>) return "boolean";
-    if constexpr (std::is_integral_v<Value>) return "number";
+    if constexpr (std::is_integral_v<Value>) return "whole number";
     if constexpr (std::is_same_v<Value, Json::object_t>) return "table";
     if constexpr (std::is_same_v<Value, std::string>) return "name";
-    return "list of pairs of numbers";
+    return "list of pairs of whole numbers";
   }
 
   const std::string& where_;

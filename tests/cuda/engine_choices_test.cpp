@@ -53,18 +53,25 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
   } cases[] = {
       {"", "[plan.json] not JSON at byte 1"},
       {"{", "[plan.json] not JSON at byte 2"},
+      {"[1e999]", "[plan.json] a number out of range"},
       {"[]", "[plan.json] member card, got none, expected a table"},
       {R"({"card": 1})", "[plan.json] member card, got 1, expected a table"},
       {R"({"card": {}})", "[plan.json] member deviceName, got none, expected a name"},
-      {card + R"("engines": {}})", "[plan.json] member cudnn, got none, expected a number"},
+      {card + R"("engines": {}})", "[plan.json] member cudnn, got none, expected a whole number"},
       {card + R"("cudnn": 9, "engines": []})",
        "[plan.json] member engines, got [], expected a table"},
       {card + R"("cudnn": 9, "engines": {"a": {"engine": "x"}}})",
-       "[plan.json] member engine, got \"x\", expected a number"},
+       "[plan.json] member engine, got \"x\", expected a whole number"},
       {card + R"("cudnn": 9, "engines": {"a": {"engine": 1, "knobs": 5}}})",
-       "[plan.json] member knobs, got 5, expected a list of pairs of numbers"},
+       "[plan.json] member knobs, got 5, expected a list of pairs of whole numbers"},
+      {card + R"("cudnn": 9, "engines": {"a": {"engine": 1.5}}})",
+       "[plan.json] member engine, got 1.5, expected a whole number"},
+      {card + R"("cudnn": -9, "engines": {}})",
+       "[plan.json] member cudnn, got -9, expected a whole number"},
+      {card + R"("cudnn": 9, "engines": {"a": {"engine": 1, "knobs": [[1, 1e30]]}}})",
+       "[plan.json] member knobs, got [[1,1e+30]], expected a list of pairs of whole numbers"},
       {card + R"("cudnn": 9, "engines": {"a": 4}})",
-       "[plan.json] member engine, got none, expected a number"}};
+       "[plan.json] member engine, got none, expected a whole number"}};
   for (const auto& [json, expected] : cases) {
     const std::string& text = json;
     EXPECT_EQ(error_of([&] { EngineChoices::from_json(text, "plan.json"); }), expected);

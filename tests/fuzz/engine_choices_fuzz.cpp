@@ -1,0 +1,22 @@
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "framework/cuda/engine_choices.h"
+
+// A plan file is refused or read, and what was read is written and read again as it is.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using skyline::EngineChoices;
+  EngineChoices plan;
+  try {
+    plan = EngineChoices::from_json({reinterpret_cast<const char*>(data), size}, "fuzz");
+  } catch (const std::runtime_error&) {
+    return 0;
+  }
+  if (plan.card_name().empty()) __builtin_trap();
+  const EngineChoices again = EngineChoices::from_json(plan.to_json(), "written");
+  if (again.by_problem != plan.by_problem || again.card != plan.card) __builtin_trap();
+  skyline::require_same_card(plan, again.card, plan.cudnn);
+  return 0;
+}
