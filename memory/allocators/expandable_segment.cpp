@@ -41,6 +41,7 @@ std::size_t ExpandableSegment::trim() noexcept {
   if (kept_bytes >= committed_bytes) return 0;
   range_->commit(kept_bytes);
   const std::size_t given_bytes = committed_bytes - range_->committed_bytes();
+  if (given_bytes == 0) return 0;  // the range gives back whole pieces only
   segments_.account().given_to_device(given_bytes);
   uncommitted_->address = range_->base() + range_->committed_bytes();
   last->bytes -= given_bytes;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "memory/device/cuda_memory.h"
@@ -51,14 +52,19 @@ class CudaDevice : public Device {
     return std::make_unique<CudaStreamPool>(memory_);
   }
 
+  // The driver fills whole words at addresses of words only; guards start where a block ends.
   void fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept override {
-    const std::size_t words = bytes / sizeof(pattern), whole_bytes = words * sizeof(pattern);
+    constexpr std::size_t kWordBytes = sizeof(pattern);
+    const auto address = reinterpret_cast<CUdeviceptr>(to);
+    const std::size_t head_bytes = std::min<std::size_t>(-address % kWordBytes, bytes);
+    const std::size_t words = (bytes - head_bytes) / kWordBytes;
+    const std::size_t tail_bytes = (bytes - head_bytes) % kWordBytes;
+    const std::uint32_t word = std::rotr(pattern, 8 * static_cast<int>(head_bytes));
     cudaDeviceSynchronize();
-    if (words > 0) {
-      memory_.driver().memset_d32(reinterpret_cast<CUdeviceptr>(to), pattern, words);
-    }
-    if (whole_bytes < bytes) {
-      cudaMemcpy(to + whole_bytes, &pattern, bytes - whole_bytes, cudaMemcpyHostToDevice);
+    if (head_bytes > 0) cudaMemcpy(to, &pattern, head_bytes, cudaMemcpyHostToDevice);
+    if (words > 0) memory_.driver().memset_d32(address + head_bytes, word, words);
+    if (tail_bytes > 0) {
+      cudaMemcpy(to + bytes - tail_bytes, &word, tail_bytes, cudaMemcpyHostToDevice);
     }
     cudaDeviceSynchronize();
   }
@@ -77,25 +83,46 @@ class CudaDevice : public Device {
 
 constexpr const char* kManaged = "cuda-managed";
 
-std::byte* allocate_managed(const CudaMemory& memory, std::size_t bytes) {
-  void* address = nullptr;
-  if (!has_succeeded(cudaMallocManaged(&address, bytes), "cudaMallocManaged")) {
-    memory.refuse(bytes);
-  }
-  return static_cast<std::byte*>(address);
-}
+// Managed memory that is asked for, touched or not: with the capacity's worth of it nothing is ever
+// moved out.
+class ManagedMemory {
+ public:
+  ManagedMemory(CudaMemory& memory, std::size_t bytes) : memory_(memory), asked_(kManaged, bytes) {}
 
-// Pages come when they are touched and stay until the range goes.
+  CudaMemory& memory() noexcept { return memory_; }
+  std::size_t left_bytes() const noexcept {
+    return asked_.capacity_bytes() - asked_.statistics().reserved_bytes;
+  }
+  std::byte* take(std::size_t bytes) {
+    void* address = nullptr;
+    if (bytes > left_bytes() ||
+        !has_succeeded(cudaMallocManaged(&address, bytes), "cudaMallocManaged")) {
+      memory_.refuse(bytes);
+    }
+    asked_.take(bytes);
+    return static_cast<std::byte*>(address);
+  }
+  void give_back(std::byte* address, std::size_t bytes) noexcept {
+    cudaFree(address);
+    asked_.give_back(bytes);
+  }
+
+ private:
+  CudaMemory& memory_;
+  DeviceAccount asked_;
+};
+
+// Pages come when they are touched and stay until the range goes. A range asks for at most half of
+// what is left, so that there is something to allocate beside it.
 class ManagedRange final : public Range {
  public:
-  ManagedRange(CudaMemory& memory, std::size_t bytes)
-      : memory_(memory),
-        reserved_bytes_(
-            round_up(std::min(bytes, memory.account().capacity_bytes()), kHugePageBytes)),
-        base_(allocate_managed(memory, reserved_bytes_)) {}
+  ManagedRange(ManagedMemory& managed, std::size_t bytes)
+      : managed_(managed),
+        reserved_bytes_(std::min(round_up(bytes, kHugePageBytes), most_bytes(managed))),
+        base_(managed.take(reserved_bytes_)) {}
   ~ManagedRange() override {
-    cudaFree(base_);
-    if (committed_bytes_ > 0) memory_.account().give_back(committed_bytes_);
+    managed_.give_back(base_, reserved_bytes_);
+    if (committed_bytes_ > 0) managed_.memory().account().give_back(committed_bytes_);
   }
   ManagedRange(const ManagedRange&) = delete;
   ManagedRange& operator=(const ManagedRange&) = delete;
@@ -105,11 +132,11 @@ class ManagedRange final : public Range {
   std::size_t committed_bytes() const noexcept override { return committed_bytes_; }
 
   void commit(std::size_t bytes) override {
-    DeviceAccount& account = memory_.account();
+    DeviceAccount& account = managed_.memory().account();
     if (bytes > reserved_bytes_) account.refuse_range(bytes, reserved_bytes_);
     const std::size_t wanted_bytes = round_up(bytes, kCommitBytes);
     if (wanted_bytes > committed_bytes_) {
-      memory_.require(wanted_bytes - committed_bytes_);
+      managed_.memory().require(wanted_bytes - committed_bytes_);
       account.take(wanted_bytes - committed_bytes_);
     } else if (wanted_bytes < committed_bytes_) {
       account.give_back(committed_bytes_ - wanted_bytes);
@@ -118,7 +145,12 @@ class ManagedRange final : public Range {
   }
 
  private:
-  CudaMemory& memory_;
+  static std::size_t most_bytes(const ManagedMemory& managed) noexcept {
+    const std::size_t half_bytes = managed.left_bytes() / 2;
+    return std::max(kHugePageBytes, half_bytes - half_bytes % kHugePageBytes);
+  }
+
+  ManagedMemory& managed_;
   std::size_t reserved_bytes_;
   std::size_t committed_bytes_ = 0;
   std::byte* base_;
@@ -126,18 +158,26 @@ class ManagedRange final : public Range {
 
 class CudaManagedDevice final : public CudaDevice {
  public:
-  explicit CudaManagedDevice(std::size_t capacity_bytes) : CudaDevice(kManaged, capacity_bytes) {}
+  explicit CudaManagedDevice(std::size_t capacity_bytes)
+      : CudaDevice(kManaged, capacity_bytes), managed_(memory(), capacity_bytes) {}
 
   std::byte* allocate(std::size_t bytes) override {
     memory().require(bytes);
-    std::byte* address = allocate_managed(memory(), bytes);
+    std::byte* address = managed_.take(bytes);
     memory().account().take(bytes);
     return address;
   }
+  void deallocate(std::byte* address, std::size_t bytes) noexcept override {
+    managed_.give_back(address, bytes);
+    memory().account().give_back(bytes);
+  }
   std::unique_ptr<Range> reserve(std::size_t bytes) override {
-    return std::make_unique<ManagedRange>(memory(), bytes);
+    return std::make_unique<ManagedRange>(managed_, bytes);
   }
   std::unique_ptr<StreamPool> stream_pool() override { return Device::stream_pool(); }
+
+ private:
+  ManagedMemory managed_;
 };
 
 }  // namespace

@@ -11,6 +11,9 @@
 namespace skyline {
 namespace {
 
+// A runtime runs on the drivers of its major version.
+constexpr int kOldestDriver = CUDART_VERSION / 1000 * 1000;
+
 std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 CudaDriver load_driver() {
@@ -51,7 +54,7 @@ void require_cuda_device() {
   if (found == cudaErrorInsufficientDriver) {
     reason = driver == 0 ? "no driver is installed"
                          : fmt::format("the driver is too old, got CUDA {}, expected {} or newer",
-                                       version(driver), version(CUDART_VERSION));
+                                       version(driver), version(kOldestDriver));
   }
   throw std::runtime_error(fmt::format("[--device cuda] no CUDA device can be used: {}", reason));
 }
@@ -79,8 +82,9 @@ std::size_t CudaMemory::granularity_bytes() const {
 }
 
 void CudaMemory::require(std::size_t bytes) const {
-  const std::size_t left = account_.capacity_bytes() - account_.statistics().reserved_bytes;
-  if (bytes > left) refuse(bytes);
+  const std::size_t capacity = account_.capacity_bytes();
+  const std::size_t reserved = account_.statistics().reserved_bytes;  // a pool may have passed it
+  if (reserved > capacity || bytes > capacity - reserved) refuse(bytes);
 }
 
 void CudaMemory::refuse(std::size_t bytes) const {

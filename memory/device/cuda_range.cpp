@@ -2,17 +2,27 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "memory/device/cuda_memory.h"
 
 namespace skyline {
+namespace {
+
+constexpr std::size_t kPieces = 128;  // of a range that has grown at once, and a few small ones
+
+}  // namespace
 
 CudaRange::CudaRange(CudaMemory& memory, std::size_t bytes)
     : memory_(memory),
-      piece_bytes_(memory.granularity_bytes()),
-      reserved_bytes_(round_up(bytes, piece_bytes_)) {
-  const CUresult result =
-      memory_.driver().mem_address_reserve(&base_, reserved_bytes_, kHugePageBytes, 0, 0);
-  if (result != CUDA_SUCCESS) memory_.refuse(bytes);
+      unit_bytes_(memory.granularity_bytes()),
+      reserved_bytes_(round_up(bytes, unit_bytes_)) {
+  const CudaDriver& driver = memory_.driver();
+  const CUresult result = driver.mem_address_reserve(&base_, reserved_bytes_,
+                                                     std::max(unit_bytes_, kHugePageBytes), 0, 0);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) memory_.refuse(bytes);
+  driver.check(result, "cuMemAddressReserve");
 }
 
 CudaRange::~CudaRange() {
@@ -22,7 +32,7 @@ CudaRange::~CudaRange() {
 
 void CudaRange::commit(std::size_t bytes) {
   if (bytes > reserved_bytes_) memory_.account().refuse_range(bytes, reserved_bytes_);
-  const std::size_t wanted_bytes = round_up(bytes, piece_bytes_);
+  const std::size_t wanted_bytes = round_up(bytes, unit_bytes_);
   if (wanted_bytes > committed_bytes_) grow(wanted_bytes - committed_bytes_);
   if (wanted_bytes < committed_bytes_) shrink(committed_bytes_ - wanted_bytes);
 }
@@ -31,15 +41,22 @@ void CudaRange::grow(std::size_t bytes) {
   memory_.require(bytes);
   const CudaDriver& driver = memory_.driver();
   const CUdeviceptr first = base_ + committed_bytes_;
+  const std::size_t before = pieces_.size();
+  const std::size_t most_bytes = std::max(unit_bytes_, (committed_bytes_ + bytes) / kPieces);
+  pieces_.reserve(before + bytes / unit_bytes_);
   CUresult result = CUDA_SUCCESS;
   std::size_t mapped_bytes = 0;
-  while (result == CUDA_SUCCESS && mapped_bytes < bytes) {
-    result = map_piece(first + mapped_bytes);
-    if (result == CUDA_SUCCESS) mapped_bytes += piece_bytes_;
+  while (mapped_bytes < bytes) {
+    const std::size_t piece_bytes = std::bit_floor(std::min(most_bytes, bytes - mapped_bytes));
+    result = map_piece(first + mapped_bytes, piece_bytes);
+    if (result != CUDA_SUCCESS) break;
+    mapped_bytes += piece_bytes;
+    pieces_.push_back(piece_bytes);
   }
   if (result == CUDA_SUCCESS) result = open(first, bytes);
   if (result != CUDA_SUCCESS) {
     if (mapped_bytes > 0) driver.mem_unmap(first, mapped_bytes);
+    pieces_.resize(before);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) memory_.refuse(bytes);
     driver.check(result, "cuMemCreate, cuMemMap or cuMemSetAccess");
   }
@@ -48,13 +65,13 @@ void CudaRange::grow(std::size_t bytes) {
 }
 
 // A released handle lives as long as its mapping.
-CUresult CudaRange::map_piece(CUdeviceptr address) {
+CUresult CudaRange::map_piece(CUdeviceptr address, std::size_t bytes) {
   const CudaDriver& driver = memory_.driver();
   const CUmemAllocationProp properties = cuda_allocation_properties();
   CUmemGenericAllocationHandle handle = 0;
-  const CUresult created = driver.mem_create(&handle, piece_bytes_, &properties, 0);
+  const CUresult created = driver.mem_create(&handle, bytes, &properties, 0);
   if (created != CUDA_SUCCESS) return created;
-  const CUresult mapped = driver.mem_map(address, piece_bytes_, 0, handle, 0);
+  const CUresult mapped = driver.mem_map(address, bytes, 0, handle, 0);
   driver.mem_release(handle);
   return mapped;
 }
@@ -67,10 +84,15 @@ CUresult CudaRange::open(CUdeviceptr first, std::size_t bytes) {
 }
 
 void CudaRange::shrink(std::size_t bytes) noexcept {
+  std::size_t given_bytes = 0;
+  for (; !pieces_.empty() && given_bytes + pieces_.back() <= bytes; pieces_.pop_back()) {
+    given_bytes += pieces_.back();
+  }
+  if (given_bytes == 0) return;
   cudaDeviceSynchronize();
-  memory_.driver().mem_unmap(base_ + committed_bytes_ - bytes, bytes);
-  memory_.account().give_back(bytes);
-  committed_bytes_ -= bytes;
+  committed_bytes_ -= given_bytes;
+  memory_.driver().mem_unmap(base_ + committed_bytes_, given_bytes);
+  memory_.account().give_back(given_bytes);
 }
 
 }  // namespace skyline

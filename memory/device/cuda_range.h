@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "memory/device/cuda_driver.h"
 #include "memory/device/device.h"
 
@@ -7,9 +9,10 @@ namespace skyline {
 
 class CudaMemory;
 
-// Address space of the first CUDA device, mapped piece by piece as it grows. A piece is as small as
-// the card allows, so that shrinking gives back all that is asked for. Unmapping waits for the
-// device: it is not ordered with what is enqueued.
+// Address space of the first CUDA device, mapped piece by piece as it grows. The driver takes time
+// for each piece and gives back whole ones only: a piece is as small as the card allows or 1/128 of
+// the range, so that as much stays at most when it shrinks. Unmapping waits for the device: it is
+// not ordered with what is enqueued.
 class CudaRange final : public Range {
  public:
   // `memory` outlives the range.
@@ -26,13 +29,14 @@ class CudaRange final : public Range {
  private:
   void grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
-  CUresult map_piece(CUdeviceptr address);
+  CUresult map_piece(CUdeviceptr address, std::size_t bytes);
   CUresult open(CUdeviceptr first, std::size_t bytes);
 
   CudaMemory& memory_;
-  std::size_t piece_bytes_;
+  std::size_t unit_bytes_;  // of the card
   std::size_t reserved_bytes_;
   std::size_t committed_bytes_ = 0;
+  std::vector<std::size_t> pieces_;  // bytes of each
   CUdeviceptr base_ = 0;
 };
 

@@ -49,10 +49,8 @@ std::byte* CudaStreamPool::allocate(std::size_t bytes) {
   return static_cast<std::byte*>(address);
 }
 
-void CudaStreamPool::deallocate(std::byte* address) noexcept {
-  cudaFreeAsync(address, nullptr);
-  observe_reserved();
-}
+// The pool keeps what it has: there is nothing new to observe.
+void CudaStreamPool::deallocate(std::byte* address) noexcept { cudaFreeAsync(address, nullptr); }
 
 void CudaStreamPool::release() noexcept {
   cudaStreamSynchronize(nullptr);

@@ -86,16 +86,6 @@ TEST_F(CudaDeviceTest, HandsOutAllOfTheCard) {
   EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
 }
 
-TEST_F(CudaDeviceTest, FillsBytesBesideWholeWords) {
-  std::byte* address = device_->allocate(8);
-  device_->fill(address, 8, 0);
-  device_->fill(address, 7, 0x04030201);
-  const std::vector<std::byte> expected = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
-                                           std::byte{1}, std::byte{2}, std::byte{3}, std::byte{0}};
-  EXPECT_EQ(bytes_at(*device_, address, 8), expected);
-  device_->deallocate(address, 8);
-}
-
 TEST_F(CudaDeviceTest, TellsWhoHoldsTheMemoryThatItLacks) {
   std::byte* address = device_->allocate(200 * kMiB);
   try {
@@ -176,6 +166,28 @@ TEST_F(CudaDeviceTest, ACommitThatFailsHalfWayChangesNothing) {
   EXPECT_EQ(cuda_emulation::held_bytes(), 12 * kMiB);
 }
 
+TEST_F(CudaDeviceTest, ARangeIsOfFewPieces) {
+  const auto range = device_->reserve(900 * kMiB);
+  range->commit(899 * kMiB);
+  EXPECT_EQ(range->committed_bytes(), 900 * kMiB);
+  EXPECT_LE(cuda_emulation::counts().maps, 226u) << "of 4 MiB each, and one";
+  range->commit(500 * kMiB);
+  EXPECT_EQ(range->committed_bytes(), 500 * kMiB);
+  range->commit(498 * kMiB);
+  EXPECT_EQ(range->committed_bytes(), 500 * kMiB) << "a piece goes back whole";
+}
+
+TEST_F(CudaDeviceTest, AnErrorThatIsNoShortageIsNamed) {
+  try {
+    device_->reserve(0);
+    FAIL() << "expected an error";
+  } catch (const OutOfMemory&) {
+    FAIL() << "expected another error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "[cuMemAddressReserve] invalid argument");
+  }
+}
+
 TEST_F(CudaDeviceTest, GuardsAreWrittenAndReadThroughTheDevice) {
   const auto pool = make_allocator("pool", *device_);
   GuardAdaptor guard(*pool, *device_);
@@ -234,15 +246,6 @@ TEST_F(CudaDeviceTest, HasTheDriversPoolAsAnAllocator) {
   EXPECT_EQ(cuda_emulation::counts().async_frees, 2u);
 }
 
-TEST_F(CudaDeviceTest, ThePoolKeepsToACapacity) {
-  const auto small = make_cuda_device(kMiB);
-  const auto allocator = make_allocator("cuda-async", *small);
-  const Block kept = allocator->allocate(kMiB / 2);
-  EXPECT_THROW(allocator->allocate(kMiB), OutOfMemory);
-  EXPECT_EQ(allocator->statistics().allocated_bytes, kMiB / 2);
-  EXPECT_TRUE(allocator->allocate(1000));
-}
-
 TEST(CudaAsync, IsOfCudaDevicesOnly) {
   const auto host = make_device("cpu");
   try {
@@ -270,6 +273,11 @@ TEST(CudaManagedDevice, NeverAsksForMoreThanTheCardHasFree) {
   EXPECT_THROW(range->commit(101 * kMiB), OutOfMemory);
   range->commit(kMiB);
   EXPECT_EQ(device->statistics().reserved_bytes, kMiB);
+  range = device->reserve(4 * kGiB);
+  EXPECT_LE(range->reserved_bytes(), device->capacity_bytes() / 2) << "beside the one before";
+  address = device->allocate(200 * kMiB);
+  EXPECT_THROW(device->reserve(kGiB)->commit(400 * kMiB), OutOfMemory);
+  device->deallocate(address, 200 * kMiB);
   range.reset();
   EXPECT_EQ(device->statistics().reserved_bytes, 0u);
   EXPECT_EQ(cuda_emulation::held_bytes(), 0u);

@@ -6,7 +6,8 @@
 namespace skyline {
 namespace {
 
-// Skips all tests where no device answers.
+// Skips all tests where no device answers. Lets go of the device before the process ends: cuDNN's
+// handle cannot be destroyed after its driver.
 class RequireDevice final : public testing::Environment {
  public:
   void SetUp() override {
@@ -16,6 +17,7 @@ class RequireDevice final : public testing::Environment {
     GTEST_SKIP() << "tests/cuda: Skipped\nno CUDA device: "
                  << cudaGetErrorString(found == cudaSuccess ? cudaErrorNoDevice : found);
   }
+  void TearDown() override { chosen_backend().reset(); }
 };
 
 [[maybe_unused]] const bool chosen = [] {

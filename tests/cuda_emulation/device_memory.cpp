@@ -13,9 +13,10 @@
 
 #include "tests/cuda_emulation/emulation.h"
 
-// Gives every block back as soon as its stream has come to the free.
+// Grows in chunks, of which no pieces remain unused, and keeps them until it is trimmed.
 struct CUmemPoolHandle_st {
-  std::size_t held_bytes = 0;
+  std::size_t live_bytes = 0;
+  std::size_t reserved_bytes = 0;
 };
 
 namespace cuda_emulation {
@@ -24,6 +25,8 @@ namespace {
 constexpr int kPoison = 0xEE;  // as float a large negative number that no test expects
 constexpr std::size_t kDeviceAlignment = 512;
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
+constexpr std::size_t kPoolChunk = std::size_t{32} << 20;
 
 struct PoolBlock {
   cudaMemPool_t pool;
@@ -89,9 +92,9 @@ void poison_pages(std::byte* address, std::size_t bytes) {
   mprotect(address, bytes, PROT_NONE);
 }
 
-constexpr std::size_t kPage = 4096;
+std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+std::size_t whole_pages(std::size_t bytes) { return whole(bytes, 4096); }
 
 void* new_block(Blocks& blocks, std::size_t bytes) {
   if (options().protect && &blocks != &memory().pinned) {
@@ -198,7 +201,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  const bool is_empty = pool->held_bytes == 0;
+  const bool is_empty = pool->live_bytes == 0;
+  memory().held_bytes -= pool->reserved_bytes;
   delete pool;
   return is_empty ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -209,19 +213,35 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, vo
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   if (attribute != cudaMemPoolAttrReservedMemCurrent) return cudaErrorInvalidValue;
-  *static_cast<std::uint64_t*>(value) = pool->held_bytes;
+  *static_cast<std::uint64_t*>(value) = pool->reserved_bytes;
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
+  const std::size_t kept_bytes =
+      cuda_emulation::whole(std::max(pool->live_bytes, bytes), cuda_emulation::kPoolChunk);
+  if (kept_bytes >= pool->reserved_bytes) return cudaSuccess;
+  memory().held_bytes -= pool->reserved_bytes - kept_bytes;
+  pool->reserved_bytes = kept_bytes;
+  return cudaSuccess;
+}
 
+// What was freed in the order of the stream serves what is enqueued there later.
 cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
-                                    cudaStream_t stream) {
+                                    cudaStream_t) {
   ++counts().async_mallocs;
-  if (bytes > cuda_emulation::free_bytes()) cudaStreamSynchronize(stream);  // frees on the way
-  const cudaError_t error = cuda_emulation::allocate(memory().pooled, address, bytes);
-  if (error != cudaSuccess) return error;
-  pool->held_bytes += bytes;
+  if (const cudaError_t error = cuda_emulation::health(); error != cudaSuccess) return error;
+  const std::size_t live_bytes = pool->live_bytes + bytes;
+  const std::size_t reserved_bytes =
+      std::max(pool->reserved_bytes, cuda_emulation::whole(live_bytes, cuda_emulation::kPoolChunk));
+  const std::size_t more_bytes = reserved_bytes - pool->reserved_bytes;
+  if (cuda_emulation::fails() || more_bytes > cuda_emulation::free_bytes()) {
+    return cudaErrorMemoryAllocation;
+  }
+  *address = cuda_emulation::new_block(memory().pooled, bytes);
+  memory().held_bytes += more_bytes;
+  pool->live_bytes = live_bytes;
+  pool->reserved_bytes = reserved_bytes;
   memory().pool_blocks[*address] = {pool, false};
   return cudaSuccess;
 }
@@ -231,11 +251,9 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
   const auto found = memory().pool_blocks.find(address);
   if (found == memory().pool_blocks.end() || found->second.freed) return cudaErrorInvalidValue;
   found->second.freed = true;
+  found->second.pool->live_bytes -= memory().pooled.at(static_cast<std::byte*>(address));
   return cuda_emulation::enqueue_work(stream, [address] {
-    const auto block = memory().pool_blocks.extract(address);
-    const std::size_t bytes = memory().pooled.at(static_cast<std::byte*>(address));
-    block.mapped().pool->held_bytes -= bytes;
-    memory().held_bytes -= bytes;
+    memory().pool_blocks.erase(address);
     cuda_emulation::delete_block(memory().pooled, address);
   });
 }
@@ -330,7 +348,7 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
   const auto found = memory().handles.find(handle);
   if (found == memory().handles.end() || found->second != bytes || offset != 0 ||
       !cuda_emulation::holds(memory().reserved, pointer(address), bytes) ||
-      memory().mapped.contains(pointer(address))) {
+      address % cuda_emulation::kGranularity != 0 || memory().mapped.contains(pointer(address))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   ++counts().maps;
@@ -352,12 +370,13 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
   return CUDA_SUCCESS;
 }
 
-// Whole mappings only.
+// Whole mappings only, of which none goes on behind the last byte.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;
   if (!mapped.contains(pointer(address)) ||
-      !cuda_emulation::holds(mapped, pointer(address), bytes)) {
+      !cuda_emulation::holds(mapped, pointer(address), bytes) ||
+      !(mapped.contains(end) || !cuda_emulation::holds(mapped, end - 1, 2))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   ++counts().unmaps;
@@ -377,7 +396,8 @@ CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocation
 }
 
 CUresult cuMemsetD32(CUdeviceptr address, unsigned value, std::size_t count) {
-  if (!cuda_emulation::is_on_device(pointer(address), count * sizeof(value))) {
+  if (address % sizeof(value) != 0 ||
+      !cuda_emulation::is_on_device(pointer(address), count * sizeof(value))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   cudaStreamSynchronize(nullptr);
