@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -13,8 +12,8 @@
 namespace skyline {
 
 inline constexpr unsigned kThreads = 256;  // of a block
-inline constexpr unsigned kMostBlocks =
-    65535;  // of a grid, each dimension; kernels stride over the rest
+// Of a grid along y or z. Along x there may be 2^31 - 1, more than memory has work for.
+inline constexpr unsigned kMostBlocks = 65535;
 
 // Starts kernel(arguments…) with grid × block threads on the stream of `compute`.
 template <typename... Parameters, typename... Arguments>
@@ -30,15 +29,18 @@ void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Paramete
 
 // Blocks of kThreads for `count` threads.
 inline dim3 blocks_for(std::int64_t count) {
-  const std::int64_t blocks = (count + kThreads - 1) / kThreads;
-  return dim3(static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks)));
+  return dim3(static_cast<unsigned>((count + kThreads - 1) / kThreads));
+}
+
+// Along x.
+__device__ inline std::int64_t thread_of_grid() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
 template <typename Function>
 __global__ void for_each_kernel(std::int64_t count, Function function) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i < count; i += stride) function(i);
+  const std::int64_t i = thread_of_grid();
+  if (i < count) function(i);
 }
 
 // function(0) … function(count - 1), each on its thread. `function` is copied to the device.

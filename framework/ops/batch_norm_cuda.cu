@@ -42,7 +42,7 @@ __global__ void channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts
 template <typename Finish>
 __global__ void finish_sums_kernel(const Pair* parts, std::int64_t channels, unsigned chunks,
                                    Finish finish) {
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t channel = thread_of_grid();
   const bool inside = channel < channels;
   double sums[2] = {};
   if (inside) {
@@ -55,22 +55,6 @@ __global__ void finish_sums_kernel(const Pair* parts, std::int64_t channels, uns
   }
   add_lines(sums);
   if (inside && threadIdx.y == 0) finish(channel, sums[0], sums[1]);
-}
-
-// function.write(prepared, element) for every unit of elements. From the last row on: what the sums
-// have read last may still be in the cache.
-template <int kWidth, typename Function>
-__global__ void for_each_element_kernel(ChannelTiles tiles, Function function) {
-  const std::int64_t channel = tiles.channel();
-  if (channel >= tiles.channels) return;
-  const auto prepared = function.template prepare<kWidth>(channel);
-  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
-  const std::int64_t last = begin + tiles.chunk_rows;
-  const std::int64_t end = last < tiles.rows ? last : tiles.rows;
-#pragma unroll 4
-  for (std::int64_t row = end - 1 - threadIdx.y; row >= begin; row -= tiles.lines) {
-    function.write(prepared, row * tiles.channels + channel);
-  }
 }
 
 class ChannelKernels {
@@ -98,10 +82,7 @@ class ChannelKernels {
 
   template <typename Function>
   void for_each_element(const Function& function) const {
-    with_width(tiles_.width == kFloats, [&](auto width) {
-      launch(compute_, tiles_.grid(), tiles_.block(),
-             for_each_element_kernel<width.value, Function>, tiles_, function);
-    });
+    skyline::for_each_element(compute_, tiles_, function);
   }
 
  private:

@@ -18,7 +18,7 @@ struct ChannelTiles {
     const std::int64_t units = channels / width;
     tiles = static_cast<unsigned>((units + kMostLanes - 1) / kMostLanes);
     lanes = static_cast<unsigned>((units + tiles - 1) / tiles);
-    lines = kThreads / lanes;
+    lines = static_cast<unsigned>(std::min<std::int64_t>(kThreads / lanes, rows));
     const std::int64_t most_chunks = std::max<std::int64_t>(1, kEnoughBlocks / tiles);
     const std::int64_t least_rows = lines * kLeastRowsOfLine;
     const std::int64_t wanted =
@@ -43,6 +43,31 @@ struct ChannelTiles {
   std::int64_t chunk_rows;
   unsigned chunks;
 };
+
+// function.write(prepared, element) for every unit of elements, with what
+// function.prepare<kWidth>(channel) gives for its channels. From the last row on: what was read
+// last may still be in the cache.
+template <int kWidth, typename Function>
+__global__ void for_each_element_kernel(ChannelTiles tiles, Function function) {
+  const std::int64_t channel = tiles.channel();
+  if (channel >= tiles.channels) return;
+  const auto prepared = function.template prepare<kWidth>(channel);
+  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
+  const std::int64_t last = begin + tiles.chunk_rows;
+  const std::int64_t end = last < tiles.rows ? last : tiles.rows;
+#pragma unroll 4
+  for (std::int64_t row = end - 1 - threadIdx.y; row >= begin; row -= tiles.lines) {
+    function.write(prepared, row * tiles.channels + channel);
+  }
+}
+
+template <typename Function>
+void for_each_element(CudaCompute& compute, const ChannelTiles& tiles, const Function& function) {
+  with_width(tiles.width == kFloats, [&](auto width) {
+    launch(compute, tiles.grid(), tiles.block(), for_each_element_kernel<width.value, Function>,
+           tiles, function);
+  });
+}
 
 // Adds up each of `values` over a block's lines, always in the same order; the first line gets the
 // sums. All threads of the block call it.

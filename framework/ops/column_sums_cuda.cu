@@ -15,9 +15,12 @@ __global__ void column_sums_kernel(ChannelTiles tiles, const float* values, floa
   const std::int64_t end =
       begin + tiles.chunk_rows < tiles.rows ? begin + tiles.chunk_rows : tiles.rows;
   auto total = vector_of<kWidth>(0);
-  for (std::int64_t row = begin + threadIdx.y; works && row < end; row += tiles.lines) {
-    const auto more = load<kWidth>(values + row * tiles.channels + column);
-    for (int k = 0; k < kWidth; ++k) total.at[k] += more.at[k];
+  if (works) {
+#pragma unroll 8  // with fewer loads on their way, columns that are not in fours are slow
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
+      const auto more = load<kWidth>(values + row * tiles.channels + column);
+      for (int k = 0; k < kWidth; ++k) total.at[k] += more.at[k];
+    }
   }
   add_lines(total.at);
   if (threadIdx.y != 0 || !works) return;

@@ -1,36 +1,34 @@
 #include <algorithm>
 
 #include "framework/cuda/convolution.h"
-#include "framework/cuda/launch.h"
+#include "framework/ops/channel_tiles_cuda.h"
 #include "framework/ops/column_sums_cuda.h"
 #include "framework/ops/conv2d_kernels.h"
+#include "framework/ops/relu_kernels.h"
 
 namespace skyline {
 namespace {
 
-// What a convolution leaves to do, on y [pixels, channels] in place.
+// What a convolution leaves to do, on y in place.
 struct Finish {
   const float* bias;  // or null
   bool relu;
   float* y;
-  std::int64_t pixels, channels;
-};
 
-constexpr unsigned kChannels = 32;  // of a block: neighbours in memory for a warp
-constexpr unsigned kPixels = kThreads / kChannels;
-
-__global__ void finish_kernel(Finish all) {
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  if (channel >= all.channels) return;
-  const float bias = all.bias != nullptr ? all.bias[channel] : 0.0f;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.y) * kPixels;
-  std::int64_t pixel = static_cast<std::int64_t>(blockIdx.y) * kPixels + threadIdx.y;
-  for (; pixel < all.pixels; pixel += stride) {
-    float& value = all.y[pixel * all.channels + channel];
-    const float sum = value + bias;
-    value = all.relu && sum < 0 ? 0.0f : sum;
+  template <int kWidth>
+  __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
+    return bias == nullptr ? vector_of<kWidth>(0) : load<kWidth>(bias + channel);
   }
-}
+  template <int kWidth>
+  __device__ void write(const Vector<float, kWidth>& biases, std::int64_t element) const {
+    auto values = load<kWidth>(y + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const float sum = values.at[k] + biases.at[k];
+      values.at[k] = relu ? ReluFunction{}(sum) : sum;
+    }
+    store(y + element, values);
+  }
+};
 
 class Conv2dKernelCuda final : public Kernel {
  public:
@@ -49,12 +47,9 @@ class Conv2dKernelCuda final : public Kernel {
                        .result = arguments.output<float>(0),
                        .workspace = arguments.workspace});
     if (convolution_->finishes() || (!problem_.bias && !problem_.params.relu)) return;
-    const std::int64_t channels = problem_.y[1], pixels = problem_.y.elements() / channels;
-    const dim3 grid(static_cast<unsigned>((channels + kChannels - 1) / kChannels),
-                    static_cast<unsigned>(
-                        std::min<std::int64_t>((pixels + kPixels - 1) / kPixels, kMostBlocks)));
-    launch(compute_, grid, dim3(kChannels, kPixels), finish_kernel,
-           Finish{bias, problem_.params.relu, arguments.output<float>(0), pixels, channels});
+    const std::int64_t channels = problem_.y[1];
+    for_each_element(compute_, ChannelTiles(problem_.y.elements() / channels, channels),
+                     Finish{bias, problem_.params.relu, arguments.output<float>(0)});
   }
 
  private:

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <limits>
 
 #include "framework/ops/divider.h"
@@ -60,49 +59,44 @@ struct SortedRows {
 // A warp counts the rows that come before its own: that needs no order among threads, and a few
 // thousand rows are counted in the time that clearing the table's gradient takes.
 __global__ void sort_rows_kernel(const std::int32_t* ids, std::int64_t rows, SortedRows sorted) {
-  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / kWarp);
-  std::int64_t row =
-      static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / kWarp) + threadIdx.x / kWarp;
-  for (; row < rows; row += warps) {
-    const std::int32_t id = ids[row];
-    int smaller = 0, earlier = 0, equal = 0;
+  const std::int64_t row = thread_of_grid() / kWarp;
+  if (row >= rows) return;
+  const std::int32_t id = ids[row];
+  int smaller = 0, earlier = 0, equal = 0;
 #pragma unroll 4
-    for (std::int64_t other = threadIdx.x % kWarp; other < rows; other += kWarp) {
-      smaller += ids[other] < id;
-      equal += ids[other] == id;
-      earlier += ids[other] == id && other < row;
-    }
-    smaller = reduce_warp<Adding<int>>(smaller);
-    earlier = reduce_warp<Adding<int>>(earlier);
-    equal = reduce_warp<Adding<int>>(equal);
-    if (threadIdx.x % kWarp != 0) continue;
-    sorted.rows[smaller + earlier] = static_cast<std::int32_t>(row);
-    sorted.lengths[smaller + earlier] = earlier == 0 ? equal : 0;
+  for (std::int64_t other = threadIdx.x % kWarp; other < rows; other += kWarp) {
+    smaller += ids[other] < id;
+    equal += ids[other] == id;
+    earlier += ids[other] == id && other < row;
   }
+  smaller = reduce_warp<Adding<int>>(smaller);
+  earlier = reduce_warp<Adding<int>>(earlier);
+  equal = reduce_warp<Adding<int>>(equal);
+  if (threadIdx.x % kWarp != 0) return;
+  sorted.rows[smaller + earlier] = static_cast<std::int32_t>(row);
+  sorted.lengths[smaller + earlier] = earlier == 0 ? equal : 0;
 }
 
-// Blocks along x share the features, blocks along y the sorted places. Where an id begins, its rows
-// are added up in their order.
+// A block along x for each sorted place, along y the blocks that share its features. Where an id
+// begins, its rows are added up in their order.
 template <int kWidth>
 __global__ void sum_rows_kernel(EmbeddingProblem problem, const std::int32_t* ids,
                                 SortedRows sorted, const float* grad_output, float* grad_table) {
   const std::int64_t features = problem.features;
   const std::int64_t column =
-      (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth;
-  if (column >= features) return;
-  for (std::int64_t first = blockIdx.y; first < problem.rows; first += gridDim.y) {
-    const std::int32_t* rows = sorted.rows + first;
-    const int length = sorted.lengths[first];
-    const std::int32_t id = ids[rows[0]];
-    if (length == 0 || id < 0 || id >= problem.words) continue;
-    auto sum = load<kWidth>(grad_output + rows[0] * features + column);
+      (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kWidth;
+  const std::int32_t* rows = sorted.rows + blockIdx.x;
+  const int length = sorted.lengths[blockIdx.x];
+  if (length == 0 || column >= features) return;
+  const std::int32_t id = ids[rows[0]];
+  if (id < 0 || id >= problem.words) return;
+  auto sum = load<kWidth>(grad_output + rows[0] * features + column);
 #pragma unroll 8  // a frequent word has hundreds
-    for (int k = 1; k < length; ++k) {
-      const auto more = load<kWidth>(grad_output + rows[k] * features + column);
-      for (int j = 0; j < kWidth; ++j) sum.at[j] += more.at[j];
-    }
-    store(grad_table + id * features + column, sum);
+  for (int k = 1; k < length; ++k) {
+    const auto more = load<kWidth>(grad_output + rows[k] * features + column);
+    for (int j = 0; j < kWidth; ++j) sum.at[j] += more.at[j];
   }
+  store(grad_table + id * features + column, sum);
 }
 
 class EmbeddingGradKernelCuda : public Kernel {
@@ -125,9 +119,9 @@ class EmbeddingGradKernelCuda : public Kernel {
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
       const auto columns = static_cast<unsigned>((features / width + kBlock - 1) / kBlock);
-      const auto places = static_cast<unsigned>(std::min<std::int64_t>(rows, kMostBlocks));
-      launch(compute_, dim3(columns, places), kBlock, sum_rows_kernel<width.value>, problem_, ids,
-             sorted, arguments.input<float>(1), arguments.output<float>(0));
+      launch(compute_, dim3(static_cast<unsigned>(rows), columns), kBlock,
+             sum_rows_kernel<width.value>, problem_, ids, sorted, arguments.input<float>(1),
+             arguments.output<float>(0));
     });
   }
 

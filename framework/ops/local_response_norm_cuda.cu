@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "framework/cuda/launch.h"
 #include "framework/ops/local_response_norm_kernels.h"
+#include "framework/ops/reduce_cuda.h"
 
 // As on the CPU, work goes by tiles of whole pixels, the channels of large pixels by blocks, and
 // each step is taken for all of a tile before the next: a result may be written over what it came
@@ -61,30 +61,27 @@ __global__ void normalize_kernel(LocalResponseNormProblem problem, Tiling tiling
   __shared__ float squares[Tiling::kFloats];
   const std::int64_t channels = problem.channels;
   const int margin = tiling.margin, pitch = tiling.pitch;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * tiling.pixels;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tiling.pixels;
-       first < problem.pixels; first += stride) {
-    const Tile tile{channels, x + first * channels, smaller(problem.pixels - first, tiling.pixels)};
-    for_each_value(tile.pixels, margin, [&](int pixel, int i) {
-      squares[pixel * pitch + i] = tile.square(pixel, i - half);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tiling.pixels;
+  const Tile tile{channels, x + first * channels, smaller(problem.pixels - first, tiling.pixels)};
+  for_each_value(tile.pixels, margin, [&](int pixel, int i) {
+    squares[pixel * pitch + i] = tile.square(pixel, i - half);
+  });
+  for (std::int64_t begin = 0; begin < channels; begin += tiling.block) {
+    const int count = smaller(channels - begin, tiling.block);
+    for_each_value(tile.pixels, count, [&](int pixel, int i) {
+      squares[pixel * pitch + margin + i] = tile.square(pixel, begin + half + i);
     });
-    for (std::int64_t begin = 0; begin < channels; begin += tiling.block) {
-      const int count = smaller(channels - begin, tiling.block);
-      for_each_value(tile.pixels, count, [&](int pixel, int i) {
-        squares[pixel * pitch + margin + i] = tile.square(pixel, begin + half + i);
-      });
-      __syncthreads();
-      for_each_value(tile.pixels, count, [&](int pixel, int i) {
-        const float s =
-            problem.params.k + problem.params.alpha * window_sum(squares + pixel * pitch + i, half);
-        y[(first + pixel) * channels + begin + i] = tile.value(pixel, begin + i) * power(s).normal;
-      });
-      __syncthreads();
-      for_each_value(tile.pixels, begin + count < channels ? margin : 0, [&](int pixel, int i) {
-        squares[pixel * pitch + i] = squares[pixel * pitch + count + i];
-      });
-      __syncthreads();
-    }
+    __syncthreads();
+    for_each_value(tile.pixels, count, [&](int pixel, int i) {
+      const float s =
+          problem.params.k + problem.params.alpha * window_sum(squares + pixel * pitch + i, half);
+      y[(first + pixel) * channels + begin + i] = tile.value(pixel, begin + i) * power(s).normal;
+    });
+    __syncthreads();
+    for_each_value(tile.pixels, begin + count < channels ? margin : 0, [&](int pixel, int i) {
+      squares[pixel * pitch + i] = squares[pixel * pitch + count + i];
+    });
+    __syncthreads();
   }
 }
 
@@ -99,72 +96,66 @@ __global__ void normalize_grad_kernel(LocalResponseNormProblem problem, Tiling t
   const std::int64_t channels = problem.channels;
   const int margin = tiling.margin, pitch = tiling.pitch;
   const float factor = -2 * problem.params.alpha * problem.params.beta;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * tiling.pixels;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tiling.pixels;
-       first < problem.pixels; first += stride) {
-    const Tile tile{channels, x + first * channels, smaller(problem.pixels - first, tiling.pixels)};
-    for_each_value(tile.pixels, margin, [&](int pixel, int i) {
-      squares[pixel * pitch + i] = tile.square(pixel, i - half);
-      terms[pixel * pitch + i] = 0;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tiling.pixels;
+  const Tile tile{channels, x + first * channels, smaller(problem.pixels - first, tiling.pixels)};
+  for_each_value(tile.pixels, margin, [&](int pixel, int i) {
+    squares[pixel * pitch + i] = tile.square(pixel, i - half);
+    terms[pixel * pitch + i] = 0;
+  });
+  for (std::int64_t begin = 0; begin < channels + half; begin += tiling.block) {
+    const int count = smaller(channels + half - begin, tiling.block);
+    for_each_value(tile.pixels, count, [&](int pixel, int i) {
+      squares[pixel * pitch + margin + i] = tile.square(pixel, begin + half + i);
     });
-    for (std::int64_t begin = 0; begin < channels + half; begin += tiling.block) {
-      const int count = smaller(channels + half - begin, tiling.block);
-      for_each_value(tile.pixels, count, [&](int pixel, int i) {
-        squares[pixel * pitch + margin + i] = tile.square(pixel, begin + half + i);
-      });
-      __syncthreads();
-      for_each_value(tile.pixels, count, [&](int pixel, int i) {
-        const int at = pixel * pitch + i;
-        terms[at + margin] = 0;
-        if (begin + i >= channels) return;
-        const Powers powers =
-            power(problem.params.k + problem.params.alpha * window_sum(squares + at, half));
-        scaled[at + margin] = grad_output[(first + pixel) * channels + begin + i] * powers.normal;
-        terms[at + margin] = scaled[at + margin] * tile.value(pixel, begin + i) * powers.reciprocal;
-      });
-      __syncthreads();
-      for_each_value(tile.pixels, count, [&](int pixel, int i) {
-        const std::int64_t channel = begin + i - half;
-        if (channel < 0) return;
-        const int at = pixel * pitch + i;
-        grad_input[(first + pixel) * channels + channel] =
-            scaled[at + half] + factor * tile.value(pixel, channel) * window_sum(terms + at, half);
-      });
-      __syncthreads();
-      for_each_value(tile.pixels, begin + count < channels + half ? margin : 0,
-                     [&](int pixel, int i) {
-                       const int at = pixel * pitch + i;
-                       squares[at] = squares[at + count];
-                       scaled[at] = scaled[at + count];
-                       terms[at] = terms[at + count];
-                     });
-      __syncthreads();
-    }
+    __syncthreads();
+    for_each_value(tile.pixels, count, [&](int pixel, int i) {
+      const int at = pixel * pitch + i;
+      terms[at + margin] = 0;
+      if (begin + i >= channels) return;
+      const Powers powers =
+          power(problem.params.k + problem.params.alpha * window_sum(squares + at, half));
+      scaled[at + margin] = grad_output[(first + pixel) * channels + begin + i] * powers.normal;
+      terms[at + margin] = scaled[at + margin] * tile.value(pixel, begin + i) * powers.reciprocal;
+    });
+    __syncthreads();
+    for_each_value(tile.pixels, count, [&](int pixel, int i) {
+      const std::int64_t channel = begin + i - half;
+      if (channel < 0) return;
+      const int at = pixel * pitch + i;
+      grad_input[(first + pixel) * channels + channel] =
+          scaled[at + half] + factor * tile.value(pixel, channel) * window_sum(terms + at, half);
+    });
+    __syncthreads();
+    for_each_value(tile.pixels, begin + count < channels + half ? margin : 0,
+                   [&](int pixel, int i) {
+                     const int at = pixel * pitch + i;
+                     squares[at] = squares[at + count];
+                     scaled[at] = scaled[at + count];
+                     terms[at] = terms[at + count];
+                   });
+    __syncthreads();
   }
 }
 
-constexpr unsigned kLanes = 32;
-
-dim3 tiles_of(const LocalResponseNormProblem& problem, const Tiling& tiling) {
-  const std::int64_t tiles = (problem.pixels + tiling.pixels - 1) / tiling.pixels;
-  return dim3(static_cast<unsigned>(std::min<std::int64_t>(tiles, kMostBlocks)));
-}
-
+// Starts a kernel with a block a tile.
 template <typename Half, typename Power>
-class LocalResponseNormKernelCuda : public Kernel {
+class TileKernelCuda : public Kernel {
  public:
-  LocalResponseNormKernelCuda(CudaCompute& compute, const LocalResponseNormProblem& problem,
-                              Half half, Power power)
+  TileKernelCuda(CudaCompute& compute, const LocalResponseNormProblem& problem, Half half,
+                 Power power)
       : compute_(compute),
         problem_(problem),
         half_(half),
         power_(power),
         tiling_(problem.channels, 2 * half) {}
 
-  void run(const KernelArguments& arguments) override {
-    launch(compute_, tiles_of(problem_, tiling_), dim3(kLanes, kThreads / kLanes),
-           normalize_kernel<Half, Power>, problem_, tiling_, half_, power_,
-           arguments.input<float>(0), arguments.output<float>(0));
+ protected:
+  template <typename... Operands>
+  void launch_tiles(void (*kernel)(LocalResponseNormProblem, Tiling, Half, Power, Operands...),
+                    std::type_identity_t<Operands>... operands) {
+    const std::int64_t tiles = (problem_.pixels + tiling_.pixels - 1) / tiling_.pixels;
+    launch(compute_, static_cast<unsigned>(tiles), dim3(kWarp, kThreads / kWarp), kernel, problem_,
+           tiling_, half_, power_, operands...);
   }
 
  private:
@@ -176,28 +167,23 @@ class LocalResponseNormKernelCuda : public Kernel {
 };
 
 template <typename Half, typename Power>
-class LocalResponseNormGradKernelCuda : public Kernel {
+class LocalResponseNormKernelCuda : public TileKernelCuda<Half, Power> {
  public:
-  LocalResponseNormGradKernelCuda(CudaCompute& compute, const LocalResponseNormProblem& problem,
-                                  Half half, Power power)
-      : compute_(compute),
-        problem_(problem),
-        half_(half),
-        power_(power),
-        tiling_(problem.channels, 2 * half) {}
-
+  using TileKernelCuda<Half, Power>::TileKernelCuda;
   void run(const KernelArguments& arguments) override {
-    launch(compute_, tiles_of(problem_, tiling_), dim3(kLanes, kThreads / kLanes),
-           normalize_grad_kernel<Half, Power>, problem_, tiling_, half_, power_,
-           arguments.input<float>(0), arguments.input<float>(1), arguments.output<float>(0));
+    this->launch_tiles(normalize_kernel<Half, Power>, arguments.input<float>(0),
+                       arguments.output<float>(0));
   }
+};
 
- private:
-  CudaCompute& compute_;
-  LocalResponseNormProblem problem_;
-  Half half_;
-  Power power_;
-  Tiling tiling_;
+template <typename Half, typename Power>
+class LocalResponseNormGradKernelCuda : public TileKernelCuda<Half, Power> {
+ public:
+  using TileKernelCuda<Half, Power>::TileKernelCuda;
+  void run(const KernelArguments& arguments) override {
+    this->launch_tiles(normalize_grad_kernel<Half, Power>, arguments.input<float>(0),
+                       arguments.input<float>(1), arguments.output<float>(0));
+  }
 };
 
 // The papers' window and exponent unroll; all others run slower.

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "framework/ops/argmax_kernels.h"
-#include "framework/ops/divider.h"
 #include "framework/ops/log_softmax_kernels.h"
 #include "framework/ops/reduce_cuda.h"
 #include "framework/ops/softmax_cross_entropy_kernels.h"
@@ -23,11 +22,8 @@ namespace {
 // Rows, a block each. Long rows get as many threads as a block can have: the fewer rows are on
 // their way at a time, the more of them the cache still holds when they are read again.
 struct RowGrid {
-  RowGrid(std::int64_t rows_in, std::int64_t columns_in)
-      : rows(rows_in),
-        columns(columns_in),
-        in_fours(columns_in % kFloats == 0),
-        blocks(static_cast<unsigned>(std::min<std::int64_t>(rows_in, kMostBlocks))) {
+  RowGrid(std::int64_t rows, std::int64_t columns_in)
+      : columns(columns_in), blocks(static_cast<unsigned>(rows)) {
     const std::uint64_t wanted = std::bit_ceil(static_cast<std::uint64_t>(columns / kColumns + 1));
     threads = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, kWarp, kMostThreads));
   }
@@ -35,10 +31,26 @@ struct RowGrid {
   static constexpr unsigned kMostThreads = kMostWarps * kWarp;
   static constexpr std::int64_t kColumns = 16;  // of a thread, until there are enough threads
 
-  std::int64_t rows, columns;
-  bool in_fours;
+  std::int64_t columns;
   unsigned blocks, threads;
 };
+
+// body(width, i) stands for elements i … i + width - 1, until each of this block's row, of
+// `columns` elements, had its turn. Also of rows that are not in fours most elements are: those
+// between the first and the last multiple of 16 bytes.
+template <typename Body>
+__device__ void for_each_of_row(std::int64_t columns, const Body& body) {
+  const std::int64_t begin = blockIdx.x * columns, end = begin + columns;
+  const std::int64_t first = (begin + kFloats - 1) / kFloats, last = end / kFloats;
+  const std::int64_t head = first * kFloats < end ? first * kFloats : end;
+  const std::int64_t tail = last * kFloats > head ? last * kFloats : head;
+  if (begin + threadIdx.x < head) body(Width<1>{}, begin + threadIdx.x);
+#pragma unroll 2
+  for (std::int64_t vector = first + threadIdx.x; vector < last; vector += blockDim.x) {
+    body(Width<kFloats>{}, vector * kFloats);
+  }
+  if (tail + threadIdx.x < end) body(Width<1>{}, tail + threadIdx.x);
+}
 
 // The largest of some logits, and the sum of exp(logit - largest).
 struct Softmax {
@@ -59,18 +71,17 @@ struct SoftmaxReduction {
   }
 };
 
-template <int kWidth>
+// Of the block's row of `logits`.
 __device__ Softmax softmax_of_row(const float* logits, std::int64_t columns) {
   Softmax own = SoftmaxReduction::none();
-#pragma unroll 2
-  for (std::int64_t k = threadIdx.x * kWidth; k < columns; k += blockDim.x * kWidth) {
-    const auto values = load<kWidth>(logits + k);
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    const auto values = load<width.value>(logits + i);
     float largest = own.largest;
     for (const float value : values.at) largest = value > largest ? value : largest;
     float total = own.total * std::exp(own.largest - largest);
     for (const float value : values.at) total += std::exp(value - largest);
     own = {largest, total};
-  }
+  });
   return reduce_block<SoftmaxReduction>(own);
 }
 
@@ -82,27 +93,23 @@ struct CrossEntropyRows {
   double* losses;        // one a row
 };
 
-template <int kWidth>
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
     softmax_cross_entropy_kernel(CrossEntropyRows rows) {
-  const std::int64_t classes = rows.problem.classes;
-  for (std::int64_t row = blockIdx.x; row < rows.problem.rows; row += gridDim.x) {
-    const float* logits = rows.logits + row * classes;
-    const std::int32_t label = rows.labels[row];
-    const bool known = label >= 0 && label < classes;
-    const double label_logit =
-        known ? double{logits[label]} : std::numeric_limits<double>::quiet_NaN();
-    const Softmax softmax = softmax_of_row<kWidth>(logits, classes);  // all have read the label's
-    if (threadIdx.x == 0) {
-      rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
-    }
-    const float scale = 1.0f / softmax.total;
-    for (std::int64_t k = threadIdx.x * kWidth; k < classes; k += blockDim.x * kWidth) {
-      auto values = load<kWidth>(logits + k);
-      for (float& value : values.at) value = std::exp(value - softmax.largest) * scale;
-      store(rows.probabilities + row * classes + k, values);
-    }
+  const std::int64_t row = blockIdx.x, classes = rows.problem.classes;
+  const std::int32_t label = rows.labels[row];
+  const bool known = label >= 0 && label < classes;
+  const double label_logit =
+      known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
+  const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's
+  if (threadIdx.x == 0) {
+    rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
   }
+  const float scale = 1.0f / softmax.total;
+  for_each_of_row(classes, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(rows.logits + i);
+    for (float& value : values.at) value = std::exp(value - softmax.largest) * scale;
+    store(rows.probabilities + i, values);
+  });
 }
 
 __global__ void mean_loss_kernel(const double* losses, CrossEntropyProblem problem, float* loss) {
@@ -112,19 +119,15 @@ __global__ void mean_loss_kernel(const double* losses, CrossEntropyProblem probl
   if (threadIdx.x == 0) *loss = static_cast<float>(sum / problem.divisor);
 }
 
-template <int kWidth>
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
-    log_softmax_kernel(const float* logits, std::int64_t rows, std::int64_t columns,
-                       float* output) {
-  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const Softmax softmax = softmax_of_row<kWidth>(logits + row * columns, columns);
-    const float logarithm = std::log(softmax.total);
-    for (std::int64_t k = threadIdx.x * kWidth; k < columns; k += blockDim.x * kWidth) {
-      auto values = load<kWidth>(logits + row * columns + k);
-      for (float& value : values.at) value = value - softmax.largest - logarithm;
-      store(output + row * columns + k, values);
-    }
-  }
+    log_softmax_kernel(const float* logits, std::int64_t columns, float* output) {
+  const Softmax softmax = softmax_of_row(logits, columns);
+  const float logarithm = std::log(softmax.total);
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(logits + i);
+    for (float& value : values.at) value = value - softmax.largest - logarithm;
+    store(output + i, values);
+  });
 }
 
 // The first column of the largest element. NaN is never the largest.
@@ -148,24 +151,20 @@ struct LargestReduction {
   }
 };
 
-template <int kWidth>
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
-    argmax_kernel(const float* input, std::int64_t rows, std::int64_t columns,
-                  std::int32_t* output) {
-  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    LargestColumn largest = LargestReduction::none();
-#pragma unroll 4
-    for (std::int64_t k = threadIdx.x * kWidth; k < columns; k += blockDim.x * kWidth) {
-      const auto values = load<kWidth>(input + row * columns + k);
-      for (int j = 0; j < kWidth; ++j) {
-        largest =
-            LargestReduction::combine(largest, {values.at[j], static_cast<std::int32_t>(k + j)});
-      }
+    argmax_kernel(const float* input, std::int64_t columns, std::int32_t* output) {
+  LargestColumn largest = LargestReduction::none();
+  const std::int64_t begin = blockIdx.x * columns;
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    const auto values = load<width.value>(input + i);
+    for (int k = 0; k < width; ++k) {
+      const auto column = static_cast<std::int32_t>(i + k - begin);
+      largest = LargestReduction::combine(largest, {values.at[k], column});
     }
-    largest = reduce_block<LargestReduction>(largest);
-    const bool none = largest.column == LargestReduction::none().column;
-    if (threadIdx.x == 0) output[row] = none ? 0 : largest.column;
-  }
+  });
+  largest = reduce_block<LargestReduction>(largest);
+  const bool none = largest.column == LargestReduction::none().column;
+  if (threadIdx.x == 0) output[blockIdx.x] = none ? 0 : largest.column;
 }
 
 class SoftmaxCrossEntropyKernelCuda : public Kernel {
@@ -180,11 +179,9 @@ class SoftmaxCrossEntropyKernelCuda : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     auto* losses = reinterpret_cast<double*>(arguments.workspace);
-    with_width(grid_.in_fours, [&](auto width) {
-      launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_kernel<width.value>,
-             CrossEntropyRows{problem_, arguments.input<float>(0), arguments.input<std::int32_t>(1),
-                              arguments.output<float>(1), losses});
-    });
+    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_kernel,
+           CrossEntropyRows{problem_, arguments.input<float>(0), arguments.input<std::int32_t>(1),
+                            arguments.output<float>(1), losses});
     launch(compute_, 1, kThreads, mean_loss_kernel, losses, problem_, arguments.output<float>(0));
   }
 
@@ -194,85 +191,58 @@ class SoftmaxCrossEntropyKernelCuda : public Kernel {
   RowGrid grid_;
 };
 
-template <int kWidth>
-struct CrossEntropyGradBody {
-  std::int64_t classes;
-  float divisor;
-  const float* grad_output;
-  const float* probabilities;
-  const std::int32_t* labels;
-  float* grad_logits;
-  Divider units_per_row;
-
-  __device__ void operator()(std::int64_t unit) const {
-    const auto [row, place] = units_per_row(unit);
-    const std::int64_t label = labels[row];
-    const float scale = label >= 0 && label < classes ? *grad_output / divisor
-                                                      : std::numeric_limits<float>::quiet_NaN();
-    auto values = load<kWidth>(probabilities + unit * kWidth);
-    for (int k = 0; k < kWidth; ++k) {
-      const bool is_label = place * kWidth + k == label;
+__global__ void __launch_bounds__(RowGrid::kMostThreads)
+    softmax_cross_entropy_grad_kernel(CrossEntropyProblem problem, const float* grad_output,
+                                      const float* probabilities, const std::int32_t* labels,
+                                      float* grad_logits) {
+  const std::int64_t row = blockIdx.x, label = labels[row];
+  const bool known = label >= 0 && label < problem.classes;
+  const float scale = known ? *grad_output / static_cast<float>(problem.divisor)
+                            : std::numeric_limits<float>::quiet_NaN();
+  for_each_of_row(problem.classes, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(probabilities + i);
+    for (int k = 0; k < width; ++k) {
+      const bool is_label = i + k == row * problem.classes + label;
       values.at[k] = (is_label ? values.at[k] - 1.0f : values.at[k]) * scale;
     }
-    store(grad_logits + unit * kWidth, values);
-  }
-};
+    store(grad_logits + i, values);
+  });
+}
 
 class SoftmaxCrossEntropyGradKernelCuda : public Kernel {
  public:
   SoftmaxCrossEntropyGradKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
-      : compute_(compute), problem_(problem) {}
+      : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
 
   void run(const KernelArguments& arguments) override {
-    with_width(problem_.classes % kFloats == 0, [&](auto width) {
-      const std::int64_t units = problem_.classes / width;
-      for_each_index(
-          compute_, problem_.rows * units,
-          CrossEntropyGradBody<width.value>{problem_.classes, static_cast<float>(problem_.divisor),
-                                            arguments.input<float>(0), arguments.input<float>(1),
-                                            arguments.input<std::int32_t>(2),
-                                            arguments.output<float>(0), Divider(units)});
-    });
+    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_grad_kernel, problem_,
+           arguments.input<float>(0), arguments.input<float>(1), arguments.input<std::int32_t>(2),
+           arguments.output<float>(0));
   }
 
  private:
   CudaCompute& compute_;
   CrossEntropyProblem problem_;
+  RowGrid grid_;
 };
 
-class LogSoftmaxKernelCuda : public Kernel {
+// `kernel` takes input 0 and writes output 0, of Output.
+template <typename Output>
+class RowKernelCuda : public Kernel {
  public:
-  LogSoftmaxKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t columns)
-      : compute_(compute), grid_(rows, columns) {}
+  using Function = void (*)(const float*, std::int64_t, Output*);
+  RowKernelCuda(CudaCompute& compute, const RowGrid& grid, Function kernel)
+      : compute_(compute), grid_(grid), kernel_(kernel) {}
 
   void run(const KernelArguments& arguments) override {
-    with_width(grid_.in_fours, [&](auto width) {
-      launch(compute_, grid_.blocks, grid_.threads, log_softmax_kernel<width.value>,
-             arguments.input<float>(0), grid_.rows, grid_.columns, arguments.output<float>(0));
-    });
+    launch(compute_, grid_.blocks, grid_.threads, kernel_, arguments.input<float>(0), grid_.columns,
+           arguments.output<Output>(0));
   }
 
  private:
   CudaCompute& compute_;
   RowGrid grid_;
-};
-
-class ArgmaxKernelCuda : public Kernel {
- public:
-  ArgmaxKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t columns)
-      : compute_(compute), grid_(rows, columns) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_width(grid_.in_fours, [&](auto width) {
-      launch(compute_, grid_.blocks, grid_.threads, argmax_kernel<width.value>,
-             arguments.input<float>(0), grid_.rows, grid_.columns,
-             arguments.output<std::int32_t>(0));
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  RowGrid grid_;
+  Function kernel_;
 };
 
 }  // namespace
@@ -289,12 +259,14 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(CudaCompute& comput
 
 std::unique_ptr<Kernel> make_log_softmax_cuda(CudaCompute& compute, std::int64_t rows,
                                               std::int64_t columns) {
-  return std::make_unique<LogSoftmaxKernelCuda>(compute, rows, columns);
+  return std::make_unique<RowKernelCuda<float>>(compute, RowGrid(rows, columns),
+                                                log_softmax_kernel);
 }
 
 std::unique_ptr<Kernel> make_argmax_cuda(CudaCompute& compute, std::int64_t rows,
                                          std::int64_t columns) {
-  return std::make_unique<ArgmaxKernelCuda>(compute, rows, columns);
+  return std::make_unique<RowKernelCuda<std::int32_t>>(compute, RowGrid(rows, columns),
+                                                       argmax_kernel);
 }
 
 }  // namespace skyline

@@ -50,12 +50,8 @@ void with_width(bool multiples_of_four, const Body& body) {
 
 template <typename Function>
 __global__ void for_each_vector_kernel(std::int64_t count, Function function) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t vectors = count / kFloats;
-  for (std::int64_t i = thread; i < vectors; i += stride) {
-    function.template run<kFloats>(i * kFloats);
-  }
+  const std::int64_t thread = thread_of_grid(), vectors = count / kFloats;
+  if (thread < vectors) function.template run<kFloats>(thread * kFloats);
   const std::int64_t rest = vectors * kFloats + thread;
   if (rest < count) function.template run<1>(rest);
 }

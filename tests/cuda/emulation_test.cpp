@@ -179,9 +179,24 @@ TEST(EmulatedThreadsFault, NamesBarriersThatNotAllReach) {
   EXPECT_EQ(fault_of(kBlock, reverse_kernel), "none");  // the fibers of the others are given up
 }
 
+// As for_each_vector and the kernels of rows do, for_each_index takes as many blocks as there are.
+TEST(EmulatedGrids, HoldMoreThan65535BlocksAlongX) {
+  Emulated emulated({.threads = ThreadOrder::kBackward});
+  CudaCompute compute({});
+  constexpr std::int64_t kCount = std::int64_t{kMostBlocks + 1} * kThreads + 1;
+  EXPECT_EQ(blocks_for(kCount).x, kMostBlocks + 2);
+  DeviceArray<std::int64_t> seen(compute, {0, kCount});  // how many, and the last one
+  for_each_index(compute, kCount, [seen = seen.get()](std::int64_t i) {
+    ++seen[0];
+    seen[1] -= i == seen[1] - 1;
+  });
+  EXPECT_EQ(seen.read(), (std::vector<std::int64_t>{kCount, 0}));
+}
+
 TEST(EmulatedThreadsFault, RefusesBlocksThatNoDeviceRuns) {
   Emulated emulated({});
   CudaCompute compute({});
+  EXPECT_THROW(launch(compute, dim3(1, kMostBlocks + 1), 32, reverse_kernel, nullptr), CudaError);
   EXPECT_THROW(launch(compute, 1, 1025, reverse_kernel, nullptr), CudaError);
   EXPECT_THROW(launch(compute, 0, 32, reverse_kernel, nullptr), CudaError);
 }

@@ -102,6 +102,11 @@ TEST(ImageKernels, AveragesWholeImagesOfManyChannels) {
   }
 }
 
+TEST(ImageKernels, AveragesMoreImagesThanAGridHolds) {
+  const Pool2dParams whole{.kernel = {1, 2}, .stride = {1, 2}};
+  expect_same_average(problem_of({65540, 1, 1, 2}, whole, false));
+}
+
 // One pixel, one channel, fewer and more channels than lanes, several chunks and tiles.
 std::vector<Shape> images() {
   return {{1, 1, 1, 1},  {2, 3, 5, 7},    {1, 4, 40, 40},

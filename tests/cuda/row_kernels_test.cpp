@@ -200,9 +200,10 @@ TEST(RowKernels, WordsThatAreNoneEmbedAsNanAndGetNoGradient) {
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_EQ(gradient[i] != 0, i / 4 == 2);
 }
 
-// Columns: one, fewer than threads, a row for a warp, for more warps, in fours and not.
-constexpr std::pair<std::int64_t, std::int64_t> kMatrices[] = {{1, 1},   {3, 10},   {5, 64},
-                                                               {2, 999}, {2, 2000}, {1, 20003}};
+// Columns: fewer than a vector has, than threads, a row for a warp, for more warps, in fours and
+// not.
+constexpr std::pair<std::int64_t, std::int64_t> kMatrices[] = {
+    {5, 1}, {9, 3}, {3, 10}, {5, 64}, {4, 999}, {2, 2000}, {2, 20003}};
 
 TEST(RowKernels, CrossEntropyIsThatOfTheCpu) {
   for (const auto& [rows, classes] : kMatrices) {
