@@ -14,7 +14,8 @@ namespace skyline {
 namespace {
 
 // Some parts of joined rows, side by side: columns `begin` … of them are columns `offset` … of the
-// joined rows and columns 0 … of `part`.
+// joined rows and columns 0 … of `part`. Columns are floats until in_units() makes them units: only
+// of products with the width of a unit does nvcc see that they may be stored as one.
 template <typename Float>
 struct Slices {
   static constexpr int kMost = 64;  // addresses reach a kernel as its arguments
@@ -35,6 +36,16 @@ struct Slices {
              return slice.offset % kFloats == 0 && slice.width % kFloats == 0;
            });
   }
+  Slices in_units(int unit) const {
+    Slices result = *this;
+    for (Slice& slice : result.at) {
+      slice.begin /= unit;
+      slice.offset /= unit;
+      slice.width /= unit;
+    }
+    result.width /= unit;
+    return result;
+  }
   __device__ const Slice& of_column(std::int64_t column) const {
     int k = 0;
     while (k + 1 < count && column >= at[k + 1].begin) ++k;
@@ -44,22 +55,21 @@ struct Slices {
 
 template <int kWidth>
 struct ConcatBody {
-  Slices<const float> slices;
+  Slices<const float> slices;  // in units
   float* joined;
   std::int64_t width;  // of a joined row
   bool relu;
   Divider units_per_row;
 
   __device__ void operator()(std::int64_t unit) const {
-    const auto [row, place] = units_per_row(unit);
-    const std::int64_t column = place * kWidth;
+    const auto [row, column] = units_per_row(unit);
     const auto& slice = slices.of_column(column);
     const std::int64_t inside = column - slice.begin;
-    auto values = load<kWidth>(slice.part + row * slice.width + inside);
+    auto values = load<kWidth>(slice.part + (row * slice.width + inside) * kWidth);
     if (relu) {
       for (float& value : values.at) value = ReluFunction{}(value);
     }
-    store(joined + row * width + slice.offset + inside, values);
+    store(joined + (row * width + slice.offset + inside) * kWidth, values);
   }
 };
 
@@ -86,8 +96,8 @@ class ConcatKernelCuda : public Kernel {
     with_width(slices.in_fours(width_), [&](auto width) {
       const std::int64_t units = slices.width / width;
       for_each_index(compute_, layout_.rows * units,
-                     ConcatBody<width.value>{slices, arguments.output<float>(0), width_, relu_,
-                                             Divider(units)});
+                     ConcatBody<width.value>{slices.in_units(width), arguments.output<float>(0),
+                                             width_ / width, relu_, Divider(units)});
     });
   }
 
@@ -99,18 +109,17 @@ class ConcatKernelCuda : public Kernel {
 
 template <int kWidth>
 struct ConcatGradBody {
-  Slices<float> slices;
+  Slices<float> slices;  // in units
   const float* joined;
   const float* y;      // null: no relu
   std::int64_t width;  // of a joined row
   Divider units_per_row;
 
   __device__ void operator()(std::int64_t unit) const {
-    const auto [row, place] = units_per_row(unit);
-    const std::int64_t column = place * kWidth;
+    const auto [row, column] = units_per_row(unit);
     const auto& slice = slices.of_column(column);
     const std::int64_t inside = column - slice.begin;
-    const std::int64_t at = row * width + slice.offset + inside;
+    const std::int64_t at = (row * width + slice.offset + inside) * kWidth;
     auto gradient = load<kWidth>(joined + at);
     if (y != nullptr) {
       const auto passed = load<kWidth>(y + at);
@@ -118,7 +127,7 @@ struct ConcatGradBody {
         gradient.at[k] = ReluGradFunction{}(gradient.at[k], passed.at[k]);
       }
     }
-    store(slice.part + row * slice.width + inside, gradient);
+    store(slice.part + (row * slice.width + inside) * kWidth, gradient);
   }
 };
 
@@ -147,9 +156,9 @@ class ConcatGradKernelCuda : public Kernel {
     with_width(slices.in_fours(width_), [&](auto width) {
       const std::int64_t units = slices.width / width;
       for_each_index(compute_, layout_.rows * units,
-                     ConcatGradBody<width.value>{slices, arguments.input<float>(0),
+                     ConcatGradBody<width.value>{slices.in_units(width), arguments.input<float>(0),
                                                  relu_ ? arguments.input<float>(1) : nullptr,
-                                                 width_, Divider(units)});
+                                                 width_ / width, Divider(units)});
     });
   }
 
@@ -196,46 +205,6 @@ bool in_fours(const ShortcutProblem& problem) {
   return problem.x[1] % kFloats == 0 && problem.y[1] % kFloats == 0;
 }
 
-class ShortcutKernelCuda : public Kernel {
- public:
-  ShortcutKernelCuda(CudaCompute& compute, const ShortcutProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_width(in_fours(problem_), [&](auto width) {
-      for_each_index(
-          compute_, problem_.y.elements() / width,
-          ShortcutBody<width.value>{ImageExtents(problem_.x), PixelUnits(problem_.y, width),
-                                    static_cast<int>(problem_.stride), arguments.input<float>(0),
-                                    arguments.output<float>(0)});
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  ShortcutProblem problem_;
-};
-
-class ShortcutGradKernelCuda : public Kernel {
- public:
-  ShortcutGradKernelCuda(CudaCompute& compute, const ShortcutProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_width(in_fours(problem_), [&](auto width) {
-      for_each_index(
-          compute_, problem_.x.elements() / width,
-          ShortcutGradBody<width.value>{ImageExtents(problem_.y), PixelUnits(problem_.x, width),
-                                        static_cast<int>(problem_.stride),
-                                        arguments.input<float>(0), arguments.output<float>(0)});
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  ShortcutProblem problem_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatLayout& layout,
@@ -249,12 +218,24 @@ std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute, const Concat
 }
 
 std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute, const ShortcutProblem& problem) {
-  return std::make_unique<ShortcutKernelCuda>(compute, problem);
+  return make_pixel_kernel(
+      compute, problem.y, in_fours(problem),
+      [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+        return ShortcutBody<width.value>{ImageExtents(problem.x), units,
+                                         static_cast<int>(problem.stride),
+                                         arguments.input<float>(0), arguments.output<float>(0)};
+      });
 }
 
 std::unique_ptr<Kernel> make_shortcut_grad_cuda(CudaCompute& compute,
                                                 const ShortcutProblem& problem) {
-  return std::make_unique<ShortcutGradKernelCuda>(compute, problem);
+  return make_pixel_kernel(
+      compute, problem.x, in_fours(problem),
+      [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+        return ShortcutGradBody<width.value>{ImageExtents(problem.y), units,
+                                             static_cast<int>(problem.stride),
+                                             arguments.input<float>(0), arguments.output<float>(0)};
+      });
 }
 
 }  // namespace skyline

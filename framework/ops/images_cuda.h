@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
+#include "framework/kernel.h"
 #include "framework/ops/divider.h"
+#include "framework/ops/vectors_cuda.h"
 #include "framework/shape.h"
 
 // Of CUDA sources only.
@@ -46,5 +50,33 @@ class PixelUnits {
   int width_;
   Divider rows_, columns_, units_per_pixel_;
 };
+
+// Calls what make(width, units, arguments) gives for each unit of `width` channels of `written`, a
+// thread each.
+template <typename Make>
+class PixelKernelCuda final : public Kernel {
+ public:
+  PixelKernelCuda(CudaCompute& compute, const Shape& written, bool in_fours, Make make)
+      : compute_(compute), written_(written), in_fours_(in_fours), make_(std::move(make)) {}
+
+  void run(const KernelArguments& arguments) override {
+    with_width(in_fours_, [&](auto width) {
+      for_each_index(compute_, written_.elements() / width,
+                     make_(width, PixelUnits(written_, width), arguments));
+    });
+  }
+
+ private:
+  CudaCompute& compute_;
+  Shape written_;
+  bool in_fours_;
+  Make make_;
+};
+
+template <typename Make>
+std::unique_ptr<Kernel> make_pixel_kernel(CudaCompute& compute, const Shape& written, bool in_fours,
+                                          Make make) {
+  return std::make_unique<PixelKernelCuda<Make>>(compute, written, in_fours, std::move(make));
+}
 
 }  // namespace skyline

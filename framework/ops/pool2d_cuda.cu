@@ -16,6 +16,24 @@ struct Run {
   int first, end;
 };
 
+// Pixels of an image.
+struct Rectangle {
+  Run rows, columns;
+
+  __device__ float count() const {
+    return static_cast<float>((rows.end - rows.first) * (columns.end - columns.first));
+  }
+  // visit(row, column, where its first channel lies) for each pixel, of image n of `image`.
+  template <typename Visit>
+  __device__ void each(const ImageExtents& image, std::int64_t n, const Visit& visit) const {
+    for (int row = rows.first; row < rows.end; ++row) {
+      for (int column = columns.first; column < columns.end; ++column) {
+        visit(row, column, image.offset(n, row, column));
+      }
+    }
+  }
+};
+
 struct WindowAxis {
   WindowAxis(std::int64_t image_in, std::int64_t windows_in, int kernel_in, int stride_in,
              int padding_in)
@@ -54,6 +72,17 @@ struct Windows {
         columns(problem.x[3], problem.y[3], problem.params.kernel.width,
                 problem.params.stride.width, problem.params.padding.width) {}
 
+  __device__ Rectangle pixels(const PixelUnits::Place& window) const {
+    return {rows.pixels(window.row), columns.pixels(window.column)};
+  }
+  __device__ Rectangle windows_of(const PixelUnits::Place& pixel) const {
+    return {rows.windows_of(pixel.row), columns.windows_of(pixel.column)};
+  }
+  // Of a pixel within a window, as argmax counts.
+  __device__ int index(int window_row, int window_column, int row, int column) const {
+    return (row - rows.begin(window_row)) * columns.kernel + column - columns.begin(window_column);
+  }
+
   ImageExtents x, y;
   WindowAxis rows, columns;
 };
@@ -68,27 +97,20 @@ struct MaxPoolBody {
   Index* argmax;
 
   __device__ void operator()(std::int64_t index) const {
-    const auto [n, window_row, window_column, channel] = units(index);
-    const Run rows = windows.rows.pixels(window_row);
-    const Run columns = windows.columns.pixels(window_column);
-    const int first_row = windows.rows.begin(window_row);
-    const int first_column = windows.columns.begin(window_column);
-    Vector<float, kWidth> best = vector_of<kWidth>(0);
+    const PixelUnits::Place place = units(index);
+    auto best = vector_of<kWidth>(0);
     Vector<Index, kWidth> winner{};
     bool none = true;
-    for (int row = rows.first; row < rows.end; ++row) {
-      for (int column = columns.first; column < columns.end; ++column) {
-        const auto at =
-            static_cast<Index>((row - first_row) * windows.columns.kernel + column - first_column);
-        const auto values = load<kWidth>(x + windows.x.offset(n, row, column) + channel);
-        for (int k = 0; k < kWidth; ++k) {
-          const bool wins = none || values.at[k] > best.at[k];
-          best.at[k] = wins ? values.at[k] : best.at[k];
-          winner.at[k] = wins ? at : winner.at[k];
-        }
-        none = false;
+    windows.pixels(place).each(windows.x, place.n, [&](int row, int column, std::int64_t at) {
+      const auto own = static_cast<Index>(windows.index(place.row, place.column, row, column));
+      const auto values = load<kWidth>(x + at + place.channel);
+      for (int k = 0; k < kWidth; ++k) {
+        const bool wins = none || values.at[k] > best.at[k];
+        best.at[k] = wins ? values.at[k] : best.at[k];
+        winner.at[k] = wins ? own : winner.at[k];
       }
-    }
+      none = false;
+    });
     store(y + index * kWidth, best);
     if (argmax != nullptr) store(argmax + index * kWidth, winner);
   }
@@ -103,29 +125,19 @@ struct MaxPoolGradBody {
   float* grad_input;
 
   __device__ void operator()(std::int64_t index) const {
-    const auto [n, row, column, channel] = units(index);
-    const Run rows = windows.rows.windows_of(row);
-    const Run columns = windows.columns.windows_of(column);
+    const PixelUnits::Place place = units(index);
     auto sum = vector_of<kWidth>(0);
-    for (int i = rows.first; i < rows.end; ++i) {
-      for (int j = columns.first; j < columns.end; ++j) {
-        const auto own = static_cast<Index>((row - windows.rows.begin(i)) * windows.columns.kernel +
-                                            column - windows.columns.begin(j));
-        const std::int64_t at = windows.y.offset(n, i, j) + channel;
-        const auto winners = load<kWidth>(argmax + at);
-        const auto gradients = load<kWidth>(grad_output + at);
-        for (int k = 0; k < kWidth; ++k) {
-          sum.at[k] += winners.at[k] == own ? gradients.at[k] : 0.0f;
-        }
+    windows.windows_of(place).each(windows.y, place.n, [&](int row, int column, std::int64_t at) {
+      const auto own = static_cast<Index>(windows.index(row, column, place.row, place.column));
+      const auto winners = load<kWidth>(argmax + at + place.channel);
+      const auto gradients = load<kWidth>(grad_output + at + place.channel);
+      for (int k = 0; k < kWidth; ++k) {
+        sum.at[k] += winners.at[k] == own ? gradients.at[k] : 0.0f;
       }
-    }
+    });
     store(grad_input + index * kWidth, sum);
   }
 };
-
-__device__ float part_of_one(const Run& rows, const Run& columns) {
-  return 1.0f / static_cast<float>((rows.end - rows.first) * (columns.end - columns.first));
-}
 
 template <int kWidth>
 struct AveragePoolBody {
@@ -135,18 +147,15 @@ struct AveragePoolBody {
   float* y;
 
   __device__ void operator()(std::int64_t index) const {
-    const auto [n, window_row, window_column, channel] = units(index);
-    const Run rows = windows.rows.pixels(window_row);
-    const Run columns = windows.columns.pixels(window_column);
+    const PixelUnits::Place place = units(index);
+    const Rectangle pixels = windows.pixels(place);
     auto sum = vector_of<kWidth>(0);
-    for (int row = rows.first; row < rows.end; ++row) {
-      for (int column = columns.first; column < columns.end; ++column) {
-        const auto values = load<kWidth>(x + windows.x.offset(n, row, column) + channel);
-        for (int k = 0; k < kWidth; ++k) sum.at[k] += values.at[k];
-      }
-    }
-    const auto pixels = static_cast<float>((rows.end - rows.first) * (columns.end - columns.first));
-    for (float& value : sum.at) value /= pixels;
+    pixels.each(windows.x, place.n, [&](int, int, std::int64_t at) {
+      const auto values = load<kWidth>(x + at + place.channel);
+      for (int k = 0; k < kWidth; ++k) sum.at[k] += values.at[k];
+    });
+    const float count = pixels.count();
+    for (float& value : sum.at) value /= count;
     store(y + index * kWidth, sum);
   }
 };
@@ -159,17 +168,13 @@ struct AveragePoolGradBody {
   float* grad_input;
 
   __device__ void operator()(std::int64_t index) const {
-    const auto [n, row, column, channel] = units(index);
-    const Run rows = windows.rows.windows_of(row);
-    const Run columns = windows.columns.windows_of(column);
+    const PixelUnits::Place place = units(index);
     auto sum = vector_of<kWidth>(0);
-    for (int i = rows.first; i < rows.end; ++i) {
-      for (int j = columns.first; j < columns.end; ++j) {
-        const float part = part_of_one(windows.rows.pixels(i), windows.columns.pixels(j));
-        const auto gradients = load<kWidth>(grad_output + windows.y.offset(n, i, j) + channel);
-        for (int k = 0; k < kWidth; ++k) sum.at[k] += part * gradients.at[k];
-      }
-    }
+    windows.windows_of(place).each(windows.y, place.n, [&](int row, int column, std::int64_t at) {
+      const float part = 1.0f / windows.pixels({place.n, row, column, 0}).count();
+      const auto gradients = load<kWidth>(grad_output + at + place.channel);
+      for (int k = 0; k < kWidth; ++k) sum.at[k] += part * gradients.at[k];
+    });
     store(grad_input + index * kWidth, sum);
   }
 };
@@ -181,20 +186,19 @@ __global__ void average_images_kernel(ChannelTiles tiles, std::int64_t images, c
   const std::int64_t channel = tiles.channel();
   const bool inside = channel < tiles.channels;
   for (std::int64_t n = blockIdx.y; n < images; n += gridDim.y) {
-    float sums[kWidth] = {};
+    auto sum = vector_of<kWidth>(0);
     if (inside) {
       const float* image = x + n * tiles.rows * tiles.channels + channel;
 #pragma unroll 4
       for (std::int64_t pixel = threadIdx.y; pixel < tiles.rows; pixel += tiles.lines) {
         const auto values = load<kWidth>(image + pixel * tiles.channels);
-        for (int k = 0; k < kWidth; ++k) sums[k] += values.at[k];
+        for (int k = 0; k < kWidth; ++k) sum.at[k] += values.at[k];
       }
     }
-    add_lines(sums);
+    add_lines(sum.at);
     if (!inside || threadIdx.y != 0) continue;
-    for (int k = 0; k < kWidth; ++k) {
-      y[n * tiles.channels + channel + k] = sums[k] / static_cast<float>(tiles.rows);
-    }
+    for (float& value : sum.at) value /= static_cast<float>(tiles.rows);
+    store(y + n * tiles.channels + channel, sum);
   }
 }
 
@@ -204,132 +208,83 @@ bool is_one_window(const Pool2dProblem& problem) {
          kernel.width - padding.width >= problem.x[3];
 }
 
-// Runs make(width) for each unit of channels of `written`.
+class AverageImagesKernelCuda : public Kernel {
+ public:
+  AverageImagesKernelCuda(CudaCompute& compute, const Shape& x)
+      : compute_(compute), images_(x[0]), tiles_(x[2] * x[3], x[1]) {}
+
+  void run(const KernelArguments& arguments) override {
+    const auto images = static_cast<unsigned>(std::min<std::int64_t>(images_, kMostBlocks));
+    with_width(tiles_.width == kFloats, [&](auto width) {
+      launch(compute_, dim3(tiles_.tiles, images), tiles_.block(),
+             average_images_kernel<width.value>, tiles_, images_, arguments.input<float>(0),
+             arguments.output<float>(0));
+    });
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t images_;
+  ChannelTiles tiles_;
+};
+
+bool in_fours(const Pool2dProblem& problem) { return problem.x[1] % kFloats == 0; }
+
+// make(index), a number of the argmax's type.
 template <typename Make>
-void for_each_unit(CudaCompute& compute, const Shape& written, const Make& make) {
-  with_width(written[1] % kFloats == 0,
-             [&](auto width) { for_each_index(compute, written.elements() / width, make(width)); });
+std::unique_ptr<Kernel> with_index_type(const Pool2dProblem& problem, const Make& make) {
+  return problem.argmax().dtype == DType::kUint8 ? make(std::uint8_t{}) : make(std::int32_t{});
 }
-
-// body(index), a number of the argmax's type.
-template <typename Body>
-void with_index_type(const Pool2dProblem& problem, const Body& body) {
-  if (problem.argmax().dtype == DType::kUint8) {
-    body(std::uint8_t{});
-  } else {
-    body(std::int32_t{});
-  }
-}
-
-class MaxPool2dKernelCuda : public Kernel {
- public:
-  MaxPool2dKernelCuda(CudaCompute& compute, const Pool2dProblem& problem, bool argmax)
-      : compute_(compute), problem_(problem), argmax_(argmax) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_index_type(problem_, [&](auto type) {
-      using Index = decltype(type);
-      for_each_unit(compute_, problem_.y, [&](auto width) {
-        return MaxPoolBody<width.value, Index>{
-            Windows(problem_), PixelUnits(problem_.y, width), arguments.input<float>(0),
-            arguments.output<float>(0), argmax_ ? arguments.output<Index>(1) : nullptr};
-      });
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  Pool2dProblem problem_;
-  bool argmax_;
-};
-
-class MaxPool2dGradKernelCuda : public Kernel {
- public:
-  MaxPool2dGradKernelCuda(CudaCompute& compute, const Pool2dProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_index_type(problem_, [&](auto type) {
-      using Index = decltype(type);
-      for_each_unit(compute_, problem_.x, [&](auto width) {
-        return MaxPoolGradBody<width.value, Index>{
-            Windows(problem_), PixelUnits(problem_.x, width), arguments.input<Index>(0),
-            arguments.input<float>(1), arguments.output<float>(0)};
-      });
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  Pool2dProblem problem_;
-};
-
-class AveragePool2dKernelCuda : public Kernel {
- public:
-  AveragePool2dKernelCuda(CudaCompute& compute, const Pool2dProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    if (is_one_window(problem_)) return average_images(arguments);
-    for_each_unit(compute_, problem_.y, [&](auto width) {
-      return AveragePoolBody<width.value>{Windows(problem_), PixelUnits(problem_.y, width),
-                                          arguments.input<float>(0), arguments.output<float>(0)};
-    });
-  }
-
- private:
-  void average_images(const KernelArguments& arguments) const {
-    const Shape& x = problem_.x;
-    const ChannelTiles tiles(x[2] * x[3], x[1]);
-    const dim3 grid(tiles.tiles, static_cast<unsigned>(std::min<std::int64_t>(x[0], kMostBlocks)));
-    with_width(tiles.width == kFloats, [&](auto width) {
-      launch(compute_, grid, tiles.block(), average_images_kernel<width.value>, tiles, x[0],
-             arguments.input<float>(0), arguments.output<float>(0));
-    });
-  }
-
-  CudaCompute& compute_;
-  Pool2dProblem problem_;
-};
-
-class AveragePool2dGradKernelCuda : public Kernel {
- public:
-  AveragePool2dGradKernelCuda(CudaCompute& compute, const Pool2dProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    for_each_unit(compute_, problem_.x, [&](auto width) {
-      return AveragePoolGradBody<width.value>{Windows(problem_), PixelUnits(problem_.x, width),
-                                              arguments.input<float>(0),
-                                              arguments.output<float>(0)};
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  Pool2dProblem problem_;
-};
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute, const Pool2dProblem& problem,
                                              bool argmax) {
-  return std::make_unique<MaxPool2dKernelCuda>(compute, problem, argmax);
+  return with_index_type(problem, [&](auto type) {
+    using Index = decltype(type);
+    return make_pixel_kernel(
+        compute, problem.y, in_fours(problem),
+        [problem, argmax](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+          return MaxPoolBody<width.value, Index>{Windows(problem), units, arguments.input<float>(0),
+                                                 arguments.output<float>(0),
+                                                 argmax ? arguments.output<Index>(1) : nullptr};
+        });
+  });
 }
 
 std::unique_ptr<Kernel> make_max_pool2d_grad_cuda(CudaCompute& compute,
                                                   const Pool2dProblem& problem) {
-  return std::make_unique<MaxPool2dGradKernelCuda>(compute, problem);
+  return with_index_type(problem, [&](auto type) {
+    using Index = decltype(type);
+    return make_pixel_kernel(
+        compute, problem.x, in_fours(problem),
+        [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+          return MaxPoolGradBody<width.value, Index>{
+              Windows(problem), units, arguments.input<Index>(0), arguments.input<float>(1),
+              arguments.output<float>(0)};
+        });
+  });
 }
 
 std::unique_ptr<Kernel> make_average_pool2d_cuda(CudaCompute& compute,
                                                  const Pool2dProblem& problem) {
-  return std::make_unique<AveragePool2dKernelCuda>(compute, problem);
+  if (is_one_window(problem)) return std::make_unique<AverageImagesKernelCuda>(compute, problem.x);
+  return make_pixel_kernel(
+      compute, problem.y, in_fours(problem),
+      [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+        return AveragePoolBody<width.value>{Windows(problem), units, arguments.input<float>(0),
+                                            arguments.output<float>(0)};
+      });
 }
 
 std::unique_ptr<Kernel> make_average_pool2d_grad_cuda(CudaCompute& compute,
                                                       const Pool2dProblem& problem) {
-  return std::make_unique<AveragePool2dGradKernelCuda>(compute, problem);
+  return make_pixel_kernel(
+      compute, problem.x, in_fours(problem),
+      [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+        return AveragePoolGradBody<width.value>{Windows(problem), units, arguments.input<float>(0),
+                                                arguments.output<float>(0)};
+      });
 }
 
 }  // namespace skyline
