@@ -1,7 +1,31 @@
 #include "framework/ops/lstm_cell_kernels.h"
-#include "framework/ops/lstm_rows_cpu.h"
 
 namespace skyline {
+
+LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments) {
+  return {.rows = rows,
+          .units = units,
+          .sums = arguments.input<float>(0),
+          .before = {arguments.input<float>(1), units},
+          .gates = arguments.output<float>(1),
+          .c = arguments.output<float>(2),
+          .h = arguments.output<float>(0)};
+}
+
+LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
+                                 const KernelArguments& arguments) {
+  return {.rows = rows,
+          .units = units,
+          .gates = arguments.input<float>(0),
+          .before = {arguments.input<float>(1), units},
+          .c = arguments.input<float>(2),
+          .grad_h = arguments.input<float>(3),
+          .more_grad_h = nullptr,
+          .grad_c = arguments.input<float>(4),
+          .grad_sums = arguments.output<float>(0),
+          .grad_c_before = arguments.output<float>(1)};
+}
+
 namespace {
 
 class LstmCellKernelCpu : public Kernel {
@@ -9,13 +33,7 @@ class LstmCellKernelCpu : public Kernel {
   LstmCellKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
 
   void run(const KernelArguments& arguments) override {
-    run_lstm_rows({.rows = rows_,
-                   .units = units_,
-                   .sums = arguments.input<float>(0),
-                   .before = {arguments.input<float>(1), units_},
-                   .gates = arguments.output<float>(1),
-                   .c = arguments.output<float>(2),
-                   .h = arguments.output<float>(0)});
+    run_lstm_rows(lstm_cell_rows(rows_, units_, arguments));
   }
 
  private:
@@ -27,16 +45,7 @@ class LstmCellGradKernelCpu : public Kernel {
   LstmCellGradKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
 
   void run(const KernelArguments& arguments) override {
-    run_lstm_grad_rows({.rows = rows_,
-                        .units = units_,
-                        .gates = arguments.input<float>(0),
-                        .before = {arguments.input<float>(1), units_},
-                        .c = arguments.input<float>(2),
-                        .grad_h = arguments.input<float>(3),
-                        .more_grad_h = nullptr,
-                        .grad_c = arguments.input<float>(4),
-                        .grad_sums = arguments.output<float>(0),
-                        .grad_c_before = arguments.output<float>(1)});
+    run_lstm_grad_rows(lstm_cell_grad_rows(rows_, units_, arguments));
   }
 
  private:

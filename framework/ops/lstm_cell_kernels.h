@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "framework/kernel.h"
+#include "framework/ops/lstm_rows_cpu.h"
 
 namespace skyline {
 
@@ -18,5 +19,10 @@ std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t r
 std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units);
 std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
                                                  std::int64_t units);
+
+// What those kernels compute, at the addresses of their arguments.
+LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments);
+LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
+                                 const KernelArguments& arguments);
 
 }  // namespace skyline

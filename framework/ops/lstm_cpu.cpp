@@ -4,7 +4,6 @@
 #include "framework/ops/elementwise_cpu.h"
 #include "framework/ops/lstm_layers.h"
 #include "framework/ops/lstm_products_cpu.h"
-#include "framework/ops/lstm_rows_cpu.h"
 #include "framework/ops/workspace_layout.h"
 
 namespace skyline {
@@ -94,28 +93,16 @@ void LstmKernelCpu::project(const LstmLayer& at, std::byte* workspace) {
 }
 
 void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
-  const PackedShape& shape = problem_.shape;
-  const std::int64_t units = problem_.units;
   const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
   recurrence_.pack(at.u, product);
   auto* zeros = reinterpret_cast<float*>(workspace + zeros_);
-  std::fill_n(zeros, units, 0.0f);
-  const float* h = at.first_h;
-  LstmCellsBefore before{zeros, 0};
-  if (at.first_c != nullptr) before = {at.first_c, units};
-  for (std::int64_t step = 0; step < shape.steps(); ++step) {
-    const std::int64_t rows = shape.size(step), first = shape.offset(step) * units;
-    float* gates = at.gates + 4 * first;
-    if (h != nullptr) recurrence_.run(rows, {.x = h, .y = gates}, product);
-    run_lstm_rows({.rows = rows,
-                   .units = units,
-                   .sums = gates,
-                   .before = before,
-                   .gates = gates,
-                   .c = at.cells + first,
-                   .h = at.outputs + first});
-    h = at.outputs + first;
-    before = {at.cells + first, units};
+  std::fill_n(zeros, problem_.units, 0.0f);
+  for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
+    const LstmRows rows = lstm_step(problem_, at, step, zeros);
+    if (const float* h = outputs_before(problem_, at, step)) {
+      recurrence_.run(rows.rows, {.x = h, .y = rows.gates}, product);
+    }
+    run_lstm_rows(rows);
   }
 }
 

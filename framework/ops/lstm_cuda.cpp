@@ -104,27 +104,13 @@ void LstmKernelCuda::project(const LstmLayer& layer, std::byte* workspace) {
 }
 
 void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
-  const PackedShape& shape = problem_.shape;
-  const std::int64_t units = problem_.units;
-  const float* h = layer.first_h;
-  LstmCellsBefore before{at(workspace, zeros_), 0};
-  if (layer.first_c != nullptr) before = {layer.first_c, units};
-  for (std::int64_t step = 0; step < shape.steps(); ++step) {
-    const std::int64_t rows = shape.size(step), first = shape.offset(step) * units;
-    float* gates = layer.gates + 4 * first;
-    if (h != nullptr) {
-      make_product(compute_, recurrence(rows))
-          ->run({.a = h, .b = layer.u, .c = gates, .workspace = workspace + product_});
+  for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
+    const LstmRows rows = lstm_step(problem_, layer, step, at(workspace, zeros_));
+    if (const float* h = outputs_before(problem_, layer, step)) {
+      make_product(compute_, recurrence(rows.rows))
+          ->run({.a = h, .b = layer.u, .c = rows.gates, .workspace = workspace + product_});
     }
-    run_lstm_rows_cuda(compute_, {.rows = rows,
-                                  .units = units,
-                                  .sums = gates,
-                                  .before = before,
-                                  .gates = gates,
-                                  .c = layer.cells + first,
-                                  .h = layer.outputs + first});
-    h = layer.outputs + first;
-    before = {layer.cells + first, units};
+    run_lstm_rows_cuda(compute_, rows);
   }
 }
 

@@ -4,7 +4,6 @@
 #include "framework/ops/elementwise_cpu.h"
 #include "framework/ops/lstm_layers.h"
 #include "framework/ops/lstm_products_cpu.h"
-#include "framework/ops/lstm_rows_cpu.h"
 #include "framework/ops/workspace_layout.h"
 
 namespace skyline {
@@ -93,32 +92,19 @@ void LstmGradKernelCpu::lay_out_workspace() {
 }
 
 void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) {
-  const PackedShape& shape = problem_.shape;
-  const std::int64_t units = problem_.units;
   const Workspace product{arguments.workspace + packed_, arguments.workspace + scratch_};
   to_step_before_.pack(layer.u, product);
-  std::copy_n(layer.grad_last_h, problem_.sentences() * units, layer.grad_h);
-  std::copy_n(layer.grad_last_c, problem_.sentences() * units, layer.grad_c);
+  const std::int64_t state = problem_.sentences() * problem_.units;
+  std::copy_n(layer.grad_last_h, state, layer.grad_h);
+  std::copy_n(layer.grad_last_c, state, layer.grad_c);
   float* zeros = at(arguments, zeros_);
-  std::fill_n(zeros, units, 0.0f);
+  std::fill_n(zeros, problem_.units, 0.0f);
   float* grad_sums = at(arguments, grad_sums_);
-  for (std::int64_t step = shape.steps() - 1; step >= 0; --step) {
-    const std::int64_t first = shape.offset(step) * units;
-    LstmCellsBefore before{zeros, 0};
-    if (step == 0 && layer.first_c != nullptr) before = {layer.first_c, units};
-    if (step > 0) before = {layer.cells + shape.offset(step - 1) * units, units};
-    run_lstm_grad_rows({.rows = shape.size(step),
-                        .units = units,
-                        .gates = layer.gates + 4 * first,
-                        .before = before,
-                        .c = layer.cells + first,
-                        .grad_h = layer.grad_outputs + first,
-                        .more_grad_h = layer.grad_h,
-                        .grad_c = layer.grad_c,
-                        .grad_sums = grad_sums + 4 * first,
-                        .grad_c_before = layer.grad_c});
+  for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
+    const LstmGradRows rows = lstm_grad_step(problem_, layer, step, zeros, grad_sums);
+    run_lstm_grad_rows(rows);
     if (step == 0 && !gradients_.state) break;
-    to_step_before_.run(shape.size(step), {.x = grad_sums + 4 * first, .y = layer.grad_h}, product);
+    to_step_before_.run(rows.rows, {.x = rows.grad_sums, .y = layer.grad_h}, product);
   }
   clear_padding(grad_sums, problem_.gates());
 }
@@ -156,10 +142,8 @@ void LstmGradKernelCpu::copy_outputs_before(const LstmGradLayer& layer, float* p
   for_each_index(shape.steps(), parallel, [&](std::int64_t step) {
     const std::int64_t count = shape.size(step) * units;
     float* to = padded + shape.offset(step) * units;
-    if (step > 0) {
-      std::copy_n(layer.outputs + shape.offset(step - 1) * units, count, to);
-    } else if (layer.first_h != nullptr) {
-      std::copy_n(layer.first_h, count, to);
+    if (const float* before = outputs_before(problem_, layer, step)) {
+      std::copy_n(before, count, to);
     } else {
       std::fill_n(to, count, 0.0f);
     }

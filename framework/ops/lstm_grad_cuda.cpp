@@ -105,29 +105,15 @@ void LstmGradKernelCuda::copy_state(const float* from, float* to) const {
 
 void LstmGradKernelCuda::run_steps(const LstmGradLayer& layer,
                                    const KernelArguments& arguments) const {
-  const PackedShape& shape = problem_.shape;
-  const std::int64_t units = problem_.units;
   copy_state(layer.grad_last_h, layer.grad_h);
   copy_state(layer.grad_last_c, layer.grad_c);
   float* grad_sums = at(arguments, grad_sums_);
-  for (std::int64_t step = shape.steps() - 1; step >= 0; --step) {
-    const std::int64_t first = shape.offset(step) * units;
-    LstmCellsBefore before{at(arguments, zeros_), 0};
-    if (step == 0 && layer.first_c != nullptr) before = {layer.first_c, units};
-    if (step > 0) before = {layer.cells + shape.offset(step - 1) * units, units};
-    run_lstm_grad_rows_cuda(compute_, {.rows = shape.size(step),
-                                       .units = units,
-                                       .gates = layer.gates + 4 * first,
-                                       .before = before,
-                                       .c = layer.cells + first,
-                                       .grad_h = layer.grad_outputs + first,
-                                       .more_grad_h = layer.grad_h,
-                                       .grad_c = layer.grad_c,
-                                       .grad_sums = grad_sums + 4 * first,
-                                       .grad_c_before = layer.grad_c});
+  for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
+    const LstmGradRows rows =
+        lstm_grad_step(problem_, layer, step, at(arguments, zeros_), grad_sums);
+    run_lstm_grad_rows_cuda(compute_, rows);
     if (step == 0 && !gradients_.state) break;
-    multiply(to_step_before(shape.size(step)), grad_sums + 4 * first, layer.u, layer.grad_h,
-             arguments);
+    multiply(to_step_before(rows.rows), rows.grad_sums, layer.u, layer.grad_h, arguments);
   }
 }
 
@@ -152,10 +138,8 @@ void LstmGradKernelCuda::copy_outputs_before(const LstmGradLayer& layer, float* 
   std::vector<RowRange> ranges;
   std::vector<const std::byte*> inputs;
   for (std::int64_t step = layer.first_h == nullptr ? 1 : 0; step < shape.steps(); ++step) {
-    const float* before =
-        step == 0 ? layer.first_h : layer.outputs + shape.offset(step - 1) * problem_.units;
     ranges.push_back({shape.offset(step), shape.size(step)});
-    inputs.push_back(reinterpret_cast<const std::byte*>(before));
+    inputs.push_back(reinterpret_cast<const std::byte*>(outputs_before(problem_, layer, step)));
   }
   std::byte* outputs[] = {reinterpret_cast<std::byte*>(rows)};
   make_place_rows_cuda(compute_, std::move(ranges), problem_.rows(), problem_.units)

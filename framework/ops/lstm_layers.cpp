@@ -27,6 +27,16 @@ LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
 
 namespace {
 
+template <typename Layer>
+LstmCellsBefore cells_before(const LstmProblem& problem, const Layer& layer, std::int64_t step,
+                             const float* zeros) {
+  if (step > 0) {
+    return {layer.cells + problem.shape.offset(step - 1) * problem.units, problem.units};
+  }
+  if (layer.first_c != nullptr) return {layer.first_c, problem.units};
+  return {zeros, 0};
+}
+
 void add_weight_gradients(LstmGradLayer& layer, const LstmGradients& gradients,
                           const KernelArguments& arguments) {
   const std::size_t first = (gradients.x ? 1u : 0u) + (gradients.state ? 2u : 0u) +
@@ -38,6 +48,19 @@ void add_weight_gradients(LstmGradLayer& layer, const LstmGradients& gradients,
 }
 
 }  // namespace
+
+LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int64_t step,
+                   const float* zeros) {
+  const std::int64_t first = problem.shape.offset(step) * problem.units;
+  float* gates = layer.gates + 4 * first;
+  return {.rows = problem.shape.size(step),
+          .units = problem.units,
+          .sums = gates,
+          .before = cells_before(problem, layer, step, zeros),
+          .gates = gates,
+          .c = layer.cells + first,
+          .h = layer.outputs + first};
+}
 
 // Inputs: x, (h, c,) y, reserve, grad_y, grad_h, grad_c, then w, u of each layer.
 LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& gradients,
@@ -70,6 +93,21 @@ LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& g
   if (number == 0 && gradients.x) layer.grad_x = arguments.output<float>(0);
   if (gradients.weights) add_weight_gradients(layer, gradients, arguments);
   return layer;
+}
+
+LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
+                            std::int64_t step, const float* zeros, float* grad_sums) {
+  const std::int64_t first = problem.shape.offset(step) * problem.units;
+  return {.rows = problem.shape.size(step),
+          .units = problem.units,
+          .gates = layer.gates + 4 * first,
+          .before = cells_before(problem, layer, step, zeros),
+          .c = layer.cells + first,
+          .grad_h = layer.grad_outputs + first,
+          .more_grad_h = layer.grad_h,
+          .grad_c = layer.grad_c,
+          .grad_sums = grad_sums + 4 * first,
+          .grad_c_before = layer.grad_c};
 }
 
 }  // namespace skyline

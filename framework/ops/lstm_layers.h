@@ -1,6 +1,7 @@
 #pragma once
 
 #include "framework/ops/lstm_kernels.h"
+#include "framework/ops/lstm_rows_cpu.h"
 
 namespace skyline {
 
@@ -24,6 +25,11 @@ struct LstmLayer {
 // `unretained` is where the reserve lies when it is no output.
 LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
                      const KernelArguments& arguments, float* unretained);
+
+// What one step of a layer computes. Where no initial state is given, the cells before the first
+// step are `zeros` [H].
+LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int64_t step,
+                   const float* zeros);
 
 // One layer's addresses among an lstm_grad kernel's arguments. Gradients that nobody asked for are
 // null.
@@ -59,5 +65,18 @@ struct LstmGradWorkspace {
 LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& gradients,
                               std::int64_t number, const KernelArguments& arguments,
                               const LstmGradWorkspace& workspace);
+
+// As lstm_step(), from the last step to the first; grad_sums [R, 4H] gets the gradients of all
+// steps, layer.grad_c those of the cells before this one.
+LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
+                            std::int64_t step, const float* zeros, float* grad_sums);
+
+// What a step's recurrent product multiplies: the outputs of the step before or of the initial
+// state, or null for zeros.
+template <typename Layer>
+const float* outputs_before(const LstmProblem& problem, const Layer& layer, std::int64_t step) {
+  if (step == 0) return layer.first_h;
+  return layer.outputs + problem.shape.offset(step - 1) * problem.units;
+}
 
 }  // namespace skyline

@@ -94,13 +94,7 @@ class LstmCellKernelCuda : public Kernel {
       : compute_(compute), rows_(rows), units_(units) {}
 
   void run(const KernelArguments& arguments) override {
-    run_lstm_rows_cuda(compute_, {.rows = rows_,
-                                  .units = units_,
-                                  .sums = arguments.input<float>(0),
-                                  .before = {arguments.input<float>(1), units_},
-                                  .gates = arguments.output<float>(1),
-                                  .c = arguments.output<float>(2),
-                                  .h = arguments.output<float>(0)});
+    run_lstm_rows_cuda(compute_, lstm_cell_rows(rows_, units_, arguments));
   }
 
  private:
@@ -114,16 +108,7 @@ class LstmCellGradKernelCuda : public Kernel {
       : compute_(compute), rows_(rows), units_(units) {}
 
   void run(const KernelArguments& arguments) override {
-    run_lstm_grad_rows_cuda(compute_, {.rows = rows_,
-                                       .units = units_,
-                                       .gates = arguments.input<float>(0),
-                                       .before = {arguments.input<float>(1), units_},
-                                       .c = arguments.input<float>(2),
-                                       .grad_h = arguments.input<float>(3),
-                                       .more_grad_h = nullptr,
-                                       .grad_c = arguments.input<float>(4),
-                                       .grad_sums = arguments.output<float>(0),
-                                       .grad_c_before = arguments.output<float>(1)});
+    run_lstm_grad_rows_cuda(compute_, lstm_cell_grad_rows(rows_, units_, arguments));
   }
 
  private:
