@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "framework/ops/conv2d_kernels.h"
@@ -10,6 +11,9 @@ namespace skyline {
 class CudaCompute;
 
 enum class ConvolutionKind { kForward, kGradInput, kGradWeight };
+
+// What the library is promised of each tensor's address; the allocators' alignment is larger.
+inline constexpr std::int64_t kConvolutionAlignmentBytes = 16;
 
 // Addresses on the device, in the order of the op's inputs.
 struct ConvolutionOperands {

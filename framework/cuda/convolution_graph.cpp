@@ -11,7 +11,6 @@ enum TensorId : std::int64_t { kX = 1, kWeight, kY, kBias, kSums, kBiasedSums };
 
 // Tensors that no address belongs to exist inside of an engine only.
 CudnnDescriptor tensor(TensorId id, const Shape& shape, bool is_virtual = false) {
-  constexpr std::int64_t kAlignmentBytes = 16;  // the allocators' is larger
   const std::int64_t row = shape[3] * shape[1];
   CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
@@ -20,7 +19,7 @@ CudnnDescriptor tensor(TensorId id, const Shape& shape, bool is_virtual = false)
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES,
              std::vector<std::int64_t>{shape[2] * row, 1, row, shape[1]});
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, std::int64_t{id});
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignmentBytes);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kConvolutionAlignmentBytes);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   tensor.finalize();
   return tensor;

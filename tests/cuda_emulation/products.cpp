@@ -1,7 +1,10 @@
-// Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like theirs.
+// Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like theirs, that
+// insist on the alignment which the libraries are promised.
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
+#include <stdexcept>
 #include <vector>
 
 #include "framework/cuda/convolution.h"
@@ -15,6 +18,16 @@ namespace {
 void enqueue(CudaCompute& compute, std::function<void()> work) {
   check_cuda(cuda_emulation::enqueue_work(compute.stream(), std::move(work)), "a library's call");
 }
+
+void require_aligned(std::initializer_list<const void*> addresses, std::uintptr_t bytes) {
+  for (const void* address : addresses) {
+    if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) continue;
+    throw std::logic_error("a library got an address that is no multiple of what it was promised");
+  }
+}
+
+// Of cublasSetWorkspace; cuBLASLt and cuDNN name none.
+constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
 void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
@@ -41,6 +54,8 @@ class EmulatedProduct final : public Product {
       : compute_(compute), problem_(problem) {}
 
   void run(const ProductOperands& operands) override {
+    require_aligned({operands.workspace}, kWorkspaceAlignment);
+    require_aligned({operands.a, operands.b, operands.bias, operands.c}, alignof(float));
     enqueue(compute_, [problem = problem_, operands] {
       std::fill_n(operands.workspace, product_workspace_bytes(problem), std::byte{0xEE});
       multiply(problem, operands);
@@ -109,6 +124,9 @@ class EmulatedConvolution final : public Convolution {
     return 1000 + static_cast<std::size_t>(problem_.weight.elements());
   }
   void run(const ConvolutionOperands& operands) override {
+    require_aligned({operands.workspace}, kWorkspaceAlignment);
+    require_aligned({operands.first, operands.second, operands.bias, operands.result},
+                    kConvolutionAlignmentBytes);
     enqueue(compute_, [kind = kind_, problem = problem_, operands, bytes = workspace_bytes()] {
       std::fill_n(operands.workspace, bytes, std::byte{0xEE});
       convolve(problem, kind, operands);
