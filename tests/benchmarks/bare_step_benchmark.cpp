@@ -11,15 +11,13 @@
 #include <fmt/core.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "tests/benchmarks/bare_step.h"
 #include "tests/benchmarks/matrix_peak.h"
 #include "tests/benchmarks/op_profile.h"
+#include "tests/benchmarks/run_program.h"
 #include "train/median.h"
 #include "train/table.h"
 
@@ -93,21 +91,13 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   std::fflush(stdout);
 }
 
-Options parse(int count, char** arguments) {
-  Options options;
-  CLI::App app("A training step against a bare loop over the same primitives");
+void add_options(CLI::App& app, Options& options) {
   app.add_option("models", options.models, "Models, resnet50 without");
   app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
   app.add_flag("--layers", options.layers, "A row for each op of each layer");
   app.add_option("--rows", options.rows, "The most rows of a profile");
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
-  return options;
 }
 
 void run(const Options& options) {
@@ -125,11 +115,7 @@ void run(const Options& options) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  const skyline::Options options = skyline::parse(count, arguments);
-  try {
-    skyline::run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return skyline::run_program(count, arguments,
+                              "A training step against a bare loop over the same primitives",
+                              skyline::add_options, skyline::run);
 }

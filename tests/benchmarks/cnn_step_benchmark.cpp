@@ -15,9 +15,6 @@
 #include <fmt/core.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -25,6 +22,7 @@
 
 #include "tests/benchmarks/matrix_peak.h"
 #include "tests/benchmarks/observed_ops.h"
+#include "tests/benchmarks/run_program.h"
 #include "tests/benchmarks/step_arm.h"
 #include "train/median.h"
 #include "train/sizes.h"
@@ -109,21 +107,13 @@ void serve(const std::string& model, const Options& options) {
   }
 }
 
-Options parse(int count, char** arguments) {
-  Options options;
-  CLI::App app("One training step of the paper's networks on the CPU");
+void add_options(CLI::App& app, Options& options) {
   app.add_option("models", options.models, "Models, all of the paper's CNNs without");
   app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
   app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
   app.add_flag("--serve", options.serve, "One planned step for each line read");
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
-  return options;
 }
 
 void run(const Options& options) {
@@ -145,11 +135,7 @@ void run(const Options& options) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  const skyline::Options options = skyline::parse(count, arguments);
-  try {
-    skyline::run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return skyline::run_program(count, arguments,
+                              "One training step of the paper's networks on the CPU",
+                              skyline::add_options, skyline::run);
 }

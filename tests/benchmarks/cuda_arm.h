@@ -20,7 +20,8 @@ class CudaArm {
   // " 7,3 8,4": the lengths of the sentences of both sides; empty for images.
   virtual std::string lengths() const { return {}; }
 
-  std::uint64_t reserved_bytes() { return workplace().memory.statistics().peak_reserved_bytes; }
+  // Now: the pool of a planned run's first step is gone.
+  std::uint64_t reserved_bytes() { return workplace().memory.statistics().reserved_bytes; }
   // Host seconds of the last step's requests and releases.
   double allocation_seconds();
 };
@@ -33,7 +34,7 @@ std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t ba
 // "images" or "words".
 std::string items_of(const std::string& model);
 
-// FLOP/s of products 8192 x 8192 x 8192 on the device, in fp32 or TF32.
+// FLOP/s of products 8192 x 8192 x 8192 of noise on the device, in fp32 or TF32.
 double measure_cuda_peak(const CudaOptions& options);
 
 }  // namespace skyline

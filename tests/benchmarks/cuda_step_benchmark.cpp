@@ -5,8 +5,9 @@
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
 //                       [--deterministic] [--profile]
 //
-// Rates are of N steps after three that warm up (and, for `planned`, record and plan). The card's
-// peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
+// Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
+// allocators run the same engines. Reserved is what the allocator holds after those steps. The
+// card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
 //
 //   cuda_step_benchmark MODEL --serve --batches B
 //
@@ -15,19 +16,18 @@
 // the number of parameters and, of sentences, both sides' lengths.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "memory/device/out_of_memory.h"
 #include "models/models.h"
 #include "tests/benchmarks/cuda_arm.h"
 #include "tests/benchmarks/observed_ops.h"
+#include "tests/benchmarks/run_program.h"
 #include "train/sizes.h"
 #include "train/table.h"
 
@@ -42,7 +42,7 @@ constexpr std::size_t kProfileRows = 12;
 struct Options {
   std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet",
                                      "seq2seq"};
-  std::vector<std::int64_t> batches = {32, 64, 128};
+  std::vector<std::int64_t> batches;  // none: the usual ones
   std::vector<std::string> allocators = {"planned", "best-fit-pool", "caching", "network-wise",
                                          "cuda-async"};
   int steps = 20;
@@ -50,6 +50,12 @@ struct Options {
   bool profile = false;
   bool serve = false;
 };
+
+std::vector<std::int64_t> batches_of(const std::string& model, const Options& options) {
+  if (!options.batches.empty()) return options.batches;
+  if (model == "seq2seq") return {32, 64, 128, 256};
+  return {32, 64, 128};
+}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -89,13 +95,24 @@ class DeviceProfile final : public OpObserver {
   double flop_ = 0;
 };
 
-double seconds_a_step(CudaArm& arm, int steps) {
+// Means of one step.
+struct StepSeconds {
+  double all = 0;
+  double in_allocation = 0;  // of the host
+};
+
+StepSeconds measured_steps(CudaArm& arm, int steps) {
   Compute& compute = arm.workplace().context.compute();
+  StepSeconds seconds;
   compute.wait();
   const auto start = Clock::now();
-  for (int i = 0; i < steps; ++i) arm.step();
+  for (int i = 0; i < steps; ++i) {
+    arm.step();
+    seconds.in_allocation += arm.allocation_seconds() / steps;
+  }
   compute.wait();
-  return seconds_since(start) / steps;
+  seconds.all = seconds_since(start) / steps;
+  return seconds;
 }
 
 // FLOP of one step, which is printed by op where that was asked for.
@@ -106,6 +123,23 @@ double profile_step(CudaArm& arm, bool print) {
   return profile.flop();
 }
 
+std::vector<std::string> measured_row(const std::string& model, std::int64_t batch,
+                                      const std::string& allocator, const Options& options,
+                                      double peak) {
+  const auto arm = make_cuda_arm(model, batch, allocator, options.cuda);
+  for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
+  const StepSeconds seconds = measured_steps(*arm, options.steps);
+  const std::uint64_t reserved_bytes = arm->reserved_bytes();
+  const double flop =
+      profile_step(*arm, options.profile && allocator == options.allocators.front());
+  return {allocator,
+          fmt::format("{:.3f} ms", 1e3 * seconds.all),
+          fmt::format("{:.1f}", arm->items() / seconds.all),
+          model == "seq2seq" ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
+          format_bytes(reserved_bytes),
+          fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
+}
+
 void measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
   Table table({{"memory from", Align::kLeft},
                {"step"},
@@ -114,54 +148,48 @@ void measure(const std::string& model, std::int64_t batch, const Options& option
                {"reserved"},
                {"in allocation"}});
   fmt::print("{}, batch {}\n", model, batch);
-  for (const std::string& name : options.allocators) {
-    const auto arm = make_cuda_arm(model, batch, name, options.cuda);
-    for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
-    const double seconds = seconds_a_step(*arm, options.steps);
-    const double flop = profile_step(*arm, options.profile && name == options.allocators.front());
-    table.add_row({name, fmt::format("{:.3f} ms", 1e3 * seconds),
-                   fmt::format("{:.1f}", arm->items() / seconds),
-                   model == "seq2seq" ? "" : fmt::format("{:.1f} %", 100 * flop / seconds / peak),
-                   format_bytes(arm->reserved_bytes()),
-                   fmt::format("{:.3f} ms", 1e3 * arm->allocation_seconds())});
+  for (const std::string& allocator : options.allocators) {
+    try {
+      table.add_row(measured_row(model, batch, allocator, options, peak));
+    } catch (const OutOfMemory& refusal) {
+      table.add_row({allocator, "", "", "", "out of memory", ""});
+      fmt::print(stderr, "{}\n", refusal.what());
+    }
   }
   fmt::print("{}\n", table.str());
   std::fflush(stdout);
 }
 
 void serve(const Options& options) {
-  const auto arm = make_cuda_arm(options.models.front(), options.batches.front(),
-                                 options.allocators.front(), options.cuda);
+  const std::string& model = options.models.front();
+  const std::int64_t batch = batches_of(model, options).front();
+  const auto arm = make_cuda_arm(model, batch, options.allocators.front(), options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
-  fmt::print("{} {}{}\n", options.batches.front(), parameter_count(arm->workplace().network()),
-             arm->lengths());
+  fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    fmt::print("{:.6f} {}\n", seconds_a_step(*arm, 1), arm->reserved_bytes());
+    fmt::print("{:.6f} {}\n", measured_steps(*arm, 1).all, arm->reserved_bytes());
     std::fflush(stdout);
   }
 }
 
-Options parse(int count, char** arguments) {
-  Options options;
-  CLI::App app("Training steps of the paper's networks on a CUDA device");
+void add_options(CLI::App& app, Options& options) {
   app.add_option("models", options.models, "Models, all of the paper's without");
-  app.add_option("--batches", options.batches, "Images or sentences a step")->delimiter(',');
+  app.add_option("--batches", options.batches,
+                 "Images or sentences a step; otherwise 32, 64 and 128, of seq2seq also 256")
+      ->delimiter(',');
   app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
   app.add_flag("--tf32", options.cuda.tf32, "Operands of products rounded to 10 bits");
   app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
   app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
   app.add_flag("--serve", options.serve, "One planned step for each line read");
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
-  return options;
 }
 
-void run(const Options& options) {
+void run(const Options& asked) {
+  Options options = asked;
+  EngineChoices engines;
+  options.cuda.engines = &engines;
   if (options.serve) {
     serve(options);
     return;
@@ -170,7 +198,9 @@ void run(const Options& options) {
   fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n\n",
              options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
   for (const std::string& model : options.models) {
-    for (const std::int64_t batch : options.batches) measure(model, batch, options, peak);
+    for (const std::int64_t batch : batches_of(model, options)) {
+      measure(model, batch, options, peak);
+    }
   }
 }
 
@@ -178,11 +208,7 @@ void run(const Options& options) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  const skyline::Options options = skyline::parse(count, arguments);
-  try {
-    skyline::run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return skyline::run_program(count, arguments,
+                              "Training steps of the paper's networks on a CUDA device",
+                              skyline::add_options, skyline::run);
 }

@@ -3,14 +3,14 @@
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cnn_step_benchmark [MODEL ...]
                             [--batch B] [--steps N] [--threads T]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
-                            [--tf32] [MODEL ...] [--batch B] [--steps N]
+                            [--tf32] [MODEL ...] [--batches B,...] [--steps N]
 
 The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
 PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
-allocator. On a CUDA device seq2seq is compared too (Adam), and the most bytes that both reserve
-there stand beside the times. Seconds are medians of N steps after two that warm up; the ratio is
-PyTorch's seconds to ours, so that above 1 we are faster. Ends with the ratios' averages over the
-networks.
+allocator. On a CUDA device seq2seq is compared too (Adam), both take images and labels from the
+host for every step, and the bytes that both reserve there stand beside the times. Seconds are
+medians of N steps after two that warm up; the ratio is PyTorch's seconds to ours, so that above 1
+we are faster. Ends with the ratios' averages over the networks.
 """
 
 import argparse
@@ -244,16 +244,18 @@ class PyTorchStep:
         self.network = maker().to(device, memory_format=layout)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
         images = torch.rand(batch, 3, extent, extent) * 2 - 1
-        self.images = images.to(device, memory_format=layout)
-        self.labels = (torch.arange(batch) * 7 % 1000).to(device)
+        self.inputs = (images.contiguous(memory_format=layout), torch.arange(batch) * 7 % 1000)
+        if device == "cuda":
+            self.inputs = tuple(tensor.pin_memory() for tensor in self.inputs)
 
     def parameters(self):
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     def loss(self):
-        output = self.network(self.images)
+        images, labels = (tensor.to(self.device, non_blocking=True) for tensor in self.inputs)
+        output = self.network(images)
         heads = output if isinstance(output, tuple) else (output,)
-        losses = [functional.cross_entropy(head, self.labels) for head in heads]
+        losses = [functional.cross_entropy(head, labels) for head in heads]
         return losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
 
     def run(self):
@@ -296,13 +298,13 @@ class OurStep:
     """Our program: answers each line by the seconds of a planned step and, on a CUDA device, the
     most bytes that it has reserved there."""
 
-    def __init__(self, program, model, arguments):
+    def __init__(self, program, model, batch, arguments):
         command = [program, model, "--serve"]
         if arguments.device == "cuda":
-            command += ["--batches", str(arguments.batch or 64)] + ["--tf32"] * arguments.tf32
+            command += ["--batches", str(batch or 64)] + ["--tf32"] * arguments.tf32
         else:
             command += ["--threads", str(arguments.threads)]
-            command += ["--batch", str(arguments.batch)] * bool(arguments.batch)
+            command += ["--batch", str(batch)] * bool(batch)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         header = self.process.stdout.readline().split()
@@ -346,9 +348,9 @@ def take_turns(arms, steps):
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def measure(model, arguments):
+def measure(model, batch, arguments):
     """Rows (arm of PyTorch, batch, our seconds, its seconds, our bytes, its bytes)."""
-    ours = OurStep(arguments.ours, model, arguments)
+    ours = OurStep(arguments.ours, model, batch, arguments)
     rows = []
     for name, make in make_arms(model, ours, arguments.device).items():
         if arguments.device == "cuda":
@@ -378,7 +380,7 @@ def main():
     parser.add_argument("--ours", required=True, help="cnn_step_benchmark or cuda_step_benchmark")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tf32", action="store_true", help="on both sides")
-    parser.add_argument("--batch", type=int, default=0)
+    parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -393,8 +395,10 @@ def main():
     print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>10}{'its ms':>10}{'ratio':>8}"
           f"{'ours MiB':>11}{'its MiB':>11}")
     ratios = {}
-    for model in arguments.models or known:
-        for name, batch, ours, theirs, our_bytes, their_bytes in measure(model, arguments):
+    runs = [(model, int(batch)) for model in arguments.models or known
+            for batch in arguments.batches.split(",")]
+    for model, wanted in runs:
+        for name, batch, ours, theirs, our_bytes, their_bytes in measure(model, wanted, arguments):
             ratios.setdefault(name, []).append(theirs / ours)
             print(f"{model:18}{batch:6}  {name:14}{1e3 * ours:10.1f}{1e3 * theirs:10.1f}"
                   f"{theirs / ours:8.2f}{our_bytes / 2**20:11.1f}{their_bytes / 2**20:11.1f}",

@@ -21,17 +21,22 @@ std::unique_ptr<Allocator> make(std::string_view name, Device& device) {
 
 int usual_batch_size(std::string_view model) { return model == "inception-resnet" ? 4 : 16; }
 
-Batch noise_batch(const ModelShape& shape, int batch_size) {
-  Batch batch;
-  batch.size = static_cast<std::size_t>(batch_size);
-  batch.images.resize(batch.size * static_cast<std::size_t>(shape.channels) *
-                      static_cast<std::size_t>(shape.height) *
-                      static_cast<std::size_t>(shape.width));
+std::vector<float> noise_values(std::size_t count) {
+  std::vector<float> values(count);
   std::uint32_t state = 1;
-  for (float& value : batch.images) {
+  for (float& value : values) {
     state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
     value = static_cast<float>(state >> 8) * 0x1p-23f - 1;
   }
+  return values;
+}
+
+Batch noise_batch(const ModelShape& shape, int batch_size) {
+  Batch batch;
+  batch.size = static_cast<std::size_t>(batch_size);
+  batch.images =
+      noise_values(batch.size * static_cast<std::size_t>(shape.channels) *
+                   static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width));
   for (int i = 0; i < batch_size; ++i) batch.labels.push_back(i * 7 % shape.classes);
   return batch;
 }

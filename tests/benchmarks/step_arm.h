@@ -20,6 +20,9 @@ inline constexpr SgdParams kStepParams = {.learning_rate = 0.01f, .momentum = 0.
 // Small batches for the large network, 16 for all others.
 int usual_batch_size(std::string_view model);
 
+// Noise in [-1, 1), the same every time.
+std::vector<float> noise_values(std::size_t count);
+
 // Images of noise in [-1, 1) with labels of all classes, the same every time.
 Batch noise_batch(const ModelShape& shape, int batch_size);
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+namespace skyline {
+
+// A program's main(): reads its options, which `add` declares, and runs it with them. Its exit
+// code: 1 and one line on standard error where run() throws.
+template <typename Options>
+int run_program(int count, char** arguments, const char* description,
+                void (*add)(CLI::App& app, Options& options), void (*run)(const Options& options)) {
+  Options options;
+  CLI::App app(description);
+  add(app, options);
+  try {
+    app.parse(count, arguments);
+    run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace skyline
