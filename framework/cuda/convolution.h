@@ -38,7 +38,7 @@ class Convolution {
 };
 
 // Throws std::runtime_error, which names op and problem, where no engine does what the options of
-// `compute` ask for.
+// `compute` ask for or cuDNN refuses the problem.
 std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
                                               const Conv2dProblem& problem);
 

@@ -22,6 +22,11 @@ std::string demands_of(const CudaOptions& options) {
       options.workspace_bytes ? fmt::format(" workspace<={}", *options.workspace_bytes) : "");
 }
 
+std::runtime_error refused(ConvolutionKind kind, const Conv2dProblem& problem,
+                           const CudnnError& error) {
+  return std::runtime_error(fmt::format("[{}] {}: {}", op_name(kind), problem.str(), error.what()));
+}
+
 class CudnnConvolution final : public Convolution {
  public:
   CudnnConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
@@ -85,18 +90,22 @@ void CudnnConvolution::make_plan() {
                                        bytes));
 }
 
-void CudnnConvolution::run(const ConvolutionOperands& operands) {
+void CudnnConvolution::run(const ConvolutionOperands& operands) try {
   if (!plan_) make_plan();
   const CudnnDescriptor addresses = convolution_addresses(kind_, operands);
   check_cudnn(cudnnBackendExecute(cudnn().handle(), plan_->get(), addresses.get()),
               "cudnnBackendExecute");
+} catch (const CudnnError& error) {
+  throw refused(kind_, problem_, error);
 }
 
 }  // namespace
 
 std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
-                                              const Conv2dProblem& problem) {
+                                              const Conv2dProblem& problem) try {
   return std::make_unique<CudnnConvolution>(compute, kind, problem);
+} catch (const CudnnError& error) {
+  throw refused(kind, problem, error);
 }
 
 }  // namespace skyline

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "framework/cuda/cuda_compute.h"
@@ -48,6 +49,10 @@ class PreparedProduct {
   Owned<cublasLtMatmulDescOpaque_t> operation(const CudaOptions& options);
   Owned<cublasLtMatrixLayoutOpaque_t> layout(std::int64_t rows, std::int64_t columns,
                                              bool transposed) const;
+  std::string call(const char* name) const {
+    return fmt::format("{} of {} x {} and {} x {}", name, problem_.rows, problem_.inner,
+                       problem_.inner, problem_.columns);
+  }
   template <typename Value>
   void set(cublasLtMatmulDescAttributes_t name, const Value& value) {
     library_.check(library_.matmul_desc_set_attribute(operation_.get(), name, &value, sizeof value),
@@ -108,6 +113,7 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
     prefer(made, name, alignment_bytes);
   }
   if (options.deterministic) {
+    // Undivided sums, too: a mask rules out the ways to add shares up that it does not name.
     prefer(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   }
@@ -118,12 +124,10 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
       library_.matmul_algo_get_heuristic(library_.handle(), operation_.get(), a_.get(), b_.get(),
                                          c_.get(), c_.get(), made, 1, &result, &found);
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
-    library_.check(status, "cublasLtMatmulAlgoGetHeuristic");
+    library_.check(status, call("cublasLtMatmulAlgoGetHeuristic").c_str());
   }
   if (found == 0) {
-    throw std::runtime_error(
-        fmt::format("[--device cuda] cuBLAS has no algorithm for a product of {} x {} and {} x {}",
-                    problem_.rows, problem_.inner, problem_.inner, problem_.columns));
+    throw std::runtime_error(fmt::format("[{}] no algorithm", call("cublasLtMatmul")));
   }
   algorithm_ = result.algo;
 }
@@ -131,11 +135,11 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
 void PreparedProduct::run(const ProductOperands& operands, cudaStream_t stream) {
   const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
   if (problem_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-  library_.check(
+  const cublasStatus_t status =
       library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(), operands.a,
                       b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm_,
-                      operands.workspace, product_workspace_bytes(problem_), stream),
-      "cublasLtMatmul");
+                      operands.workspace, product_workspace_bytes(problem_), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) library_.check(status, call("cublasLtMatmul").c_str());
 }
 
 CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {}

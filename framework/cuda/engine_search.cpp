@@ -11,8 +11,9 @@ bool allowed(cudnnBackendNumericalNote_t note, const CudaOptions& options) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // fp32 goes there as TF32
     case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       return options.tf32;
+    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      return false;
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
       return !options.deterministic;
     default:

@@ -13,7 +13,7 @@ struct FoundEngine {
 
 // The fastest engine for `graph`, which was made with the library's handle, by cuDNN's heuristics
 // (mode A, then its fallbacks) that
-//   without options.tf32           neither rounds its operands nor its sums below fp32,
+//   without options.tf32           does not round its operands, and never its sums, below fp32,
 //   with options.deterministic     gives the same bits in every run,
 //   with options.workspace_bytes   asks for no more,
 // and whose plan cuDNN can make. Empty when there is none.

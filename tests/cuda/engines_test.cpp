@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
 #include "framework/cuda/convolution.h"
 #include "framework/cuda/convolution_graph.h"
+#include "framework/cuda/cublas_library.h"
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/engine_search.h"
 #include "framework/ops/softmax_cross_entropy.h"
@@ -17,12 +19,15 @@
 #include "models/models.h"
 #include "tests/cuda/described_card.h"
 
-// cuDNN's engines for a card that is described only: no test here needs a device.
+// cuDNN's engines for a card that is described only, and what else the libraries tell without a
+// device.
 
 namespace skyline {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // One training step of a model as a dry run for `engines.card`; `engines` gets what was chosen.
 Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoices& engines) {
@@ -165,6 +170,7 @@ TEST(EnginesTest, TensorCoresComputeOnlyWhereTf32IsAllowed) {
   EngineChoices engines = described_card();
   plan_step("alexnet", {.tf32 = true}, engines);
   EXPECT_GT(count_with(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, engines), 0);
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, engines), 0);
 }
 
 // Options are part of what is looked up: a choice made with others is none.
@@ -192,13 +198,33 @@ TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {
       12345u);
 }
 
-std::string error_of(EngineChoices* engines) {
+std::string error_of(const std::function<void()>& call) {
   try {
-    make_cuda_compute({.engines = engines, .plan_only = true});
+    call();
   } catch (const std::runtime_error& error) {
     return error.what();
   }
   return "no error";
+}
+
+std::string error_of(EngineChoices* engines) {
+  return error_of([=] { make_cuda_compute({.engines = engines, .plan_only = true}); });
+}
+
+TEST(EnginesTest, RefusalsNameTheConvolution) {
+  EngineChoices engines = described_card();
+  CudaCompute compute({.engines = &engines, .plan_only = true});
+  Conv2dProblem wrong = small_problem();
+  wrong.y = {2, 8, 5, 5};
+  EXPECT_THAT(error_of([&] { make_convolution(compute, ConvolutionKind::kGradInput, wrong); }),
+              StartsWith("[conv2d_grad_input] " + wrong.str() +
+                         ": [cudnnBackendFinalize] CUDNN_STATUS_BAD_PARAM"));
+}
+
+// All its functions are found; without a device it cannot start.
+TEST(CublasLibraryTest, SaysByNameWhyItCannotStart) {
+  EXPECT_THAT(error_of([] { CublasLibrary library; }),
+              AnyOf("no error", "[cublasLtCreate] CUBLAS_STATUS_NOT_INITIALIZED"));
 }
 
 TEST(EnginesTest, PlansThatDoNotFitAreRefusedAtTheStart) {
