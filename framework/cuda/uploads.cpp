@@ -1,10 +1,27 @@
 #include "framework/cuda/uploads.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "framework/cuda/cuda_error.h"
 
 namespace skyline {
+namespace {
+
+// On all threads: a single one is slower than the link to a card.
+void copy(std::byte* to, const void* host, std::size_t bytes) {
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+  const auto parts = static_cast<std::int64_t>((bytes + kPartBytes - 1) / kPartBytes);
+  const auto* from = static_cast<const std::byte*>(host);
+#pragma omp parallel for if (parts > 1)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::size_t first = static_cast<std::size_t>(part) * kPartBytes;
+    std::memcpy(to + first, from + first, std::min(kPartBytes, bytes - first));
+  }
+}
+
+}  // namespace
 
 Uploads::Uploads(cudaStream_t ops) : ops_(ops) {
   check_cuda(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -26,7 +43,7 @@ Uploads::~Uploads() {
 
 void Uploads::upload(std::byte* to, const void* host, std::size_t bytes) {
   Buffer& buffer = next_buffer(bytes);
-  std::memcpy(buffer.bytes, host, bytes);
+  copy(buffer.bytes, host, bytes);
   check_cuda(cudaEventRecord(used_, ops_), "cudaEventRecord");
   check_cuda(cudaStreamWaitEvent(copies_, used_), "cudaStreamWaitEvent");
   check_cuda(cudaMemcpyAsync(to, buffer.bytes, bytes, cudaMemcpyHostToDevice, copies_),

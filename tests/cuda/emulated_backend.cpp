@@ -9,6 +9,11 @@ using cuda_emulation::ThreadOrder;
 // Barriers that are missing show as results that depend on the order of threads.
 class EmulatedBackend final : public CudaBackend {
  public:
+  // Its memory is the device's alone: a test that touches it crashes, as it would on a card.
+  std::unique_ptr<Device> make_device() override {
+    cuda_emulation::options().protect = true;
+    return CudaBackend::make_device();
+  }
   int schedules() const override { return 3; }
   void set_schedule(int schedule) override {
     constexpr ThreadOrder kOrders[] = {ThreadOrder::kBackward, ThreadOrder::kShuffled,
