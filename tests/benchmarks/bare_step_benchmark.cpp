@@ -17,7 +17,7 @@
 #include "tests/benchmarks/bare_step.h"
 #include "tests/benchmarks/matrix_peak.h"
 #include "tests/benchmarks/op_profile.h"
-#include "tests/benchmarks/run_program.h"
+#include "tests/benchmarks/run_benchmark.h"
 #include "train/median.h"
 #include "train/table.h"
 
@@ -115,7 +115,7 @@ void run(const Options& options) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  return skyline::run_program(count, arguments,
-                              "A training step against a bare loop over the same primitives",
-                              skyline::add_options, skyline::run);
+  return skyline::run_benchmark(count, arguments,
+                                "A training step against a bare loop over the same primitives",
+                                skyline::add_options, skyline::run);
 }

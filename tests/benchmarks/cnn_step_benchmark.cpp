@@ -22,7 +22,7 @@
 
 #include "tests/benchmarks/matrix_peak.h"
 #include "tests/benchmarks/observed_ops.h"
-#include "tests/benchmarks/run_program.h"
+#include "tests/benchmarks/run_benchmark.h"
 #include "tests/benchmarks/step_arm.h"
 #include "train/median.h"
 #include "train/sizes.h"
@@ -135,7 +135,7 @@ void run(const Options& options) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  return skyline::run_program(count, arguments,
-                              "One training step of the paper's networks on the CPU",
-                              skyline::add_options, skyline::run);
+  return skyline::run_benchmark(count, arguments,
+                                "One training step of the paper's networks on the CPU",
+                                skyline::add_options, skyline::run);
 }

@@ -11,8 +11,8 @@
 //
 //   cuda_step_benchmark MODEL --serve --batches B
 //
-// reads one line after the other and answers each by the seconds of a planned step and its peak
-// reserved bytes: so that pytorch_step.py can take turns with it. First it tells the batch size,
+// reads one line after the other and answers each by the seconds of a planned step and the bytes
+// reserved: so that pytorch_step.py can take turns with it. First it tells the batch size,
 // the number of parameters and, of sentences, both sides' lengths.
 #include <fmt/core.h>
 
@@ -27,7 +27,7 @@
 #include "models/models.h"
 #include "tests/benchmarks/cuda_arm.h"
 #include "tests/benchmarks/observed_ops.h"
-#include "tests/benchmarks/run_program.h"
+#include "tests/benchmarks/run_benchmark.h"
 #include "train/sizes.h"
 #include "train/table.h"
 
@@ -208,7 +208,7 @@ void run(const Options& asked) {
 }  // namespace skyline
 
 int main(int count, char** arguments) {
-  return skyline::run_program(count, arguments,
-                              "Training steps of the paper's networks on a CUDA device",
-                              skyline::add_options, skyline::run);
+  return skyline::run_benchmark(count, arguments,
+                                "Training steps of the paper's networks on a CUDA device",
+                                skyline::add_options, skyline::run);
 }

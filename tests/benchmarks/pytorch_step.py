@@ -296,7 +296,7 @@ def wait(device):
 
 class OurStep:
     """Our program: answers each line by the seconds of a planned step and, on a CUDA device, the
-    most bytes that it has reserved there."""
+    bytes that it has reserved there."""
 
     def __init__(self, program, model, batch, arguments):
         command = [program, model, "--serve"]

@@ -10,8 +10,9 @@ namespace skyline {
 // A program's main(): reads its options, which `add` declares, and runs it with them. Its exit
 // code: 1 and one line on standard error where run() throws.
 template <typename Options>
-int run_program(int count, char** arguments, const char* description,
-                void (*add)(CLI::App& app, Options& options), void (*run)(const Options& options)) {
+int run_benchmark(int count, char** arguments, const char* description,
+                  void (*add)(CLI::App& app, Options& options),
+                  void (*run)(const Options& options)) {
   Options options;
   CLI::App app(description);
   add(app, options);
