@@ -60,8 +60,8 @@ PYTHON
   printf '%s:%s' "$toolkit/lib64" "$toolkit/lib"
 }
 
-# ours PROGRAM ARGUMENT…: other programs keep their own libraries.
-ours() { LD_LIBRARY_PATH=$libraries "$folder/$1" "${@:2}"; }
+# ours PROGRAM ARGUMENT…: other programs keep their own libraries. One that hangs is ended.
+ours() { LD_LIBRARY_PATH=$libraries timeout --foreground 540 "$folder/$1" "${@:2}"; }
 
 left_out() { say "left out: $1: $2"; }
 
@@ -132,7 +132,7 @@ run_train() {
   ours train/skyline compare --model googlenet --data shapes --steps 6 --batch-size 32 --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
   ours train/skyline dry-run --model resnet20 --device cuda --plan "$out/engines.json" || status=1
-  LD_LIBRARY_PATH=$libraries timeout --preserve-status -s INT 10 "$folder/train/skyline" train --model resnet20 \
+  LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT 10 "$folder/train/skyline" train --model resnet20 \
     --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then
     say 'an interrupt saved nothing'
