@@ -49,6 +49,11 @@ TEST(OutOfMemoryTest, SaysWhatIsKnownAndNothingElse) {
   EXPECT_STREQ(error.what(),
                "[pool] out of memory (free memory is fragmented): requested 7 bytes, "
                "largest free block 3");
+  facts.shortage = Shortage::kLimit;
+  facts.capacity_bytes = 5;
+  EXPECT_STREQ(OutOfMemory(facts).what(),
+               "[pool] out of memory (the limit is reached): requested 7 bytes, limit 5, "
+               "largest free block 3");
 }
 
 }  // namespace

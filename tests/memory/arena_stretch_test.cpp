@@ -42,11 +42,12 @@ TEST(StretchedPlan, SlotsThatShareNoByteStillShareNone) {
 }
 
 // Four blocks of 1 MiB alive together.
+const std::vector<StepRequest> kRequests(4, {.bytes = kMiB, .needed_until = 4});
+
 class ArenaStretch : public testing::Test {
  protected:
   explicit ArenaStretch(std::size_t capacity = 64 * kMiB) : device_(capacity) {
-    std::vector<StepRequest> requests(4, {.bytes = kMiB, .needed_until = 4});
-    const CanonicalStep step = canonical_step(requests);
+    const CanonicalStep step = canonical_step(kRequests);
     const Plan plan{.offsets = {0, kMiB, 2 * kMiB, 3 * kMiB}, .peak = 4 * kMiB};
     arena_.commit(plan.peak);
     arena_.install(std::make_shared<const StepLayout>(make_layout(step, plan)));
@@ -74,6 +75,11 @@ TEST_F(ArenaStretch, ServesRequestsThatAreAllLargerFromTheArena) {
   const std::vector<Observation>& seen = arena_.log().observations();
   ASSERT_EQ(seen.size(), 4u) << "and is planned for";
   for (const Observation& each : seen) EXPECT_EQ(each.kind, Deviation::kLarger);
+  const std::vector<StepRequest> learned = merged(kRequests, arena_.log());
+  for (const StepRequest& each : learned) {
+    EXPECT_EQ(each.bytes, larger);
+    EXPECT_EQ(each.needed_until, 4u) << "of their lifetimes nothing was seen";
+  }
   EXPECT_EQ(arena_.planned_requests(), 4u);
   EXPECT_EQ(arena_.overdue_blocks(), 0u);
 }
@@ -87,6 +93,30 @@ TEST_F(ArenaStretch, WhatLiesWhereItLayIsNotOverwritten) {
   EXPECT_GE(offset_of(larger, first), 2 * kMiB + kMiB / 16) << "behind what is alive";
   EXPECT_GE(offset_of(last, larger), kMiB + kMiB / 16);
   EXPECT_EQ(arena_.fallback_requests(), 0u);
+}
+
+TEST_F(ArenaStretch, WaitsUntilItAddsLessThanHalfOfWhatItSaves) {
+  const std::size_t larger = kMiB + 3 * kMiB / 16;
+  Block first = arena_.allocate(larger);  // would add 3/4 MiB
+  EXPECT_EQ(arena_.fallback_requests(), 1u);
+  EXPECT_EQ(arena_.arena_bytes(), 4 * kMiB);
+  Block second = arena_.allocate(larger), third = arena_.allocate(larger);
+  EXPECT_EQ(arena_.fallback_requests(), 1u);
+  EXPECT_EQ(arena_.arena_bytes(), 4 * larger);
+  EXPECT_EQ(offset_of(third, second), larger);
+}
+
+TEST_F(ArenaStretch, StretchesAPlanThatHasMoved) {
+  Block stays = arena_.allocate(kMiB);
+  arena_.end_step();
+  arena_.commit_around_survivors(4 * kMiB);
+  arena_.begin_step(0);
+  const std::size_t larger = kMiB + kMiB / 16;
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(arena_.allocate(larger));
+  EXPECT_EQ(arena_.fallback_requests(), 0u);
+  EXPECT_EQ(offset_of(blocks[0], stays), kMiB);
+  EXPECT_EQ(arena_.arena_bytes(), kMiB + 4 * larger) << "to the last block's end";
 }
 
 TEST_F(ArenaStretch, EndsWithItsStep) {

@@ -129,6 +129,34 @@ TEST_F(ArenaTest, ABlockThatLivesTooLongIsNeverOverwritten) {
   EXPECT_TRUE(arena_.log().empty());
 }
 
+TEST_F(ArenaTest, ABlockIsNeededPastTheRequestThatFoundItAliveAndWasRefused) {
+  install(kThree);
+  arena_.begin_step(0);
+  Block first = arena_.allocate(1000), second = arena_.allocate(1000);
+  EXPECT_THROW(arena_.allocate(5000), OutOfMemory) << "the third, past the fallback's limit";
+  arena_.abandon_step();
+  EXPECT_EQ(merged(kThree, arena_.log())[0].needed_until, 3u);
+}
+
+TEST_F(ArenaTest, WhatTheFallbackServesIsSeenToItsOwnStepsEnd) {
+  install({});
+  arena_.begin_step(0);
+  Block old = arena_.allocate(1000);
+  Block freed = arena_.allocate(1000);
+  arena_.end_step();
+  freed.reset();
+  arena_.settle();
+  ASSERT_EQ(seen().size(), 2u);
+  EXPECT_TRUE(seen()[0].outlives_step);
+  EXPECT_FALSE(seen()[1].outlives_step);
+  EXPECT_EQ(seen()[1].needed_until, kStepEnd) << "the next step may begin anywhere";
+  arena_.begin_step(0);
+  Block next = arena_.allocate(1000);
+  old.reset();
+  ASSERT_EQ(seen().size(), 1u);
+  EXPECT_EQ(seen()[0].needed_until, kStepEnd) << "of the block that is alive";
+}
+
 TEST_F(ArenaTest, OnlyRequestsOverAnOverdueBlockGoToTheFallback) {
   install({{.bytes = 512, .needed_until = 1},
            {.bytes = 4096, .needed_until = 2},
@@ -268,7 +296,7 @@ TEST_F(ArenaTest, InterruptedRequestsDoNotCount) {
       Interruption inner(arena_);
       nested = arena_.allocate(5000);
     }
-    unplanned = arena_.allocate(5000);
+    unplanned = arena_.allocate(1000);  // would fit the plan's next request
     EXPECT_EQ(arena_.requests_made(), 1u);
   }
   Block second = arena_.allocate(1000);
@@ -406,6 +434,33 @@ TEST_F(ArenaTest, RefusesAPlanThatItsRangeDoesNotHold) {
   EXPECT_THROW(arena_.install(std::make_shared<const StepLayout>(layout)), PlanMismatch);
   EXPECT_THROW(arena_.commit(33 * kMiB), OutOfMemory);
   EXPECT_EQ(arena_.arena_bytes(), 0u);
+}
+
+TEST_F(ArenaTest, WhatOnePoolCachesTheOtherMayNeed) {
+  SimulatedDevice device(8 * kMiB);
+  BestFitPool pool(device), fallback(device);
+  Arena arena(device, pool, fallback, kMiB);
+  pool.allocate(4 * kMiB).reset();
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(arena.allocate(kMiB));
+  blocks[0].reset();
+  blocks[2].reset();
+  fallback.allocate(4 * kMiB).reset();
+  EXPECT_TRUE(arena.allocate(2 * kMiB)) << "2 MiB of the pool are free, but not in one piece";
+  EXPECT_EQ(arena.statistics().flushes, 1u);
+  EXPECT_EQ(arena.statistics().out_of_memory, 0u);
+  EXPECT_THROW(arena.allocate(7 * kMiB), OutOfMemory);
+  fallback.allocate(2 * kMiB).reset();
+  EXPECT_THROW(arena.allocate(7 * kMiB), OutOfMemory) << "not even with what the other gave back";
+  EXPECT_EQ(fallback.statistics().reserved_bytes, 0u);
+  EXPECT_EQ(arena.statistics().out_of_memory, 2u);
+}
+
+TEST_F(ArenaTest, ReservesNoMoreAddressesThanTheDeviceHasBytes) {
+  std::byte* below = device_.allocate(1);
+  Arena arena(device_, pool_, fallback_, std::size_t{1} << 44);
+  arena.commit(1);
+  EXPECT_LE(device_.allocate(1) - below, static_cast<std::ptrdiff_t>(68 * kMiB));
 }
 
 }  // namespace

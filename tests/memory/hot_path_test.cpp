@@ -3,7 +3,11 @@
 
 #include <vector>
 
+#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/statistics_adaptor.h"
 #include "memory/allocators/allocators.h"
+#include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session.h"
 #include "tests/memory/heap_counter.h"
@@ -67,6 +71,40 @@ TEST(HotPath, AllocatorsMakeNoHeapAllocationOnceWarm) {
         EXPECT_EQ(heap_allocations_of_a_step(*allocator, blocks, reversed), 0u);
       }
     }
+  }
+}
+
+// Releases are noexcept: room for them is made before. Of growing numbers of blocks, requested
+// before the step begins, within it, or one half each.
+void expect_releases_without_heap(Allocator& allocator, std::size_t halves_before) {
+  for (std::size_t blocks = 40; blocks < 100; ++blocks) {
+    std::vector<Block> held(blocks);
+    for (std::size_t i = 0; i < blocks; ++i) {
+      if (i == blocks * halves_before / 2) allocator.begin_step(0);
+      held[i] = allocator.allocate(1000);
+    }
+    if (halves_before == 2) allocator.begin_step(0);
+    const std::size_t before = heap_allocations();
+    for (Block& block : held) block.reset();
+    EXPECT_EQ(heap_allocations(), before) << blocks << " blocks";
+    allocator.end_step();
+  }
+}
+
+TEST(HotPath, ReleasesMakeNoHeapAllocation) {
+  for (const std::size_t halves_before : {0u, 1u, 2u}) {
+    SimulatedDevice device;
+    for (const AllocatorEntry& entry : allocator_table()) {
+      SCOPED_TRACE(entry.name);
+      expect_releases_without_heap(*make_allocator(entry.name, device), halves_before);
+    }
+    BestFitPool pool(device);
+    RecordingAdaptor recording(pool, RecordingAdaptor::Curve::kOn);
+    expect_releases_without_heap(recording, halves_before);
+    StatisticsAdaptor timed(pool, StatisticsAdaptor::Timing::kOn);
+    expect_releases_without_heap(timed, halves_before);
+    GuardAdaptor guard(pool, device);
+    expect_releases_without_heap(guard, halves_before);
   }
 }
 

@@ -198,6 +198,24 @@ TEST_F(SessionBackground, AnAdoptedTraceTakesThePlaceOfThePlanInWork) {
   EXPECT_EQ(figures().discarded_plans + figures().replans, 1u);
 }
 
+TEST_F(SessionBackground, AnAdoptedPlanIsNotReplacedByTheOneInWork) {
+  Session& session = deviated();
+  step({kMiB});
+  const Trace trace{.blocks = {{.lower = 0, .upper = 2, .bytes = 7 * kMiB}}};
+  session.adopt_plan(
+      plan_step(joined({requests_of(trace)}), [](const Trace& t) { return plan(t, "best-fit"); }));
+  planner_.let_go();
+  session.wait_for_plan();
+  for (int i = 0; i < 3; ++i) {
+    step({kMiB});
+    session.wait_for_plan();
+  }
+  EXPECT_EQ(session.plan().peak, 7 * kMiB);
+  EXPECT_EQ(figures().discarded_plans, 1u);
+  EXPECT_EQ(figures().replans, 0u);
+  EXPECT_EQ(planner_.begun(), 2);
+}
+
 TEST_F(SessionBackground, APlanForAShapeThatIsGoneIsDiscarded) {
   Session& session = make({.policy = ShapePolicy::kPerShape, .max_shapes = 2});
   step({kMiB}, 1);
@@ -218,6 +236,63 @@ TEST_F(SessionBackground, APlanForAShapeThatIsGoneIsDiscarded) {
   session.wait_for_plan();
   step({kMiB}, 3);
   EXPECT_EQ(session.state(), Session::State::kPlanned);
+}
+
+// In work for a shape that went and came back under its key: for nobody, too.
+TEST_F(SessionBackground, APlanForAnEarlierShapeOfTheKeyIsDiscarded) {
+  Session& session = make({.policy = ShapePolicy::kPerShape, .max_shapes = 2});
+  step({kMiB}, 1);
+  step({kMiB}, 1);  // the switch
+  planner_.hold();
+  step({8 * kMiB}, 2);
+  step({kMiB}, 3);  // begins to plan 2, then forgets 1
+  step({kMiB}, 4);  // forgets 2
+  step({2 * kMiB}, 2);
+  planner_.let_go();
+  session.wait_for_plan();
+  step({2 * kMiB}, 2);
+  EXPECT_EQ(figures().discarded_plans, 1u);
+  EXPECT_EQ(session.state(), Session::State::kWarmUp);
+  EXPECT_EQ(figures().replans, 0u);
+}
+
+TEST_F(SessionBackground, AnEventNamesTheShapeThatWasPlanned) {
+  Session& session = make({.policy = ShapePolicy::kPerShape});
+  step({kMiB}, 1);
+  step({kMiB}, 1);
+  step({kMiB}, 2);
+  step({kMiB}, 1);  // begins to plan 2
+  step({kMiB}, 1);
+  session.wait_for_plan();
+  step({kMiB}, 1);
+  EXPECT_EQ(events_.back().kind, Kind::kReplanned);
+  EXPECT_EQ(events_.back().shape_key, 2u);
+}
+
+// What deviates while the plan by tag is in work is no reason for another.
+TEST_F(SessionBackground, StepsOfOtherLengthsArePlannedByTagOnce) {
+  Session& session = make();
+  const auto loop = [&](int turns) {
+    checked_->begin_step(0);
+    for (int i = 0; i < turns; ++i) checked_->allocate(kMiB, {.op = "turn"}).reset();
+    checked_->allocate(3 * kMiB, {.op = "loss"}).reset();
+    checked_->end_step();
+  };
+  for (const int turns : {4, 4, 2, 2}) loop(turns);  // the first of two is merged by position
+  session.wait_for_plan();
+  planner_.hold();
+  loop(3);
+  for (const int turns : {1, 2, 4}) loop(turns);
+  planner_.let_go();
+  session.wait_for_plan();
+  loop(3);
+  const int plans = planner_.begun();
+  const std::uint64_t deviations = figures().deviations;
+  for (const int turns : {1, 2, 3, 4}) loop(turns);
+  session.wait_for_plan();
+  EXPECT_EQ(figures().deviations, deviations);
+  EXPECT_EQ(planner_.begun(), plans);
+  EXPECT_EQ(session.plan().peak, 3 * kMiB);
 }
 
 TEST_F(SessionBackground, StepsThatAreCutTellThePlannerNothing) {

@@ -120,16 +120,22 @@ TEST_F(SessionTest, GrowMergesWhatItSawAndIsHotAgain) {
   std::vector<std::size_t> longer = kSizes;
   longer.push_back(11 * kMiB);
   longer[0] *= 2;
-  step(session, longer);
+  step(session, longer, 7);
   step(session, longer);
   ASSERT_EQ(events_.size(), 3u);
   EXPECT_EQ(events_[1].kind, Kind::kDeviated);
+  EXPECT_EQ(events_[1].step, 2u);
+  EXPECT_EQ(events_[1].shape_key, 7u);
   EXPECT_EQ(events_[1].deviation->kind, Deviation::kLarger);
   EXPECT_EQ(events_[1].deviation->request, 0u);
   EXPECT_EQ(events_[1].deviation->bytes, longer[0]);
   EXPECT_EQ(events_[1].deviation->planned_bytes, kSizes[0]);
   EXPECT_EQ(events_[1].deviation->tag.op, "forward");
   EXPECT_EQ(events_[2].kind, Kind::kReplanned);
+  EXPECT_EQ(events_[2].step, 3u);
+  EXPECT_EQ(events_[2].shape_key, 7u);
+  EXPECT_EQ(session.fallback_statistics().reserved_bytes, 0u) << "given back for the plan";
+  EXPECT_GE(session.session_statistics().peak_fallback_reserved_bytes, longer[0]);
   step(session, longer);
   step(session, kSizes);  // fits: every request and lifetime is at most the merged one
   const std::uint64_t before = deviations();
@@ -298,6 +304,14 @@ TEST_F(SessionTest, AWarmUpStepThatRanOutOfMemoryIsRecordedAgain) {
   EXPECT_EQ(session.trace().size(), 3 * kSizes.size());
 }
 
+TEST_F(SessionTest, AShortageBetweenStepsIsNoneOfTheStep) {
+  Session& session = make();
+  step(session, kSizes);
+  EXPECT_THROW(session.allocate(4096 * kMiB), OutOfMemory);
+  step(session, kSizes);
+  EXPECT_EQ(session.state(), Session::State::kPlanned);
+}
+
 TEST_F(SessionTest, AShortageThatRepeatsItselfBelongsToTheProgram) {
   Session& session = make();
   for (int i = 0; i < 4; ++i) {
@@ -359,6 +373,7 @@ TEST_F(SessionTest, AFailedReplanKeepsTheOldPlanAndTellsWhy) {
   step(session, {4 * kMiB});
   ASSERT_EQ(count(Kind::kReplanFailed), 1u);
   EXPECT_NE(events_.back().problem.find("simulated"), std::string::npos) << events_.back().problem;
+  EXPECT_EQ(events_.back().reserved_bytes_after, small.statistics().reserved_bytes);
   EXPECT_EQ(session.plan().peak, peak);
   EXPECT_EQ(session.session_statistics().failed_replans, 1u);
   more.reset();

@@ -92,34 +92,65 @@ TEST(Merged, KeepsTheMaximumOfEachRequest) {
   EXPECT_TRUE(same_demand(merged(merged(known, log), log), expected)) << "once is enough";
 }
 
+TEST(Merged, KeepsTheOrderOfReleasesButOfWhatLivesLonger) {
+  StepLog log;
+  log.note({.request = 0, .needed_until = 2, .release_order = 7});
+  log.note({.request = 1, .needed_until = 4, .release_order = 8});
+  const std::vector<StepRequest> learned = merged(
+      {{.needed_until = 3, .release_order = 1}, {.needed_until = 3, .release_order = 0}}, log);
+  EXPECT_EQ(learned[0].release_order, 1u);
+  EXPECT_EQ(learned[1].release_order, 8u);
+}
+
+TEST(Merged, WhatOutlivedItsStepOnceIsLeftToThePool) {
+  StepLog log;
+  log.note({.request = 0, .bytes = 5});
+  const std::vector<StepRequest> known = {{.bytes = 5, .outlives_step = true}};
+  EXPECT_TRUE(same_demand(merged(known, log), known));
+  EXPECT_FALSE(same_demand(known, {{.bytes = 5}})) << "needed to the end, not past it";
+}
+
 TEST(StepLog, ACutSettlesWhatIsStillAlive) {
   StepLog log;
   const std::size_t freed = log.note({.request = 0, .bytes = 1});
   const std::size_t alive = log.note({.request = 1, .bytes = 1});
   const std::size_t overdue =
       log.note({.request = 0, .kind = Deviation::kOverdue, .needed_past = 2});
-  log.note_release(freed, 2);
+  log.note_release(freed, 1);
   log.cut(2);
   log.note_release(alive, kStepEnd);
   log.note_outlives(alive);
-  EXPECT_EQ(log.observations()[freed].needed_until, 2u);
+  EXPECT_EQ(log.observations()[freed].needed_until, 1u);
   EXPECT_EQ(log.observations()[alive].needed_until, 2u);
   EXPECT_FALSE(log.observations()[alive].outlives_step);
   EXPECT_EQ(log.observations()[overdue].needed_until, 3u) << "alive when request 2 was made";
 }
 
+TEST(StepLog, ABlockIsNeededAtLeastPastTheRequestThatFoundItAlive) {
+  StepLog log;
+  const std::size_t overdue = log.note({.kind = Deviation::kOverdue, .needed_past = 3});
+  log.note_release(overdue, 3);  // request 3 was refused
+  EXPECT_EQ(log.observations()[overdue].needed_until, 4u);
+  log.note({.request = 5});
+  log.refuse_last(/*keep=*/true);
+  EXPECT_EQ(log.observations().back().needed_until, 6u) << "for its own request";
+}
+
 TEST(StepLayout, CountsThePlannedReleasesBeforeEachRequest) {
   const CanonicalStep step = canonical_step({{.bytes = 513, .needed_until = 1},
                                              {.bytes = 1, .outlives_step = true},
-                                             {.bytes = 0, .needed_until = 3}});
+                                             {.bytes = 0, .needed_until = 3},
+                                             {.bytes = 1, .outlives_step = true}});
   const StepLayout layout =
       make_layout(step, {.offsets = {0, 0}, .peak = 1024, .alignment = kAlignmentBytes});
-  ASSERT_EQ(layout.slots.size(), 3u);
+  ASSERT_EQ(layout.slots.size(), 4u);
   EXPECT_EQ(layout.slots[0].bytes(), 1024u);
   EXPECT_FALSE(layout.slots[1].planned());
   EXPECT_EQ(layout.slots[2].bytes(), 512u);
   EXPECT_EQ(layout.slots[0].released_before, 0u);
+  EXPECT_EQ(layout.slots[1].released_before, 0u);
   EXPECT_EQ(layout.slots[2].released_before, 1u);
+  EXPECT_EQ(layout.slots[3].released_before, 1u) << "of no plan: what came before it";
   EXPECT_EQ(layout.request_of_rank, (std::vector<RequestIndex>{0, 2}));
   EXPECT_THROW(make_layout(step, {.offsets = {0}}), PlanMismatch);
 }

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "memory/adaptors/limit_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/arena.h"
 #include "memory/device/simulated_device.h"
+#include "memory/errors.h"
 #include "memory/planner.h"
 #include "memory/session_plan.h"
 
@@ -47,8 +49,28 @@ TEST(StepTags, TellAllPartsOfATagApart) {
     other.category = tag.category;
     EXPECT_EQ(tags.next(other, 0), kStepEnd);
   }
+  tag.category = Category::kActivation;
+  EXPECT_EQ(tags.next(tag, 0), kStepEnd);
+  tag.category = Category::kGradient;
   tag.phase = Phase::kForward;
   EXPECT_EQ(tags.next(tag, 0), kStepEnd);
+}
+
+TEST(OfAnotherOrder, IsAStepOfOtherTagsOrOfAnotherNumberOfRequests) {
+  const std::vector<StepRequest> known = {request("a", 1, 1), request("b", 1, 2)};
+  const auto differs = [&](RequestIndex requests, const Observation& seen) {
+    StepLog log;
+    log.note(seen);
+    log.note_requests(requests);
+    return of_another_order(log, known);
+  };
+  const BlockTag a{.op = "a"}, b{.op = "b"};
+  EXPECT_FALSE(differs(2, {.request = 1, .tag = b}));
+  EXPECT_FALSE(differs(2, {.request = 1})) << "of an overdue block the tag is not known";
+  EXPECT_FALSE(differs(2, {.request = 2, .refused = true, .tag = a})) << "none of the two";
+  EXPECT_TRUE(differs(2, {.request = 1, .tag = a}));
+  EXPECT_TRUE(differs(1, {.request = 0, .tag = a}));
+  EXPECT_TRUE(differs(3, {.request = 2, .tag = a}));
 }
 
 TEST(Joined, MeetsByPositionWhileAllTagsAreTheSame) {
@@ -89,7 +111,8 @@ TEST(Joined, WhatIsInsertedMovesTheLifetimesAroundIt) {
 class ArenaByTag : public testing::Test {
  protected:
   SimulatedDevice device_;
-  BestFitPool pool_{device_}, fallback_{device_};
+  BestFitPool pool_{device_}, unbounded_{device_};
+  LimitAdaptor fallback_{unbounded_, 4096};
   Arena arena_{device_, pool_, fallback_, std::size_t{1} << 30};
 
   void install(const StepDemand& demand) {
@@ -149,6 +172,19 @@ TEST_F(ArenaByTag, APlaceOfItsOwnForWhatComesBetween) {
   EXPECT_EQ(learned[3].bytes, 700u);
   EXPECT_EQ(learned[0].needed_until, 7u);
   EXPECT_EQ(learned[2].needed_until, 5u) << "planned to be freed after the first b";
+}
+
+TEST_F(ArenaByTag, ARefusedRequestBetweenHasItsPlaceToo) {
+  install(kLoop);
+  arena_.begin_step(0);
+  Block first = request_of("f", 1024);
+  EXPECT_THROW(request_of("large", 5000), OutOfMemory);
+  EXPECT_THROW(request_of("none", ~std::size_t{0}), OutOfMemory);  // of which nothing is learned
+  Block small = request_of("small", 100);
+  EXPECT_EQ(arena_.requests_made(), 3u);
+  arena_.abandon_step();
+  arena_.settle();
+  EXPECT_EQ(ops_of(merged(kLoop.requests, arena_.log())), "flargesmallffbbb");
 }
 
 TEST_F(ArenaByTag, ABlockThatIsAliveWhereALoopEndsEarlierIsNeverOverwritten) {

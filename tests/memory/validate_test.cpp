@@ -51,6 +51,25 @@ TEST(Validate, LetsOthersUseAGap) {
   EXPECT_EQ(reason(trace, plan), "a gap of block 7 of none");
 }
 
+TEST(Validate, CutsABlockAtEachOfItsGaps) {
+  // In use during [2, 4) and [6, 8) only.
+  Trace trace{.blocks = {{0, 10, 8}, {0, 2, 8}, {4, 6, 8}, {8, 10, 8}},
+              .gaps = {{0, 0, 2}, {0, 4, 6}, {0, 8, 10}}};
+  Plan plan{.offsets = {0, 0, 0, 0}, .peak = 8, .lower_bound = 8, .alignment = 1};
+  EXPECT_EQ(reason(trace, plan), "");
+  trace.blocks[2].upper = 7;
+  EXPECT_EQ(reason(trace, plan),
+            "block 2 (ticks [4, 7), bytes [0, 8)) and block 0 (ticks [6, 8), bytes [0, 8)) share "
+            "bytes [0, 8) at tick 6");
+  trace.gaps[1] = {0, 4, 4};
+  EXPECT_EQ(reason(trace, plan), "block 0 has the impossible gap [4, 4)");
+  trace.gaps[1] = {0, 4, 9};
+  EXPECT_EQ(reason(trace, plan), "block 0 has the impossible gap [4, 9)");
+  trace.blocks[0].lower = 1;
+  trace.gaps = {{0, 0, 2}};
+  EXPECT_EQ(reason(trace, plan), "block 0 has the impossible gap [0, 2)");
+}
+
 TEST(Validate, HoldsFixedBlocksInTheirPlace) {
   Trace trace = kTrace;
   trace.fixed_offsets = {8, std::nullopt, std::nullopt, std::nullopt, 0};
@@ -85,6 +104,8 @@ TEST(Validate, NamesAMisalignedBlock) {
   EXPECT_EQ(reason(kTrace, plan), "block b2 begins at 9, which is not a multiple of 4");
   plan.alignment = 0;
   EXPECT_EQ(reason(kTrace, plan), "the plan's alignment is 0");
+  EXPECT_EQ(reason({}, {.alignment = std::uint64_t{1} << 63}),
+            "the plan's alignment is 9223372036854775808");
 }
 
 TEST(Validate, NamesBothBlocksTickAndBytesOfAnOverlap) {
@@ -111,6 +132,12 @@ TEST(Validate, NamesFalseClaims) {
   plan.lower_bound = 8;
   EXPECT_EQ(reason(kTrace, plan),
             "the plan claims the lower bound 8, but 12 bytes are alive at most");
+  plan.lower_bound = 16;
+  EXPECT_EQ(reason(kTrace, plan),
+            "the plan claims the lower bound 16, but 12 bytes are alive at most");
+  plan = valid_plan();
+  plan.peak = 13;
+  EXPECT_EQ(reason(kTrace, plan), "the plan claims the peak 13, but its highest byte is 12");
 }
 
 TEST(Validate, NamesImpossibleBlocks) {

@@ -50,6 +50,16 @@ TEST_F(GuardAdaptorTest, FindsTheFirstByteWrittenOutside) {
   }
 }
 
+TEST_F(GuardAdaptorTest, RemembersTheFirstDamage) {
+  Block first = guard_.allocate(8, kTag), second = guard_.allocate(8, kTag);
+  first.address()[-1] = std::byte{0};
+  second.address()[-2] = std::byte{0};
+  first.reset();
+  second.reset();
+  EXPECT_EQ(damage([&] { guard_.check(); }), -1);
+  EXPECT_EQ(damage([&] { guard_.check(); }), std::nullopt);
+}
+
 TEST_F(GuardAdaptorTest, WritingAllOfABlockIsNoDamage) {
   Block block = guard_.allocate(777, kTag);
   std::memset(block.address(), 0, 777);

@@ -133,6 +133,12 @@ TEST_F(RecordingAdaptorTest, TheCurveShowsUpstreamAtEveryTick) {
   EXPECT_EQ(recording_.last_curve(),
             (std::vector<CurvePoint>{
                 {0, 1100, 1536}, {1, 1000, 1536}, {2, 1600, 2560}, {3, 1000, 2560}}));
+  for (const bool cut : {true, false, false}) {
+    recording_.begin_step(0);
+    recording_.allocate(100).reset();
+    cut ? recording_.abandon_step() : recording_.end_step();
+    EXPECT_EQ(recording_.last_curve().size(), cut ? 4u : 2u) << "one step's";
+  }
   RecordingAdaptor without(failing_);
   without.begin_step(0);
   without.allocate(1).reset();

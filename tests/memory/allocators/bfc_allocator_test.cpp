@@ -38,6 +38,17 @@ TEST_F(BfcAllocatorTest, ARegionThatWasDoubledForItsRequestDoesNotDoubleTheNext)
   EXPECT_EQ(reserved(), 128 * kMiB);
 }
 
+TEST(BfcOptionsTest, RegionsNeverDoubleBeyondWhatNumbersHold) {
+  SimulatedDevice device;
+  constexpr std::size_t kLimit = std::size_t{1} << 40;
+  BfcAllocator bfc(device, {.growth = true, .limit_bytes = kLimit});
+  for (int i = 0; i < 50; ++i) {  // each success doubles the next
+    bfc.allocate(kLimit / 2 + 1).reset();
+    EXPECT_EQ(bfc.statistics().reserved_bytes, kLimit);
+    bfc.release_cached();
+  }
+}
+
 TEST_F(BfcAllocatorTest, SplitsFromTwiceTheRequestOn) {
   Block half = bfc_.allocate(kMiB);
   EXPECT_EQ(bfc_.statistics().allocated_bytes, kMiB);

@@ -197,6 +197,13 @@ TEST(ExpandableSegments, PagesBehindTheLastBlockGoBackUnderPressure) {
   EXPECT_TRUE(caching.segments().empty());
 }
 
+TEST(ExpandableSegments, GrowsToTheLastByteOfTheDevice) {
+  SimulatedDevice device(40 * kMiB);
+  CachingAllocator caching(device, {.expandable_segments = true});
+  Block first = caching.allocate(20 * kMiB), second = caching.allocate(20 * kMiB);
+  EXPECT_EQ(reserved(caching), 40 * kMiB);
+}
+
 TEST(ExpandableSegments, ARefusalIsTheDevices) {
   SimulatedDevice device(30 * kMiB);
   CachingAllocator caching(device, {.expandable_segments = true});

@@ -2,13 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <stdexcept>
 
+#include "memory/device/cpu_device.h"
 #include "memory/device/device_account.h"
 #include "memory/device/out_of_memory.h"
 #include "memory/device/simulated_device.h"
@@ -129,6 +133,7 @@ TEST_P(DeviceTest, RangeCountsCommitsThatChangeIt) {
 
 TEST_P(DeviceTest, RangeRefusesPastItsReservationAndPastTheCapacity) {
   const auto range = device_->reserve(4 * kMiB);
+  range->commit(4 * kMiB);
   range->commit(2 * kMiB);
   try {
     range->commit(4 * kMiB + 1);
@@ -147,6 +152,56 @@ TEST_P(DeviceTest, RangeRefusesPastItsReservationAndPastTheCapacity) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::Values("cpu", "simulated"),
                          [](const auto& row) { return std::string(row.param); });
+
+// Whether the kernel may read there.
+bool is_open(const std::byte* address) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const bool open = write(ends[1], address, 1) == 1;
+  for (const int end : ends) close(end);
+  return open;
+}
+
+TEST(CpuDevice, OnlyTheCommittedBytesOfARangeAreOpen) {
+  CpuDevice device;
+  const auto range = device.reserve(8 * kMiB);
+  EXPECT_FALSE(is_open(range->base()));
+  range->commit(6 * kMiB);
+  EXPECT_TRUE(is_open(range->base() + 6 * kMiB - 1));
+  EXPECT_FALSE(is_open(range->base() + 6 * kMiB));
+  range->commit(4 * kMiB);
+  EXPECT_TRUE(is_open(range->base() + 4 * kMiB - 1));
+  EXPECT_FALSE(is_open(range->base() + 4 * kMiB));
+}
+
+std::size_t mapped_pages() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages;
+}
+
+TEST(CpuDevice, GivesBackAllAddressesThatItMapped) {
+  CpuDevice device;
+  const std::size_t before = mapped_pages();
+  for (int i = 0; i < 64; ++i) {
+    device.deallocate(device.allocate(3 * kMiB), 3 * kMiB);
+    device.deallocate(device.allocate(5000), 5000);
+    device.reserve(9 * kMiB);
+  }
+  EXPECT_LE(mapped_pages(), before + 16 * kMiB / 4096);
+}
+
+TEST(CpuDevice, RefusesWhatWouldWrapAround) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  CpuDevice device(kMost);
+  EXPECT_THROW(device.allocate(kMost - 4095), OutOfMemory);
+  EXPECT_EQ(device.statistics().reserved_bytes, 0u);
+}
+
+TEST(SimulatedDevice, HasNoMoreBytesThanAddresses) {
+  EXPECT_EQ(SimulatedDevice(std::numeric_limits<std::size_t>::max()).capacity_bytes(),
+            SimulatedDevice::kAddressSpaceBytes);
+}
 
 TEST(SimulatedDevice, AddressesGoUpOnBoundariesAndAreNeverReused) {
   SimulatedDevice device;
