@@ -40,6 +40,8 @@ struct Memory {
   std::map<const void*, PoolBlock> pool_blocks;
   Blocks reserved, mapped;
   Blocks closed;  // of all of these, what the host may not touch
+  Blocks opened;  // of those, what is open for now, unless
+  bool all_open = false;
   int accesses = 0;
   std::map<CUmemGenericAllocationHandle, std::size_t> handles;
   CUmemGenericAllocationHandle last_handle = 0;
@@ -78,9 +80,13 @@ void poison(void* address, std::size_t bytes) {
   std::memset(address, kPoison, std::min(bytes, kMost));
 }
 
+// Neighbours together: a call for each of many blocks takes long.
 void set_protection(const Blocks& blocks, int protection) {
-  for (const auto& [address, bytes] : blocks) {
-    mprotect(const_cast<std::byte*>(address), bytes, protection);
+  for (auto block = blocks.begin(); block != blocks.end();) {
+    const std::byte* const first = block->first;
+    const std::byte* end = first;
+    for (; block != blocks.end() && block->first == end; ++block) end += block->second;
+    mprotect(const_cast<std::byte*>(first), static_cast<std::size_t>(end - first), protection);
   }
 }
 
@@ -113,6 +119,7 @@ void* new_block(Blocks& blocks, std::size_t bytes) {
 // False when there is no such block.
 bool delete_block(Blocks& blocks, void* address) {
   if (blocks.erase(static_cast<std::byte*>(address)) == 0) return false;
+  memory().opened.erase(static_cast<std::byte*>(address));
   if (const auto pages = memory().closed.extract(static_cast<std::byte*>(address))) {
     munmap(address, pages.mapped());
     return true;
@@ -133,12 +140,34 @@ std::byte* pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(ad
 
 }  // namespace
 
-Access::Access() {
-  if (memory().accesses++ == 0) set_protection(memory().closed, PROT_READ | PROT_WRITE);
-}
+Access::Access() { ++memory().accesses; }
 
 Access::~Access() {
-  if (--memory().accesses == 0) set_protection(memory().closed, PROT_NONE);
+  Memory& own = memory();
+  if (--own.accesses > 0) return;
+  set_protection(own.all_open ? own.closed : own.opened, PROT_NONE);
+  own.opened.clear();
+  own.all_open = false;
+}
+
+void open_memory() {
+  if (memory().all_open) return;
+  memory().all_open = true;
+  set_protection(memory().closed, PROT_READ | PROT_WRITE);
+}
+
+void open_memory(const void* address, std::size_t bytes) {
+  Memory& own = memory();
+  if (own.all_open) return;
+  const auto* const first = static_cast<const std::byte*>(address);
+  auto block = own.closed.upper_bound(first);
+  if (block != own.closed.begin()) --block;
+  Blocks now;
+  for (; block != own.closed.end() && block->first < first + bytes; ++block) {
+    if (block->first + block->second > first && own.opened.insert(*block).second)
+      now.insert(*block);
+  }
+  set_protection(now, PROT_READ | PROT_WRITE);
 }
 
 std::size_t held_bytes() { return memory().held_bytes; }
@@ -384,6 +413,8 @@ CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   memory().held_bytes -= bytes;
   auto& closed = memory().closed;
   closed.erase(closed.lower_bound(pointer(address)), closed.lower_bound(end));
+  auto& opened = memory().opened;
+  opened.erase(opened.lower_bound(pointer(address)), opened.lower_bound(end));
   mprotect(pointer(address), bytes, PROT_NONE);
   madvise(pointer(address), bytes, MADV_DONTNEED);
   return CUDA_SUCCESS;
@@ -402,6 +433,7 @@ CUresult cuMemsetD32(CUdeviceptr address, unsigned value, std::size_t count) {
   }
   cudaStreamSynchronize(nullptr);
   const cuda_emulation::Access access;
+  cuda_emulation::open_memory(pointer(address), count * sizeof(value));
   std::fill_n(reinterpret_cast<unsigned*>(address), count, value);
   return CUDA_SUCCESS;
 }

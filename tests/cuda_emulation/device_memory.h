@@ -14,7 +14,10 @@ bool has_come(std::optional<std::uint64_t>& countdown);
 // What the device answers before anything else: that it is there.
 cudaError_t health();
 
-// While one lives, protected device memory is open: to kernels, copies and libraries.
+// While one lives, protected device memory may be opened: all of it to kernels and libraries, the
+// blocks of some bytes to copies. With the last one all is closed.
+void open_memory();
+void open_memory(const void* address, std::size_t bytes);
 class Access {
  public:
   Access();

@@ -1,5 +1,6 @@
 #include "tests/cuda_emulation/grid.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <numeric>
@@ -18,7 +19,7 @@ constexpr std::size_t kLanes = 32;
 enum class State { kRunning, kAtBlockBarrier, kAtWarpBarrier, kDone };
 
 struct Thread {
-  State state = State::kRunning;
+  State state = State::kDone;
   Fiber* fiber = nullptr;  // set while it waits
   unsigned mask = 0;       // of the warp barrier
   Place place{};           // of the barrier
@@ -29,18 +30,24 @@ struct Exchange {
   std::array<std::array<std::uint64_t, kLanes>, 2> values{};
 };
 
-// The threads of one block. They start one behind another on one fiber; a thread that waits keeps
-// the fiber, and the rest go on on another. So a kernel without barriers costs little more than a
-// loop.
+uint3 index_of(std::size_t i, dim3 size) {
+  const auto linear = static_cast<unsigned>(i);
+  return {linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
+}
+
+// The threads of a block, one block behind another. They start one behind another on one fiber; a
+// thread that waits keeps the fiber, and the rest go on on another. So a kernel without barriers
+// costs little more than a loop.
 class Block {
  public:
-  Block(dim3 size, const std::vector<std::size_t>& order, const std::function<void()>& thread)
-      : size_(size),
-        order_(order),
+  Block(dim3 size, std::vector<std::size_t> order, const std::function<void()>& thread)
+      : order_(std::move(order)),
         body_(thread),
-        threads_(order.size()),
-        exchanges_((order.size() + kLanes - 1) / kLanes),
-        turns_(order.size()) {}
+        threads_(order_.size()),
+        exchanges_((order_.size() + kLanes - 1) / kLanes),
+        turns_(order_.size()) {
+    for (std::size_t i = 0; i < order_.size(); ++i) indices_.push_back(index_of(i, size));
+  }
 
   void run();
   void start_threads(Fiber& fiber);
@@ -57,8 +64,8 @@ class Block {
   bool release_block();
   [[noreturn]] void refuse(const std::string& what) const;
 
-  dim3 size_;
-  const std::vector<std::size_t>& order_;
+  std::vector<std::size_t> order_;
+  std::vector<uint3> indices_;
   const std::function<void()>& body_;
   std::vector<Thread> threads_;
   std::vector<Exchange> exchanges_;  // of each warp
@@ -106,17 +113,12 @@ Fibers& fibers() {
   return instance;
 }
 
-uint3 index_of(std::size_t i, dim3 size) {
-  const auto linear = static_cast<unsigned>(i);
-  return {linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
-}
-
 void Block::start_threads(Fiber& fiber) {
   while (started_ < order_.size()) {
     const std::size_t thread = order_[started_++];
     current_ = thread;
     fiber_ = &fiber;
-    threadIdx = index_of(thread, size_);
+    threadIdx = indices_[thread];
     body_();
     threads_[thread].state = State::kDone;
   }
@@ -124,6 +126,8 @@ void Block::start_threads(Fiber& fiber) {
 
 void Block::run() {
   running = this;
+  started_ = 0;
+  std::ranges::fill(turns_, 0u);
   while (!has_started_all()) fibers().take().resume();
   while (release_waiting()) resume_released();
   running = nullptr;
@@ -134,7 +138,7 @@ void Block::resume_released() {
     if (threads_[thread].state != State::kRunning) continue;
     current_ = thread;
     fiber_ = threads_[thread].fiber;
-    threadIdx = index_of(thread, size_);
+    threadIdx = indices_[thread];
     fiber_->resume();
   }
 }
@@ -243,11 +247,11 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   std::mt19937_64 random(options().seed);
   gridDim = grid;
   blockDim = block;
-  const auto order = order_of(std::size_t{block.x} * block.y * block.z, random);
+  Block all(block, order_of(std::size_t{block.x} * block.y * block.z, random), thread);
   try {
     for (const std::size_t i : order_of(std::size_t{grid.x} * grid.y * grid.z, random)) {
       blockIdx = index_of(i, grid);
-      Block(block, order, thread).run();
+      all.run();
     }
   } catch (const std::logic_error&) {
     running = nullptr;

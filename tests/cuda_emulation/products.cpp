@@ -1,5 +1,6 @@
 // Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like theirs, that
-// insist on the alignment which the libraries are promised.
+// insist on the alignment which the libraries are promised. Sanitizers do not look into the loops,
+// which would take most of the tests' time: that operands lie on the device is asked beforehand.
 
 #include <algorithm>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
 #include "framework/cuda/product.h"
+#include "tests/cuda_emulation/device_memory.h"
 
 namespace skyline {
 namespace {
@@ -19,10 +21,23 @@ void enqueue(CudaCompute& compute, std::function<void()> work) {
   check_cuda(cuda_emulation::enqueue_work(compute.stream(), std::move(work)), "a library's call");
 }
 
-void require_aligned(std::initializer_list<const void*> addresses, std::uintptr_t bytes) {
-  for (const void* address : addresses) {
-    if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) continue;
-    throw std::logic_error("a library got an address that is no multiple of what it was promised");
+struct Operand {
+  const void* address;
+  std::int64_t bytes;
+};
+
+Operand floats(const float* address, std::int64_t count) {
+  return {address, count * static_cast<std::int64_t>(sizeof(float))};
+}
+
+void require(std::initializer_list<Operand> operands, std::uintptr_t alignment) {
+  for (const auto& [address, bytes] : operands) {
+    if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+      throw std::logic_error("a library got an address that is no multiple of what was promised");
+    }
+    if (bytes > 0 && !cuda_emulation::is_on_device(address, static_cast<std::size_t>(bytes))) {
+      throw std::logic_error("a library got an operand that does not lie on the device");
+    }
   }
 }
 
@@ -54,8 +69,12 @@ class EmulatedProduct final : public Product {
       : compute_(compute), problem_(problem) {}
 
   void run(const ProductOperands& operands) override {
-    require_aligned({operands.workspace}, kWorkspaceAlignment);
-    require_aligned({operands.a, operands.b, operands.bias, operands.c}, alignof(float));
+    const auto& [rows, columns, inner, transposed_a, transposed_b, add, bias] = problem_;
+    const auto workspace = static_cast<std::int64_t>(product_workspace_bytes(problem_));
+    require({{operands.workspace, workspace}}, kWorkspaceAlignment);
+    require({floats(operands.a, rows * inner), floats(operands.b, inner * columns),
+             floats(operands.bias, bias ? columns : 0), floats(operands.c, rows * columns)},
+            alignof(float));
     enqueue(compute_, [problem = problem_, operands] {
       std::fill_n(operands.workspace, product_workspace_bytes(problem), std::byte{0xEE});
       multiply(problem, operands);
@@ -85,15 +104,18 @@ void for_each_meeting(const Conv2dProblem& problem, const Visit& visit) {
   }
 }
 
+const Shape& result_shape(ConvolutionKind kind, const Conv2dProblem& problem) {
+  return kind == ConvolutionKind::kForward     ? problem.y
+         : kind == ConvolutionKind::kGradInput ? problem.x
+                                               : problem.weight;
+}
+
 // Which elements a convolution multiplies, and where the products go.
 void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
               const ConvolutionOperands& operands) {
   const std::int64_t in = problem.x[1], out = problem.y[1];
   const std::int64_t window = problem.weight[2] * problem.weight[3];
-  const Shape& shape = kind == ConvolutionKind::kForward     ? problem.y
-                       : kind == ConvolutionKind::kGradInput ? problem.x
-                                                             : problem.weight;
-  std::vector<double> all(static_cast<std::size_t>(shape.elements()));
+  std::vector<double> all(static_cast<std::size_t>(result_shape(kind, problem).elements()));
   double* const sums = all.data();
   const float *first = operands.first, *second = operands.second;
   for_each_meeting(problem, [&](std::int64_t y_pixel, std::int64_t x_pixel, std::int64_t k) {
@@ -124,9 +146,14 @@ class EmulatedConvolution final : public Convolution {
     return 1000 + static_cast<std::size_t>(problem_.weight.elements());
   }
   void run(const ConvolutionOperands& operands) override {
-    require_aligned({operands.workspace}, kWorkspaceAlignment);
-    require_aligned({operands.first, operands.second, operands.bias, operands.result},
-                    kConvolutionAlignmentBytes);
+    const Shape &x = problem_.x, &weight = problem_.weight, &y = problem_.y;
+    const Shape& first = kind_ == ConvolutionKind::kGradInput ? weight : x;
+    const Shape& second = kind_ == ConvolutionKind::kForward ? weight : y;
+    require({{operands.workspace, static_cast<std::int64_t>(workspace_bytes())}},
+            kWorkspaceAlignment);
+    require({floats(operands.first, first.elements()), floats(operands.second, second.elements()),
+             floats(operands.result, result_shape(kind_, problem_).elements())},
+            kConvolutionAlignmentBytes);
     enqueue(compute_, [kind = kind_, problem = problem_, operands, bytes = workspace_bytes()] {
       std::fill_n(operands.workspace, bytes, std::byte{0xEE});
       convolve(problem, kind, operands);

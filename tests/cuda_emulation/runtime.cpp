@@ -145,10 +145,15 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
 // Memory that is not pinned is copied before cudaMemcpyAsync returns.
 std::function<void()> copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (kind != cudaMemcpyHostToDevice || is_pinned(from, bytes)) {
-    return [=] { std::memmove(to, from, bytes); };
+    return [=] {
+      open_memory(to, bytes);
+      open_memory(from, bytes);
+      std::memmove(to, from, bytes);
+    };
   }
   const auto* first = static_cast<const std::byte*>(from);
   return [to, staged = std::vector<std::byte>(first, first + bytes)] {
+    open_memory(to, staged.size());
     std::memcpy(to, staged.data(), staged.size());
   };
 }
@@ -174,7 +179,10 @@ Emulated::Emulated(Options set) : before_(options()) {
 Emulated::~Emulated() { options() = before_; }
 
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work) {
-  return enqueue(stream, std::move(work));
+  return enqueue(stream, [run = std::move(work)] {
+    open_memory();
+    run();
+  });
 }
 
 bool has_come(std::optional<std::uint64_t>& countdown) {
@@ -202,8 +210,8 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void(
     return cudaErrorInvalidConfiguration;
   }
   ++counts().kernels;
-  return enqueue(config.stream,
-                 [grid, block, run = std::move(thread)] { run_grid(grid, block, run); });
+  return enqueue_work(config.stream,
+                      [grid, block, run = std::move(thread)] { run_grid(grid, block, run); });
 }
 
 }  // namespace cuda_emulation
@@ -333,7 +341,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (!is_on_device(to, bytes)) return cudaErrorInvalidValue;
   ++counts().fills;
-  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+  return enqueue(stream, [=] {
+    cuda_emulation::open_memory(to, bytes);
+    std::memset(to, value, bytes);
+  });
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
