@@ -1,6 +1,6 @@
 // Training steps of the paper's networks on a CUDA device under several allocators: images or words
-// a second, peak device memory, host time in allocation, the fraction of the card's matrix-product
-// peak, and where the time of a step goes.
+// a second, reserved memory, host time in allocation, the fraction of the card's matrix-product
+// peak, and where the time of a step goes; before them, what mapping memory and an upload cost.
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
 //                       [--deterministic] [--profile]
@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/device/devices.h"
 #include "memory/device/out_of_memory.h"
 #include "models/models.h"
 #include "tests/benchmarks/cuda_arm.h"
@@ -186,6 +187,35 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--serve", options.serve, "One planned step for each line read");
 }
 
+// What a plan's switch and a step's input cost beside the step.
+void measure_memory(const CudaOptions& options) {
+  constexpr std::size_t kInputBytes = std::size_t{128} * 3 * 224 * 224 * sizeof(float);
+  constexpr int kUploads = 10;
+  const auto device = make_device("cuda");
+  const std::size_t range_bytes = device->capacity_bytes() / 4;
+  const auto range = device->reserve(range_bytes);
+  auto start = Clock::now();
+  range->commit(range_bytes);
+  const double mapping = seconds_since(start);
+  start = Clock::now();
+  range->commit(0);
+  fmt::print("arena: {} mapped in {:.1f} ms, unmapped in {:.1f} ms\n", format_bytes(range_bytes),
+             1e3 * mapping, 1e3 * seconds_since(start));
+  range->commit(kInputBytes);
+  const auto compute = make_cuda_compute(options);
+  const std::vector<std::byte> host(kInputBytes, std::byte{1});
+  double staging = 0, all = 0;
+  for (int i = -2; i < kUploads; ++i) {  // two that pin memory
+    start = Clock::now();
+    compute->upload(range->base(), host.data(), kInputBytes);
+    if (i >= 0) staging += seconds_since(start) / kUploads;
+    compute->wait();
+    if (i >= 0) all += seconds_since(start) / kUploads;
+  }
+  fmt::print("input: {} staged in {:.2f} ms, then copied in {:.2f} ms\n\n",
+             format_bytes(kInputBytes), 1e3 * staging, 1e3 * (all - staging));
+}
+
 void run(const Options& asked) {
   Options options = asked;
   EngineChoices engines;
@@ -195,8 +225,9 @@ void run(const Options& asked) {
     return;
   }
   const double peak = measure_cuda_peak(options.cuda);
-  fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n\n",
+  fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n",
              options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
+  measure_memory(options.cuda);
   for (const std::string& model : options.models) {
     for (const std::int64_t batch : batches_of(model, options)) {
       measure(model, batch, options, peak);
