@@ -1,5 +1,6 @@
 #include "framework/cuda/convolution_graph.h"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,11 @@ CudnnDescriptor pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
   CudnnDescriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   function.set(CUDNN_ATTR_POINTWISE_MODE, mode);
   function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  // By default a NaN may become 0, and the clip is none that a float can hold.
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {
+    function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+    function.set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, double{std::numeric_limits<float>::max()});
+  }
   function.finalize();
   CudnnDescriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);

@@ -37,6 +37,7 @@ class CudnnDescriptor {
 
   void set(Name name, std::int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
   void set(Name name, float value) { set(name, CUDNN_TYPE_FLOAT, 1, &value); }
+  void set(Name name, double value) { set(name, CUDNN_TYPE_DOUBLE, 1, &value); }
   void set(Name name, bool value) { set(name, CUDNN_TYPE_BOOLEAN, 1, &value); }
   void set(Name name, cudnnHandle_t value) { set(name, CUDNN_TYPE_HANDLE, 1, &value); }
   void set(Name name, cudnnDataType_t value) { set(name, CUDNN_TYPE_DATA_TYPE, 1, &value); }
@@ -44,6 +45,9 @@ class CudnnDescriptor {
   void set(Name name, cudnnBackendKnobType_t value) { set(name, CUDNN_TYPE_KNOB_TYPE, 1, &value); }
   void set(Name name, cudnnPointwiseMode_t value) {
     set(name, CUDNN_TYPE_POINTWISE_MODE, 1, &value);
+  }
+  void set(Name name, cudnnNanPropagation_t value) {
+    set(name, CUDNN_TYPE_NAN_PROPOGATION, 1, &value);
   }
   void set(Name name, cudnnConvolutionMode_t value) {
     set(name, CUDNN_TYPE_CONVOLUTION_MODE, 1, &value);
