@@ -34,6 +34,7 @@ CommandResult run(const CLI::App& app, const Arguments& arguments) {
   TrainOptions options = arguments.options;
   check_given(app, options);
   resolve(options);
+  options.device.deterministic = true;  // or a right run's losses need not be equal
   const std::vector<std::string> allocators = compared_names(arguments.allocators);
   const Comparison comparison = compare_allocators(
       options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
