@@ -49,12 +49,12 @@ pack() {
 # Where cuDNN 9 and cuBLAS lie: in Python's packages of this toolkit's major version, so that PyTorch
 # and we run the same ones, or beside the toolkit.
 library_path() {
-  "$python" - "$("$toolkit/bin/nvcc" --version | grep -oP 'release \K[0-9]+')" 2>/dev/null <<'PYTHON'
+  "$python" - "$("$toolkit/bin/nvcc" --version 2>/dev/null | grep -oP 'release \K[0-9]+')" 2>/dev/null <<'PYTHON'
 import importlib.util, pathlib, sys
 found = importlib.util.find_spec("nvidia")
 folders = [folder for root in (found.submodule_search_locations if found else [])
            for folder in sorted(pathlib.Path(root).glob("*/lib"))]
-if any((folder / f"libcublasLt.so.{sys.argv[1]}").exists() for folder in folders):
+if any(list(folder.glob(f"libcublasLt.so.{sys.argv[1] or '*'}")) for folder in folders):
     print("".join(f"{folder}:" for folder in folders), end="")
 PYTHON
   printf '%s:%s' "$toolkit/lib64" "$toolkit/lib"
