@@ -11,6 +11,7 @@
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/kernel_run.h"
 #include "tests/framework/reference/linear.h"
+#include "tests/memory/effort.h"
 
 namespace skyline {
 namespace {
@@ -85,8 +86,12 @@ const Case kSmall[] = {
     {"odd_beyond_64", 3, 67, 65}, {"two_pieces", 70, 7, 5},         {"last_row_alone", 129, 9, 4},
 };
 const Case kNetworks[] = {
-    {"mlp_first", 128, 784, 1000}, {"mlp_last", 100, 1000, 10}, {"lenet_fc1", 128, 400, 120},
-    {"lenet_fc2", 128, 120, 84},   {"lenet_fc3", 96, 84, 10},   {"resnet20_fc", 128, 64, 10},
+    {"mlp_first", static_cast<std::int64_t>(effort(128)), 784, 1000},
+    {"mlp_last", 100, 1000, 10},
+    {"lenet_fc1", 128, 400, 120},
+    {"lenet_fc2", 128, 120, 84},
+    {"lenet_fc3", 96, 84, 10},
+    {"resnet20_fc", 128, 64, 10},
     {"words", 195, 64, 300},
 };
 

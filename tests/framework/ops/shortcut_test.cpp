@@ -28,6 +28,7 @@ TEST_P(ShortcutTest, MatchesReference) {
                   return reference::shortcut(xs[0], stride, channels);
                 },
             .inputs = {random_tensor(x, 61)},
+            .derivatives_per_input = 20,
             .seed = 61});
 }
 
