@@ -64,9 +64,11 @@ CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnLibrary
   return plan;
 }
 
-// What cuDNN says of graphs that no engine takes, and of engines that heuristics offer in vain.
+// What cuDNN says of graphs that no engine takes, and of engines that heuristics offer in vain:
+// that do not fit, or that cannot be compiled for this card and driver.
 bool is_refusal(const CudnnError& error) {
-  return CUDNN_STATUS_CATEGORY(error.status()) == CUDNN_STATUS_NOT_SUPPORTED;
+  return CUDNN_STATUS_CATEGORY(error.status()) == CUDNN_STATUS_NOT_SUPPORTED ||
+         error.status() == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
 }
 
 std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
@@ -93,8 +95,8 @@ std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const Cudnn
                                        const CudaOptions& options) {
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (const CudnnDescriptor& configuration : configurations(graph, library, mode)) {
-      if (!allowed(configuration, options)) continue;
       try {
+        if (!allowed(configuration, options)) continue;
         CudnnDescriptor plan = plan_of(configuration, library);
         // The plan's own word counts: it is what runs.
         const std::int64_t workspace = plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
