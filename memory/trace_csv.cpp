@@ -20,7 +20,7 @@ constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 std::string text_of(std::istream& in, std::string_view source) {
   std::ostringstream text;
   if (in.peek() != std::istream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || text.bad()) {
+  if (in.bad() || !text) {  // which of them knows depends on where reading failed
     throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
   }
   return std::move(text).str();

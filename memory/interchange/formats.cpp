@@ -69,7 +69,7 @@ std::unique_ptr<EventReader> read_minimalloc(std::istream& in, std::string_view 
                                              const std::string& head) {
   std::stringstream text(head, std::ios::in | std::ios::out | std::ios::ate);
   if (in.peek() != std::istream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad()) {
+  if (in.bad() || !text) {  // which of them knows depends on where reading failed
     throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
   }
   return std::make_unique<TraceEvents>(read_trace_csv(text, source).trace, source);

@@ -8,6 +8,7 @@
 
 #include "memory/csv.h"
 #include "memory/errors.h"
+#include "tests/memory/failing_buffer.h"
 #include "tests/memory/random_traces.h"
 
 namespace skyline {
@@ -324,6 +325,17 @@ TEST(CsvField, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_field(""), "");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("\""), "\"\"\"\"");
+}
+
+TEST(ReadTraceCsv, NamesAStreamThatFailsInTheMiddle) {
+  const auto read = [](auto reader) {
+    FailingBuffer buffer("id,lower,upper,size,offset\n0,0,1,7,0\n");
+    std::istream in(&buffer);
+    reader(in, "t.csv");
+  };
+  const auto is_named = testing::ThrowsMessage<TraceError>("t.csv: the text cannot be read");
+  EXPECT_THAT([&] { read(read_trace_csv); }, is_named);
+  EXPECT_THAT([&] { read(read_plan_csv); }, is_named);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "tests/memory/failing_buffer.h"
 #include "tests/memory/replayed_events.h"
 
 namespace skyline {
@@ -63,6 +64,22 @@ TEST(OpenEvents, TakesTheFormatThatIsGiven) {
               HasSubstr("text byte 0: got no protocol, expected a pickle of protocol 2 to 5"));
   EXPECT_THAT(refusal("event,id,bytes\n", EventFormat::kMiniMalloc), HasSubstr("text line 1"));
   EXPECT_EQ(refusal("event,id,bytes\n", EventFormat::kEvents), "accepted");
+}
+
+TEST(OpenEvents, LooksAtABoundedPartOfALineWithoutEnd) {
+  std::istringstream in(std::string(1 << 20, 'x'));
+  EXPECT_THROW(open_events(in, "text"), TraceError);
+  EXPECT_EQ(in.tellg(), 4096);
+}
+
+TEST(OpenEvents, NamesAStreamThatFailsInTheMiddle) {
+  for (const char* text : {"event,id,bytes\na,x,1\n", "id,lower,upper,size\n0,0,1,7\n"}) {
+    FailingBuffer buffer(text);
+    std::istream in(&buffer);
+    EXPECT_THAT([&] { all_events(*open_events(in, "text").reader); },
+                testing::ThrowsMessage<TraceError>(HasSubstr("text: the text cannot be read")))
+        << text;
+  }
 }
 
 }  // namespace
