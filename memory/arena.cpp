@@ -294,7 +294,6 @@ void Arena::release_overdue(const Extent& extent) noexcept {
 // --- steps ---
 
 void Arena::begin_step(ShapeKey) {
-  if (in_step_) abandon_step();
   settle();
   log_.clear();
   in_step_ = true;

@@ -206,8 +206,7 @@ DeviationFacts Session::first_deviation(const SessionShape& shape) const {
                        .tag = first.tag,
                        .count = seen.size()};
   if (first.kind != Deviation::kBeyondPlan && first.kind != Deviation::kBetween) {
-    const StepSlot& slot = shape.planned.layout->slots[facts.request];
-    if (slot.planned()) facts.planned_bytes = slot.bytes();
+    facts.planned_bytes = shape.planned.layout->slots[facts.request].bytes();
     if (facts.tag == BlockTag{}) facts.tag = shape.planned.demand.requests[facts.request].tag;
   }
   return facts;
@@ -305,7 +304,6 @@ void Session::move_off_survivors() {
 
 void Session::enter_plan(SessionShape& shape, StepPlan planned, SessionEvent event) {
   shape.planned = std::move(planned);
-  shape.doubtful.clear();
   if (switched_) {
     ++(event.kind == SessionEvent::Kind::kAdopted ? totals_.adopted_plans : totals_.replans);
   } else {

@@ -27,7 +27,6 @@ SessionShape* SessionShapes::find(ShapeKey key, std::uint64_t identity) {
 void SessionShapes::renew(SessionShape& shape) {
   shape.identity = ++identities_;
   shape.wanted.reset();
-  shape.doubtful.clear();
   shape.uniform.clear();
 }
 

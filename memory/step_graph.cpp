@@ -60,9 +60,9 @@ class Walk {
     }
   }
 
-  // Nobody but this op will read the input again, and the sizes match.
+  // Nobody but this op will read the input again, it is not resident, and the sizes match.
   bool may_write_over(ValueId input, ValueId output) {
-    return !owner(input).resident && state(input).readers == 1 && state(input).block &&
+    return state(input).readers == 1 && state(input).block &&
            owner(input).bytes == graph_.values[output].bytes;
   }
 

@@ -57,7 +57,7 @@ std::vector<RequestIndex> places_of_known(std::size_t known, const StepLog& log)
   for (const Observation& seen : log.observations()) {
     if (seen.kind != Deviation::kBetween) continue;
     while (place < seen.request) places.push_back(place++);
-    place = std::max(place, seen.request + 1);
+    place = seen.request + 1;
   }
   while (places.size() < known) places.push_back(place++);
   return places;

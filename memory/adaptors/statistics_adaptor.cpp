@@ -43,7 +43,7 @@ Extent StatisticsAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const auto start = timed ? Clock::now() : Clock::time_point();
   Extent extent = upstream().acquire(bytes, tag);
   if (timed) step_.acquire_ns.push_back(nanoseconds_since(start));
-  if (in_step_) ++step_.requests;
+  ++step_.requests;
   CategoryUse& use = use_[static_cast<std::size_t>(tag.category)];
   use.bytes += bytes;
   use.peak_bytes = std::max(use.peak_bytes, use.bytes);
@@ -61,7 +61,7 @@ void StatisticsAdaptor::release(const Extent& extent) noexcept {
   const auto start = timed ? Clock::now() : Clock::time_point();
   upstream().release({extent.address, extent.bytes, live.upstream_cookie});
   if (timed) step_.release_ns.push_back(nanoseconds_since(start));
-  if (in_step_) ++step_.releases;
+  ++step_.releases;
 }
 
 void StatisticsAdaptor::begin_step(ShapeKey key) {

@@ -16,7 +16,6 @@ BfcAllocator::BfcAllocator(Device& device, const BfcOptions& options)
     : segments_(device, "bfc"), limit_bytes_(device.capacity_bytes()) {
   if (options.limit_bytes) limit_bytes_ = std::min(limit_bytes_, *options.limit_bytes);
   next_region_bytes_ = options.growth ? std::min(limit_bytes_, kFirstRegionBytes) : limit_bytes_;
-  next_region_bytes_ = round_up(std::max(next_region_bytes_, kUnitBytes), kUnitBytes);
 }
 
 Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {

@@ -109,8 +109,9 @@ std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t align
     }
     throw TraceError({.source = "trace",
                       .field = "offset",
-                      .problem = fmt::format("block {} is fixed at {}, expected a multiple of {}",
-                                             trace.id(i), fixed[i], alignment)});
+                      .problem = fmt::format(
+                          "block {} is fixed at {}, expected a multiple of {} and an end by {}",
+                          trace.id(i), fixed[i], alignment, kMaxAddress)});
   }
   return fixed;
 }
