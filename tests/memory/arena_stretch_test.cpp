@@ -41,6 +41,22 @@ TEST(StretchedPlan, SlotsThatShareNoByteStillShareNone) {
   }
 }
 
+TEST(StretchedPlan, BlocksFromBeforeThatTouchAPlaceAreNotInItsWay) {
+  const std::vector<Place> before = {{512, 1024}, {4096, 512}};
+  StretchedPlan plan;
+  std::vector<bool> alive = {true, true};
+  const auto is_alive = [&](RequestIndex request) { return alive[request]; };
+  plan.begin(2 * StretchedPlan::kWhole, 2, 2, is_alive,
+             [&](RequestIndex request) { return before[request]; });
+  EXPECT_FALSE(plan.overlaps({0, 512}, is_alive));
+  EXPECT_FALSE(plan.overlaps({1536, 2560}, is_alive));
+  EXPECT_TRUE(plan.overlaps({0, 513}, is_alive));
+  EXPECT_TRUE(plan.overlaps({1535, 1}, is_alive));
+  EXPECT_TRUE(plan.overlaps({1536, 2561}, is_alive));
+  alive[0] = false;
+  EXPECT_FALSE(plan.overlaps({0, 4096}, is_alive));
+}
+
 // Four blocks of 1 MiB alive together.
 const std::vector<StepRequest> kRequests(4, {.bytes = kMiB, .needed_until = 4});
 
@@ -104,6 +120,16 @@ TEST_F(ArenaStretch, WaitsUntilItAddsLessThanHalfOfWhatItSaves) {
   EXPECT_EQ(arena_.fallback_requests(), 1u);
   EXPECT_EQ(arena_.arena_bytes(), 4 * larger);
   EXPECT_EQ(offset_of(third, second), larger);
+}
+
+TEST_F(ArenaStretch, CountsTheLargerRequestsOfOneStep) {
+  for (std::uint64_t step = 1; step <= 3; ++step) {
+    arena_.allocate(kMiB + 3 * kMiB / 16).reset();
+    arena_.end_step();
+    arena_.begin_step(0);
+    EXPECT_EQ(arena_.fallback_requests(), step);
+  }
+  EXPECT_EQ(arena_.arena_bytes(), 4 * kMiB);
 }
 
 TEST_F(ArenaStretch, StretchesAPlanThatHasMoved) {

@@ -118,6 +118,7 @@ TEST_F(ArenaTest, ABlockThatLivesTooLongIsNeverOverwritten) {
   EXPECT_EQ(arena_.overdue_blocks(), 0u);
   arena_.end_step();
   ASSERT_EQ(seen().size(), 2u);
+  EXPECT_FALSE(seen()[0].outlives_step);
   EXPECT_EQ(seen()[0].kind, Deviation::kOverdue);
   EXPECT_EQ(seen()[0].request, 0u);
   EXPECT_EQ(seen()[0].needed_until, 3u);
@@ -127,6 +128,23 @@ TEST_F(ArenaTest, ABlockThatLivesTooLongIsNeverOverwritten) {
   third.reset();
   hot_step();
   EXPECT_TRUE(arena_.log().empty());
+}
+
+TEST_F(ArenaTest, ABlockThatLivesTooLongMayOutliveItsStepToo) {
+  install(kThree);
+  arena_.begin_step(0);
+  Block first = arena_.allocate(1000);
+  arena_.allocate(1000).reset();
+  arena_.allocate(1000).reset();
+  arena_.end_step();
+  arena_.settle();
+  ASSERT_FALSE(seen().empty());
+  EXPECT_EQ(seen()[0].kind, Deviation::kOverdue);
+  EXPECT_TRUE(seen()[0].outlives_step);
+  arena_.begin_step(0);
+  arena_.allocate(1000).reset();  // lies over it, is served by the fallback
+  arena_.settle();
+  for (const Observation& each : seen()) EXPECT_FALSE(each.outlives_step) << "an earlier step's";
 }
 
 TEST_F(ArenaTest, ABlockIsNeededPastTheRequestThatFoundItAliveAndWasRefused) {
@@ -231,7 +249,11 @@ TEST_F(ArenaTest, ThePlanMovesOffABlockThatStaysAndBack) {
   Block stays = arena_.allocate(1000);
   arena_.end_step();
   arena_.commit_around_survivors(2048);
-  EXPECT_TRUE(arena_.moved());
+  arena_.commit(2048);
+  EXPECT_TRUE(arena_.moved()) << "while the block stays";
+  StepLayout larger;
+  larger.peak_bytes = arena_.arena_bytes();
+  EXPECT_THROW(arena_.install(std::make_shared<const StepLayout>(larger)), PlanMismatch);
   const std::uint64_t fallback = arena_.fallback_requests();
   const auto moved = hot_step();
   EXPECT_NE(moved, home);
@@ -401,12 +423,60 @@ TEST_F(ArenaTest, ACutStepTellsNothingOfWhatItStillHeld) {
   arena_.begin_step(0);
   Block first = arena_.allocate(1000), second = arena_.allocate(3000);
   arena_.abandon_step();
+  arena_.settle();
+  EXPECT_FALSE(arena_.log().has(Deviation::kOutlivesStep));
   arena_.begin_step(0);
   arena_.begin_step(0);  // in the middle of a step: the same
   EXPECT_TRUE(arena_.in_step());
   const std::vector<StepRequest> learned = merged(kThree, arena_.log());
   EXPECT_TRUE(same_demand(learned, kThree));
   arena_.end_step();
+}
+
+TEST_F(ArenaTest, ACutCountsTheRequestsBeyondThePlan) {
+  install(kThree);
+  arena_.begin_step(0);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 3; ++i) arena_.allocate(1000).reset();
+  for (int i = 0; i < 2; ++i) blocks.push_back(arena_.allocate(1000));
+  arena_.abandon_step();
+  const std::vector<StepRequest> learned = merged(kThree, arena_.log());
+  ASSERT_EQ(learned.size(), 5u);
+  EXPECT_EQ(learned[3].needed_until, 5u);
+  EXPECT_EQ(learned[4].needed_until, 5u);
+}
+
+TEST_F(ArenaTest, KnowsTheLargestFreeBlockWhereverItIs) {
+  const auto largest = [this] { return arena_.statistics().largest_free_block_bytes; };
+  install(kThree);
+  EXPECT_EQ(largest(), 4096u) << "a page";
+  arena_.begin_step(0);
+  Block first = arena_.allocate(1000), second = arena_.allocate(1000);
+  if (first.address() > second.address()) std::swap(first, second);
+  EXPECT_EQ(largest(), 2048u) << "behind both";
+  arena_.end_step();
+  arena_.settle();
+  EXPECT_EQ(largest(), 2048u) << "of survivors";
+  first.reset();
+  EXPECT_EQ(largest(), 2048u);
+  second.reset();
+  pool_.allocate(8192).reset();
+  EXPECT_EQ(largest(), 8192u);
+  fallback_.allocate(4096).reset();
+  EXPECT_EQ(largest(), 8192u);
+  unbounded_.allocate(kMiB).reset();
+  EXPECT_EQ(largest(), kMiB);
+}
+
+TEST_F(ArenaTest, ThePeakIsKeptUntilItIsRestarted) {
+  Block resident = arena_.allocate(4 * kMiB);
+  resident.reset();
+  arena_.release_cached();
+  arena_.allocate(512).reset();
+  EXPECT_EQ(arena_.recent_peak_reserved_bytes(), 4 * kMiB);
+  arena_.restart_peak();
+  EXPECT_EQ(arena_.recent_peak_reserved_bytes(), 512u);
+  EXPECT_EQ(arena_.statistics().peak_reserved_bytes, 4 * kMiB);
 }
 
 TEST_F(ArenaTest, CountsBytesWhereverTheyAreServed) {
@@ -454,6 +524,10 @@ TEST_F(ArenaTest, WhatOnePoolCachesTheOtherMayNeed) {
   EXPECT_THROW(arena.allocate(7 * kMiB), OutOfMemory) << "not even with what the other gave back";
   EXPECT_EQ(fallback.statistics().reserved_bytes, 0u);
   EXPECT_EQ(arena.statistics().out_of_memory, 2u);
+  const std::uint64_t flushes = arena.statistics().flushes;
+  fallback.allocate(kMiB).reset();
+  EXPECT_THROW(fallback.allocate(7 * kMiB), OutOfMemory);
+  EXPECT_EQ(arena.statistics().flushes, flushes + 1) << "the fallback's own";
 }
 
 TEST_F(ArenaTest, ReservesNoMoreAddressesThanTheDeviceHasBytes) {

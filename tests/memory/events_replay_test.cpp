@@ -5,7 +5,9 @@
 
 #include <sstream>
 
+#include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/allocators.h"
+#include "memory/allocators/best_fit_pool.h"
 #include "memory/events_csv.h"
 #include "tests/memory/replayed_events.h"
 
@@ -112,6 +114,29 @@ TEST(EventReplay, SaysWhatWasAliveByCategoryAndTheLargestBlocks) {
   EXPECT_EQ(report.categories[1].bytes, 1536u);
   EXPECT_EQ(report.largest[0].name, "w, linear of fc1 (outside, parameter)");
   EXPECT_EQ(report.largest[1].bytes, 1024u);
+}
+
+TEST(EventReplay, OfEquallyLargeBlocksShowsTheOlderFirst) {
+  const ReplayFigures figures = figures_of(
+      "event,id,bytes\na,gone,1\na,b,512\nf,gone,\na,c,512\na,z,9999999\n", "best-fit-pool", 8192);
+  ASSERT_EQ(figures.shortages.size(), 1u);
+  ASSERT_EQ(figures.shortages[0].largest.size(), 2u);
+  EXPECT_EQ(figures.shortages[0].largest[0].name, "b");
+  EXPECT_EQ(figures.shortages[0].largest[1].name, "c") << "in the slot of the one that is gone";
+}
+
+TEST(EventReplay, EndsTheStepThatIsOpen) {
+  std::istringstream in("event,id,bytes\ns,,\na,x,1\nf,x,\n");
+  EventCsvReader reader(in, "events.csv");
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recording(pool);
+  EventReplay replay("pool", recording, device);
+  LiveEvents events(reader);
+  while (events.next()) replay.apply(events);
+  EXPECT_EQ(recording.last_step().size(), 0u);
+  replay.finish(events);
+  EXPECT_EQ(recording.last_step().size(), 1u);
 }
 
 TEST(EventReplay, KeepsTheFirstReportsOnly) {

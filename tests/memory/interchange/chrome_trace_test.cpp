@@ -96,5 +96,19 @@ TEST(ChromeTraceWriter, SlicesOfALaneNeverOverlap) {
   }
 }
 
+TEST(BufferedSink, HandsOverPiecesAsTheyFill) {
+  std::size_t pieces = 0, bytes = 0;
+  BufferedSink sink([&](std::string_view piece) {
+    ++pieces;
+    bytes += piece.size();
+  });
+  for (int i = 0; i < 1 << 18; ++i) sink.print("{:04}", i % 10'000);
+  EXPECT_EQ(pieces, 4u);
+  sink.finish();
+  sink.finish();
+  EXPECT_EQ(bytes, std::size_t{1} << 20);
+  EXPECT_EQ(pieces, 4u) << "nothing was left";
+}
+
 }  // namespace
 }  // namespace skyline

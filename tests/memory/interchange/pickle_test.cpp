@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "memory/errors.h"
 #include "memory/interchange/pickle_document.h"
 #include "memory/interchange/pickle_writer.h"
@@ -123,6 +125,10 @@ TEST(PickleDocument, RefusesBrokenStacksAndMemos) {
   EXPECT_THAT(refusal(pickled("0.")), HasSubstr("takes a value that it did not give"));
   EXPECT_THAT(refusal(pickled("K\x01\x86.")), HasSubstr("takes a value that it did not give"));
   EXPECT_THAT(refusal(pickled("K\x01(\x85.")), HasSubstr("takes a value that it did not give"));
+  EXPECT_THAT(refusal(pickled("K\x01(\x85t.")), HasSubstr("takes a value that it did not give"));
+  EXPECT_THAT(refusal(pickled("NN(0NN.")), HasSubstr("takes a value that it did not give"));
+  EXPECT_THAT(refusal(pickled("N(q\x01N.")), HasSubstr("nothing is there to be remembered"));
+  EXPECT_THAT(refusal(pickled("NNq\x02h\x01.")), HasSubstr("got the memo 1, which was not set"));
   EXPECT_THAT(refusal(pickled("e.")), HasSubstr("closes what it did not open (no MARK)"));
   EXPECT_THAT(refusal(pickled("(K\x01"
                               "e.")),
@@ -155,6 +161,16 @@ TEST(PickleDocument, TheLastOfEqualKeysHolds) {
   // SHORT_BINUNICODE "k", BININT1 1, then the same with 2.
   const PickleDocument pickle(pickled("}(\x8c\x01kK\x01\x8c\x01kK\x02u."), "x");
   EXPECT_EQ(pickle.integer(pickle.find(pickle.root(), "k").value()), 2);
+}
+
+TEST(PickleDocument, FindsTextKeysOfDictsOnly) {
+  // {"k": 2, 0x01011170: 1}, then ["k", 1].
+  const PickleDocument dict(pickled("}(\x8c\x01kK\x02J\x70\x11\x01\x01K\x01u."), "x");
+  EXPECT_EQ(dict.integer(dict.find(dict.root(), "k").value()), 2);
+  const PickleDocument list(pickled("](\x8c\x01kK\x01"
+                                    "e."),
+                            "x");
+  EXPECT_FALSE(list.find(list.root(), "k"));
 }
 
 // --- the writer ---
@@ -208,6 +224,39 @@ TEST(PickleWriter, LongListsAndManyTextsComeBack) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     ASSERT_EQ(pickle.text(items[i]), "text " + std::to_string(i % kTexts));
   }
+}
+
+TEST(PickleWriter, IntegersTakeAsFewBytesAsTheyCan) {
+  const auto bytes = [](std::int64_t value) {
+    return written([value](PickleWriter& writer) { writer.integer(value); }).size() - 3;
+  };
+  EXPECT_EQ(bytes(255), 2u);
+  EXPECT_EQ(bytes(65535), 3u);
+  EXPECT_EQ(bytes(65536), 5u);
+  EXPECT_EQ(bytes(2147483647), 5u);
+  EXPECT_EQ(bytes(2147483648), 10u);
+}
+
+// memory_viz spreads a batch over the arguments of one call.
+TEST(PickleWriter, ListsComeInBatchesOfAThousand) {
+  const std::string text = written([](PickleWriter& writer) {
+    writer.begin_list();
+    for (int i = 0; i < 2001; ++i) writer.boolean(true);
+    writer.end_list();
+  });
+  EXPECT_EQ(std::ranges::count(text, 'e'), 3);
+}
+
+TEST(PickleWriter, RemembersOnlySoManyTexts) {
+  const std::string text = written([](PickleWriter& writer) {
+    writer.begin_list();
+    for (int twice = 0; twice < 2; ++twice) {
+      for (int i = 0; i < 5000; ++i) writer.text("text" + std::to_string(10'000 + i));
+    }
+    writer.end_list();
+  });
+  EXPECT_EQ(text.find("text10000"), text.rfind("text10000"));
+  EXPECT_NE(text.find("text14999"), text.rfind("text14999")) << "in bounded memory";
 }
 
 TEST(PickleWriter, EmptyContainersAndBooleansComeBack) {

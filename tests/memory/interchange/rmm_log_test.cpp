@@ -96,6 +96,12 @@ TEST(RmmLogWriter, WritesAddressesTimesAndFailures) {
                 "1,00:00:00.000002,free,0x200000,512,0\n");
 }
 
+TEST(RmmLogWriter, QuotesStreamsThatNeedIt) {
+  const std::string log = log_of("event,id,bytes,stream\na,x,512,\"a,\"\"b\"\"\"\n", 1024);
+  EXPECT_THAT(log, HasSubstr("0x200000,512,\"a,\"\"b\"\"\"\n"));
+  EXPECT_EQ(events_of(log)[0].stream, "a,\"b\"");
+}
+
 TEST(RmmLogWriter, WhatIsWrittenAsksForTheSame) {
   std::istringstream in(log_of(
       "event,id,bytes\na,x,512\na,none,0\na,y,9223372036854775807\nf,y,\nf,x,\na,x,7\n", 1 << 20));

@@ -73,10 +73,16 @@ class SnapshotText {
     pickle_.end_dict();
     return *this;
   }
-  SnapshotText& begin() {
+  // One block each.
+  struct SegmentOf {
+    std::int64_t device, address;
+    std::string_view state;
+  };
+  SnapshotText& begin(const std::vector<SegmentOf>& segments = {}) {
     pickle_.begin_dict();
     pickle_.text("segments");
     pickle_.begin_list();
+    for (const SegmentOf& each : segments) segment(each);
     pickle_.end_list();
     pickle_.text("device_traces");
     pickle_.begin_list();
@@ -96,9 +102,60 @@ class SnapshotText {
   }
 
  private:
+  void segment(const SegmentOf& segment) {
+    pickle_.begin_dict();
+    pickle_.text("device");
+    pickle_.integer(segment.device);
+    pickle_.text("address");
+    pickle_.integer(segment.address);
+    pickle_.text("blocks");
+    pickle_.begin_list();
+    pickle_.begin_dict();
+    pickle_.text("size");
+    pickle_.integer(512);
+    pickle_.text("state");
+    pickle_.text(segment.state);
+    pickle_.end_dict();
+    pickle_.end_list();
+    pickle_.end_dict();
+  }
+
   std::string text_;
   PickleWriter pickle_;
 };
+
+TEST(SnapshotReader, ReadsTheSegmentsOfOneDevice) {
+  SnapshotText text;
+  text.begin({{1, 4096, "active_allocated"},
+              {2, 8192, "active_allocated"},
+              {1, 12288, "active_awaiting_free"},
+              {1, 16384, "inactive"}})
+      .next_device()
+      .entry("alloc", 512, 7)
+      .next_device()
+      .entry("alloc", 512, 8);
+  std::istringstream in(text.end());
+  SnapshotReader reader(in, "x.pickle", {}, 1);
+  EXPECT_THAT(reader.other_devices(), ElementsAre(2u)) << "once";
+  std::vector<std::string> ids;
+  for (const PlainEvent& event : all_events(reader)) ids.push_back(event.id);
+  EXPECT_THAT(ids, ElementsAre("0x1000", "0x3000", "0x200"));
+}
+
+TEST(SnapshotReader, ADeviceMayHaveSegmentsAndNoTrace) {
+  SnapshotText text;
+  text.begin({{5, 4096, "active_allocated"}});
+  const auto events = events_of(text.end());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].bytes, 512u) << "without a requested size, the block's";
+}
+
+TEST(SnapshotReader, NamesAStreamThatFails) {
+  std::istringstream in("anything");
+  in.setstate(std::ios::badbit);
+  EXPECT_THAT([&] { SnapshotReader(in, "x.pickle"); },
+              testing::ThrowsMessage<TraceError>(HasSubstr("x.pickle: the pickle cannot be read")));
+}
 
 TEST(SnapshotReader, ReadsTheFirstDeviceThatWasUsedOrTheOneAskedFor) {
   SnapshotText text;
@@ -219,6 +276,7 @@ TEST_P(SnapshotOfReplay, SegmentsAreFilledByTheirBlocksAndEqualTheTraceOfSegment
     std::int64_t at = number(segment, "address");
     for (const auto block : pickle.items(pickle.find(segment, "blocks").value())) {
       EXPECT_EQ(number(block, "address"), at);
+      EXPECT_GT(number(block, "size"), 0);
       at += number(block, "size");
       requested += number(block, "requested_size");
       EXPECT_LE(number(block, "requested_size"), number(block, "size"));
@@ -264,6 +322,54 @@ TEST(SnapshotWriter, ARangeThatGrowsAndShrinksIsOneSegment) {
   ASSERT_EQ(segments.size(), 1u);
   EXPECT_TRUE(pickle.boolean(pickle.find(segments[0], "is_expandable").value()));
   EXPECT_EQ(pickle.integer(pickle.find(segments[0], "total_size").value()), 1048576);
+}
+
+// Of the segments of a replay: the type of each, with a + where it can grow.
+std::vector<std::string> segment_types(const std::string& pickle_text) {
+  const PickleDocument pickle(pickle_text, "x.pickle");
+  std::vector<std::string> types;
+  for (const auto segment : pickle.items(pickle.find(pickle.root(), "segments").value())) {
+    types.emplace_back(pickle.text(pickle.find(segment, "segment_type").value()));
+    if (pickle.boolean(pickle.find(segment, "is_expandable").value())) types.back() += '+';
+  }
+  return types;
+}
+
+TEST(SnapshotWriter, SegmentsUpTo2MiBAreSmall) {
+  EXPECT_THAT(
+      segment_types(snapshot_of("event,id,bytes\na,x,2097152\na,y,2097153\n", "best-fit-pool")),
+      ElementsAre("small", "large"));
+}
+
+TEST(SnapshotWriter, ARangeBehindASegmentIsNoPartOfIt) {
+  // The simulated device puts the arena right behind the block of exactly 2 MiB.
+  EXPECT_THAT(segment_types(snapshot_of(
+                  "event,id,bytes\ns,,\na,x,512\nf,x,\na,w,2097152\ns,,\na,x,512\n", "planned")),
+              ElementsAre("small", "small+"));
+}
+
+TEST(SnapshotWriter, ARangeThatWasGivenBackIsNoSegment) {
+  EXPECT_THAT(segment_types(snapshot_of("event,id,bytes\na,x,4000000\nf,x,\na,much,99999999999\n",
+                                        "expandable")),
+              ElementsAre());
+}
+
+TEST(SnapshotWriter, StreamsAreNumbersAndTheLastEntryHasACategoryWhereOthersHave) {
+  for (const bool categorised : {false, true}) {
+    const PickleDocument pickle(
+        snapshot_of(std::string("event,id,bytes,stream,category\na,x,8,7,") +
+                        (categorised ? "activation" : "") + "\na,y,8,7x,\na,z,8,,\n",
+                    "best-fit-pool"),
+        "x.pickle");
+    const auto traces = pickle.items(pickle.find(pickle.root(), "device_traces").value());
+    std::vector<std::int64_t> streams;
+    for (const auto entry : pickle.items(traces[0])) {
+      if (pickle.text(pickle.find(entry, "action").value()) != "alloc") continue;
+      streams.push_back(pickle.integer(pickle.find(entry, "stream").value()));
+    }
+    EXPECT_THAT(streams, ElementsAre(7, 0, 0));
+    EXPECT_EQ(pickle.find(pickle.items(traces[0]).back(), "category").has_value(), categorised);
+  }
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ TEST(TraceEvents, CarryIdsBytesAndTags) {
                     .tags = {{"conv2d", "conv1", Phase::kForward, Category::kActivation}}};
   TraceEvents reader(trace, "trace");
   EXPECT_TRUE(reader.tagged());
+  EXPECT_EQ(reader.place().source, "trace") << "before its first event";
   const auto events = all_events(reader);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0], (PlainEvent{Kind::kAllocation, "x", 7, trace.tags[0], {}}));

@@ -67,6 +67,15 @@ TEST(BestFit, ChoosesTheLeftmostOfEqualLines) {
   EXPECT_EQ(log[2], choice(0, 3, 0));
 }
 
+TEST(BestFit, ChoosesTheLeftmostOfLinesThatBecameEqual) {
+  const Trace trace{.blocks = {{0, 4, 9}, {4, 8, 9}, {5, 8, 1}, {1, 4, 1}}};
+  BestFitLog log;
+  best_fit(trace, {.alignment = 1, .log = &log});
+  ASSERT_GE(log.size(), 6u);
+  EXPECT_EQ(log[4], choice(0, 4, 9));
+  EXPECT_EQ(log[5], placement(3, 1, 4, 9, 10));
+}
+
 TEST(BestFit, BreaksTiesBySizeThenByRequest) {
   const Trace trace{.blocks = {{0, 2, 1}, {0, 2, 3}, {0, 2, 3}}};
   EXPECT_EQ(best_fit(trace, {.alignment = 1}).offsets, (std::vector<std::uint64_t>{6, 0, 3}));

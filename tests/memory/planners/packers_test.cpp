@@ -5,6 +5,7 @@
 #include <random>
 #include <tuple>
 
+#include "memory/errors.h"
 #include "memory/planners/address_list.h"
 #include "memory/planners/address_tree.h"
 #include "memory/planners/block_tree.h"
@@ -127,6 +128,20 @@ TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
   }
 }
 
+// A tall block, and so many small ones beside it that the list of them splits.
+TEST(UsedAddresses, SeeATallBlockAmongManySmallOnes) {
+  AddressList list;
+  AddressTree tree(4, 1);
+  const TickRange tall{0, 1}, small{1, 2};
+  for (UsedAddresses* used :
+       {static_cast<UsedAddresses*>(&list), static_cast<UsedAddresses*>(&tree)}) {
+    used->use({&tall, 1}, 0, 1000);
+    for (std::uint64_t i = 0; i < 300; ++i) used->use({&small, 1}, i, i + 1);
+    EXPECT_EQ(used->hole({&tall, 1}, 1, 400, GapChoice::kLowest), 1000u);
+    EXPECT_EQ(used->hole({&small, 1}, 1, 0, GapChoice::kLowest), 300u);
+  }
+}
+
 // Above most_listed() blocks the packer changes to the tree.
 TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
   const Packing packing(training_trace(1, 700, 1 << 20), 512);
@@ -141,6 +156,25 @@ TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
     list.use(ticks.of(block), place, place + bytes);
     tree.use(ticks.of(block), place, place + bytes);
   }
+}
+
+TEST(SortedBy, TwoKeysThatTogetherPass64Bits) {
+  constexpr Tick kLong = Tick{1} << 40;
+  const Packing packing({.blocks = {{0, 1, 1 << 23}, {0, kLong, 1}, {0, kLong, 1 << 23}}}, 1);
+  EXPECT_EQ(sorted_by(packing, SortKey::kLifetime), (std::vector<BlockIndex>{2, 1, 0}));
+  EXPECT_EQ(sorted_by(packing, SortKey::kSize), (std::vector<BlockIndex>{2, 0, 1}));
+}
+
+TEST(Packing, RefusesWhatPassesTheLargestAddress) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 62;
+  EXPECT_THROW(Packing({.blocks = {{0, 1, kHalf}, {0, 1, kHalf}}}, 1), TraceError);
+  EXPECT_EQ(Packing({.blocks = {{0, 1, kHalf}, {0, 1, kHalf - 1}}}, 1).lower_bound, kMaxAddress);
+  const auto fixed_at = [](std::uint64_t offset) {
+    return Packing({.blocks = {{0, 1, 1024}}, .fixed_offsets = {offset}}, 512);
+  };
+  EXPECT_EQ(fixed_at(2 * kHalf - 1536).fixed[0], 2 * kHalf - 1536);
+  EXPECT_THROW(fixed_at(2 * kHalf - 512), TraceError);
+  EXPECT_THROW(fixed_at(511), TraceError);
 }
 
 TEST(RadixSort, SortsAndKeepsTheOrderOfEqualKeys) {
