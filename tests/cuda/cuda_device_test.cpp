@@ -1,5 +1,6 @@
 #include "memory/device/cuda_device.h"
 
+#include <cuda_runtime.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -166,6 +167,17 @@ TEST_F(CudaDeviceTest, ACommitThatFailsHalfWayChangesNothing) {
   EXPECT_EQ(cuda_emulation::held_bytes(), 12 * kMiB);
 }
 
+TEST_F(CudaDeviceTest, PiecesOfACommitThatFailedAreForgotten) {
+  const auto range = device_->reserve(900 * kMiB);
+  range->commit(8 * kMiB);
+  cuda_emulation::options().failing_call = 5;
+  EXPECT_THROW(range->commit(899 * kMiB), OutOfMemory);
+  range->commit(10 * kMiB);
+  range->commit(2 * kMiB);
+  EXPECT_EQ(range->committed_bytes(), 2 * kMiB);
+  EXPECT_EQ(cuda_emulation::held_bytes(), 2 * kMiB);
+}
+
 TEST_F(CudaDeviceTest, ARangeIsOfFewPieces) {
   const auto range = device_->reserve(900 * kMiB);
   range->commit(899 * kMiB);
@@ -221,6 +233,7 @@ TEST_F(CudaDeviceTest, AllocatorsSurviveEveryFailingCall) {
       EXPECT_LE(refused, 1) << entry.name;
       EXPECT_GE(blocks.size(), 3u) << entry.name;
       cuda_emulation::options().failing_call.reset();
+      EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "libraries would take it for theirs";
     }
     EXPECT_EQ(cuda_emulation::held_bytes(), 0u) << entry.name;
   }
@@ -275,7 +288,9 @@ TEST(CudaManagedDevice, NeverAsksForMoreThanTheCardHasFree) {
   EXPECT_EQ(device->statistics().reserved_bytes, kMiB);
   range = device->reserve(4 * kGiB);
   EXPECT_LE(range->reserved_bytes(), device->capacity_bytes() / 2) << "beside the one before";
+  EXPECT_THROW(device->allocate(700 * kMiB), OutOfMemory);
   address = device->allocate(200 * kMiB);
+  EXPECT_LE(cuda_emulation::held_bytes(), device->capacity_bytes());
   EXPECT_THROW(device->reserve(kGiB)->commit(400 * kMiB), OutOfMemory);
   device->deallocate(address, 200 * kMiB);
   range.reset();

@@ -71,8 +71,14 @@ std::size_t free_bytes() {
   return used < options().capacity_bytes ? options().capacity_bytes - used : 0;
 }
 
-// True where a test wants this call, which takes memory, to fail.
-bool fails() { return has_come(options().failing_call); }
+// Whether this call, which takes memory, is refused: where a test wants it to be, or for want of
+// `bytes`.
+bool is_refused(std::size_t bytes) {
+  return has_come(options().failing_call) || bytes > free_bytes();
+}
+
+// What the runtime remembers of its own calls until it is asked.
+cudaError_t refusal() { return last_error() = cudaErrorMemoryAllocation; }
 
 // The beginning of large blocks: tests that fill the device need not wait for all of it.
 void poison(void* address, std::size_t bytes) {
@@ -128,9 +134,9 @@ bool delete_block(Blocks& blocks, void* address) {
   return true;
 }
 
-cudaError_t allocate(Blocks& blocks, void** address, std::size_t bytes) {
+cudaError_t allocate(Blocks& blocks, void** address, std::size_t bytes, std::size_t needed_bytes) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
-  if (fails() || bytes > free_bytes()) return cudaErrorMemoryAllocation;
+  if (is_refused(needed_bytes)) return refusal();
   *address = new_block(blocks, bytes);
   memory().held_bytes += bytes;
   return cudaSuccess;
@@ -189,12 +195,13 @@ using cuda_emulation::pointer;
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   ++counts().mallocs;
-  return cuda_emulation::allocate(memory().mallocs, address, bytes);
+  return cuda_emulation::allocate(memory().mallocs, address, bytes, bytes);
 }
 
+// More than the card has free, too: pages come when they are touched.
 cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
   ++counts().managed_mallocs;
-  return cuda_emulation::allocate(memory().managed, address, bytes);
+  return cuda_emulation::allocate(memory().managed, address, bytes, 0);
 }
 
 cudaError_t cudaFree(void* address) {
@@ -213,7 +220,7 @@ cudaError_t cudaFree(void* address) {
 cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
   if (const cudaError_t error = cuda_emulation::health(); error != cudaSuccess) return error;
   ++counts().host_mallocs;
-  if (cuda_emulation::fails()) return cudaErrorMemoryAllocation;
+  if (cuda_emulation::is_refused(0)) return cuda_emulation::refusal();
   *address = cuda_emulation::new_block(memory().pinned, bytes);
   return cudaSuccess;
 }
@@ -264,9 +271,7 @@ cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPo
   const std::size_t reserved_bytes =
       std::max(pool->reserved_bytes, cuda_emulation::whole(live_bytes, cuda_emulation::kPoolChunk));
   const std::size_t more_bytes = reserved_bytes - pool->reserved_bytes;
-  if (cuda_emulation::fails() || more_bytes > cuda_emulation::free_bytes()) {
-    return cudaErrorMemoryAllocation;
-  }
+  if (cuda_emulation::is_refused(more_bytes)) return cuda_emulation::refusal();
   *address = cuda_emulation::new_block(memory().pooled, bytes);
   memory().held_bytes += more_bytes;
   pool->live_bytes = live_bytes;
@@ -359,9 +364,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp*, unsigned long long) {
   if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (cuda_emulation::fails() || bytes > cuda_emulation::free_bytes()) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+  if (cuda_emulation::is_refused(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++memory().last_handle;
   memory().handles[*handle] = bytes;
   return CUDA_SUCCESS;

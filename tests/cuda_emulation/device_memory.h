@@ -13,6 +13,8 @@ bool has_come(std::optional<std::uint64_t>& countdown);
 
 // What the device answers before anything else: that it is there.
 cudaError_t health();
+// What cudaGetLastError() answers next: set where the runtime refuses memory.
+cudaError_t& last_error();
 
 // While one lives, protected device memory may be opened: all of it to kernels and libraries, the
 // blocks of some bytes to copies. With the last one all is closed.

@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_emulation/device_memory.h"
@@ -195,6 +196,11 @@ bool has_come(std::optional<std::uint64_t>& countdown) {
   return true;
 }
 
+cudaError_t& last_error() {
+  static cudaError_t error = cudaSuccess;
+  return error;
+}
+
 cudaError_t health() {
   if (options().driver_version < CUDART_VERSION) return cudaErrorInsufficientDriver;
   return options().devices > 0 ? cudaSuccess : cudaErrorNoDevice;
@@ -249,7 +255,7 @@ const char* cudaGetErrorString(cudaError_t error) {
   return "unrecognized error code";
 }
 
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(cuda_emulation::last_error(), cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = options().devices;
