@@ -90,13 +90,18 @@ run_tests() {
   return "$status"
 }
 
-# sanitize TOOL: memcheck looks at the libraries' kernels too; the others at ours only, without the
+# sanitize TOOL: memcheck looks at the libraries' kernels, too; racecheck at ours; initcheck at all,
+# whose writes it must see, but what it finds in the libraries' is theirs. The latter two leave out the
 # networks, whose kernels the tests of ops run as well. Refused allocations are the tests' own doing.
 sanitize() {
   local tool=$1 filter="-$host_only:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
-  [[ $tool == memcheck ]] || filter+=':*CudaTra*' checker+=(--kernel-regex kns=skyline)
-  checker+=(--error-exitcode 9 --report-api-errors no --print-limit 20)
+  checker+=(--report-api-errors no --print-limit 20)
+  case $tool in
+    memcheck) checker+=(--error-exitcode 9) ;;
+    racecheck) filter+=':*CudaTra*' checker+=(--error-exitcode 9 --kernel-regex kns=skyline) ;;
+    initcheck) filter+=':*CudaTra*' ;;
+  esac
   local shard status=0 late=0 jobs=() result
   say "$tool: $(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ') tests"
   for ((shard = 0; shard < shards; ++shard)); do
@@ -114,7 +119,11 @@ sanitize() {
       status=1
       grep -v '^\[ RUN \|^\[       OK' "$logs/$tool.$shard.log" | head -n 60
     fi
-    grep -q 'ERROR SUMMARY: [1-9]\|RACECHECK SUMMARY: [1-9]' "$logs/$tool.$shard.log" && status=1
+    if [[ $tool == initcheck ]]; then
+      grep -A 1 '^=* Uninitialized' "$logs/$tool.$shard.log" | grep 'skyline' && status=1
+    elif grep -q 'ERROR SUMMARY: [1-9]\|RACECHECK SUMMARY: [1-9]' "$logs/$tool.$shard.log"; then
+      status=1
+    fi
   done
   summary "$tool" "$logs/$tool".*.log
   grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$logs/$tool".*.log | sort | uniq -c
