@@ -96,11 +96,11 @@ run_tests() {
 sanitize() {
   local tool=$1 filter="-$host_only:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
-  checker+=(--report-api-errors no --print-limit 20)
+  checker+=(--report-api-errors no)
   case $tool in
-    memcheck) checker+=(--error-exitcode 9) ;;
-    racecheck) filter+=':*CudaTra*' checker+=(--error-exitcode 9 --kernel-regex kns=skyline) ;;
-    initcheck) filter+=':*CudaTra*' ;;
+    memcheck) checker+=(--error-exitcode 9 --print-limit 20) ;;
+    racecheck) filter+=':*CudaTra*' checker+=(--error-exitcode 9 --print-limit 20 --kernel-regex kns=skyline) ;;
+    initcheck) filter+=':*CudaTra*' checker+=(--print-limit 5000) ;;
   esac
   local shard status=0 late=0 jobs=() result
   say "$tool: $(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ') tests"
