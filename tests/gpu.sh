@@ -99,8 +99,8 @@ sanitize() {
   checker+=(--report-api-errors no)
   case $tool in
     memcheck) checker+=(--error-exitcode 9 --print-limit 20) ;;
-    racecheck) filter+=':*CudaTra*' checker+=(--error-exitcode 9 --print-limit 20 --kernel-regex kns=skyline) ;;
-    initcheck) filter+=':*CudaTra*' checker+=(--print-limit 5000) ;;
+    racecheck) filter+=':*Cuda*Tra*' checker+=(--error-exitcode 9 --print-limit 20 --kernel-regex kns=skyline) ;;
+    initcheck) filter+=':*Cuda*Tra*' checker+=(--print-limit 5000) ;;
   esac
   local shard status=0 late=0 jobs=() result
   say "$tool: $(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ') tests"
