@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "framework/cuda/cuda_compute.h"
 #include "framework/ops/adam_kernels.h"
 #include "framework/ops/add_scaled_kernels.h"
 #include "framework/ops/dropout_kernels.h"
@@ -56,6 +57,20 @@ TEST(ElementwiseKernels, ActivationsAreThoseOfTheCpu) {
   expect_same_binary("relu_grad", make_relu_grad_cpu, make_relu_grad_cuda);
   expect_same_binary("sigmoid_grad", make_sigmoid_grad_cpu, make_sigmoid_grad_cuda);
   expect_same_binary("tanh_grad", make_tanh_grad_cpu, make_tanh_grad_cuda);
+}
+
+// Kernels move 16 bytes at a time.
+TEST(ElementwiseKernelsDeathTest, StopAtAddressesThatAreNotAligned) {
+  alignas(16) float values[9] = {};
+  const auto run = [&values](std::size_t first) {
+    CudaCompute compute({});
+    const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(values + first)};
+    std::byte* outputs[] = {reinterpret_cast<std::byte*>(values + first)};
+    make_relu_cuda(compute, 4)->run({inputs, outputs});
+    compute.wait();
+  };
+  run(4);
+  EXPECT_DEATH(run(1), "");
 }
 
 TEST(ElementwiseKernels, FillsEveryElement) {
