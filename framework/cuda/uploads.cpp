@@ -35,7 +35,7 @@ Uploads::~Uploads() {
   cudaStreamSynchronize(copies_);
   for (const Buffer& buffer : buffers_) {
     cudaEventDestroy(buffer.copied);
-    cudaFreeHost(buffer.bytes);
+    if (buffer.bytes != nullptr) cudaFreeHost(buffer.bytes);
   }
   cudaEventDestroy(used_);
   cudaStreamDestroy(copies_);
@@ -57,7 +57,7 @@ Uploads::Buffer& Uploads::next_buffer(std::size_t bytes) {
   next_ = (next_ + 1) % buffers_.size();
   check_cuda(cudaEventSynchronize(buffer.copied), "cudaEventSynchronize");
   if (buffer.capacity_bytes >= bytes) return buffer;
-  cudaFreeHost(buffer.bytes);
+  if (buffer.bytes != nullptr) cudaFreeHost(buffer.bytes);
   buffer.bytes = nullptr;
   buffer.capacity_bytes = 0;
   void* pinned = nullptr;

@@ -39,29 +39,26 @@ void CudaRange::commit(std::size_t bytes) {
 
 void CudaRange::grow(std::size_t bytes) {
   memory_.require(bytes);
-  const CudaDriver& driver = memory_.driver();
-  const CUdeviceptr first = base_ + committed_bytes_;
-  const std::size_t before = pieces_.size();
-  const std::size_t most_bytes = std::max(unit_bytes_, (committed_bytes_ + bytes) / kPieces);
-  pieces_.reserve(before + bytes / unit_bytes_);
+  const std::size_t wanted_bytes = committed_bytes_ + bytes;
+  const std::size_t most_bytes = std::max(unit_bytes_, wanted_bytes / kPieces);
+  pieces_.reserve(pieces_.size() + std::min(bytes / unit_bytes_, 3 * kPieces));
   CUresult result = CUDA_SUCCESS;
-  std::size_t mapped_bytes = 0;
-  while (mapped_bytes < bytes) {
-    const std::size_t piece_bytes = std::bit_floor(std::min(most_bytes, bytes - mapped_bytes));
-    result = map_piece(first + mapped_bytes, piece_bytes);
+  std::size_t end_bytes = committed_bytes_;
+  while (end_bytes < wanted_bytes) {
+    const std::size_t piece_bytes = std::bit_floor(std::min(most_bytes, wanted_bytes - end_bytes));
+    result = map_piece(base_ + end_bytes, piece_bytes);
     if (result != CUDA_SUCCESS) break;
-    mapped_bytes += piece_bytes;
     pieces_.push_back(piece_bytes);
+    end_bytes += piece_bytes;
   }
-  if (result == CUDA_SUCCESS) result = open(first, bytes);
+  if (result == CUDA_SUCCESS) result = open(base_ + committed_bytes_, bytes);
   if (result != CUDA_SUCCESS) {
-    if (mapped_bytes > 0) driver.mem_unmap(first, mapped_bytes);
-    pieces_.resize(before);
+    while (end_bytes > committed_bytes_) unmap_last(end_bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) memory_.refuse(bytes);
-    driver.check(result, "cuMemCreate, cuMemMap or cuMemSetAccess");
+    memory_.driver().check(result, "cuMemCreate, cuMemMap or cuMemSetAccess");
   }
   memory_.account().take(bytes);
-  committed_bytes_ += bytes;
+  committed_bytes_ = wanted_bytes;
 }
 
 // A released handle lives as long as its mapping.
@@ -83,16 +80,22 @@ CUresult CudaRange::open(CUdeviceptr first, std::size_t bytes) {
   return memory_.driver().mem_set_access(first, bytes, &access, 1);
 }
 
+// The driver unmaps what was mapped at once, and nothing else.
+void CudaRange::unmap_last(std::size_t& end_bytes) noexcept {
+  end_bytes -= pieces_.back();
+  memory_.driver().mem_unmap(base_ + end_bytes, pieces_.back());
+  pieces_.pop_back();
+}
+
 void CudaRange::shrink(std::size_t bytes) noexcept {
-  std::size_t given_bytes = 0;
-  for (; !pieces_.empty() && given_bytes + pieces_.back() <= bytes; pieces_.pop_back()) {
-    given_bytes += pieces_.back();
-  }
-  if (given_bytes == 0) return;
+  const std::size_t before_bytes = committed_bytes_, wanted_bytes = committed_bytes_ - bytes;
   cudaDeviceSynchronize();
-  committed_bytes_ -= given_bytes;
-  memory_.driver().mem_unmap(base_ + committed_bytes_, given_bytes);
-  memory_.account().give_back(given_bytes);
+  while (!pieces_.empty() && committed_bytes_ - pieces_.back() >= wanted_bytes) {
+    unmap_last(committed_bytes_);
+  }
+  if (committed_bytes_ < before_bytes) {
+    memory_.account().give_back(before_bytes - committed_bytes_);
+  }
 }
 
 }  // namespace skyline

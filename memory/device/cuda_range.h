@@ -30,6 +30,7 @@ class CudaRange final : public Range {
   void grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
   CUresult map_piece(CUdeviceptr address, std::size_t bytes);
+  void unmap_last(std::size_t& end_bytes) noexcept;
   CUresult open(CUdeviceptr first, std::size_t bytes);
 
   CudaMemory& memory_;

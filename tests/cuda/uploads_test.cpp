@@ -98,6 +98,7 @@ TEST(Uploads, TakePinnedMemoryForTheLargestTwoOnly) {
   }
   compute.wait();
   EXPECT_EQ(cuda_emulation::counts().host_mallocs, 2u);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   cudaFree(block);
 }
 

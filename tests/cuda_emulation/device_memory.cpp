@@ -227,8 +227,8 @@ cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* address) {
   ++counts().host_frees;
-  const bool known = cuda_emulation::delete_block(memory().pinned, address);
-  return known ? cudaSuccess : cudaErrorInvalidValue;
+  if (cuda_emulation::delete_block(memory().pinned, address)) return cudaSuccess;
+  return cuda_emulation::last_error() = cudaErrorInvalidValue;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
@@ -402,17 +402,14 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
   return CUDA_SUCCESS;
 }
 
-// Whole mappings only, of which none goes on behind the last byte.
+// What was mapped at once.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;
-  if (!mapped.contains(pointer(address)) ||
-      !cuda_emulation::holds(mapped, pointer(address), bytes) ||
-      !(mapped.contains(end) || !cuda_emulation::holds(mapped, end - 1, 2))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  const auto found = mapped.find(pointer(address));
+  if (found == mapped.end() || found->second != bytes) return CUDA_ERROR_INVALID_VALUE;
   ++counts().unmaps;
-  mapped.erase(mapped.find(pointer(address)), mapped.lower_bound(end));
+  mapped.erase(found);
   memory().held_bytes -= bytes;
   auto& closed = memory().closed;
   closed.erase(closed.lower_bound(pointer(address)), closed.lower_bound(end));

@@ -174,6 +174,7 @@ Counts& counts() {
 Emulated::Emulated(Options set) : before_(options()) {
   options() = set;
   counts() = {};
+  last_error() = cudaSuccess;
   device().random.seed(set.seed);
 }
 
