@@ -103,8 +103,9 @@ struct Normalization {
   struct Channels {
     Vector<float, kWidth> mean, scale, beta;
 
+    // Forward and backward must agree on its sign, wherever a compiler would have fused.
     __device__ float y(float difference, int k) const {
-      return difference * scale.at[k] + beta.at[k];
+      return std::fma(difference, scale.at[k], beta.at[k]);
     }
   };
   template <int kWidth>
