@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "framework/cuda/launch.h"
+#include "framework/cuda/product.h"
 
 // Kernels are written against launch.h, as those of the framework are.
 
@@ -288,6 +290,27 @@ TEST(EmulatedMemoryDeathTest, CanBeClosedToTheHost) {
   launch(compute, 1, kBlock, reverse_kernel, values.get());
   EXPECT_EQ(values.read()[0], static_cast<int>(kBlock) - 1);
   EXPECT_DEATH(*const_cast<volatile int*>(values.get()) = 1, "");
+}
+
+TEST(EmulatedLibraries, TakeOperandsOnTheDeviceOnly) {
+  Emulated emulated({});
+  CudaCompute compute({});
+  const auto floats = [&compute](std::size_t count) {
+    return std::make_unique<DeviceArray<float>>(compute, std::vector<float>(count, 1));
+  };
+  const ProductProblem problem{.rows = 2, .columns = 3, .inner = 4};
+  const auto a = floats(8), b = floats(12), c = floats(6), little = floats(5);
+  const auto workspace = floats(product_workspace_bytes(problem) / sizeof(float));
+  const auto run = [&](float* result) {
+    make_product(compute, problem)
+        ->run({.a = a->get(),
+               .b = b->get(),
+               .c = result,
+               .workspace = reinterpret_cast<std::byte*>(workspace->get())});
+  };
+  run(c->get());
+  EXPECT_EQ(c->read(), std::vector<float>(6, 4));
+  EXPECT_THROW(run(little->get()), std::logic_error);
 }
 
 TEST(EmulatedDevice, IsAskedFirst) {
