@@ -123,6 +123,8 @@ TEST(Planners, KeepFixedOffsetsOrSayThatTheyCannot) {
     EXPECT_EQ(found.offsets[1], 7u) << entry.name;
     EXPECT_EQ(found.peak, 10u) << entry.name;
   }
+  EXPECT_EQ(plan(trace, "portfolio", kBytes).planner, "greedy-by-size")
+      << "none of those behind it is better";
 }
 
 TEST(Planners, RefuseFixedBlocksThatAreInEachOthersWay) {
@@ -170,6 +172,13 @@ TEST(Planners, AreValidWhateverTheTimeLimit) {
           << entry.name;
     }
   }
+}
+
+// Beyond what the exact search solves, the searches come that know of no fixed offsets.
+TEST(Portfolio, KeepsFixedOffsetsOfLargeTraces) {
+  const Trace trace = with_fixed_offsets(random_trace(0, 150, 60, 50), 0, 1);
+  EXPECT_TRUE(trace.has_fixed_offsets());
+  EXPECT_NO_THROW(plan(trace, "portfolio", kBytes)) << "the validator looks at them";
 }
 
 TEST(Portfolio, StopsAtTheCapacity) {

@@ -73,7 +73,8 @@ TEST(OpenEvents, LooksAtABoundedPartOfALineWithoutEnd) {
 }
 
 TEST(OpenEvents, NamesAStreamThatFailsInTheMiddle) {
-  for (const char* text : {"event,id,bytes\na,x,1\n", "id,lower,upper,size\n0,0,1,7\n"}) {
+  for (const char* text :
+       {"event,id,bytes\na,x,1\n", "id,lower,upper,size\n", "id,lower,upper,size\n0,0,1,7\n"}) {
     FailingBuffer buffer(text);
     std::istream in(&buffer);
     EXPECT_THAT([&] { all_events(*open_events(in, "text").reader); },

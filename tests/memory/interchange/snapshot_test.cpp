@@ -144,7 +144,7 @@ TEST(SnapshotReader, ReadsTheSegmentsOfOneDevice) {
 
 TEST(SnapshotReader, ADeviceMayHaveSegmentsAndNoTrace) {
   SnapshotText text;
-  text.begin({{5, 4096, "active_allocated"}});
+  text.begin({{1'000'000, 4096, "active_allocated"}});
   const auto events = events_of(text.end());
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].bytes, 512u) << "without a requested size, the block's";

@@ -72,6 +72,17 @@ TEST(Workers, AllRunAndTheFirstErrorIsRethrown) {
   }
 }
 
+TEST(SearchBudget, HoldsWhateverIsAskedForToWhatIsPossible) {
+  const SearchClock::time_point now = SearchClock::now();
+  EXPECT_FALSE(deadline_in({}));
+  EXPECT_GE(*deadline_in(-1.0), now);
+  EXPECT_GT(*deadline_in(1e300), now + std::chrono::hours(24 * 365));
+  const Packing packing({.blocks = {{0, 1, 100}}}, 1);
+  EXPECT_EQ(SearchBudget(packing, {.threads = -3}).threads, 1);
+  EXPECT_EQ(SearchBudget(packing, {.capacity = 7}).good_enough_bytes, 100u);
+  EXPECT_EQ(SearchBudget(packing, {.capacity = 700}).good_enough_bytes, 700u);
+}
+
 TEST(Searches, ImproveOnSimpleRules) {
   int restarts_improved = 0, climbs_improved = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
