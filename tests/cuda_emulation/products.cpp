@@ -44,21 +44,31 @@ void require(std::initializer_list<Operand> operands, std::uintptr_t alignment) 
 // Of cublasSetWorkspace; cuBLASLt and cuDNN name none.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
+// By rows of b as it lies: neighbours are multiplied together.
 void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
   const std::int64_t a_row = problem.transposed_a ? 1 : inner;
   const std::int64_t a_inner = problem.transposed_a ? rows : 1;
-  const std::int64_t b_column = problem.transposed_b ? inner : 1;
-  const std::int64_t b_inner = problem.transposed_b ? 1 : columns;
+  std::vector<double> sums(static_cast<std::size_t>(columns));
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      float& c = operands.c[row * columns + column];
-      double sum = problem.add ? c : problem.bias ? operands.bias[column] : 0.0f;
-      const float* a = operands.a + row * a_row;
-      const float* b = operands.b + column * b_column;
-      for (std::int64_t i = 0; i < inner; ++i) sum += double{a[i * a_inner]} * b[i * b_inner];
-      c = static_cast<float>(sum);
+    float* const c = operands.c + row * columns;
+    const float* const before = problem.add ? c : problem.bias ? operands.bias : nullptr;
+    const float* const a = operands.a + row * a_row;
+    double* const sum = sums.data();
+    for (std::int64_t k = 0; k < columns; ++k) sum[k] = before == nullptr ? 0.0 : before[k];
+    if (problem.transposed_b) {
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const float* const b = operands.b + k * inner;
+        for (std::int64_t i = 0; i < inner; ++i) sum[k] += double{a[i * a_inner]} * b[i];
+      }
+    } else {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        const double factor = a[i * a_inner];
+        const float* const b = operands.b + i * columns;
+        for (std::int64_t k = 0; k < columns; ++k) sum[k] += factor * b[k];
+      }
     }
+    std::transform(sum, sum + columns, c, [](double value) { return static_cast<float>(value); });
   }
 }
 
