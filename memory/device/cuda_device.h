@@ -18,9 +18,9 @@ inline constexpr std::size_t kCudaCommitBytes = std::size_t{2} << 20;
 // used; builds without the CUDA backend link a stub that throws, too.
 std::unique_ptr<Device> make_cuda_device(std::optional<std::size_t> capacity_bytes = {});
 
-// Managed memory, which the driver moves between host and device. All that is ever asked for, ranges
-// included, is at most what the card has free now, so that nothing is moved out for lack of room; a
-// range holds at most half of what is left when it is reserved. Throws as above.
+// Managed memory, which the driver moves between host and device. All that is ever asked for,
+// ranges included, is at most what the card has free now, so that nothing is moved out for lack of
+// room; a range holds at most half of what is left when it is reserved. Throws as above.
 std::unique_ptr<Device> make_cuda_managed_device(std::optional<std::size_t> capacity_bytes = {});
 
 }  // namespace skyline
