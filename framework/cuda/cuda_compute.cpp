@@ -1,13 +1,16 @@
 #include "framework/cuda/cuda_compute.h"
 
 #include "framework/cuda/cuda_error.h"
+#include "framework/cuda/kernel_image.h"
 #include "framework/cuda/uploads.h"
 #include "memory/device/cuda_memory.h"
 
 namespace skyline {
 
 CudaCompute::CudaCompute(const CudaOptions& options) : options_(options) {
-  if (!options.plan_only) require_cuda_device();
+  if (options.plan_only) return;
+  require_cuda_device();
+  require_kernel_image();
 }
 
 CudaCompute::~CudaCompute() {

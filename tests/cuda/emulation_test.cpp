@@ -313,15 +313,26 @@ TEST(EmulatedLibraries, TakeOperandsOnTheDeviceOnly) {
   EXPECT_THROW(run(little->get()), std::logic_error);
 }
 
-TEST(EmulatedDevice, IsAskedFirst) {
-  Emulated emulated({.devices = 0});
+std::string error_of_compute() {
   try {
     CudaCompute compute({});
-    FAIL() << "no error";
   } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(),
-                 "[--device cuda] no CUDA device can be used: no CUDA-capable device is detected");
+    return error.what();
   }
+  return "no error";
+}
+
+TEST(EmulatedDevice, IsAskedFirst) {
+  Emulated none({.devices = 0});
+  EXPECT_EQ(error_of_compute(),
+            "[--device cuda] no CUDA device can be used: no CUDA-capable device is detected");
+}
+
+TEST(EmulatedDevice, OfAnotherArchitectureIsRefused) {
+  Emulated ampere({.compute_capability = 86});
+  EXPECT_EQ(error_of_compute(),
+            "[--device cuda] this build has no kernels for compute capability 8.6: configure it "
+            "with CMAKE_CUDA_ARCHITECTURES=86 or the preset all-cards");
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Options {
   bool protect = false;  // memory taken now is closed to the host: touching it crashes, as it would
   int devices = 1;       // 0: calls answer that there is none
   int driver_version = 13000;                 // 11040 is too old, and 0 no driver: calls answer so
+  int compute_capability = 90;                // programs have kernels for 90 alone
   const char* missing_function = nullptr;     // that the driver lacks
   std::size_t capacity_bytes = 1u << 30;      // of the device
   std::size_t held_by_others_bytes = 0;       // of that, by other processes

@@ -207,6 +207,10 @@ cudaError_t health() {
   return options().devices > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
+cudaError_t find_kernels() {
+  return options().compute_capability == 90 ? cudaSuccess : cudaErrorNoKernelImageForDevice;
+}
+
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread) {
   const dim3 grid = config.gridDim, block = config.blockDim;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
@@ -246,6 +250,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorNoDevice:
       return "no CUDA-capable device is detected";
+    case cudaErrorNoKernelImageForDevice:
+      return "no kernel image is available for execution on the device";
     case cudaErrorNotReady:
       return "device not ready";
     case cudaErrorLaunchFailure:
@@ -257,6 +263,12 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(cuda_emulation::last_error(), cudaSuccess); }
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  const int capability = options().compute_capability;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
+  return health();
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = options().devices;

@@ -21,6 +21,7 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
+  cudaErrorNoKernelImageForDevice = 209,
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
@@ -29,6 +30,11 @@ enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess = 0,
   cudaDriverEntryPointSymbolNotFound = 1,
 };
+enum cudaDeviceAttr {
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+};
+struct cudaFuncAttributes {};
 #define CUDART_VERSION 13000
 inline constexpr unsigned long long cudaEnableDefault = 0;
 enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
@@ -78,6 +84,7 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, unsigned version,
                                              unsigned long long flags,
@@ -126,12 +133,17 @@ cudaError_t cudaMallocHost(T** address, std::size_t bytes) {
 
 namespace cuda_emulation {
 
+cudaError_t find_kernels();
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread);
 // Of a library that stands in for one of CUDA's.
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace cuda_emulation
 
+template <typename Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
+  return cuda_emulation::find_kernels();
+}
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
