@@ -35,6 +35,8 @@ TEST(StatisticsTest, Fragmentation) {
   EXPECT_EQ(statistics.cached_bytes(), 400u);
   EXPECT_DOUBLE_EQ(statistics.external_fragmentation(), 0.75);
   EXPECT_EQ(statistics.internal_fragmentation_bytes(), 50u);
+  statistics.largest_free_block_bytes = 500;  // with slack that counts as allocated
+  EXPECT_EQ(statistics.external_fragmentation(), 0.0);
   statistics.largest_free_block_bytes = 400;
   EXPECT_EQ(statistics.external_fragmentation(), 0.0);
 }

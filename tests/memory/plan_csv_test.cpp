@@ -201,6 +201,13 @@ TEST(FaultOfCertificate, NamesTheFigureThatIsNotTrue) {
   EXPECT_EQ(fault(proves_ten, high), "");
   EXPECT_EQ(fault(proves_ten, high, {.blocks = kCertified.blocks}),
             "the certificate is of a trace with 1 fixed offsets, but this one has 0");
+  Trace fixes_more = kCertified;
+  fixes_more.fixed_offsets.assign(kCertified.size(), 0);
+  EXPECT_EQ(fault(proves_ten, high, fixes_more), "") << "what is proved for less holds for more";
+  EXPECT_EQ(fault([](PlanCertificate&) {}, kCertifiedPlan, {.blocks = kCertified.blocks}), "")
+      << "the lower bound needs no proof";
+  EXPECT_EQ(fault([](PlanCertificate& c) { c.proved_bound = 8; }),
+            "the certificate says proved_bound 8, expected one from 9 to 9");
 }
 
 TEST(PlanCsv, RefusesMissingAndImpossibleOffsets) {
@@ -212,6 +219,7 @@ TEST(PlanCsv, RefusesMissingAndImpossibleOffsets) {
             9223372036854775807u);
   std::ostringstream out;
   EXPECT_THROW(write_plan_csv(out, {.blocks = {{0, 1, 2}}}, Plan{}), PlanMismatch);
+  EXPECT_THROW(write_plan_csv(out, {.blocks = {{0, 1, 2}}}, {.offsets = {0, 2}}), PlanMismatch);
 }
 
 TEST(MatchPlan, PutsOffsetsInTheOrderOfTheTrace) {

@@ -55,6 +55,17 @@ TEST_F(SessionAdopt, LearnsFromTheStepBeforeWhileItsPlanIsThere) {
   EXPECT_EQ(session.plan().peak, kMiB);
 }
 
+TEST_F(SessionAdopt, WhatOutlivedTheStepBeforeIsSeen) {
+  Session session(device_, telling());
+  session.adopt(trace_of({kMiB}));
+  session.begin_step(0);
+  Block kept = session.allocate(kMiB);
+  session.end_step();
+  session.adopt(trace_of({kMiB}));
+  ASSERT_EQ(session.session_statistics().deviating_steps, 1u);
+  EXPECT_EQ(events_[1].deviation->kind, Deviation::kOutlivesStep);
+}
+
 TEST_F(SessionAdopt, CountsThePlannersTime) {
   Session session(device_);
   for (const double seconds : {2.0, 3.0}) {

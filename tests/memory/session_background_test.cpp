@@ -125,6 +125,22 @@ TEST_F(SessionBackground, StepsGoOnWhileThePlanIsInWork) {
   EXPECT_GE(figures().stalled_seconds, figures().longest_stall_seconds);
 }
 
+TEST_F(SessionBackground, IsTheDefaultWhereStepsTakeTimeAndThereIsASecondCore) {
+  CpuDevice cpu(64 * kMiB);
+  for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&memory_)}) {
+    Session session(*device);
+    for (const std::size_t bytes : {kMiB, kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB}) {
+      session.begin_step(0);
+      session.allocate(bytes).reset();
+      session.end_step();
+      session.wait_for_plan();
+    }
+    const bool background = device->has_memory() && std::thread::hardware_concurrency() > 1;
+    EXPECT_EQ(session.session_statistics().replans, 1u);
+    EXPECT_EQ(session.session_statistics().background_plans, background ? 1u : 0u);
+  }
+}
+
 TEST_F(SessionBackground, MakesOnePlanAtATimeForWhatWasRecordedLast) {
   Session& session = deviated();
   step({3 * kMiB, kMiB});

@@ -63,6 +63,23 @@ TEST(CanonicalStep, EqualsWhatTheRecordingAdaptorRecords) {
   }
 }
 
+TEST(RequestsOf, ABlockIsNeededUntilTheFirstRequestThatMayReuseIt) {
+  const std::vector<StepRequest> requests =
+      requests_of({.blocks = {{0, 2, 1}, {2, 4, 1}, {3, 9, 1}, {4, 9, 1}}});
+  EXPECT_EQ(requests[0].needed_until, 1u);
+  EXPECT_EQ(requests[1].needed_until, 3u);
+  EXPECT_EQ(requests[2].needed_until, kStepEnd);
+}
+
+TEST(MovedUntil, FollowsThePlacesAndCountsOnBehindThem) {
+  const std::vector<RequestIndex> places = {0, 3, 4};
+  EXPECT_EQ(moved_until(1, places), 1u);
+  EXPECT_EQ(moved_until(2, places), 4u);
+  EXPECT_EQ(moved_until(3, places), 5u);
+  EXPECT_EQ(moved_until(5, places), 7u);
+  EXPECT_EQ(moved_until(kStepEnd, places), kStepEnd);
+}
+
 TEST(RequestsOf, NamesTheBlockThatIsOutOfOrder) {
   Trace trace{
       .blocks = {{.lower = 5, .upper = 6, .bytes = 1}, {.lower = 4, .upper = 6, .bytes = 1}},

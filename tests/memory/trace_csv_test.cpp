@@ -50,6 +50,7 @@ TEST(ReadTraceCsv, AcceptsColumnsInAnyOrderAndIgnoresUnknownOnes) {
       trace_of(" size , hint,upper,alignment,id,lower\n5,x,9,64,a,2\n0,,4,128,b,3\n");
   EXPECT_EQ(csv.trace.blocks, (std::vector<TraceBlock>{{2, 9, 5}, {3, 4, 0}}));
   EXPECT_EQ(csv.alignment, 128u) << "the largest";
+  EXPECT_EQ(trace_of("id,lower,upper,size,alignment\na,0,1,5,64\nb,0,1,5,8\n").alignment, 64u);
 }
 
 TEST(ReadTraceCsv, KnowsMiniMallocsOtherColumnNames) {
@@ -130,6 +131,7 @@ TEST(ReadTraceCsv, ReadsFixedOffsets) {
   EXPECT_EQ(refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
                                                   kNumbers +
                                                   ", or nothing or -1 where none is fixed");
+  EXPECT_THAT(refusal(header + "a,0,1,2,9223372036854775808\n"), HasSubstr(kNumbers));
   EXPECT_EQ(refusal(header + "a,0,1,2,9223372036854775806\n"),
             "trace.csv line 2, field offset: got 9223372036854775806, expected that a block of 2 "
             "bytes ends by 9223372036854775807");
@@ -325,6 +327,10 @@ TEST(CsvField, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_field(""), "");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("\""), "\"\"\"\"");
+  for (const std::string padded : {" a", "a ", "\ta", "a\t"}) {
+    EXPECT_EQ(csv_field(padded), '"' + padded + '"') << "readers trim what is not quoted";
+  }
+  EXPECT_EQ(csv_field("a b"), "a b");
 }
 
 TEST(ReadTraceCsv, NamesAStreamThatFailsInTheMiddle) {

@@ -282,7 +282,12 @@ TEST(ValidUtf8, ReplacesWhatIsNone) {
   EXPECT_EQ(valid_utf8("plain"), "plain");
   EXPECT_EQ(valid_utf8("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
             "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+  for (const char* bound :
+       {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_EQ(valid_utf8(bound), bound) << "the first and last of their lengths";
+  }
   const std::string replaced = "\xef\xbf\xbd";
+  EXPECT_EQ(valid_utf8("\xf0\x9f\x98z"), replaced + replaced + replaced + "z");
   EXPECT_EQ(valid_utf8("\xff"), replaced);
   EXPECT_EQ(valid_utf8("\xc3"), replaced) << "cut";
   EXPECT_EQ(valid_utf8("\xe2\x82"), replaced + replaced);
