@@ -180,7 +180,7 @@ Extent Arena::ask(Allocator& server, std::size_t bytes, const Tag& tag) {
 
 // --- the stretched plan ---
 
-// Once the plan's growth is less than half of what larger requests take elsewhere.
+// Once the plan's growth is at most half of what larger requests take elsewhere.
 void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {
   if (bytes >= slot.bytes() + slot.bytes() / kStretchShare) return;
   displaced_bytes_ += LiveBytes::rounded(bytes);

@@ -31,7 +31,7 @@ namespace skyline {
 //
 // A request somewhat larger than planned tells that others will be, too. Rather than serving all of
 // them from the fallback, beside an arena whose bytes for them stay unused, the rest of the step
-// uses the plan stretched by what the request needs, once that adds less than half of what larger
+// uses the plan stretched by what the request needs, once that adds at most half of what larger
 // requests would have taken from the fallback. See StretchedPlan.
 //
 // A step may leave out requests of a plan whose places are found by tag; the plan's clock passes
