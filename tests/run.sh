@@ -6,6 +6,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
+packages+=(chromium)  # opens the pages that tests look into
 
 passed=0 failed=0 skipped=0
 
