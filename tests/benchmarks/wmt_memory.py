@@ -3,7 +3,7 @@
 The paper's setting at a size that a CPU bears, each batch of another shape, under every allocator
 and every policy of the plan, by one `skyline compare`: the same batches, losses equal bit for bit.
 FOLDER holds news-test2008.en, news-test2008.fr and the like of newssyscomb2009 and newstest2009 to
-newstest2012. With the defaults about 20 minutes on two cores.
+newstest2012. With the defaults 5 to 20 minutes on two cores.
 
     python3 wmt_memory.py build/release/train/skyline FOLDER
         [--steps 200] [--units 256] [--batch 64] [--vocabulary 10000] [--layers 2] [--threads 2]
