@@ -50,13 +50,28 @@ Chunk& BfcAllocator::take_region(const Request& request) {
   while (region_bytes < request.rounded_bytes) region_bytes *= 2;
   const bool doubled = region_bytes > next_region_bytes_;
   try {
-    Chunk& region = segments_.take(std::min(region_bytes, remaining_bytes));
+    Chunk& region =
+        take_stepping_back(std::min(region_bytes, remaining_bytes), request.rounded_bytes);
     free_.insert(region);
     // Beyond the limit the size does not matter, and it must not overflow.
     next_region_bytes_ = doubled || region_bytes > limit_bytes_ ? region_bytes : 2 * region_bytes;
     return region;
   } catch (const OutOfMemory& refusal) {
     segments_.refuse(refusal.facts(), request, now.cached_bytes());
+  }
+}
+
+Chunk& BfcAllocator::take_stepping_back(std::size_t bytes, std::size_t least_bytes) {
+  const bool may_step_back = !stepped_back_;
+  while (true) {
+    try {
+      return segments_.take(bytes);
+    } catch (const OutOfMemory&) {
+      stepped_back_ = true;
+      const std::size_t fewer_bytes = round_up(bytes - bytes / 10, kUnitBytes);
+      if (!may_step_back || fewer_bytes < least_bytes || fewer_bytes == bytes) throw;
+      bytes = fewer_bytes;
+    }
   }
 }
 

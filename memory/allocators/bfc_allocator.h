@@ -15,9 +15,10 @@ namespace skyline {
 // what remains of the limit; after a success double the next, unless this request just did. Without
 // growth: one region of the whole limit. A refused request does not move the next region's size.
 //
-// The limit is never above the device's capacity: TensorFlow, given less than its limit, asks for
-// nine tenths again and again. It can give free regions back before it fails; the rules of section
-// 5 do not, so that flushes are never counted.
+// The first region that the device refuses below the limit (which is never above its capacity, but
+// others hold memory, too) is asked for again at nine tenths, and so on while the request fits.
+// TensorFlow can give free regions back before it fails; the rules of section 5 do not, so that
+// flushes are never counted.
 //
 // Throws OutOfMemory: kFragmentation when the bytes free in the regions would have sufficed in one
 // piece; else kLimit, or kDevice where the limit is the capacity; else what the device said.
@@ -43,12 +44,14 @@ class BfcAllocator final : public Allocator {
 
  private:
   Chunk& take_region(const Request& request);  // a free chunk
+  Chunk& take_stepping_back(std::size_t bytes, std::size_t least_bytes);
   [[noreturn]] void refuse_over_limit(const Request& request);
 
   Segments segments_;
   FreeIndex free_;
   std::size_t limit_bytes_;
   std::size_t next_region_bytes_;
+  bool stepped_back_ = false;
 };
 
 }  // namespace skyline

@@ -147,6 +147,34 @@ TEST(BfcRefusalTest, SaysFragmentationWhenFreeBytesWouldHaveSufficed) {
   EXPECT_THROW(bfc.allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
 }
 
+TEST(BfcRefusalTest, TheFirstRefusedRegionStepsBackByTenths) {
+  SimulatedDevice device(100 * kMiB);
+  std::byte* others = device.allocate(30 * kMiB);
+  BfcAllocator bfc(device, {.growth = false, .limit_bytes = {}});
+  Block block = bfc.allocate(1);
+  const double expected = 0.9 * 0.9 * 0.9 * 0.9 * 100 * kMiB;  // the first below 70 MiB
+  EXPECT_NEAR(static_cast<double>(bfc.statistics().reserved_bytes), expected, 4 * 256);
+  EXPECT_EQ(bfc.statistics().device_allocations, 1u);
+  // Only once: what then remains of the device is not looked for.
+  std::vector<Block> blocks;
+  blocks.push_back(bfc.allocate(bfc.statistics().largest_free_block_bytes));
+  EXPECT_THROW(bfc.allocate(kMiB), OutOfMemory);
+  blocks.clear();
+  block.reset();
+  bfc.release_cached();
+  device.deallocate(others, 30 * kMiB);
+}
+
+TEST(BfcRefusalTest, ARegionStepsBackNoFurtherThanItsRequest) {
+  SimulatedDevice memory;
+  RefusingDevice device(memory);
+  BfcAllocator bfc(device, {.growth = true, .limit_bytes = 100 * kMiB});
+  device.refuse_from(0);
+  EXPECT_THROW(bfc.allocate(256), OutOfMemory);
+  device.serve_all();
+  EXPECT_EQ(bfc.allocate(256).bytes(), 256u);
+}
+
 TEST(BfcRefusalTest, ARefusedRequestDoesNotMoveTheNextRegion) {
   SimulatedDevice memory;
   RefusingDevice device(memory);
