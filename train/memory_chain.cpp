@@ -7,6 +7,7 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
 #include "train/sizes.h"
+#include "train/usage_error.h"
 
 namespace skyline {
 
@@ -19,11 +20,24 @@ std::vector<std::string> allocator_names() {
 
 std::vector<std::string> allocator_names_and_aliases() {
   std::vector<std::string> names = allocator_names();
-  for (const AllocatorEntry& entry : cuda_allocator_table()) names.emplace_back(entry.name);
   for (const AllocatorEntry& entry : allocator_table()) {
     if (!entry.alias.empty()) names.emplace_back(entry.alias);
   }
   return names;
+}
+
+std::vector<std::string> training_allocator_names() {
+  std::vector<std::string> names = allocator_names_and_aliases();
+  for (const AllocatorEntry& entry : cuda_allocator_table()) names.emplace_back(entry.name);
+  return names;
+}
+
+void check_device_of(const std::string& allocator, const std::string& device) {
+  for (const AllocatorEntry& entry : cuda_allocator_table()) {
+    if (entry.name != allocator || device == "cuda") continue;
+    throw UsageError("allocator '" + allocator +
+                     "' is a pool of the CUDA driver: give --device cuda, without --managed");
+  }
 }
 
 std::string canonical_allocator_name(const std::string& name) {

@@ -40,6 +40,10 @@ struct MemoryOptions {
 std::vector<std::string> allocator_names();
 // The same with aliases.
 std::vector<std::string> allocator_names_and_aliases();
+// The same with those that only a CUDA device has.
+std::vector<std::string> training_allocator_names();
+// Throws UsageError where `device` has no such allocator.
+void check_device_of(const std::string& allocator, const std::string& device);
 // The name behind an alias; any other name as it is.
 std::string canonical_allocator_name(const std::string& name);
 

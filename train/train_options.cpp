@@ -154,6 +154,7 @@ void resolve(TrainOptions& options) {
   resolve(options.data);
   resolve(options.translation);
   resolve(options.device, options.memory.device);
+  check_device_of(options.memory.allocator, options.memory.device);
   if (options.memory.device == "cpu" && options.device.workspace_bytes) {
     throw UsageError("--workspace is a CUDA device's: give --device cuda");
   }

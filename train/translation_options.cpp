@@ -51,8 +51,9 @@ void add_text_options(CLI::App& app, TranslationOptions& options) {
   files("--val-source", options.val_source, "Validation: sentences, one a line");
   files("--val-target", options.val_target, "Validation: their translations");
   app.add_flag("--lower", options.lower, "Read text in lower case");
-  app.add_flag("--strict-text", options.strict,
-               "Fail at the first line that is not UTF-8 or lacks its tab; otherwise it is skipped");
+  app.add_flag(
+      "--strict-text", options.strict,
+      "Fail at the first line that is not UTF-8 or lacks its tab; otherwise it is skipped");
   add_integer(app, "--max-words", options.max_words, 1, kMany,
               "Training pairs with a longer sentence are left out");
   add_integer(app, "--vocab-size", options.vocab_size, 1, kMany, "Most frequent words a side");
@@ -66,7 +67,8 @@ void add_network_options(CLI::App& app, TranslationOptions& options) {
   add_number(app, "--dropout", options.dropout, 0, 0.99, "Between layers");
   app.add_flag("--unroll", options.unroll,
                "LSTMs word by word, so that the number of requests grows with the sentences");
-  add_number(app, "--clip", options.clip, 0, 1e9, "Largest norm of the gradients; 0 means no limit");
+  add_number(app, "--clip", options.clip, 0, 1e9,
+             "Largest norm of the gradients; 0 means no limit");
 }
 
 using Files = std::vector<std::string>;

@@ -97,8 +97,8 @@ Task::Step TranslationTask::step(std::int64_t number, double learning_rate) {
         experiment.context, experiment.model, *experiment.optimizer, batch,
         {.adam = {.alpha = static_cast<float>(learning_rate), .step = number},
          .clip = static_cast<float>(options_.translation.clip)});
-    step.perplexity = std::exp(step.loss * static_cast<double>(batch.size()) /
-                               static_cast<double>(step.words));
+    step.perplexity =
+        std::exp(step.loss * static_cast<double>(batch.size()) / static_cast<double>(step.words));
   } catch (const LossNotFinite& error) {
     const Interruption interruption(experiment.context.allocator());
     throw explain_divergence(

@@ -112,6 +112,17 @@ TEST_F(TrainCommandsTest, AnOccupiedFolderIsRefused) {
   EXPECT_EQ(train({"--out", run_.c_str()}).exit_code, 2);
 }
 
+TEST_F(TrainCommandsTest, ThePoolOfTheCudaDriverIsRefusedOnOtherDevices) {
+  const std::string expected = "allocator 'cuda-async' is a pool of the CUDA driver";
+  for (const Answer& answer :
+       {train({"--out", run_.c_str(), "--allocator", "cuda-async"}),
+        skyline_program({"compare", "--model", "mlp", "--allocators", "pool,cuda-async"})}) {
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_NE(answer.messages.find(expected), std::string::npos) << answer.messages;
+  }
+  EXPECT_FALSE(std::filesystem::exists(run_));
+}
+
 TEST_F(TrainCommandsTest, ResumingWithOtherArgumentsIsRefusedByName) {
   ASSERT_EQ(train({"--out", run_.c_str()}).exit_code, 0);
   const Answer answer = skyline_program({"train", "--resume", run_.c_str(), "--batch-size", "8"});

@@ -18,10 +18,13 @@ struct Arguments {
 };
 
 // Without aliases, sizes in one spelling; no arm twice.
-std::vector<std::string> compared_names(const std::vector<std::string>& given) {
+std::vector<std::string> compared_names(const std::vector<std::string>& given,
+                                        const std::string& device) {
   std::vector<std::string> names;
   for (const std::string& text : given) {
-    const std::string name = compared_allocator(text).name();
+    const ComparedAllocator compared = compared_allocator(text);
+    check_device_of(compared.allocator, device);
+    const std::string name = compared.name();
     if (std::ranges::find(names, name) != names.end()) {
       throw UsageError("--allocators: allocator '" + name + "' is given twice");
     }
@@ -35,7 +38,8 @@ CommandResult run(const CLI::App& app, const Arguments& arguments) {
   check_given(app, options);
   resolve(options);
   options.device.deterministic = true;  // or a right run's losses need not be equal
-  const std::vector<std::string> allocators = compared_names(arguments.allocators);
+  const std::vector<std::string> allocators =
+      compared_names(arguments.allocators, options.memory.device);
   const Comparison comparison = compare_allocators(
       options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
   if (!arguments.report.empty()) {
@@ -53,7 +57,7 @@ CommandResult run(const CLI::App& app, const Arguments& arguments) {
 CommandRun declare_compare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   add_training_options(app, arguments->options);
-  std::vector<std::string> names = allocator_names_and_aliases();
+  std::vector<std::string> names = training_allocator_names();
   for (const std::string& name : planned_names()) names.push_back(name);
   add_choices(app, "--allocators", arguments->allocators, names, "allocator",
               "Train under each of these; NAME@SIZE: on a device of that capacity",

@@ -47,8 +47,8 @@ CommandRun declare_train(CLI::App& app) {
   constexpr std::int64_t kMany = 1'000'000'000;
   add_integer(app, "--epochs", options.epochs, 1, kMany, "Passes over the training images");
   add_integer(app, "--steps", options.steps, 1, kMany, "Stop after this many steps instead");
-  add_choice(app, "--allocator", options.memory.allocator, allocator_names_and_aliases(),
-             "allocator", "Where the step's memory comes from");
+  add_choice(app, "--allocator", options.memory.allocator, training_allocator_names(), "allocator",
+             "Where the step's memory comes from");
   add_memory_options(app, options);
   add_integer(app, "--checkpoint-every", options.checkpoint_every, 0, kMany,
               "Steps between checkpoints, besides those after each epoch; 0 means none");
