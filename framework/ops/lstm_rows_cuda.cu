@@ -88,27 +88,15 @@ void run(CudaCompute& compute, const Rows& rows) {
   });
 }
 
-class LstmCellKernelCuda : public Kernel {
+// A cell, of the operands that kRowsOf finds among the arguments.
+template <auto kRowsOf, auto kRun>
+class CellKernelCuda : public Kernel {
  public:
-  LstmCellKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t units)
+  CellKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t units)
       : compute_(compute), rows_(rows), units_(units) {}
 
   void run(const KernelArguments& arguments) override {
-    run_lstm_rows_cuda(compute_, lstm_cell_rows(rows_, units_, arguments));
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t rows_, units_;
-};
-
-class LstmCellGradKernelCuda : public Kernel {
- public:
-  LstmCellGradKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t units)
-      : compute_(compute), rows_(rows), units_(units) {}
-
-  void run(const KernelArguments& arguments) override {
-    run_lstm_grad_rows_cuda(compute_, lstm_cell_grad_rows(rows_, units_, arguments));
+    kRun(compute_, kRowsOf(rows_, units_, arguments));
   }
 
  private:
@@ -128,12 +116,13 @@ void run_lstm_grad_rows_cuda(CudaCompute& compute, const LstmGradRows& rows) {
 
 std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
                                             std::int64_t units) {
-  return std::make_unique<LstmCellKernelCuda>(compute, rows, units);
+  return std::make_unique<CellKernelCuda<lstm_cell_rows, run_lstm_rows_cuda>>(compute, rows, units);
 }
 
 std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
                                                  std::int64_t units) {
-  return std::make_unique<LstmCellGradKernelCuda>(compute, rows, units);
+  return std::make_unique<CellKernelCuda<lstm_cell_grad_rows, run_lstm_grad_rows_cuda>>(
+      compute, rows, units);
 }
 
 }  // namespace skyline

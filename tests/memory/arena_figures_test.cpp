@@ -5,39 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "memory/adaptors/limit_adaptor.h"
-#include "memory/allocators/best_fit_pool.h"
-#include "memory/arena.h"
-#include "memory/device/simulated_device.h"
 #include "memory/errors.h"
-#include "memory/planner.h"
+#include "tests/memory/arena_fixture.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-class ArenaFigures : public testing::Test {
- protected:
-  SimulatedDevice device_{64 * kMiB};
-  BestFitPool pool_{device_};
-  BestFitPool unbounded_{device_};
-  LimitAdaptor fallback_{unbounded_, 4096};
-  Arena arena_{device_, pool_, fallback_, 32 * kMiB};
-
-  // A plan of three requests of 1000 bytes; the first may be reused by the third.
-  void install_three() {
-    const CanonicalStep step = canonical_step({{.bytes = 1000, .needed_until = 2},
-                                               {.bytes = 1000, .needed_until = 3},
-                                               {.bytes = 1000, .needed_until = 3}});
-    const Plan plan = skyline::plan(step.trace, "best-fit");
-    arena_.commit(plan.peak);
-    arena_.install(std::make_shared<const StepLayout>(make_layout(step, plan)));
-  }
-};
+using testing::kMiB;
+using testing::kThree;
+using ArenaFigures = testing::ArenaFixture;
 
 TEST_F(ArenaFigures, CountsBytesWhereverTheyAreServed) {
-  install_three();
+  install(kThree);
   Block resident = arena_.allocate(700);
   arena_.begin_step(0);
   Block planned = arena_.allocate(10);
@@ -57,7 +36,7 @@ TEST_F(ArenaFigures, CountsBytesWhereverTheyAreServed) {
 
 TEST_F(ArenaFigures, KnowsTheLargestFreeBlockWhereverItIs) {
   const auto largest = [this] { return arena_.statistics().largest_free_block_bytes; };
-  install_three();
+  install(kThree);
   EXPECT_EQ(largest(), 4096u) << "a page";
   arena_.begin_step(0);
   Block first = arena_.allocate(1000), second = arena_.allocate(1000);

@@ -7,36 +7,17 @@
 #include <memory>
 #include <vector>
 
-#include "memory/adaptors/limit_adaptor.h"
-#include "memory/allocators/best_fit_pool.h"
-#include "memory/device/simulated_device.h"
 #include "memory/errors.h"
-#include "memory/planner.h"
+#include "tests/memory/arena_fixture.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+using testing::kMiB;
+using testing::kThree;
 
-// Three requests of 1000 bytes; the first may be reused by the third.
-const std::vector<StepRequest> kThree = {{.bytes = 1000, .needed_until = 2, .release_order = 0},
-                                         {.bytes = 1000, .needed_until = 3, .release_order = 1},
-                                         {.bytes = 1000, .needed_until = 3, .release_order = 2}};
-
-class ArenaTest : public testing::Test {
+class ArenaTest : public testing::ArenaFixture {
  protected:
-  SimulatedDevice device_{64 * kMiB};
-  BestFitPool pool_{device_};
-  BestFitPool unbounded_{device_};
-  LimitAdaptor fallback_{unbounded_, 4096};
-  Arena arena_{device_, pool_, fallback_, 32 * kMiB};
-
-  void install(const std::vector<StepRequest>& requests) {
-    const CanonicalStep step = canonical_step(requests);
-    const Plan plan = skyline::plan(step.trace, "best-fit");
-    arena_.commit(plan.peak);
-    arena_.install(std::make_shared<const StepLayout>(make_layout(step, plan)));
-  }
   // A whole hot step; the addresses of its blocks.
   std::vector<std::byte*> hot_step() {
     arena_.begin_step(0);
