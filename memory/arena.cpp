@@ -46,9 +46,10 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
 // overdue, too, so no plan is served over it until it is freed.
 std::optional<Extent> Arena::acquire_between_steps(std::size_t bytes) {
   settle();
+  if (bytes > arena_bytes()) return {};  // before rounding, which has no larger number
   const std::size_t needed = LiveBytes::rounded(bytes);
   const std::uint64_t offset = overdue_.first_gap(needed);
-  if (needed > arena_bytes() || offset > arena_bytes() - needed) return {};
+  if (offset + needed > arena_bytes()) return {};
   overdue_.insert(offset, {needed, kLent, kNotObserved});
   live_.acquired(bytes);
   ++other_requests_;

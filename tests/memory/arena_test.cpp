@@ -330,6 +330,15 @@ TEST_F(ArenaTest, InterruptedBetweenStepsTheArenaServesAsFarAsItReaches) {
   EXPECT_EQ(arena_.statistics().allocated_bytes, 0u);
 }
 
+TEST_F(ArenaTest, InterruptedBetweenStepsARequestThatNoDeviceCouldHoldIsRefused) {
+  install(kThree);
+  hot_step();
+  const Interruption interruption(arena_);
+  EXPECT_THROW(arena_.allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
+  EXPECT_EQ(arena_.overdue_blocks(), 0u);
+  EXPECT_EQ(arena_.statistics().requested_bytes, 0u);
+}
+
 TEST_F(ArenaTest, NoRequestIsServedOverWhatAnInterruptedPartKeeps) {
   install(kThree);
   const auto hot = hot_step();
