@@ -7,7 +7,18 @@
 namespace skyline {
 namespace {
 
+// An older library than the headers' may be found. Cards are described since 9.8.
+void require_version() {
+  constexpr std::size_t kOldest = 90800;
+  const std::size_t version = cudnnGetVersion();
+  if (version >= kOldest) return;
+  throw std::runtime_error(
+      fmt::format("[--device cuda] cuDNN is too old, got {}.{}.{}, expected 9.8 or newer",
+                  version / 10000, version % 10000 / 100, version % 100));
+}
+
 cudnnHandle_t start(cudaStream_t stream) {
+  require_version();
   cudnnHandle_t handle = nullptr;
   cudnnStatus_t status = cudnnCreate(&handle);
   if (status == CUDNN_STATUS_SUCCESS) status = cudnnSetStream(handle, stream);
@@ -23,6 +34,7 @@ const std::string& require_card(const EngineChoices& engines) {
 
 // cuDNN's properties of the card.
 CudnnDescriptor described_card(const std::string& json) {
+  require_version();
   CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   try {
     card.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, json);
