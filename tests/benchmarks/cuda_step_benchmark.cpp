@@ -8,6 +8,7 @@
 // Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
 // allocators run the same engines. Reserved is what the allocator holds after those steps. The
 // card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
+// What fails leaves its figures open, and the exit code is 1; want of memory is a result.
 //
 //   cuda_step_benchmark MODEL --serve --batches B
 //
@@ -18,8 +19,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,7 +41,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWarmUpSteps = 3;
-constexpr std::size_t kProfileRows = 12;
+constexpr std::size_t kProfileRows = 15;
+constexpr std::string_view kTranslation = "seq2seq";
 
 struct Options {
   std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet",
@@ -54,7 +58,7 @@ struct Options {
 
 std::vector<std::int64_t> batches_of(const std::string& model, const Options& options) {
   if (!options.batches.empty()) return options.batches;
-  if (model == "seq2seq") return {32, 64, 128, 256};
+  if (model == kTranslation) return {32, 64, 128, 256};
   return {32, 64, 128};
 }
 
@@ -73,28 +77,50 @@ class DeviceProfile final : public OpObserver {
   }
   void executed(ExecutedOp op) override {
     compute_.wait();
-    seconds_[op.name] += seconds_since(start_);
+    Share& share = shares_[op.name];
+    share.seconds += seconds_since(start_);
+    ++share.calls;
     flop_ += 2.0 * static_cast<double>(multiply_adds(op));
   }
 
   double flop() const noexcept { return flop_; }
-  void print() const {
-    std::vector<std::pair<std::string, double>> rows(seconds_.begin(), seconds_.end());
-    std::ranges::sort(rows, std::greater(), &std::pair<std::string, double>::second);
-    double sum = 0;
-    for (const auto& [name, seconds] : rows) sum += seconds;
-    rows.resize(std::min(rows.size(), kProfileRows));
-    for (const auto& [name, seconds] : rows) {
-      fmt::print("  {:32} {:9.3f} ms  {:5.1f} %\n", name, 1e3 * seconds, 100 * seconds / sum);
-    }
-  }
+  std::string str() const;
 
  private:
+  struct Share {
+    double seconds = 0;
+    int calls = 0;
+    Share& operator+=(const Share& other) {
+      seconds += other.seconds;
+      calls += other.calls;
+      return *this;
+    }
+  };
+
   Compute& compute_;
   Clock::time_point start_;
-  std::map<std::string, double> seconds_;
+  std::map<std::string, Share> shares_;
   double flop_ = 0;
 };
+
+std::string DeviceProfile::str() const {
+  std::vector<std::pair<std::string, Share>> rows(shares_.begin(), shares_.end());
+  std::ranges::sort(rows, std::greater(), [](const auto& row) { return row.second.seconds; });
+  Share all, others;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    all += rows[i].second;
+    if (i >= kProfileRows) others += rows[i].second;
+  }
+  rows.resize(std::min(rows.size(), kProfileRows));
+  if (others.calls > 0) rows.emplace_back("others", others);
+  rows.emplace_back("all ops, each waited for", all);
+  Table table({{"op", Align::kLeft}, {"calls"}, {"device"}, {"share"}});
+  for (const auto& [name, share] : rows) {
+    table.add_row({name, std::to_string(share.calls), fmt::format("{:.3f} ms", 1e3 * share.seconds),
+                   fmt::format("{:.1f} %", 100 * share.seconds / all.seconds)});
+  }
+  return table.str();
+}
 
 // Means of one step.
 struct StepSeconds {
@@ -120,8 +146,20 @@ StepSeconds measured_steps(CudaArm& arm, int steps) {
 double profile_step(CudaArm& arm, bool print) {
   DeviceProfile profile(arm.workplace().context.compute());
   arm.step();
-  if (print) profile.print();
+  if (print) fmt::print("{}\n", profile.str());
   return profile.flop();
+}
+
+// Says on standard error why `measure` threw; returns 1 then.
+int failure_of(const std::function<void()>& measure) {
+  try {
+    measure();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
 }
 
 std::vector<std::string> measured_row(const std::string& model, std::int64_t batch,
@@ -136,12 +174,13 @@ std::vector<std::string> measured_row(const std::string& model, std::int64_t bat
   return {allocator,
           fmt::format("{:.3f} ms", 1e3 * seconds.all),
           fmt::format("{:.1f}", arm->items() / seconds.all),
-          model == "seq2seq" ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
+          model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
           format_bytes(reserved_bytes),
           fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
 }
 
-void measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
+// Returns how many of the allocators failed.
+int measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
   Table table({{"memory from", Align::kLeft},
                {"step"},
                {items_of(model) + "/s"},
@@ -149,16 +188,22 @@ void measure(const std::string& model, std::int64_t batch, const Options& option
                {"reserved"},
                {"in allocation"}});
   fmt::print("{}, batch {}\n", model, batch);
+  int failures = 0;
   for (const std::string& allocator : options.allocators) {
-    try {
-      table.add_row(measured_row(model, batch, allocator, options, peak));
-    } catch (const OutOfMemory& refusal) {
-      table.add_row({allocator, "", "", "", "out of memory", ""});
-      fmt::print(stderr, "{}\n", refusal.what());
-    }
+    std::vector<std::string> row = {allocator, "", "", "", "failed", ""};
+    failures += failure_of([&] {
+      try {
+        row = measured_row(model, batch, allocator, options, peak);
+      } catch (const OutOfMemory& refusal) {
+        row[4] = "out of memory";
+        fmt::print(stderr, "{}\n", refusal.what());
+      }
+    });
+    table.add_row(row);
   }
   fmt::print("{}\n", table.str());
   std::fflush(stdout);
+  return failures;
 }
 
 void serve(const Options& options) {
@@ -214,25 +259,37 @@ void measure_memory(const CudaOptions& options) {
   }
   fmt::print("input: {} staged in {:.2f} ms, then copied in {:.2f} ms\n\n",
              format_bytes(kInputBytes), 1e3 * staging, 1e3 * (all - staging));
+  std::fflush(stdout);
+}
+
+void print_card(const EngineChoices& engines) {
+  if (engines.card.empty()) return;
+  fmt::print("{}, cuDNN {}.{}.{}\n", engines.card_name(), engines.cudnn / 10000,
+             engines.cudnn % 10000 / 100, engines.cudnn % 100);
 }
 
 void run(const Options& asked) {
   Options options = asked;
   EngineChoices engines;
   options.cuda.engines = &engines;
+  for (const std::string& model : options.models) {
+    if (model != kTranslation) find_model(model);  // throws before anything runs
+  }
   if (options.serve) {
     serve(options);
     return;
   }
   const double peak = measure_cuda_peak(options.cuda);
+  print_card(engines);
   fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n",
              options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
-  measure_memory(options.cuda);
+  int failures = failure_of([&] { measure_memory(options.cuda); });
   for (const std::string& model : options.models) {
     for (const std::int64_t batch : batches_of(model, options)) {
-      measure(model, batch, options, peak);
+      failures += measure(model, batch, options, peak);
     }
   }
+  if (failures > 0) throw std::runtime_error(fmt::format("{} measurements failed", failures));
 }
 
 }  // namespace
