@@ -7,16 +7,24 @@
 
 The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
 PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
-allocator. On a CUDA device seq2seq is compared too (Adam), both take images and labels from the
-host for every step, and the bytes that both reserve there stand beside the times. Seconds are
-medians of N steps after two that warm up; the ratio is PyTorch's seconds to ours, so that above 1
-we are faster. Ends with the ratios' averages over the networks.
+allocator. Seconds are medians of N steps after two that warm up; the ratio is PyTorch's seconds to
+ours, so that above 1 we are faster. Ends with the ratios' averages over the networks.
+
+On a CUDA device seq2seq is compared too (Adam). Both sides take engines by cuDNN's heuristics, read
+the loss before backward, and wait for the device before and after a step. Images and labels come
+from the host for every step: PyTorch's lie in pinned memory already, ours are copied there within
+the step; sentences are packed beforehand, and PyTorch's lie on the device. MiB are what the
+allocators hold of the device, PyTorch's at most, ours once steps run from the plan (the first one
+needs a pool); neither counts the process's context. What does not fit is left open; exit code 1
+where a step of ours did not run.
 """
 
 import argparse
+import gc
 import os
 import statistics
 import subprocess
+import sys
 import time
 
 import torch
@@ -220,13 +228,12 @@ class Seq2Seq(nn.Module):
         self.W = nn.Linear(1024, self.WORDS)
 
     def forward(self, source, target):
-        _, (h, c) = self.encoder(packed(self.embed_x, source))
-        y, _ = self.decoder(packed(self.embed_y, target), (h, c))
+        _, (h, c) = self.encoder(embedded(self.embed_x, source))
+        y, _ = self.decoder(embedded(self.embed_y, target), (h, c))
         return self.W(y.data)
 
 
-def packed(embedding, sentences):
-    words = nn.utils.rnn.pack_sequence(sentences, enforce_sorted=False)
+def embedded(embedding, words):
     return words._replace(data=embedding(words.data))
 
 
@@ -280,13 +287,14 @@ class PyTorchTranslationStep(PyTorchStep):
         self.device = device
         self.network = Seq2Seq().to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters())
-        self.source, self.target = ([torch.randint(Seq2Seq.WORDS, (length,), device=device)
-                                     for length in side] for side in lengths)
+        self.batch = len(lengths[0])
+        self.source, self.target = (nn.utils.rnn.pack_sequence(
+            [torch.randint(Seq2Seq.WORDS, (length,), device=device) for length in side],
+            enforce_sorted=False) for side in lengths)
 
     def loss(self):
         logits = self.network(self.source, self.target)
-        answer = nn.utils.rnn.pack_sequence(self.target, enforce_sorted=False).data
-        return functional.cross_entropy(logits, answer, reduction="sum") / len(self.source)
+        return functional.cross_entropy(logits, self.target.data, reduction="sum") / self.batch
 
 
 def wait(device):
@@ -294,9 +302,13 @@ def wait(device):
         torch.cuda.synchronize()
 
 
+class OursFailed(Exception):
+    """Our program has ended, and said why on standard error."""
+
+
 class OurStep:
     """Our program: answers each line by the seconds of a planned step and, on a CUDA device, the
-    bytes that it has reserved there."""
+    bytes that it has reserved there. Raises OursFailed."""
 
     def __init__(self, program, model, batch, arguments):
         command = [program, model, "--serve"]
@@ -307,21 +319,27 @@ class OurStep:
             command += ["--batch", str(batch)] * bool(batch)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
-        header = self.process.stdout.readline().split()
-        if len(header) < 2:
-            raise SystemExit(f"{program} does not know {model}, or failed")
+        header = self.answer()
         self.batch, self.parameter_count = map(int, header[:2])
         self.lengths = [[int(length) for length in side.split(",")] for side in header[2:]]
 
+    def answer(self):
+        words = self.process.stdout.readline().split()
+        if not words:
+            raise OursFailed
+        return words
+
     def run(self):
-        self.process.stdin.write("step\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().split()
-        self.peak_bytes = int(answer[1]) if len(answer) > 1 else 0
-        return float(answer[0])
+        try:
+            self.process.stdin.write("step\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise OursFailed from None
+        seconds, *self.bytes = self.answer()
+        return float(seconds)
 
     def reserved_bytes(self):
-        return self.peak_bytes
+        return int(self.bytes[0]) if self.bytes else 0
 
     def close(self):
         self.process.stdin.close()
@@ -348,27 +366,43 @@ def take_turns(arms, steps):
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def measure(model, batch, arguments):
-    """Rows (arm of PyTorch, batch, our seconds, its seconds, our bytes, its bytes)."""
-    ours = OurStep(arguments.ours, model, batch, arguments)
-    rows = []
-    for name, make in make_arms(model, ours, arguments.device).items():
-        if arguments.device == "cuda":
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
+def measure_arm(model, name, make, ours, steps):
+    """Our milliseconds, its, the ratio, our MiB, its; None where PyTorch runs out of memory."""
+    try:
         theirs = make()
         if theirs.parameters() != ours.parameter_count:
             raise SystemExit(f"{model} has {theirs.parameters()} parameters in PyTorch, "
                              f"ours {ours.parameter_count}")
-        seconds = take_turns({"ours": ours, name: theirs}, arguments.steps)
-        rows.append((name, ours.batch, seconds["ours"], seconds[name], ours.reserved_bytes(),
-                     theirs.reserved_bytes()))
-        del theirs
+        seconds = take_turns({"ours": ours, name: theirs}, steps)
+    except torch.OutOfMemoryError as refusal:
+        print(". ".join(str(refusal).split(". ")[:2]), file=sys.stderr)
+        return None
+    return (1e3 * seconds["ours"], 1e3 * seconds[name], seconds[name] / seconds["ours"],
+            ours.reserved_bytes() / 2**20, theirs.reserved_bytes() / 2**20)
+
+
+def measure(model, batch, arguments):
+    """Yields (arm of PyTorch, batch, figures of measure_arm). Raises OursFailed."""
+    ours = OurStep(arguments.ours, model, batch, arguments)
+    for name, make in make_arms(model, ours, arguments.device).items():
+        figures = measure_arm(model, name, make, ours, arguments.steps)
+        if arguments.device == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        yield name, ours.batch, figures
     ours.close()
-    return rows
 
 
-def mkldnn_version():
+def row(figures):
+    return "".join(f"{figure:11.2f}" if figure else f"{'–':>11}" for figure in figures or [None] * 5)
+
+
+def where(arguments):
+    if arguments.device == "cuda":
+        version = torch.backends.cudnn.version()
+        return (f"{torch.cuda.get_device_name()}, cuDNN {version // 10000}."
+                f"{version % 10000 // 100}.{version % 100}, {'TF32' if arguments.tf32 else 'fp32'}")
     lines = torch.__config__.show().splitlines()
     return next((line.strip(" -") for line in lines if "DNN" in line), "no oneDNN").split(" (")[0]
 
@@ -390,22 +424,25 @@ def main():
         parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(known)}")
     torch.set_num_threads(arguments.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.tf32
-    where = torch.cuda.get_device_name() if arguments.device == "cuda" else mkldnn_version()
-    print(f"PyTorch {torch.__version__}, {where}, {arguments.threads} threads")
-    print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>10}{'its ms':>10}{'ratio':>8}"
-          f"{'ours MiB':>11}{'its MiB':>11}")
-    ratios = {}
+    print(f"PyTorch {torch.__version__}, {where(arguments)}, {arguments.threads} threads")
+    print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>11}{'its ms':>11}{'ratio':>11}"
+          f"{'ours MiB':>11}{'its MiB':>11}", flush=True)
+    ratios, failed = {}, False
     runs = [(model, int(batch)) for model in arguments.models or known
             for batch in arguments.batches.split(",")]
     for model, wanted in runs:
-        for name, batch, ours, theirs, our_bytes, their_bytes in measure(model, wanted, arguments):
-            ratios.setdefault(name, []).append(theirs / ours)
-            print(f"{model:18}{batch:6}  {name:14}{1e3 * ours:10.1f}{1e3 * theirs:10.1f}"
-                  f"{theirs / ours:8.2f}{our_bytes / 2**20:11.1f}{their_bytes / 2**20:11.1f}",
-                  flush=True)
+        try:
+            for name, batch, figures in measure(model, wanted, arguments):
+                print(f"{model:18}{batch:6}  {name:14}{row(figures)}", flush=True)
+                if figures is not None:
+                    ratios.setdefault(name, []).append(figures[2])
+        except OursFailed:
+            print(f"{model:18}{wanted or '':6}  ours failed", flush=True)
+            failed = True
     for name, values in ratios.items():
         print(f"average ratio to {name}: {statistics.mean(values):.2f}")
+    return int(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
