@@ -19,7 +19,7 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
 // gradients are those of the parts. A part's gradient may read `inputs` (the first part's) and the
 // chain's output (the last part's), but nothing between two parts: a relu reads its output, so
 // conv2d and relu make such a chain.
-Tensor apply_fused(Context& context, const Op& fused,
+Tensor apply_fused(Context& context, std::shared_ptr<const Op> fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs);
 
 // Builds the backward graph of a scalar `loss` and runs it; the gradients land in the parameters'

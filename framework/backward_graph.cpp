@@ -57,6 +57,7 @@ struct BackwardGraph::Builder {
   BackwardGraph& graph;
   Context& context;
   std::unordered_map<const Node*, std::vector<Target>> targets;
+  std::unordered_map<const Recipe*, int> remade;  // their values
 
   Target& target(const Edge& edge) { return targets.at(edge.node.get())[index(edge.output)]; }
 
@@ -160,13 +161,27 @@ struct BackwardGraph::Builder {
     whole.parts = {value};
   }
 
+  BackwardInput input_of(const Recipe::Ingredient& ingredient) {
+    if (!ingredient.recipe) return {.retained = ingredient.tensor};
+    const Recipe& recipe = *ingredient.recipe;
+    const auto [known, is_new] = remade.try_emplace(&recipe, -1);
+    if (!is_new) return read(known->second);
+    std::vector<BackwardInput> inputs;
+    for (const Recipe::Ingredient& part : recipe.ingredients) inputs.push_back(input_of(part));
+    const int value = new_gradient(recipe.spec, op_of_layer(recipe.op->name(), recipe.layer));
+    graph.gradients_[index(value)].remade = true;
+    emit(recipe.op, recipe.layer, std::move(inputs), {value});
+    remade[&recipe] = value;
+    return read(value);
+  }
+
   void emit_call(const Node& node, const GradientCall& call) {
     std::vector<BackwardInput> inputs;
     for (const GradientSource& source : call.sources) {
       if (source.kind == GradientSource::Kind::kGradOutput) {
         inputs.push_back(read(whole_gradient(node, source.index)));
       } else {
-        inputs.push_back({.retained = node.retained_tensor(source)});
+        inputs.push_back(input_of(node.retained_ingredient(source)));
       }
     }
     std::vector<int> outputs;
@@ -189,8 +204,11 @@ struct BackwardGraph::Builder {
     emit(std::make_shared<GradientSeed>(), "", {{.retained = loss.detach()}}, {target(edge).value});
     for (const std::shared_ptr<Node>& node : nodes) {
       for (const GradientCall& call : node->calls) emit_call(*node, call);
-      for (const Node::Retained& kept : node->retained) forget_reader(kept.tensor, node->str());
+      for (const Node::Retained& kept : node->retained) {
+        if (kept.ingredient.tensor) forget_reader(kept.ingredient.tensor, node->str());
+      }
       node->retained.clear();
+      node->recipe.reset();
     }
   }
 };
@@ -329,7 +347,8 @@ struct BackwardGraph::Exported {
 std::vector<BackwardGraph::Exported> BackwardGraph::exported() const {
   std::vector<Exported> result;
   const auto gradient = [this](int g) {
-    return "g" + std::to_string(g) + ": gradient of " + gradients_[index(g)].of;
+    const GradientValue& value = gradients_[index(g)];
+    return "g" + std::to_string(g) + (value.remade ? ": again " : ": gradient of ") + value.of;
   };
   for (const BackwardStep& step : steps_) {
     Exported line{std::string(step.op->name()), step.layer, {}, {}};

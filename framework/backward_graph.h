@@ -10,12 +10,13 @@
 namespace skyline {
 
 // A gradient on its way, or a part of one: written by one step, read by `uses` later inputs, or by
-// none when it is a parameter's whole gradient.
+// none when it is a parameter's whole gradient. Or a forward tensor that is made again.
 struct GradientValue {
   TensorSpec spec;
   std::string of;      // "conv1.weight", or "output 0 of relu of act1"
   Tensor destination;  // the parameter's gradient tensor, where it is written there; else empty
   int uses = 0;
+  bool remade = false;  // a forward tensor: of what `of` says
 };
 
 // What a step reads: a tensor retained from forward, or a gradient value.
@@ -37,7 +38,9 @@ struct BackwardStep {
 // The explicit backward graph (MXNet note; DESIGN section 4): built from the forward graph before
 // anything of it runs. It holds a gradient op only where a parameter needs it, sums contributions
 // in aggregation steps where a value has several consumers, counts the uses of every gradient and
-// releases each with its last use. Building is iterative: O(n log n) for n forward nodes.
+// releases each with its last use. What a node keeps as a recipe is made right before the first
+// step that reads it, once for all of them. Building is iterative, but for recipes, whose depth is
+// bounded: O(n log n) for n forward nodes.
 //
 // A parameter's first contribution is written into its gradient tensor and every further one added
 // to that as soon as it comes, so that an LSTM of T unrolled steps never holds T gradients of a

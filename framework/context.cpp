@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/node.h"
+#include "memory/device/device_account.h"
 
 namespace skyline {
 
@@ -48,6 +49,8 @@ void Context::begin_step(ShapeKey key) {
   graph_ = {};
   refusals_.clear();
   ++generation_;
+  if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
+  staged_bytes_ = 0;
   allocator_.begin_step(key);
 }
 
@@ -272,9 +275,27 @@ StepOp transfer(std::string_view name, const std::string& layer) {
 
 }  // namespace
 
+void Context::stage_uploads(std::size_t bytes) {
+  if (!options_.prefetch || bytes <= staging_.bytes()) return;
+  staging_.reset();
+  staging_ = allocator_.allocate(bytes, {kStagingOp, "inputs", Phase::kOutside, Category::kInput});
+  staging_users_ = Staging::Users::kOps;
+}
+
+std::optional<Staging> Context::staging(std::size_t bytes) {
+  if (staged_bytes_ + bytes > staging_.bytes()) return {};
+  const Staging staging{staging_.address() + staged_bytes_, staging_users_};
+  staging_users_ = Staging::Users::kNone;
+  staged_bytes_ += round_up(bytes, kAlignmentBytes);
+  return staging;
+}
+
 Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_view name) {
   auto storage = request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput});
-  if (options_.execute) compute().upload(storage->address(), host, spec.bytes());
+  const std::optional<Staging> on_its_way = staging(spec.bytes());
+  if (options_.execute) {
+    compute().upload(storage->address(), host, spec.bytes(), on_its_way ? &*on_its_way : nullptr);
+  }
   if (options_.record_graph) {
     StepOp op = transfer("upload", std::string(name));
     op.outputs = {value_of(*storage)};

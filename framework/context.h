@@ -19,6 +19,8 @@ namespace skyline {
 
 enum class Mode { kTraining, kInference };
 
+inline constexpr std::string_view kStagingOp = "prefetch";  // asks for Context's staging
+
 // A refusal to write in place, with its reason, e.g.
 // "relu of conv1: input is retained by sigmoid of act2".
 struct InPlaceRefusal {
@@ -46,6 +48,11 @@ class Context {
     bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
     Mode mode = Mode::kTraining;
     bool in_place = true;
+    // Chains of at most so many cheap ops are made again in the backward pass, bit for bit, where
+    // else their results would be retained (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets
+    // with sublinear memory cost", section 3); 0: none.
+    int recompute = 0;
+    bool prefetch = false;         // see stage_uploads()
     bool check_finite = false;     // look at every output after every op; slow
     bool record_graph = false;     // build the step graph of the running step
     bool record_refusals = false;  // keep why ops did not write in place
@@ -72,6 +79,13 @@ class Context {
   // the step before.
   void begin_step(ShapeKey key = 0);
   void end_step();
+
+  // Under `prefetch`: sees to it that there are at least so many bytes of resident memory, in which
+  // a step's uploads arrive while the step before still runs. Each takes its rounded size; those
+  // that find no room do not pass through it. Between steps. Throws OutOfMemory; then there is
+  // none.
+  void stage_uploads(std::size_t bytes);
+  std::size_t staging_bytes() const noexcept { return staging_.bytes(); }
 
   // A resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
   Tensor resident(const TensorSpec& spec, Category category, std::string_view layer,
@@ -115,6 +129,8 @@ class Context {
   struct Call;
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
+  // Room for an upload of the running step.
+  std::optional<Staging> staging(std::size_t bytes);
   std::vector<Tensor> view(const Call& call, std::vector<Tensor> inputs);
   std::vector<int> choose_in_place(const Call& call, std::span<const Tensor> inputs);
   std::string why_not_in_place(const Call& call, std::span<const Tensor> inputs,
@@ -134,6 +150,9 @@ class Context {
   std::uint64_t generation_ = 1;
   std::uint64_t sequence_ = 0;
   std::vector<InPlaceRefusal> refusals_;
+  Block staging_;
+  std::size_t staged_bytes_ = 0;  // of the running step
+  Staging::Users staging_users_ = Staging::Users::kOps;
   std::unordered_map<std::string, std::shared_ptr<Kernel>> kernels_;
 };
 

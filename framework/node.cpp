@@ -23,9 +23,9 @@ Node::~Node() {
 
 std::string Node::str() const { return is_leaf() ? layer : op_of_layer(op->name(), layer); }
 
-const Tensor& Node::retained_tensor(const GradientSource& source) const {
+const Recipe::Ingredient& Node::retained_ingredient(const GradientSource& source) const {
   for (const Retained& kept : retained) {
-    if (kept.kind == source.kind && kept.index == source.index) return kept.tensor;
+    if (kept.kind == source.kind && kept.index == source.index) return kept.ingredient;
   }
   throw std::logic_error("[" + str() + "] retained tensor " + std::to_string(source.index) +
                          " is gone: the graph has been consumed by an earlier backward");

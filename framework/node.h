@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/op.h"
-#include "framework/tensor.h"
+#include "framework/recipe.h"
 
 namespace skyline {
 
@@ -19,7 +18,7 @@ class Node {
   struct Retained {
     GradientSource::Kind kind;
     int index;
-    Tensor tensor;  // without history, so that a node never holds itself
+    Recipe::Ingredient ingredient;  // without history, so that a node never holds itself
   };
 
   Node() = default;
@@ -30,8 +29,8 @@ class Node {
 
   bool is_leaf() const noexcept { return op == nullptr; }
   std::string str() const;  // "conv2d of conv1"
-  // The retained tensor that `source` names. Throws std::logic_error when there is none.
-  const Tensor& retained_tensor(const GradientSource& source) const;
+  // What is retained of what `source` names. Throws std::logic_error when nothing is.
+  const Recipe::Ingredient& retained_ingredient(const GradientSource& source) const;
 
   std::shared_ptr<const Op> op;  // null for a leaf
   std::string layer;             // of a leaf: the parameter's name
@@ -40,7 +39,8 @@ class Node {
   std::vector<TensorSpec> output_specs;
   std::vector<GradientCall> calls;
   std::vector<Retained> retained;
-  Tensor gradient;  // of a leaf: where its gradient goes
+  std::shared_ptr<const Recipe> recipe;  // of output 0; null: whoever needs it retains it
+  Tensor gradient;                       // of a leaf: where its gradient goes
 };
 
 // "conv2d of conv1", or just the op's name where no layer is known.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,13 @@ struct GradientCall {
   std::shared_ptr<const Op> op;
   std::vector<GradientSource> sources;
   std::vector<int> gradient_of;
+};
+
+// An op whose only output has the bits of output 0 of another op, from what that one read and
+// wrote.
+struct Remake {
+  std::shared_ptr<const Op> op;         // null: the same op again
+  std::vector<GradientSource> sources;  // inputs, and outputs but 0 that a gradient call reads
 };
 
 // One output of an op.
@@ -70,6 +78,10 @@ class Op {
 
   // False when the kernel depends on more than parameters() and the specs (a random offset).
   virtual bool cacheable() const { return true; }
+
+  // How to make output 0 again in a pass or two over memory, so that it need not be retained; none
+  // where that costs more.
+  virtual std::optional<Remake> remake(std::span<const TensorSpec>) const { return {}; }
 
   // Never called for views.
   virtual std::unique_ptr<Kernel> kernel(Compute& compute,

@@ -18,6 +18,7 @@ struct Storage {
   Block block;
   Category category = Category::kActivation;
   bool resident = false;
+  bool retained = false;  // by a node: stays until the backward pass has read it
   std::string layer;
   // Its number in the step graph being recorded; stale when `generation` is not the context's.
   ValueId value = 0;

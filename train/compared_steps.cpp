@@ -84,6 +84,7 @@ class ImageComparison final : public ComparedData {
                     .batch_size = options_.batch_size,
                     .mode = mode_,
                     .in_place = options_.in_place,
+                    .recompute = static_cast<int>(options_.recompute),
                     .guard = options_.memory.guard,
                     .compute = make_compute(options_.memory.device, options_.device)})
         .trace;

@@ -31,6 +31,9 @@ void add_device_options(CLI::App& app, DeviceOptions& options) {
                "On a CUDA device: round the operands of products to 10 bits, for its fast units");
   app.add_flag("--deterministic", options.deterministic,
                "On a CUDA device: the same bits in every run, at some speed");
+  app.add_flag("--prefetch", options.prefetch,
+               "On a CUDA device: copy the next batch there while a step runs, into memory of its "
+               "own");
   app.add_flag("--managed", options.managed,
                "On a CUDA device: managed memory, never more than the card has free");
   add_bytes(
@@ -44,8 +47,10 @@ void add_device_options(CLI::App& app, DeviceOptions& options) {
 }
 
 void resolve(DeviceOptions& options, std::string& device) {
-  if (!device.starts_with(kCuda) && (options.managed || options.tf32 || !options.plan.empty())) {
-    throw UsageError("--managed, --tf32 and --plan are a CUDA device's: give --device cuda");
+  if (!device.starts_with(kCuda) &&
+      (options.managed || options.prefetch || options.tf32 || !options.plan.empty())) {
+    throw UsageError(
+        "--managed, --prefetch, --tf32 and --plan are a CUDA device's: give --device cuda");
   }
   if (options.managed) device = kManaged;
   if (options.plan.empty()) return;
@@ -56,6 +61,7 @@ void resolve(DeviceOptions& options, std::string& device) {
 void write_device_options(const DeviceOptions& options, Json& json) {
   json["tf32"] = options.tf32;
   json["deterministic"] = options.deterministic;
+  json["prefetch"] = options.prefetch;
   json["managed"] = options.managed;
   json["workspace"] = options.workspace_bytes ? Json(*options.workspace_bytes) : Json(nullptr);
   json["plan"] = options.plan;
@@ -65,6 +71,7 @@ DeviceOptions read_device_options(const Json& json) {
   DeviceOptions options;
   options.tf32 = json.value("tf32", false);
   options.deterministic = json.value("deterministic", false);
+  options.prefetch = json.value("prefetch", false);
   options.managed = json.value("managed", false);
   if (json.contains("workspace") && !json["workspace"].is_null()) {
     options.workspace_bytes = json["workspace"].get<std::uint64_t>();

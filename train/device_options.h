@@ -22,7 +22,8 @@ inline constexpr std::string_view kEnginesFile = "engines.json";
 struct DeviceOptions {
   bool tf32 = false;
   bool deterministic = false;
-  bool managed = false;  // managed memory, never more than the card has free
+  bool prefetch = false;  // a step's inputs arrive while the step before still runs
+  bool managed = false;   // managed memory, never more than the card has free
   std::optional<std::uint64_t> workspace_bytes;  // the most that a convolution may ask for
   std::string plan;  // file of engine choices to start from; empty: none
   // Those of the whole run, so that every allocator is compared on the same ones: read from `plan`
@@ -30,7 +31,7 @@ struct DeviceOptions {
   std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
 };
 
-// --tf32, --deterministic, --managed, --workspace, --plan.
+// --tf32, --deterministic, --prefetch, --managed, --workspace, --plan.
 void add_device_options(CLI::App& app, DeviceOptions& options);
 // Reads the plan and names the device of managed memory. Throws UsageError for a file that is no
 // plan, and for what is of no use on `device`.

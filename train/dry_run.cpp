@@ -11,6 +11,8 @@ Context::Options context_options(const DryRunOptions& options) {
           .execute = false,
           .mode = options.mode,
           .in_place = options.in_place,
+          .recompute = options.recompute,
+          .prefetch = options.prefetch,
           .convolution_workspace_bytes = options.convolution_workspace_bytes};
 }
 
@@ -33,12 +35,19 @@ DryRunFacts DryProgram::step(std::int64_t batch_size, Mode mode, Graph graph) {
   } else {
     inference_step(context_, *model_, batch);
   }
+  RecordedRun run = recorder_.run();
+  // It tells what the first step staged; a run of this batch stages this batch.
+  if (first_staging_bytes_ == 0) first_staging_bytes_ = context_.staging_bytes();
+  for (RecordedRun::Request& request : run.requests) {
+    if (request.tag.op != kStagingOp) continue;
+    request.bytes = request.bytes - first_staging_bytes_ + input_bytes(*model_, batch.size);
+  }
   return {.graph = context_.step_graph(),
           .trace = trace_.last_step(),
-          .run = recorder_.run(),
+          .run = run,
           .parameters = parameter_count(*model_),
-          .resident_bytes = recorder_.run().resident_bytes(kAlignmentBytes),
-          .peak_bytes = category_peaks(recorder_.run(), 1)};
+          .resident_bytes = run.resident_bytes(kAlignmentBytes),
+          .peak_bytes = category_peaks(run, 1)};
 }
 
 DryRunFacts dry_run(const DryRunOptions& options) {

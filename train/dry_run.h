@@ -22,7 +22,9 @@ struct DryRunOptions {
   std::int64_t batch_size = 32;
   Mode mode = Mode::kTraining;
   bool in_place = true;
+  int recompute = 0;  // see Context::Options
   bool guard = false;
+  bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // whose kernels say what they need; null: the CPU
   // What every convolution asks for, forward and backward; unset: what the backend needs.
   std::optional<std::uint64_t> convolution_workspace_bytes = {};
@@ -59,6 +61,7 @@ class DryProgram {
   Context context_;
   std::unique_ptr<Model> model_;
   std::optional<Sgd> optimizer_;  // none in inference mode
+  std::size_t first_staging_bytes_ = 0;
 };
 
 // Runs one step and records it, graph included. Throws ShapeError.

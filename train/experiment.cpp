@@ -6,7 +6,7 @@ Experiment::Experiment(const MemoryOptions& memory_options, const Context::Optio
                        const ModelEntry& entry, const ModelShape& shape)
     : Workplace(memory_options, context_options), model(entry.make(context, shape)) {
   if (context.training()) optimizer.emplace(context, *model);
-  resident_bytes = memory.statistics().allocated_bytes;
+  network_bytes = memory.statistics().allocated_bytes;
 }
 
 std::span<const Buffer> Experiment::optimizer_state() const {

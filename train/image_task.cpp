@@ -38,6 +38,7 @@ DryRunOptions ImageTask::dry_run_options(Mode mode, std::size_t batch_size) cons
           .batch_size = static_cast<std::int64_t>(batch_size),
           .mode = mode,
           .in_place = options_.in_place,
+          .recompute = static_cast<int>(options_.recompute),
           .guard = options_.memory.guard,
           .compute = make_compute(options_.memory.device, options_.device)};
 }

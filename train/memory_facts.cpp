@@ -30,7 +30,7 @@ MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocato
                          std::uint64_t device_allocations_before) {
   MemoryFacts facts;
   facts.allocator = allocator;
-  facts.resident_bytes = workplace.resident_bytes;
+  facts.resident_bytes = workplace.resident_bytes();
   const StepCalls& calls = workplace.memory.calls().last_step();
   facts.calls_per_step = static_cast<double>(calls.requests + calls.releases);
   facts.allocate_ns_median = median_ns(calls.acquire_ns);

@@ -199,6 +199,12 @@ bool was_given(const CLI::App& options, const std::string& flag) {
   return option != nullptr && was_given(option);
 }
 
+CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth) {
+  return add_integer(options, "--recompute", depth, 0, 1000,
+                     "Cheap ops at most so many behind each other are run again in the backward "
+                     "pass, so that their results need not be kept");
+}
+
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
                             std::filesystem::path& value, const std::string& help) {
   return add_text(options, flag, help, "FILE", [&value](const std::string& text) {

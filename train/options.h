@@ -66,6 +66,9 @@ CLI::Option* add_path(CLI::App& options, const std::string& flag,
 CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,
                       const std::string& help);
 
+// --recompute of commands that run training steps of images, see Context::Options.
+CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth);
+
 // A file that exists and can be read.
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
                             std::filesystem::path& value, const std::string& help);

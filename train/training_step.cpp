@@ -1,5 +1,6 @@
 #include "train/training_step.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -7,18 +8,23 @@
 #include "framework/autograd.h"
 #include "framework/ops/add_scaled.h"
 #include "framework/ops/softmax_cross_entropy.h"
+#include "memory/device/device_account.h"
 
 namespace skyline {
 namespace {
 
+std::array<TensorSpec, 2> input_specs(const Model& model, std::size_t batch_size) {
+  const ModelShape& shape = model.shape();
+  const auto size = static_cast<std::int64_t>(batch_size);
+  return {{{{size, shape.channels, shape.height, shape.width}}, {{size}, DType::kInt32}}};
+}
+
 // A batch on the device. Its tensors are moved on, so that each dies with its last reader.
 struct Uploaded {
   Uploaded(Context& context, const Model& model, const Batch& batch) {
-    const ModelShape& shape = model.shape();
-    const auto size = static_cast<std::int64_t>(batch.size);
-    images = context.upload({{size, shape.channels, shape.height, shape.width}},
-                            batch.images.data(), "images");
-    labels = context.upload({{size}, DType::kInt32}, batch.labels.data(), "labels");
+    const auto [images_spec, labels_spec] = input_specs(model, batch.size);
+    images = context.upload(images_spec, batch.images.data(), "images");
+    labels = context.upload(labels_spec, batch.labels.data(), "labels");
   }
   Tensor images, labels;
 };
@@ -37,6 +43,14 @@ LossNotFinite::LossNotFinite(float loss)
 ShapeKey training_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size}; }
 ShapeKey inference_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size} + 1; }
 
+std::size_t input_bytes(const Model& model, std::size_t batch_size) {
+  std::size_t bytes = 0;
+  for (const TensorSpec& input : input_specs(model, batch_size)) {
+    bytes += round_up(input.bytes(), kAlignmentBytes);
+  }
+  return bytes;
+}
+
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
   Uploaded uploaded(context, model, batch);
   Prediction prediction = model.forward(context, std::move(uploaded.images));
@@ -51,6 +65,7 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
 
 float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
                     const SgdParams& params) {
+  context.stage_uploads(input_bytes(model, batch.size));
   StepScope step(context, training_key(batch.size));
   Tensor loss = forward_loss(context, model, batch);
   const float value = read_scalar(context, loss);
@@ -62,6 +77,8 @@ float training_step(Context& context, const Model& model, const Sgd& optimizer, 
 }
 
 Inference inference_step(Context& context, const Model& model, const Batch& batch) {
+  // What a training step staged is enough for evaluations between them.
+  if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
   const ModeScope mode(context, Mode::kInference);
   StepScope step(context, inference_key(batch.size));
   Uploaded uploaded(context, model, batch);

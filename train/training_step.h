@@ -58,6 +58,9 @@ class LossNotFinite : public std::runtime_error {
 ShapeKey training_key(std::size_t batch_size);
 ShapeKey inference_key(std::size_t batch_size);
 
+// What the images and labels of a batch need on the device, each rounded.
+std::size_t input_bytes(const Model& model, std::size_t batch_size);
+
 // The forward pass of a batch up to its mean loss f32 [1]: images and labels uploaded, the model,
 // softmax cross-entropy; each auxiliary head's is added by its weight.
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch);

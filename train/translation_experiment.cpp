@@ -7,7 +7,7 @@ TranslationExperiment::TranslationExperiment(const MemoryOptions& memory_options
                                              const Seq2SeqShape& shape)
     : Workplace(memory_options, context_options), model(context, shape) {
   if (context.training()) optimizer.emplace(context, model);
-  resident_bytes = memory.statistics().allocated_bytes;
+  network_bytes = memory.statistics().allocated_bytes;
 }
 
 std::span<const Buffer> TranslationExperiment::optimizer_state() const {

@@ -24,7 +24,9 @@ class Workplace {
 
   MemoryChain memory;
   Context context;
-  std::uint64_t resident_bytes = 0;  // rounded; parameters, gradients, optimizer and running values
+  std::uint64_t network_bytes = 0;  // of resident_bytes()
+  // Rounded: parameters, gradients, optimizer and running values, and staged inputs.
+  std::uint64_t resident_bytes() const { return network_bytes + context.staging_bytes(); }
 };
 
 }  // namespace skyline

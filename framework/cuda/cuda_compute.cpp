@@ -22,9 +22,10 @@ void CudaCompute::write(std::byte* to, const void* host, std::size_t bytes) {
   check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
 }
 
-void CudaCompute::upload(std::byte* to, const void* host, std::size_t bytes) {
+void CudaCompute::upload(std::byte* to, const void* host, std::size_t bytes,
+                         const Staging* staging) {
   if (!uploads_) uploads_ = std::make_unique<Uploads>(stream());
-  uploads_->upload(to, host, bytes);
+  uploads_->upload(to, host, bytes, staging);
 }
 
 void CudaCompute::read(void* host, const std::byte* from, std::size_t bytes) {

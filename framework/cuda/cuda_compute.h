@@ -24,7 +24,7 @@ class CudaCompute final : public Compute {
 
   CudaCompute* cuda() noexcept override { return this; }
   void write(std::byte* to, const void* host, std::size_t bytes) override;
-  void upload(std::byte* to, const void* host, std::size_t bytes) override;
+  void upload(std::byte* to, const void* host, std::size_t bytes, const Staging* staging) override;
   void read(void* host, const std::byte* from, std::size_t bytes) override;
   void zero(std::byte* to, std::size_t bytes) override;
   void wait() override;

@@ -25,7 +25,9 @@ void copy(std::byte* to, const void* host, std::size_t bytes) {
 
 Uploads::Uploads(cudaStream_t ops) : ops_(ops) {
   check_cuda(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
-  check_cuda(cudaEventCreateWithFlags(&used_, cudaEventDisableTiming), "cudaEventCreate");
+  for (cudaEvent_t* event : {&used_, &taken_}) {
+    check_cuda(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreate");
+  }
   for (Buffer& buffer : buffers_) {
     check_cuda(cudaEventCreateWithFlags(&buffer.copied, cudaEventDisableTiming), "cudaEventCreate");
   }
@@ -37,19 +39,31 @@ Uploads::~Uploads() {
     cudaEventDestroy(buffer.copied);
     if (buffer.bytes != nullptr) cudaFreeHost(buffer.bytes);
   }
+  cudaEventDestroy(taken_);
   cudaEventDestroy(used_);
   cudaStreamDestroy(copies_);
 }
 
-void Uploads::upload(std::byte* to, const void* host, std::size_t bytes) {
+void Uploads::upload(std::byte* to, const void* host, std::size_t bytes, const Staging* staging) {
   Buffer& buffer = next_buffer(bytes);
   copy(buffer.bytes, host, bytes);
-  check_cuda(cudaEventRecord(used_, ops_), "cudaEventRecord");
-  check_cuda(cudaStreamWaitEvent(copies_, used_), "cudaStreamWaitEvent");
-  check_cuda(cudaMemcpyAsync(to, buffer.bytes, bytes, cudaMemcpyHostToDevice, copies_),
+  wait_for(staging != nullptr ? staging->users : Staging::Users::kOps);
+  check_cuda(cudaMemcpyAsync(staging != nullptr ? staging->address : to, buffer.bytes, bytes,
+                             cudaMemcpyHostToDevice, copies_),
              "cudaMemcpyAsync");
   check_cuda(cudaEventRecord(buffer.copied, copies_), "cudaEventRecord");
   check_cuda(cudaStreamWaitEvent(ops_, buffer.copied), "cudaStreamWaitEvent");
+  if (staging == nullptr) return;
+  check_cuda(cudaMemcpyAsync(to, staging->address, bytes, cudaMemcpyDeviceToDevice, ops_),
+             "cudaMemcpyAsync");
+  check_cuda(cudaEventRecord(taken_, ops_), "cudaEventRecord");
+}
+
+void Uploads::wait_for(Staging::Users users) {
+  if (users == Staging::Users::kNone) return;
+  if (users == Staging::Users::kOps) check_cuda(cudaEventRecord(used_, ops_), "cudaEventRecord");
+  check_cuda(cudaStreamWaitEvent(copies_, users == Staging::Users::kOps ? used_ : taken_),
+             "cudaStreamWaitEvent");
 }
 
 Uploads::Buffer& Uploads::next_buffer(std::size_t bytes) {

@@ -31,6 +31,9 @@ class ActivationOp : public ElementwiseOp {
                                  std::span<const TensorSpec> inputs) const override {
     return activation_.forward.make(compute, inputs[0].shape.elements());
   }
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake{nullptr, {GradientSource::input(0)}};
+  }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {
     return {{.op = std::make_shared<ActivationGrad>(activation_),

@@ -71,6 +71,10 @@ class AddScaled : public ElementwiseOp {
                           : make_add_scaled_cpu(elements, params_);
   }
 
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake{nullptr, {GradientSource::input(0), GradientSource::input(1)}};
+  }
+
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>& needed) const override {
     std::vector<GradientCall> calls;
@@ -109,7 +113,7 @@ Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams p
     // As a chain, since both gradients are one masked grad_output; the op's own would write two.
     const std::shared_ptr<const Op> chain[] = {std::make_shared<AddScaled>(AddScaledParams{}),
                                                relu_op()};
-    return apply_fused(context, AddScaled(params), chain, std::move(inputs));
+    return apply_fused(context, std::make_shared<AddScaled>(params), chain, std::move(inputs));
   }
   return apply(context, std::make_shared<AddScaled>(params), std::move(inputs)).front();
 }

@@ -96,6 +96,14 @@ class Concat : public Op {
                           : make_concat_cpu(layout, params_.relu);
   }
 
+  std::optional<Remake> remake(std::span<const TensorSpec> inputs) const override {
+    Remake again;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      again.sources.push_back(GradientSource::input(static_cast<int>(i)));
+    }
+    return again;
+  }
+
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>& needed) const override {
     std::vector<int> gradient_of;

@@ -155,7 +155,7 @@ Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dPara
   const auto op = conv2d_op(params);
   if (!params.relu) return apply(context, op, std::move(inputs)).front();
   params.relu = false;
-  return apply_fused(context, *op, std::array{conv2d_op(params), relu_op()}, std::move(inputs));
+  return apply_fused(context, op, std::array{conv2d_op(params), relu_op()}, std::move(inputs));
 }
 
 }  // namespace skyline

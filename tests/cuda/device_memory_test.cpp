@@ -150,14 +150,16 @@ TEST(CudaDeviceMemory, TheDriversPoolKeepsToACapacity) {
 }
 
 // Each upload goes into the same bytes, which are copied away and overwritten on the device.
-TEST(CudaDeviceMemory, UploadsKeepToTheOrderOfTheirOps) {
+void expect_uploads_in_order(bool staged) {
   constexpr std::size_t kSteps = 24, kBytes = 4 * kMiB;
   const auto device = make_cuda_device();
   const auto compute = make_cuda_compute({});
   std::byte *block = device->allocate(kBytes), *results = device->allocate(kSteps * kBytes);
+  std::byte* const on_the_way = device->allocate(kBytes);
   for (std::size_t step = 0; step < kSteps; ++step) {
     std::vector<std::byte> host(kBytes, static_cast<std::byte>(step));
-    compute->upload(block, host.data(), kBytes);
+    const Staging staging{on_the_way, step > 0 ? Staging::Users::kUploads : Staging::Users::kOps};
+    compute->upload(block, host.data(), kBytes, staged ? &staging : nullptr);
     std::ranges::fill(host, std::byte{99});  // may be reused at once
     ASSERT_EQ(
         cudaMemcpyAsync(results + step * kBytes, block, kBytes, cudaMemcpyDeviceToDevice, nullptr),
@@ -169,9 +171,13 @@ TEST(CudaDeviceMemory, UploadsKeepToTheOrderOfTheirOps) {
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i], static_cast<std::byte>(i / kBytes)) << "byte " << i;
   }
+  device->deallocate(on_the_way, kBytes);
   device->deallocate(results, kSteps * kBytes);
   device->deallocate(block, kBytes);
 }
+
+TEST(CudaDeviceMemory, UploadsKeepToTheOrderOfTheirOps) { expect_uploads_in_order(false); }
+TEST(CudaDeviceMemory, StagedUploadsKeepToTheOrderOfTheirOps) { expect_uploads_in_order(true); }
 
 }  // namespace
 }  // namespace skyline

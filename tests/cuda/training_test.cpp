@@ -108,8 +108,25 @@ TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
   EXPECT_EQ(train_on(cuda_memory("planned", true), on_cuda()), expected) << "with guards";
 }
 
+TEST_P(CudaTraining, GivesTheSameBitsWithPrefetchedInputs) {
+  Context::Options prefetching = on_cuda();
+  prefetching.prefetch = true;
+  const Trained expected = train_on(cuda_memory("planned"), on_cuda());
+  EXPECT_EQ(train_on(cuda_memory("planned"), prefetching), expected);
+  EXPECT_EQ(train_on(cuda_memory("planned", true), prefetching), expected) << "with guards";
+}
+
+TEST_P(CudaTraining, GivesTheSameBitsWithRecompute) {
+  Context::Options recomputing = on_cuda();
+  recomputing.recompute = 3;
+  EXPECT_EQ(train_on(cuda_memory("planned", true), recomputing),
+            train_on(cuda_memory("planned"), on_cuda()));
+}
+
 TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
-  Experiment experiment(cuda_memory("planned"), on_cuda(), find_model(GetParam()), shape_);
+  Context::Options options = on_cuda();
+  options.prefetch = true;
+  Experiment experiment(cuda_memory("planned"), options, find_model(GetParam()), shape_);
   DeviceCalls before;
   std::size_t step = 0;
   for (const Batch& batch : small_batches(shape_, kBatchSize, 5)) {

@@ -21,69 +21,118 @@ constexpr std::size_t kBytes = kCount * sizeof(int);
 constexpr int kReused = -1;
 
 // What a step does to bytes that it has uploaded: reads them, and has them written by another op.
-__global__ void read_kernel(int* result, const int* block) {
-  result[threadIdx.x] = block[threadIdx.x];
+__global__ void read_kernel(int* result, const int* inputs) {
+  result[threadIdx.x] = inputs[threadIdx.x];
 }
-__global__ void reuse_kernel(int* block) { block[threadIdx.x] = kReused; }
+__global__ void reuse_kernel(int* inputs) { inputs[threadIdx.x] = kReused; }
 
-// What the ops of some steps see of their inputs, which all go into the same block.
-std::vector<int> seen_by_ops(cuda_emulation::Options options) {
+// Device memory of `count` inputs.
+struct Inputs {
+  explicit Inputs(unsigned count) { check_cuda(cudaMalloc(&bytes, count * kBytes), "cudaMalloc"); }
+  ~Inputs() { cudaFree(bytes); }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+  std::byte* at(int i) const { return bytes + static_cast<std::size_t>(i) * kBytes; }
+  int* numbers(int i = 0) const { return reinterpret_cast<int*>(at(i)); }
+
+  std::byte* bytes = nullptr;
+};
+
+// What the ops of some steps see of their inputs, which all go into the same bytes; of two a step
+// when they are staged. Behind it what an op saw there before.
+std::vector<int> seen_by_ops(cuda_emulation::Options options, bool staged) {
+  const int count = staged ? 2 : 1;
+  const unsigned threads = static_cast<unsigned>(count) * kCount;
   Emulated emulated(options);
   CudaCompute compute({});
-  std::byte *block = nullptr, *results = nullptr;
-  check_cuda(cudaMalloc(&block, kBytes), "cudaMalloc");
-  check_cuda(cudaMalloc(&results, (kSteps + 1) * kBytes), "cudaMalloc");
-  const auto read = [&](int row) {
-    launch(compute, 1, kCount, read_kernel, reinterpret_cast<int*>(results) + row * kCount,
-           reinterpret_cast<const int*>(block));
+  const Inputs inputs(2), staging(2), results(2 * (kSteps + 1));
+  const auto read = [&](int step, const Inputs& from) {
+    launch(compute, 1, threads, read_kernel, results.numbers(step * count), from.numbers());
   };
-  compute.zero(block, kBytes);
-  read(kSteps);
+  const Inputs& used_before = staged ? staging : inputs;
+  compute.zero(used_before.bytes, 2 * kBytes);
+  read(kSteps, used_before);
   for (int step = 0; step < kSteps; ++step) {
-    std::vector<int> host(kCount, step + 1);
-    compute.upload(block, host.data(), kBytes);
-    std::fill(host.begin(), host.end(), 99);  // may be reused at once
-    read(step);
-    launch(compute, 1, kCount, reuse_kernel, reinterpret_cast<int*>(block));
+    for (int i = 0; i < count; ++i) {
+      using enum Staging::Users;
+      const Staging through{staging.at(i), i > 0 ? kNone : step > 0 ? kUploads : kOps};
+      std::vector<int> host(kCount, step * count + i + 1);
+      compute.upload(inputs.at(i), host.data(), kBytes, staged ? &through : nullptr);
+      std::fill(host.begin(), host.end(), 99);  // may be reused at once
+    }
+    read(step, inputs);
+    launch(compute, 1, threads, reuse_kernel, inputs.numbers());
   }
-  std::vector<int> seen((kSteps + 1) * kCount);
-  compute.read(seen.data(), results, (kSteps + 1) * kBytes);
-  cudaFree(results);
-  cudaFree(block);
+  std::vector<int> seen((kSteps + 1) * threads);
+  compute.read(seen.data(), results.bytes, seen.size() * sizeof(int));
   return seen;
 }
 
-std::vector<int> expected() {
+std::vector<int> expected(bool staged) {
+  const int count = staged ? 2 : 1;
   std::vector<int> values;
-  for (const int value : {1, 2, 3, 4, 0}) values.insert(values.end(), kCount, value);
+  for (int i = 1; i <= kSteps * count; ++i) values.insert(values.end(), kCount, i);
+  values.insert(values.end(), static_cast<unsigned>(count) * kCount, 0);
   return values;
 }
 
 // In whatever order streams run; `ignored_wait` plants a missing event.
-bool is_right_in_all_orders(std::optional<std::uint64_t> ignored_wait) {
+bool is_right_in_all_orders(bool staged, std::optional<std::uint64_t> ignored_wait) {
   for (const StreamOrder order : {StreamOrder::kOthersLast, StreamOrder::kOthersFirst}) {
-    if (seen_by_ops({.streams = order, .ignored_wait = ignored_wait}) != expected()) return false;
+    if (seen_by_ops({.streams = order, .ignored_wait = ignored_wait}, staged) != expected(staged)) {
+      return false;
+    }
   }
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    if (seen_by_ops(
-            {.seed = seed, .streams = StreamOrder::kShuffled, .ignored_wait = ignored_wait}) !=
-        expected()) {
+    if (seen_by_ops({.seed = seed, .streams = StreamOrder::kShuffled, .ignored_wait = ignored_wait},
+                    staged) != expected(staged)) {
       return false;
     }
   }
   return true;
 }
 
-TEST(Uploads, NeverRaceWithOtherUsesOfTheirBytes) { EXPECT_TRUE(is_right_in_all_orders({})); }
+// All of the waits for events, of which there are so many.
+void expect_every_wait_is_needed(bool staged, std::uint64_t waits) {
+  for (std::uint64_t wait = 0; wait < waits; ++wait) {
+    EXPECT_FALSE(is_right_in_all_orders(staged, wait)) << "without wait " << wait;
+  }
+  EXPECT_TRUE(is_right_in_all_orders(staged, waits)) << "there are no more";
+}
+
+TEST(Uploads, NeverRaceWithOtherUsesOfTheirBytes) {
+  EXPECT_TRUE(is_right_in_all_orders(false, {}));
+  EXPECT_TRUE(is_right_in_all_orders(true, {})) << "staged";
+}
 
 // Each upload waits for the ops before it and makes the ops after it wait; from the third on the
 // host waits for the buffer's last copy as well.
-TEST(Uploads, EveryEventIsNeeded) {
-  constexpr std::uint64_t kWaits = 2 * kSteps + (kSteps - 2);
-  for (std::uint64_t wait = 0; wait < kWaits; ++wait) {
-    EXPECT_FALSE(is_right_in_all_orders(wait)) << "without wait " << wait;
+TEST(Uploads, EveryEventIsNeeded) { expect_every_wait_is_needed(false, 2 * kSteps + kSteps - 2); }
+
+// The first of a step waits until the last step's have been taken, each makes the ops after it
+// wait, and the host waits as before.
+TEST(StagedUploads, EveryEventIsNeeded) {
+  expect_every_wait_is_needed(true, kSteps + 2 * kSteps + 2 * kSteps - 2);
+}
+
+TEST(StagedUploads, ArriveWhileTheOpsOfTheStepBeforeStillRun) {
+  Emulated emulated({});  // streams run only as far as the host waits for them
+  CudaCompute compute({});
+  const Inputs inputs(1), staging(1), result(1);
+  compute.zero(result.bytes, kBytes);
+  for (int step = 1; step <= 4; ++step) {
+    const std::vector<int> host(kCount, step);
+    const Staging through{staging.bytes,
+                          step > 1 ? Staging::Users::kUploads : Staging::Users::kOps};
+    compute.upload(inputs.bytes, host.data(), kBytes, &through);  // the fourth waits for the second
+    launch(compute, 1, kCount, read_kernel, result.numbers(), inputs.numbers());
   }
-  EXPECT_TRUE(is_right_in_all_orders(kWaits)) << "there are no more";
+  EXPECT_EQ(*staging.numbers(), 2);
+  EXPECT_EQ(*result.numbers(), 0) << "the first step's op has run";
+  int last = 0;
+  compute.read(&last, result.bytes, sizeof last);
+  EXPECT_EQ(last, 4);
 }
 
 TEST(Uploads, TakePinnedMemoryForTheLargestTwoOnly) {
@@ -93,8 +142,8 @@ TEST(Uploads, TakePinnedMemoryForTheLargestTwoOnly) {
   check_cuda(cudaMalloc(&block, 100), "cudaMalloc");
   const std::vector<std::byte> host(100);
   for (int step = 0; step < 5; ++step) {
-    compute.upload(block, host.data(), 100);
-    compute.upload(block, host.data(), 4);
+    compute.upload(block, host.data(), 100, nullptr);
+    compute.upload(block, host.data(), 4, nullptr);
   }
   compute.wait();
   EXPECT_EQ(cuda_emulation::counts().host_mallocs, 2u);

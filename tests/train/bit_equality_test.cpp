@@ -22,9 +22,12 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome train(const std::string& model, const MemoryOptions& memory, bool in_place = true) {
+Outcome train(const std::string& model, const MemoryOptions& memory, bool in_place = true,
+              int recompute = 0) {
   const ModelShape shape = small_shape(model);
-  Experiment experiment(memory, seeded(Mode::kTraining, in_place), find_model(model), shape);
+  Context::Options options = seeded(Mode::kTraining, in_place);
+  options.recompute = recompute;
+  Experiment experiment(memory, options, find_model(model), shape);
   Outcome outcome;
   for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
     outcome.losses.push_back(experiment.step(batch, small_params()));
@@ -53,6 +56,13 @@ TEST_P(BitEqualityTest, WithAndWithoutWritingInPlace) {
   EXPECT_EQ(train(GetParam(), memory, false), train(GetParam(), memory, true));
 }
 
+TEST_P(BitEqualityTest, WithAndWithoutRecompute) {
+  const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
+  for (const int depth : {1, 3, 1000}) {
+    EXPECT_EQ(train(GetParam(), memory, true, depth), train(GetParam(), memory)) << depth;
+  }
+}
+
 TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   const ModelShape shape = small_shape(GetParam());
   const auto first_loss = [&](std::uint64_t seed) {
@@ -68,11 +78,17 @@ class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork
  protected:
   // An experiment and what its steps gave.
   struct Run {
-    explicit Run(const MemoryOptions& memory)
-        : experiment(memory, seeded(), find_model(GetParam().name), step_shape(GetParam())) {
+    explicit Run(const MemoryOptions& memory, int recompute = 0)
+        : experiment(memory, options(recompute), find_model(GetParam().name),
+                     step_shape(GetParam())) {
       for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
         losses.push_back(experiment.step(batch, small_params()));
       }
+    }
+    static Context::Options options(int recompute) {
+      Context::Options options = seeded();
+      options.recompute = recompute;
+      return options;
     }
     std::vector<Tensor> tensors() const {
       std::vector<Tensor> all = values_of(experiment.model->parameters());
@@ -107,6 +123,8 @@ TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
     SCOPED_TRACE(allocator);
     expect_equal(Run({.allocator = allocator, .guard = planned, .check = true}), expected);
   }
+  SCOPED_TRACE("recompute");
+  expect_equal(Run({.allocator = "planned", .guard = true, .check = true}, 3), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkBitEqualityTest,

@@ -117,6 +117,7 @@ TEST(DryRunCommandTest, ACardThatNothingDescribesIsRefused) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.messages.find("--plan"), std::string::npos) << outcome.messages;
   EXPECT_EQ(dry_run_of({"--plan", "engines.json"}).exit_code, 2) << "without --device cuda";
+  EXPECT_EQ(dry_run_of({"--prefetch"}).exit_code, 2) << "without --device cuda";
 }
 
 TEST(DryRunCommandTest, CapacityIsAnotherNameOfDeviceMemory) {

@@ -39,6 +39,27 @@ TEST(DryRunTest, InferenceKeepsNeitherGradientsNorVelocities) {
             lower_bound_bytes(lenet().trace, kAlignmentBytes));
 }
 
+TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
+  const auto run = [](std::int64_t batch_size, bool prefetch) {
+    return dry_run({.model = "lenet", .shape = {}, .batch_size = batch_size, .prefetch = prefetch});
+  };
+  const DryRunFacts facts = run(32, true);
+  EXPECT_EQ(facts.resident_bytes, lenet().resident_bytes + 32 * 28 * 28 * 4 + kAlignmentBytes);
+  EXPECT_TRUE(facts.trace.same_requests(lenet().trace));
+
+  DryProgram program({.model = "lenet", .shape = {}, .prefetch = true});
+  for (const std::int64_t batch_size : {32, 64, 8}) {
+    EXPECT_EQ(program.step(batch_size, Mode::kTraining).resident_bytes,
+              run(batch_size, true).resident_bytes);
+  }
+  Experiment experiment({.device = "simulated"}, {.execute = false, .prefetch = true},
+                        find_model("lenet"), {});
+  Batch batch;
+  batch.size = 32;
+  experiment.step(batch, {});
+  EXPECT_EQ(experiment.resident_bytes(), facts.resident_bytes);
+}
+
 TEST(DryRunTest, PartsOfTheLowerBoundAddUp) {
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     const DryRunFacts facts = lenet(mode);
@@ -80,7 +101,7 @@ TEST(TraceReplayTest, APoolReservesWhatItDidInTheDryRun) {
   Batch batch;
   batch.size = 32;
   experiment.step(batch, {});
-  EXPECT_EQ(experiment.resident_bytes +
+  EXPECT_EQ(experiment.resident_bytes() +
                 replay_trace(trace, "best-fit-pool").statistics.peak_reserved_bytes,
             experiment.memory.statistics().peak_reserved_bytes);
 }

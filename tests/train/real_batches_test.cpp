@@ -73,7 +73,7 @@ Outcome run(const ComparedData& data, const MemoryOptions& memory) {
   result.parameters_sha256 =
       tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
   result.reserved_bytes = memory_facts(workplace, memory.allocator, 0).peak_reserved_bytes;
-  result.resident_bytes = workplace.resident_bytes;
+  result.resident_bytes = workplace.resident_bytes();
   return result;
 }
 

@@ -19,11 +19,19 @@ struct Case {
   std::string model;
   Mode mode;
   bool in_place;
+  int recompute = 0;
+
+  Context::Options options() const {
+    Context::Options options = seeded(mode, in_place);
+    options.recompute = recompute;
+    return options;
+  }
 };
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
-         (info.param.in_place ? "_in_place" : "_out_of_place");
+         (info.param.in_place ? "_in_place" : "_out_of_place") +
+         (info.param.recompute > 0 ? "_recompute" : "");
 }
 
 std::vector<Case> all_cases() {
@@ -31,6 +39,9 @@ std::vector<Case> all_cases() {
   for (const std::string& model : model_names()) {
     for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
       for (const bool in_place : {true, false}) cases.push_back({model, mode, in_place});
+    }
+    for (const bool in_place : {true, false}) {
+      cases.push_back({model, Mode::kTraining, in_place, 2});
     }
   }
   return cases;
@@ -59,7 +70,7 @@ class TraceEqualityTest : public ::testing::TestWithParam<Case> {
  protected:
   // The second step, so that what a first step does once is no excuse.
   void check(const std::string& device, bool execute) {
-    Context::Options options = seeded(GetParam().mode, GetParam().in_place);
+    Context::Options options = GetParam().options();
     options.record_graph = true;
     options.execute = execute;
     const ModelShape shape = small_shape(GetParam().model);
@@ -80,28 +91,27 @@ TEST_P(TraceEqualityTest, OfADryStep) { check("simulated", false); }
 
 TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
   const ModelShape shape = small_shape(GetParam().model);
-  Experiment experiment({.allocator = "best-fit-pool", .record = true},
-                        seeded(GetParam().mode, GetParam().in_place), find_model(GetParam().model),
-                        shape);
+  Experiment experiment({.allocator = "best-fit-pool", .record = true}, GetParam().options(),
+                        find_model(GetParam().model), shape);
   experiment.step(small_batches(shape, 4, 1).front(), small_params());
   const DryRunFacts dry = dry_run({.model = GetParam().model,
                                    .shape = shape,
                                    .batch_size = 4,
                                    .mode = GetParam().mode,
-                                   .in_place = GetParam().in_place});
+                                   .in_place = GetParam().in_place,
+                                   .recompute = GetParam().recompute});
   const Trace& recorded = experiment.memory.recording()->last_step();
   EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
-  EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes);
+  EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes());
 }
 
 TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
   const ModelShape shape = small_shape(GetParam().model);
-  Experiment experiment({.allocator = "best-fit-pool"},
-                        seeded(GetParam().mode, GetParam().in_place), find_model(GetParam().model),
-                        shape);
+  Experiment experiment({.allocator = "best-fit-pool"}, GetParam().options(),
+                        find_model(GetParam().model), shape);
   for (const Batch& batch : small_batches(shape, 4, 2)) {
     experiment.step(batch, small_params());
-    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes);
+    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes());
   }
 }
 
@@ -120,21 +130,28 @@ class PaperNetworkTraceTest : public ::testing::TestWithParam<std::tuple<PaperNe
 
 TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
   const auto& [network, mode] = GetParam();
-  Context::Options options = seeded(mode);
-  options.record_graph = true;
-  Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
-                        find_model(network.name), shape());
-  for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
-  const Trace& recorded = experiment.memory.recording()->last_step();
-  const Trace simulated = simulate(experiment.context.step_graph());
-  EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
-  EXPECT_EQ(recorded.tags, simulated.tags);
-  const DryRunFacts dry =
-      dry_run({.model = network.name, .shape = shape(), .batch_size = 2, .mode = mode});
-  EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
-  EXPECT_EQ(recorded.tags, dry.trace.tags);
-  EXPECT_EQ(experiment.resident_bytes, dry.resident_bytes);
-  EXPECT_EQ(experiment.memory.statistics().allocated_bytes, dry.resident_bytes);
+  for (const int recompute : {0, 3}) {
+    if (recompute > 0 && mode == Mode::kInference) continue;
+    Context::Options options = seeded(mode);
+    options.record_graph = true;
+    options.recompute = recompute;
+    Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
+                          find_model(network.name), shape());
+    for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated = simulate(experiment.context.step_graph());
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+    const DryRunFacts dry = dry_run({.model = network.name,
+                                     .shape = shape(),
+                                     .batch_size = 2,
+                                     .mode = mode,
+                                     .recompute = recompute});
+    EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
+    EXPECT_EQ(recorded.tags, dry.trace.tags);
+    EXPECT_EQ(experiment.resident_bytes(), dry.resident_bytes);
+    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, dry.resident_bytes);
+  }
 }
 
 std::string network_and_mode(const ::testing::TestParamInfo<std::tuple<PaperNetwork, Mode>>& info) {

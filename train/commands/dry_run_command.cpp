@@ -24,6 +24,7 @@ struct Arguments {
   std::int64_t threads = 0;
   bool infer = false;
   bool in_place = true;
+  std::int64_t recompute = 0;
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
@@ -43,6 +44,8 @@ DryRunOptions program_of(const Arguments& arguments) {
           .batch_size = arguments.batch_size,
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
           .in_place = arguments.in_place,
+          .recompute = static_cast<int>(arguments.recompute),
+          .prefetch = arguments.device_options.prefetch,
           .compute = compute,
           .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
 }
@@ -110,6 +113,7 @@ CommandRun declare_dry_run(CLI::App& app) {
   add_integer(app, "--batch-size", arguments->batch_size, 1, kMostImages, "Images a step");
   add_flag(app, "--infer", arguments->infer, "An inference step instead of a training step");
   add_flag(app, "!--no-in-place", arguments->in_place, "Never write an output over an input");
+  add_recompute(app, arguments->recompute);
   add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
              "Whose kernels say what they need; cuda wants --plan and no device");
   add_device_options(app, arguments->device_options);

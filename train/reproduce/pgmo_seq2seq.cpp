@@ -90,7 +90,7 @@ PgmoSeq2Seq pgmo_seq2seq(Mode mode, std::int64_t batch_size) {
   PgmoRow row{.network = "seq2seq",
               .mode = mode,
               .batch_size = batch_size,
-              .resident_bytes = DryExperiment(mode, "network-wise").get().resident_bytes};
+              .resident_bytes = DryExperiment(mode, "network-wise").get().resident_bytes()};
   ran.live_bytes = row.resident_bytes + live_bytes(*longest);
   row.network_wise_bytes = ran.arm("network-wise").reserved_bytes;
   row.exact_pool_bytes = ran.arm("exact-pool").reserved_bytes;

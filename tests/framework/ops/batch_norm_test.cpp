@@ -112,7 +112,7 @@ TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
                  context.resident({{16}}, Category::kState, "variance"), {.relu = true});
   for (const Node::Retained& kept : y.edge().node->retained) {
     if (kept.kind == GradientSource::Kind::kOutput) {
-      EXPECT_EQ(kept.tensor.shape(), Shape{16});
+      EXPECT_EQ(kept.ingredient.tensor.shape(), Shape{16});
     }
   }
 }
