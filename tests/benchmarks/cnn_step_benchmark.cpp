@@ -3,7 +3,9 @@
 // and what each allocator reserves.
 //
 //   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
+//                      [--recompute DEPTH]
 //
+// With --recompute one more arm, the last, is planned and makes cheap results again.
 // Seconds are medians of N steps after two that warm up (and, for `planned`, record and plan).
 // FLOP are 2 for each multiply-add that really runs in convolutions and matrix products, forward
 // and backward; the gradient of the images is not computed and not counted.
@@ -39,6 +41,7 @@ struct Options {
   int batch = 0;  // 0: the usual one
   int steps = 5;
   int threads = omp_get_num_procs();
+  int recompute = 0;
   bool serve = false;
 };
 
@@ -54,6 +57,7 @@ void print_table(const std::vector<std::unique_ptr<StepArm>>& arms,
                  const std::vector<std::vector<double>>& seconds, const Batch& batch,
                  double step_flop, double peak) {
   Table table({{"memory from", Align::kLeft},
+               {"recompute"},
                {"step"},
                {"images/s"},
                {"GFLOP/s"},
@@ -61,7 +65,8 @@ void print_table(const std::vector<std::unique_ptr<StepArm>>& arms,
                {"reserved"}});
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const double step = median(seconds[i]).value();
-    table.add_row({arms[i]->name(), fmt::format("{:.1f} ms", 1e3 * step),
+    table.add_row({arms[i]->name(), std::to_string(arms[i]->recompute()),
+                   fmt::format("{:.1f} ms", 1e3 * step),
                    fmt::format("{:.2f}", static_cast<double>(batch.size) / step),
                    fmt::format("{:.1f}", 1e-9 * step_flop / step),
                    fmt::format("{:.1f} %", 100 * step_flop / step / peak),
@@ -77,7 +82,12 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   std::vector<std::unique_ptr<StepArm>> arms;
   for (const std::string& name : options.allocators) {
     arms.push_back(std::make_unique<StepArm>(name, entry));
-    for (int i = 0; i < kWarmUpSteps; ++i) arms.back()->step(batch);
+  }
+  if (options.recompute > 0) {
+    arms.push_back(std::make_unique<StepArm>("planned", entry, options.recompute));
+  }
+  for (const auto& arm : arms) {
+    for (int i = 0; i < kWarmUpSteps; ++i) arm->step(batch);
   }
   const double step_flop = count_flop(*arms.front(), batch);
   std::vector<std::vector<double>> seconds(arms.size());
@@ -112,6 +122,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
   app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
+  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+      ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
   app.add_flag("--serve", options.serve, "One planned step for each line read");
 }

@@ -26,16 +26,12 @@ MemoryOptions memory_options(const std::string& allocator) {
   return memory;
 }
 
-Context::Options context_options(const CudaOptions& options) {
-  return {.compute = make_cuda_compute(options)};
-}
-
 class ImageArm final : public CudaArm {
  public:
   ImageArm(const ModelEntry& entry, std::int64_t batch_size, const std::string& allocator,
-           const CudaOptions& options)
+           const Context::Options& options)
       : batch_(noise_batch(entry.shape, static_cast<int>(batch_size))),
-        experiment_(memory_options(allocator), context_options(options), entry, entry.shape) {}
+        experiment_(memory_options(allocator), options, entry, entry.shape) {}
 
   Workplace& workplace() override { return experiment_; }
   void step() override { experiment_.step(batch_, kStepParams); }
@@ -48,10 +44,11 @@ class ImageArm final : public CudaArm {
 
 class TranslationArm final : public CudaArm {
  public:
-  TranslationArm(std::int64_t batch_size, const std::string& allocator, const CudaOptions& options)
+  TranslationArm(std::int64_t batch_size, const std::string& allocator,
+                 const Context::Options& options)
       : lengths_(drawn_lengths(batch_size, 0)),
         batch_(batch_of_lengths(lengths_.source, lengths_.target)),
-        experiment_(memory_options(allocator), context_options(options), {}) {}
+        experiment_(memory_options(allocator), options, {}) {}
 
   Workplace& workplace() override { return experiment_; }
   void step() override {
@@ -86,7 +83,8 @@ double CudaArm::allocation_seconds() {
 }
 
 std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t batch_size,
-                                       const std::string& allocator, const CudaOptions& options) {
+                                       const std::string& allocator,
+                                       const Context::Options& options) {
   if (model == "seq2seq") return std::make_unique<TranslationArm>(batch_size, allocator, options);
   return std::make_unique<ImageArm>(find_model(model), batch_size, allocator, options);
 }

@@ -29,7 +29,8 @@ class CudaArm {
 // A model by its name, seq2seq of the paper's full size among them, with a batch of noise or of
 // words whose lengths are spread as WMT's are. `allocator`: a name of the table or "planned".
 std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t batch_size,
-                                       const std::string& allocator, const CudaOptions& options);
+                                       const std::string& allocator,
+                                       const Context::Options& options);
 
 // "images" or "words".
 std::string items_of(const std::string& model);

@@ -3,14 +3,15 @@
 // peak, and where the time of a step goes; before them, what mapping memory and an upload cost.
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
-//                       [--deterministic] [--profile]
+//                       [--deterministic] [--profile] [--recompute DEPTH] [--prefetch]
 //
+// With --recompute and --prefetch one more arm each, planned, does so.
 // Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
 // allocators run the same engines. Reserved is what the allocator holds after those steps. The
 // card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
 // What fails leaves its figures open, and the exit code is 1; want of memory is a result.
 //
-//   cuda_step_benchmark MODEL --serve --batches B
+//   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--prefetch]
 //
 // reads one line after the other and answers each by the seconds of a planned step and the bytes
 // reserved: so that pytorch_step.py can take turns with it. First it tells the batch size,
@@ -22,8 +23,10 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/device/devices.h"
@@ -52,6 +55,8 @@ struct Options {
                                          "cuda-async"};
   int steps = 20;
   CudaOptions cuda;
+  int recompute = 0;
+  bool prefetch = false;
   bool profile = false;
   bool serve = false;
 };
@@ -162,16 +167,40 @@ int failure_of(const std::function<void()>& measure) {
   }
 }
 
+// How an arm trains.
+struct Arm {
+  std::string name, allocator;
+  int recompute = 0;
+  bool prefetch = false;
+
+  std::unique_ptr<CudaArm> make(const std::string& model, std::int64_t batch,
+                                const CudaOptions& cuda) const {
+    return make_cuda_arm(
+        model, batch, allocator,
+        {.compute = make_cuda_compute(cuda), .recompute = recompute, .prefetch = prefetch});
+  }
+};
+
+std::vector<Arm> arms_of(const Options& options) {
+  std::vector<Arm> arms;
+  for (const std::string& allocator : options.allocators) arms.push_back({allocator, allocator});
+  if (options.recompute > 0) {
+    arms.push_back(
+        {fmt::format("planned, recompute {}", options.recompute), "planned", options.recompute});
+  }
+  if (options.prefetch) arms.push_back({"planned, prefetch", "planned", 0, true});
+  return arms;
+}
+
 std::vector<std::string> measured_row(const std::string& model, std::int64_t batch,
-                                      const std::string& allocator, const Options& options,
-                                      double peak) {
-  const auto arm = make_cuda_arm(model, batch, allocator, options.cuda);
+                                      const Arm& tested, const Options& options, double peak,
+                                      bool profile) {
+  const auto arm = tested.make(model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
   const StepSeconds seconds = measured_steps(*arm, options.steps);
   const std::uint64_t reserved_bytes = arm->reserved_bytes();
-  const double flop =
-      profile_step(*arm, options.profile && allocator == options.allocators.front());
-  return {allocator,
+  const double flop = profile_step(*arm, profile);
+  return {tested.name,
           fmt::format("{:.3f} ms", 1e3 * seconds.all),
           fmt::format("{:.1f}", arm->items() / seconds.all),
           model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
@@ -189,11 +218,12 @@ int measure(const std::string& model, std::int64_t batch, const Options& options
                {"in allocation"}});
   fmt::print("{}, batch {}\n", model, batch);
   int failures = 0;
-  for (const std::string& allocator : options.allocators) {
-    std::vector<std::string> row = {allocator, "", "", "", "failed", ""};
+  bool profile = options.profile;
+  for (const Arm& arm : arms_of(options)) {
+    std::vector<std::string> row = {arm.name, "", "", "", "failed", ""};
     failures += failure_of([&] {
       try {
-        row = measured_row(model, batch, allocator, options, peak);
+        row = measured_row(model, batch, arm, options, peak, std::exchange(profile, false));
       } catch (const OutOfMemory& refusal) {
         row[4] = "out of memory";
         fmt::print(stderr, "{}\n", refusal.what());
@@ -209,7 +239,9 @@ int measure(const std::string& model, std::int64_t batch, const Options& options
 void serve(const Options& options) {
   const std::string& model = options.models.front();
   const std::int64_t batch = batches_of(model, options).front();
-  const auto arm = make_cuda_arm(model, batch, options.allocators.front(), options.cuda);
+  const std::string& allocator = options.allocators.front();
+  const auto arm = Arm{allocator, allocator, options.recompute, options.prefetch}.make(
+      model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
   fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
   std::fflush(stdout);
@@ -228,6 +260,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
   app.add_flag("--tf32", options.cuda.tf32, "Operands of products rounded to 10 bits");
   app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
+  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--prefetch", options.prefetch, "Of one more arm: see skyline train");
   app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
   app.add_flag("--serve", options.serve, "One planned step for each line read");
 }
@@ -252,7 +287,7 @@ void measure_memory(const CudaOptions& options) {
   double staging = 0, all = 0;
   for (int i = -2; i < kUploads; ++i) {  // two that pin memory
     start = Clock::now();
-    compute->upload(range->base(), host.data(), kInputBytes);
+    compute->upload(range->base(), host.data(), kInputBytes, nullptr);
     if (i >= 0) staging += seconds_since(start) / kUploads;
     compute->wait();
     if (i >= 0) all += seconds_since(start) / kUploads;

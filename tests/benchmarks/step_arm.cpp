@@ -41,10 +41,10 @@ Batch noise_batch(const ModelShape& shape, int batch_size) {
   return batch;
 }
 
-StepArm::StepArm(std::string_view allocator, const ModelEntry& entry)
+StepArm::StepArm(std::string_view allocator, const ModelEntry& entry, int recompute)
     : name_(allocator),
       allocator_(make(allocator, device_)),
-      context_(std::make_unique<Context>(*allocator_, Context::Options{})),
+      context_(std::make_unique<Context>(*allocator_, Context::Options{.recompute = recompute})),
       model_(entry.make(*context_, entry.shape)),
       optimizer_(std::make_unique<Sgd>(*context_, *model_)) {}
 

@@ -31,12 +31,13 @@ Batch noise_batch(const ModelShape& shape, int batch_size);
 class StepArm {
  public:
   // Throws std::invalid_argument for an unknown name.
-  StepArm(std::string_view allocator, const ModelEntry& entry);
+  StepArm(std::string_view allocator, const ModelEntry& entry, int recompute = 0);
 
   // One training step; returns its seconds. The first runs of "planned" record and plan.
   double step(const Batch& batch);
 
   const std::string& name() const noexcept { return name_; }
+  int recompute() const noexcept { return context_->options().recompute; }
   Context& context() noexcept { return *context_; }
   const Model& model() const noexcept { return *model_; }
   // What the allocator holds of its device between steps once it has settled: its steps' peak, too,
