@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
 #include "train/bad_images_report.h"
 #include "train/compared_steps.h"
@@ -143,6 +144,16 @@ AllocatorOptions limited_options(const MemoryOptions& memory) {
     options.bfc.limit_bytes = make_device(memory.device, memory.capacity_bytes)->capacity_bytes();
   }
   return options;
+}
+
+// Arms whose curves the page's device can show: it has neither a limit nor a driver's pool.
+bool replays(const std::string& arm) {
+  return std::ranges::find(allocator_table(), arm, &AllocatorEntry::name) !=
+         allocator_table().end();
+}
+// One plan, whatever the policy.
+bool is_plan(const std::string& arm) {
+  return arm.starts_with(kPlanned) && !compared_allocator(arm).capacity_bytes;
 }
 
 std::optional<double> gap_of(const Comparison& comparison, const ComparedRun& run) {
@@ -345,12 +356,10 @@ ReportData comparison_report(const Comparison& comparison) {
       report.steps.lengths = run.lengths;
       report.steps.lengths_name = "longest sentence, in words";
     }
-    if (compared_allocator(run.memory.allocator).capacity_bytes) {
-      // The page's device has no limit: its curve would be that of the allocator without one.
-    } else if (!run.memory.allocator.starts_with(kPlanned)) {
+    if (replays(run.memory.allocator)) {
       report.curves.push_back(
           replay_trace(comparison.trace, run.memory.allocator, comparison.allocator_options).curve);
-    } else if (!std::exchange(planned, true)) {  // one plan, whatever the policies
+    } else if (is_plan(run.memory.allocator) && !std::exchange(planned, true)) {
       report.curves.push_back(planned_curve(comparison.trace, comparison.plan));
     }
     report.comparison.push_back(

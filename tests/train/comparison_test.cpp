@@ -189,6 +189,17 @@ TEST(ComparisonTest, ThePageSaysWhatWasRun) {
   EXPECT_EQ(fact("momentum"), "0.9");
 }
 
+TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
+  Comparison comparison =
+      compare_allocators(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
+  comparison.runs.push_back(comparison.runs[0]);
+  comparison.runs.back().memory.allocator = "cuda-async";  // on a card
+  const ReportData report = comparison_report(comparison);
+  ASSERT_EQ(report.curves.size(), 1u);
+  EXPECT_EQ(report.curves[0].name, "caching");
+  EXPECT_EQ(report.comparison.size(), 4u);
+}
+
 TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
   TrainOptions options = small_options("lenet");
   options.batch_size = 41;
