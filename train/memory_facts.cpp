@@ -14,16 +14,6 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-void add_plan(MemoryFacts& facts, const Session& session) {
-  const Plan& plan = session.plan();
-  facts.blocks = session.trace().size();
-  facts.lower_bound = plan.lower_bound;
-  facts.peak = plan.peak;
-  facts.gap = plan.gap();
-  facts.proved_optimal = plan.proved_optimal;
-  facts.planner = plan.planner;
-}
-
 }  // namespace
 
 MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocator,
@@ -36,10 +26,19 @@ MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocato
   facts.allocate_ns_median = median_ns(calls.acquire_ns);
   const Session* session = workplace.memory.session();
   if (session != nullptr && session->state() == Session::State::kPlanned) {
-    add_plan(facts, *session);
+    set_plan(facts, session->trace().size(), session->plan());
   }
   update_totals(facts, workplace, device_allocations_before);
   return facts;
+}
+
+void set_plan(MemoryFacts& facts, std::size_t blocks, const Plan& plan) {
+  facts.blocks = blocks;
+  facts.lower_bound = plan.lower_bound;
+  facts.peak = plan.peak;
+  facts.gap = plan.gap();
+  facts.proved_optimal = plan.proved_optimal;
+  facts.planner = plan.planner;
 }
 
 void update_totals(MemoryFacts& facts, const Workplace& workplace,

@@ -35,6 +35,8 @@ struct MemoryFacts {
 // do not plan are measured from there.
 MemoryFacts memory_facts(const Workplace& workplace, const std::string& allocator,
                          std::uint64_t device_allocations_before);
+// The figures of another plan, of so many blocks, in place of those.
+void set_plan(MemoryFacts& facts, std::size_t blocks, const Plan& plan);
 // Brings the totals up to date, whatever steps came since: peaks, device allocations, the
 // session's.
 void update_totals(MemoryFacts& facts, const Workplace& workplace,

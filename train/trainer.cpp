@@ -206,15 +206,18 @@ bool Trainer::tells_its_plan() const {
           session()->session_statistics().adopted_plans == 0);
 }
 
+// Right after a training step: an evaluation may have a plan of its own.
+void Trainer::note_plan() {
+  memory_ =
+      memory_facts(task_->workplace(), options_.memory.allocator, device_allocations_at_switch_);
+  if (!tells_its_plan()) return;
+  trace_ = session()->trace();
+  plan_ = session()->plan();
+}
+
 void Trainer::evaluate_now() {
   Workplace& workplace = task_->workplace();
-  if (steps_run_ > 0) {
-    memory_ = memory_facts(workplace, options_.memory.allocator, device_allocations_at_switch_);
-    if (tells_its_plan()) {
-      trace_ = session()->trace();
-      plan_ = session()->plan();
-    }
-  }
+  if (steps_run_ > 0) note_plan();
   const Task::Evaluation evaluation = task_->evaluate(position_.step);
   if (!evaluation.sample.empty()) console_.say(evaluation.sample);
   Json metrics = Json::object();
@@ -285,14 +288,13 @@ void Trainer::on_session_event(const SessionEvent& event) {
 
 CommandResult Trainer::finish(int exit_code) {
   const Workplace& workplace = task_->workplace();
-  if (!memory_) {
-    memory_ = memory_facts(workplace, options_.memory.allocator, device_allocations_at_switch_);
-  }
+  if (!memory_) note_plan();
   update_totals(*memory_, workplace, device_allocations_at_switch_);
   if (trace_.size() == 0) {
     trace_ = task_->longest_steps().front();
     plan_ = plan(trace_, options_.memory.planner);
   }
+  if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
   const double loss = position_.batch > 0 ? mean_loss() : position_.more.value("last_loss", 0.0);
   RunSummary summary{.title = options_.model + " on " + task_->data_name(),
                      .facts = {{"model", options_.model},

@@ -71,6 +71,7 @@ class Trainer {
   void note_memory(const Step& step);
   void finish_epoch();
   bool tells_its_plan() const;
+  void note_plan();
   void evaluate_now();
   void save();
   double mean_loss() const;
@@ -96,7 +97,7 @@ class Trainer {
   double seconds_ = 0;          // of this process, evaluation included
   DataWait wait_;
   WordRate epoch_words_, run_words_;  // of this process
-  std::uint64_t events_told_ = 0;  // plans and deviations
+  std::uint64_t events_told_ = 0;     // plans and deviations
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemoryFacts> memory_;
   Trace trace_;  // of the last training step that was looked at, and its plan

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "data/errors.h"
 #include "memory/trace_csv.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/signalling_buffer.h"
 #include "train/divergence.h"
 
 namespace skyline {
@@ -31,31 +31,6 @@ TrainOptions small_options(const std::string& allocator = "planned") {
   resolve(options);
   return options;
 }
-
-// Sends SIGTERM to this process when a message holds `text`, as a user would at that moment.
-class SignallingBuffer : public std::stringbuf {
- public:
-  explicit SignallingBuffer(std::string text) : text_(std::move(text)) {}
-
- protected:
-  int sync() override {
-    look();
-    return std::stringbuf::sync();
-  }
-  std::streamsize xsputn(const char* characters, std::streamsize count) override {
-    const auto written = std::stringbuf::xsputn(characters, count);
-    look();
-    return written;
-  }
-
- private:
-  void look() {
-    if (text_.empty() || str().find(text_) == std::string::npos) return;
-    text_.clear();
-    std::raise(SIGTERM);
-  }
-  std::string text_;
-};
 
 class TrainerTest : public ::testing::Test {
  protected:
@@ -89,7 +64,8 @@ class TrainerTest : public ::testing::Test {
   std::vector<Json> logged(const std::string& name, const std::string& key) {
     std::ifstream log(folder_ / name / "log.jsonl");
     std::vector<Json> values;
-    for (std::string line; std::getline(log, line);) values.push_back(parsed_in_order(line).at(key));
+    for (std::string line; std::getline(log, line);)
+      values.push_back(parsed_in_order(line).at(key));
     return values;
   }
 
@@ -178,7 +154,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   const TrainOptions options = small_options();
   train(options, "whole");
   {
-    SignallingBuffer buffer("switched to the plan");  // said before step 2
+    testing::SignallingBuffer buffer("switched to the plan");  // said before step 2
     std::ostream stream(&buffer);
     Console console(stream, {});
     Trainer trainer(options, console);

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "memory/trace_csv.h"
+#include "tests/train/signalling_buffer.h"
 #include "tests/train/temporary_folder.h"
 #include "train/atomic_file.h"
 #include "train/checkpoint.h"
@@ -95,6 +97,8 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     }
     const auto& longest = result.json["longest_batch"];
     EXPECT_EQ(longest["one_plan"], !unroll);
+    EXPECT_EQ(memory["lower_bound"], longest[unroll ? "live_bytes" : "one_plan_bytes"])
+        << "whichever batch came last";
     const auto least = memory["resident_bytes"].get<double>() + longest["live_bytes"].get<double>();
     const double page = 4096;  // an arena is a number of them
     EXPECT_LE(memory["peak_reserved"].get<double>(), 1.01 * least + page);
@@ -102,6 +106,22 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     EXPECT_NE(read_file(folder_.path() / name / "epochs.csv").find(",fallback_bytes"),
               std::string::npos);
   }
+}
+
+TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
+  TrainOptions options = small_options();
+  options.translation.pairs = 400;  // the longest batch comes later
+  options.memory.policy = ShapePolicy::kGrow;
+  testing::SignallingBuffer buffer("switched to the plan");  // said before step 2
+  std::ostream stream(&buffer);
+  Console console(stream, {});
+  Trainer trainer(options, console);
+  trainer.start(folder_.path() / "cut");
+  const CommandResult result = trainer.run();
+  EXPECT_EQ(result.json["steps"], 2);
+  std::ifstream file(folder_.path() / "cut/trace.csv");
+  const Trace trace = read_trace_csv(file, "trace.csv").trace;
+  EXPECT_EQ(result.json["memory"]["lower_bound"], lower_bound_bytes(trace, kAlignmentBytes));
 }
 
 TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <csignal>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace skyline::testing {
+
+// Sends SIGTERM to this process when a message holds `text`, as a user would at that moment.
+class SignallingBuffer : public std::stringbuf {
+ public:
+  explicit SignallingBuffer(std::string text) : text_(std::move(text)) {}
+
+ protected:
+  int sync() override {
+    look();
+    return std::stringbuf::sync();
+  }
+  std::streamsize xsputn(const char* characters, std::streamsize count) override {
+    const auto written = std::stringbuf::xsputn(characters, count);
+    look();
+    return written;
+  }
+
+ private:
+  void look() {
+    if (text_.empty() || str().find(text_) == std::string::npos) return;
+    text_.clear();
+    std::raise(SIGTERM);
+  }
+  std::string text_;
+};
+
+}  // namespace skyline::testing
