@@ -6,12 +6,12 @@
 #                                               the CUDA toolkit with cuDNN (or Python's packages of
 #                                               them) and nothing else
 #   bash tests/gpu.sh --run WHAT [PART…]        runs a packed file or a build's folder
-# Parts, each within ten minutes on an H200: tests; memcheck, racecheck and initcheck (together:
-# sanitizer); train, a run of the program itself; benchmarks in fp32 and tf32; pytorch-fp32 and
+# Parts, each ended after nine minutes: tests; memcheck, racecheck and initcheck (together: sanitizer);
+# train, runs of the program itself; fp32 and tf32 (together: benchmarks); pytorch-fp32 and
 # pytorch-tf32 (together: pytorch), the same steps beside PyTorch's where a python3 with torch is found
 # ($SKYLINE_PYTHON names one).
-# Every part says what ran, failed and was left out, with its reason. Exits 1 when something failed,
-# 3 where no device answers.
+# Every part says what ran, failed and was left out, with its reason; $SKYLINE_LOGS names the folder for
+# logs. Exits 1 when something failed, 3 where no device answers.
 set -uo pipefail
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -19,7 +19,10 @@ source train/install.sh
 
 programs=(tests/cuda/cuda_tests train/skyline tests/benchmarks/cuda_step_benchmark)
 all_parts=(tests sanitizer train fp32 tf32 pytorch)
-shards=4            # of a sanitizer's tests, side by side
+all_known=(tests memcheck racecheck initcheck train fp32 tf32 pytorch-fp32 pytorch-tf32)
+part_seconds=540
+tests_seconds=240      # for tests until one of them hangs
+shards=4               # of a sanitizer's tests, side by side
 sanitizer_seconds=165  # for each tool
 # What only the host can do: stop at a wrong label; and what asks for more memory than it then has.
 host_only='*NamesTheRowOf*:*NeedsNoMemoryBesideTheLogits'
@@ -38,17 +41,19 @@ pack() {
   mkdir "$folder/lib"
   for program in "${programs[@]}"; do
     mkdir -p "$folder/$(dirname "$program")"
-    strip -o "$folder/$program" "build/portable/$program"
-    ldd "build/portable/$program"
+    strip -o "$folder/$program" "build/portable/$program" && ldd "build/portable/$program" || exit 1
   done | awk '$3 ~ /^\// && $3 !~ /\/(libc|libm|libdl|libpthread|librt|libcud[a-z]*)\.so/ { print $3 }' |
-    sort -u | while read -r library; do cp -L "$library" "$folder/lib/"; done
-  tar -C "$folder" -caf "$1" . && rm -rf "$folder"
+    sort -u | while read -r library; do cp -L "$library" "$folder/lib/"; done &&
+    tar -C "$folder" -caf "$1" .
+  local status=$?
+  rm -rf "$folder"
+  ((status == 0)) || { say "nothing was packed"; return 1; }
   say "packed $(du -h "$1" | cut -f 1) into $1; there: bash tests/gpu.sh --run ${1##*/}"
 }
 
-# Where cuDNN 9 and cuBLAS lie: in Python's packages of this toolkit's major version, so that PyTorch
-# and we run the same ones, or beside the toolkit.
-library_path() {
+# Folders of Python's packages of this toolkit's major version where those hold cuBLAS and so cuDNN, each
+# with a colon: PyTorch and we then run the same ones.
+python_libraries() {
   "$python" - "$("$toolkit/bin/nvcc" --version 2>/dev/null | grep -oP 'release \K[0-9]+')" 2>/dev/null <<'PYTHON'
 import importlib.util, pathlib, sys
 found = importlib.util.find_spec("nvidia")
@@ -57,11 +62,21 @@ folders = [folder for root in (found.submodule_search_locations if found else []
 if any(list(folder.glob(f"libcublasLt.so.{sys.argv[1] or '*'}")) for folder in folders):
     print("".join(f"{folder}:" for folder in folders), end="")
 PYTHON
-  printf '%s:%s' "$toolkit/lib64" "$toolkit/lib"
 }
 
-# ours PROGRAM ARGUMENT…: other programs keep their own libraries. One that hangs is ended.
-ours() { LD_LIBRARY_PATH=$libraries timeout --foreground 540 "$folder/$1" "${@:2}"; }
+# limited COMMAND…: ended, or not begun, when the part's time is over.
+limited() {
+  local left=$((part_seconds - SECONDS)) status=124
+  if ((left > 0)); then
+    timeout --foreground -k 10 "$left" "$@"
+    status=$?
+  fi
+  ((SECONDS < part_seconds)) || say 'out of time'
+  return "$status"
+}
+
+# ours PROGRAM ARGUMENT…: other programs keep their own libraries.
+ours() { limited env LD_LIBRARY_PATH="$libraries" "$folder/$1" "${@:2}"; }
 
 left_out() { say "left out: $1: $2"; }
 
@@ -81,12 +96,52 @@ summary() {
     }' "${@:2}"
 }
 
+# messages LOG: GoogleTest's, less what only counts or encloses tests.
+messages() { grep -v '^$\|^Running main\|^\[ RUN \|^\[       OK\|^\[[-=]*\]\|^Note: \|^=' "$1"; }
+
+# findings LOG…: what a sanitizer reports, with the kernel, each once with how often.
+findings() {
+  awk '
+    function flush() { if (head != "") print head; head = "" }
+    /^=========/ { line = substr($0, 11); sub(/\+0x[0-9a-f]+.*/, "", line) }
+    /^========= [A-Z]/ { flush() }
+    /^========= [A-Z]/ && line !~ /^COMPUTE-SANITIZER|SUMMARY|^Target app|^Error: (process|couldn)/ { head = line }
+    /^=========  +(at|and) / && head != "" { sub(/^ +/, "", line); print head " " line; head = "" }
+    /^=========$/ { flush() }
+    END { flush() }' "$@" | sort | uniq -c | sort -rn
+}
+
+# until_loss LOG: its lines up to the end of the first test that lost the device, or ended the program,
+# then "lost: TEST".
+until_loss() {
+  awk '
+    { print }
+    /^\[ RUN      \] / { running = $4 }
+    /illegal memory access|misaligned address|launch failure|device-side assert/ { lost = running }
+    /illegal instruction|hardware stack error|invalid program counter|address space/ { lost = running }
+    /^\[       OK|^\[  FAILED|^\[  SKIPPED/ { running = ""; if (lost != "") exit }
+    END { if (running != "") lost = running; if (lost != "") print "lost: " lost }' "$1"
+}
+
+# What comes after a test that loses the device runs in a process of its own.
 run_tests() {
-  ours tests/cuda/cuda_tests --gtest_filter="-$host_only" >"$logs/tests.log" 2>&1
-  local status=$?
-  summary tests "$logs/tests.log"
-  grep -q '^\[       OK' "$logs/tests.log" || status=1  # the runtime may miss what nvidia-smi sees
-  ((status == 0)) || grep -v '^\[ RUN \|^\[       OK' "$logs/tests.log" | tail -n 60
+  local filter="-$host_only" status=0 run=0 names lost end=$part_seconds
+  local part_seconds=$end
+  names=$(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" |
+    awk '/^[^ ]/ { suite = $1 } /^  / { print suite $1 }')
+  while ((run < 10 && SECONDS < end)) && [[ -n $filter ]]; do
+    part_seconds=$((SECONDS + tests_seconds < end ? SECONDS + tests_seconds : end))
+    ours tests/cuda/cuda_tests --gtest_filter="$filter" >"$logs/tests.$run.out" 2>&1 || status=1
+    until_loss "$logs/tests.$run.out" >"$logs/tests.$run.log"
+    lost=$(sed -n 's/^lost: //p' "$logs/tests.$run.log")
+    filter=$(awk -v lost="$lost" 'found { print } $0 == lost { found = 1 }' <<<"$names" | paste -s -d :)
+    run=$((run + 1))
+  done
+  summary tests "$logs"/tests.*.log
+  grep -q '^\[       OK' "$logs"/tests.*.log || status=1  # the runtime may miss what nvidia-smi sees
+  ((status == 0)) || for ((run = 0; run < 10; ++run)); do
+    [[ ! -e $logs/tests.$run.log ]] || messages "$logs/tests.$run.log" | tail -n 40
+  done
   return "$status"
 }
 
@@ -98,34 +153,34 @@ sanitize() {
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
   checker+=(--report-api-errors no)
   case $tool in
-    memcheck) checker+=(--error-exitcode 9 --print-limit 20) ;;
+    # Other kernels than the one that erred still run.
+    memcheck) checker+=(--error-exitcode 9 --print-limit 20 --destroy-on-device-error kernel) ;;
     racecheck) filter+=':*Cuda*Tra*' checker+=(--error-exitcode 9 --print-limit 20 --kernel-regex kns=skyline) ;;
     initcheck) filter+=':*Cuda*Tra*' checker+=(--print-limit 5000) ;;
   esac
-  local shard status=0 late=0 jobs=() result
+  local shard status=0 late=0 jobs=() result found
   say "$tool: $(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ') tests"
   for ((shard = 0; shard < shards; ++shard)); do
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard OMP_NUM_THREADS=2 LD_LIBRARY_PATH=$libraries \
-      timeout "$sanitizer_seconds" "${checker[@]}" "$folder/tests/cuda/cuda_tests" \
+      timeout -k 10 "$sanitizer_seconds" "${checker[@]}" "$folder/tests/cuda/cuda_tests" \
       --gtest_filter="$filter" >"$logs/$tool.$shard.log" 2>&1 &
     jobs+=($!)
   done
   for shard in "${!jobs[@]}"; do
     wait "${jobs[shard]}"
     result=$?
-    if ((result == 124)); then
+    if ((result == 124 || result == 137)); then
       late=$((late + 1))
     elif ((result != 0)); then
       status=1
-      grep -v '^\[ RUN \|^\[       OK' "$logs/$tool.$shard.log" | head -n 60
-    fi
-    if [[ $tool == initcheck ]]; then
-      grep -A 1 '^=* Uninitialized' "$logs/$tool.$shard.log" | grep 'skyline' && status=1
-    elif grep -q 'ERROR SUMMARY: [1-9]\|RACECHECK SUMMARY: [1-9]' "$logs/$tool.$shard.log"; then
-      status=1
+      messages "$logs/$tool.$shard.log" | head -n 60
     fi
   done
   summary "$tool" "$logs/$tool".*.log
+  grep -q '^\[       OK' "$logs/$tool".*.log || status=1
+  found=$(findings "$logs/$tool".*.log)  # those of shards that did not finish, too
+  [[ $tool != initcheck ]] || found=$(grep skyline <<<"$found")
+  [[ -z $found ]] || { status=1; head -n 40 <<<"$found"; }
   grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$logs/$tool".*.log | sort | uniq -c
   ((late == 0)) || left_out "$tool" "$late of $shards shards had not finished after $sanitizer_seconds s"
   return "$status"
@@ -134,15 +189,16 @@ sanitize() {
 # Runs of the program from the pool to the plan, the same losses under every allocator, the same plan
 # foreseen without the card, and an interrupt that saves its work.
 run_train() {
-  local out=$logs/run status=0
+  local out status=0
+  out=$(mktemp -d "$logs/train.XXXX")/run
   ours train/skyline train --model resnet20 --data shapes --epochs 1 --device cuda --out "$out" || status=1
   ours train/skyline train --model seq2seq --data numbers --batch-size 64 --learning-rate 0.002 --steps 200 \
     --policy upper-bound --device cuda --out "$out-seq2seq" || status=1
   ours train/skyline compare --model googlenet --data shapes --steps 6 --batch-size 32 --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
   ours train/skyline dry-run --model resnet20 --device cuda --plan "$out/engines.json" || status=1
-  LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT 10 "$folder/train/skyline" train --model resnet20 \
-    --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
+  LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 10 "$folder/train/skyline" \
+    train --model resnet20 --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then
     say 'an interrupt saved nothing'
     status=1
@@ -150,24 +206,29 @@ run_train() {
   return "$status"
 }
 
-# benchmark [OPTION…]
+# benchmark [OPTION…]: a program for each network, so that one which loses the device leaves the others.
 benchmark() {
-  ours tests/benchmarks/cuda_step_benchmark --steps 10 "$@" &&
-    { say "resnet50, batch 128: where a step's time goes"; ours tests/benchmarks/cuda_step_benchmark \
-      resnet50 --batches 128 --allocators planned --profile "$@"; }
+  local model status=0
+  for model in alexnet googlenet resnet50 inception-resnet seq2seq; do
+    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 "$@" || status=1
+  done
+  say "resnet50, batch 128: where a step's time goes"
+  ours tests/benchmarks/cuda_step_benchmark resnet50 --batches 128 --allocators planned --profile "$@" || status=1
+  return "$status"
 }
 
 # compare_with_pytorch [OPTION…]
 compare_with_pytorch() {
   "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null ||
     { left_out pytorch "$python has no torch that sees the device"; return 0; }
-  local program=$logs/ours
+  local program=$logs/ours status=0
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" \
     "$folder/tests/benchmarks/cuda_step_benchmark" >"$program"
   chmod +x "$program"
   local step=("$python" -B tests/benchmarks/pytorch_step.py --ours "$program" --device cuda --steps 10 "$@")
-  "${step[@]}" --batches 32,64,128 alexnet googlenet resnet50 inception-resnet &&
-    "${step[@]}" --batches 32,64,128,256 seq2seq
+  limited "${step[@]}" --batches 32,64,128 alexnet googlenet resnet50 inception-resnet || status=1
+  limited "${step[@]}" --batches 32,64,128,256 seq2seq || status=1
+  return "$status"
 }
 
 run_part() {
@@ -179,40 +240,42 @@ run_part() {
     tf32) benchmark --tf32 ;;
     pytorch-fp32) compare_with_pytorch ;;
     pytorch-tf32) compare_with_pytorch --tf32 ;;
-    *)
-      say "unknown part '$1'; known are: tests memcheck racecheck initcheck sanitizer train fp32 tf32" \
-        'benchmarks pytorch-fp32 pytorch-tf32 pytorch'
-      exit 2
-      ;;
   esac
 }
 
 # run WHAT PART…
 run() {
   local folder=$1 part parts=() status=0 libraries toolkit sanitizer logs python=${SKYLINE_PYTHON:-python3}
-  shift
-  logs=$(mktemp -d)
-  if [[ -f $folder ]]; then
-    mkdir "$logs/packed"
-    tar -C "$logs/packed" -xf "$folder" || return 1
-    folder=$logs/packed
-  fi
-  for part in "$@"; do
+  for part in "${@:2}"; do
     case $part in
       sanitizer) parts+=(memcheck racecheck initcheck) ;;
       benchmarks) parts+=(fp32 tf32) ;;
       pytorch) parts+=(pytorch-fp32 pytorch-tf32) ;;
-      *) parts+=("$part") ;;
+      *)
+        [[ " ${all_known[*]} " == *" $part "* ]] ||
+          { say "unknown part '$part'; known are: ${all_known[*]}; sanitizer benchmarks pytorch"; return 2; }
+        parts+=("$part")
+        ;;
     esac
   done
-  if ! command -v nvidia-smi >/dev/null || ! nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader; then
+  if ! command -v nvidia-smi >/dev/null ||
+    ! nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader; then
     say "no CUDA device answers: nothing was run"
     return 3
+  fi
+  logs=${SKYLINE_LOGS:-$(mktemp -d)}
+  mkdir -p "$logs" || return 1
+  if [[ -f $folder ]]; then
+    packed=$(mktemp -d)
+    trap 'rm -rf "$packed"' EXIT
+    # tar needs a program for each kind of compression.
+    tar -C "$packed" -xf "$folder" || "$python" -m tarfile -e "$folder" "$packed" || return 1
+    folder=$packed
   fi
   toolkit=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
   toolkit=$(dirname "$(dirname "$(readlink -f "$toolkit")")")
   sanitizer=$(PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer command -v compute-sanitizer)
-  libraries=$folder/lib:${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(library_path)
+  libraries=$folder/lib:$(python_libraries)${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$toolkit/lib64:$toolkit/lib
   for part in "${parts[@]}"; do
     say "== $part"
     SECONDS=0

@@ -395,7 +395,8 @@ def measure(model, batch, arguments):
 
 
 def row(figures):
-    return "".join(f"{figure:11.2f}" if figure else f"{'–':>11}" for figure in figures or [None] * 5)
+    return "".join(f"{figure:11.2f}" if figure else f"{'–':>11}"
+                   for figure in figures or [None] * 5)
 
 
 def where(arguments):
