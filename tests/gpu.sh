@@ -210,7 +210,7 @@ run_train() {
 benchmark() {
   local model status=0
   for model in alexnet googlenet resnet50 inception-resnet seq2seq; do
-    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 "$@" || status=1
+    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 --prefetch --recompute 3 "$@" || status=1
   done
   say "resnet50, batch 128: where a step's time goes"
   ours tests/benchmarks/cuda_step_benchmark resnet50 --batches 128 --allocators planned --profile "$@" || status=1
