@@ -24,6 +24,11 @@ std::vector<Strategy> strategies_of(const StepGraph& graph, const std::string& p
           strategy("both", graph, {.in_place = true, .sharing = true}, planner)};
 }
 
+Strategy recomputed(const StepGraph& graph, int recompute, const std::string& planner) {
+  return strategy("recompute " + std::to_string(recompute), graph,
+                  {.in_place = true, .sharing = true}, planner);
+}
+
 Strategy forward_only(const StepGraph& inference, const std::string& planner) {
   return strategy("forward only", inference, {.in_place = true, .sharing = true}, planner);
 }

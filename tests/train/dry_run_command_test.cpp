@@ -94,6 +94,24 @@ TEST(DryRunCommandTest, InferenceKeepsOnlyWhatTheFirstConvolutionNeeds) {
   EXPECT_EQ(json["strategies"].size(), 4u) << "forward only is what it is";
 }
 
+TEST(DryRunCommandTest, TheStrategiesTellWhatRecomputeSaves) {
+  const auto planned = [](const nlohmann::json& json, const std::string& name) {
+    for (const auto& row : json["strategies"]) {
+      if (row["strategy"] == name) return row["planned"].get<std::uint64_t>();
+    }
+    return std::uint64_t{0};
+  };
+  const std::vector<std::string> resnet = {"--model", "resnet20", "--json"};
+  const nlohmann::json kept = dry_run_of(resnet).json();
+  EXPECT_LT(planned(kept, "recompute 4"), planned(kept, "both") * 2 / 3);
+  std::vector<std::string> recomputing = resnet;
+  recomputing.insert(recomputing.end(), {"--recompute", "4"});
+  const nlohmann::json again = dry_run_of(recomputing).json();
+  EXPECT_EQ(planned(again, "both"), planned(kept, "recompute 4"));
+  EXPECT_EQ(planned(again, "recompute 4"), 0u) << "it is what both is";
+  EXPECT_EQ(planned(dry_run_of({"--json"}).json(), "recompute 4"), 0u) << "nothing is saved";
+}
+
 TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
   const TemporaryFolder folder;
   std::ofstream(folder / "card.json") << R"({"card": )" << testing::kDescribedCard << "}";

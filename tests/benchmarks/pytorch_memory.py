@@ -1,0 +1,121 @@
+"""What a training step of PyTorch has alive at its peak, beside what our plan reserves.
+
+    python3 pytorch_memory.py --ours build/release/train/skyline [MODEL ...] [--batches B,...]
+                              [--recompute DEPTH,...] [--device cuda --plan FILE]
+
+Needs no card: PyTorch's step runs on its "meta" device, which keeps shapes and no bytes, and every
+storage is counted while it lives, rounded up to 512 bytes as its caching allocator does. What it
+reserves on a card is more: its segments' fragmentation and cuDNN's workspaces come on top, which
+are in ours. The networks, loss and optimizer are those of pytorch_step.py; ours are dry runs, for
+the kernels of the CPU or, with the engines.json of a run on a card, of that card. MiB, parameters,
+gradients and momentum included; "below" is how far ours stays below PyTorch's.
+"""
+
+import argparse
+import json
+import subprocess
+import weakref
+
+import torch
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from pytorch_step import NETWORKS
+
+ROUNDING = 512
+STEPS = 2  # the second one has momentum and frees the gradients of the first
+
+
+class LiveBytes(TorchDispatchMode):
+    """Counts the storages that ops make, until they die."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.peak = 0
+        self.alive = {}
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        results = function(*arguments, **(keywords or {}))
+        for tensor in tree_leaves(results):
+            if isinstance(tensor, torch.Tensor) and tensor.device.type == "meta":
+                self.count(tensor.untyped_storage())
+        return results
+
+    def count(self, storage):
+        key = storage._cdata
+        if key in self.alive:
+            return
+        self.alive[key] = -(-storage.nbytes() // ROUNDING) * ROUNDING
+        self.now += self.alive[key]
+        self.peak = max(self.peak, self.now)
+        weakref.finalize(storage, self.forget, key)
+
+    def forget(self, key):
+        self.now -= self.alive.pop(key, 0)
+
+
+def training_step(network, optimizer, images, labels):
+    optimizer.zero_grad()
+    output = network(images.to("meta"))
+    labels = labels.to("meta")
+    heads = output if isinstance(output, tuple) else (output,)
+    losses = [functional.cross_entropy(head, labels) for head in heads]
+    loss = losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
+    del output, heads, losses
+    loss.backward()
+    optimizer.step()
+
+
+def theirs(model, batch):
+    maker, extent = NETWORKS[model]
+    with LiveBytes() as live, torch.device("meta"):
+        network = maker()
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+        images = torch.empty(batch, 3, extent, extent, device="cpu")
+        labels = torch.empty(batch, dtype=torch.int64, device="cpu")
+        for _ in range(STEPS):
+            live.peak = live.now
+            training_step(network, optimizer, images, labels)
+    return live.peak
+
+
+def ours(arguments, model, batch, recompute):
+    command = [arguments.ours, "dry-run", "--model", model, "--batch-size", str(batch),
+               "--recompute", str(recompute), "--allocators", "planned", "--json",
+               "--device", arguments.device]
+    if arguments.plan:
+        command += ["--plan", arguments.plan]
+    answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return answer["resident_bytes"] + answer["peak"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--ours", required=True, help="the program skyline")
+    parser.add_argument("--batches", default="32,64,128")
+    parser.add_argument("--recompute", default="0,4", help="one or more depths")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--plan", help="engines.json of a run on a card")
+    arguments = parser.parse_args()
+    unknown = [model for model in arguments.models if model not in NETWORKS]
+    if unknown:
+        parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(NETWORKS)}")
+    depths = [int(depth) for depth in arguments.recompute.split(",")]
+    print(f"PyTorch {torch.__version__}")
+    print(f"{'network':18}{'batch':>6}{'PyTorch':>10}" +
+          "".join(f"{f'recompute {depth}':>14}{'below':>8}" for depth in depths))
+    for model in arguments.models or NETWORKS:
+        for batch in map(int, arguments.batches.split(",")):
+            their_bytes = theirs(model, batch)
+            row = f"{model:18}{batch:6}{their_bytes / 2**20:10.1f}"
+            for depth in depths:
+                our_bytes = ours(arguments, model, batch, depth)
+                row += f"{our_bytes / 2**20:14.1f}{100 - 100 * our_bytes / their_bytes:6.1f} %"
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
