@@ -141,6 +141,12 @@ void check_given(const CLI::App& app, const TrainOptions& options) {
   }
 }
 
+void move_to(TrainOptions& options, const std::string& device) {
+  if (device.empty() || device == options.memory.device) return;
+  options.memory = {.device = device};
+  options.device = {};
+}
+
 void resolve(TrainOptions& options) {
   if (options.learning_rate <= 0) {
     // Through the decimal text, so that 0.1f is stored as 0.1.
@@ -252,9 +258,10 @@ TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
   for (const auto& [key, value] : wanted_json.items()) {
     if (!was_given(app, flag_of(key)) || (stored.contains(key) && stored[key] == value)) continue;
     if (std::ranges::find(kNeutral, key) == std::end(kNeutral)) {
-      throw UsageError(fmt::format("{} is {}, but the run to resume was started with {}",
-                                   flag_of(key), value.dump(),
-                                   stored.value(key, Json(nullptr)).dump()));
+      const Json before = stored.value(key, Json(nullptr));
+      throw UsageError(fmt::format("{} is {}, but the run to resume was started {}", flag_of(key),
+                                   value.dump(),
+                                   before.is_null() ? "without it" : "with " + before.dump()));
     }
     merged[key] = value;
   }

@@ -52,6 +52,9 @@ void add_memory_options(CLI::App& app, TrainOptions& options);
 // Fills in what follows from other options: the model's learning rate, the seed of the data, the
 // number of threads, which OpenMP is told. Throws UsageError.
 void resolve(TrainOptions& options);
+// Moves what a checkpoint's run was started with to another device (empty: stays), with the memory
+// and the arithmetic that a run has there unless told otherwise. Before resolve().
+void move_to(TrainOptions& options, const std::string& device);
 // Throws UsageError for a flag given that the model makes nothing of.
 void check_given(const CLI::App& app, const TrainOptions& options);
 

@@ -125,11 +125,14 @@ TEST_F(TrainCommandsTest, ThePoolOfTheCudaDriverIsRefusedOnOtherDevices) {
 
 TEST_F(TrainCommandsTest, ResumingWithOtherArgumentsIsRefusedByName) {
   ASSERT_EQ(train({"--out", run_.c_str()}).exit_code, 0);
-  const Answer answer = skyline_program({"train", "--resume", run_.c_str(), "--batch-size", "8"});
-  EXPECT_EQ(answer.exit_code, 2);
-  EXPECT_NE(answer.messages.find("--batch-size is 8, but the run to resume was started with 4"),
-            std::string::npos)
-      << answer.messages;
+  for (const auto& [flag, told] :
+       {std::pair{"--batch-size", "started with 4"}, {"--steps", "started without it"}}) {
+    const Answer answer = skyline_program({"train", "--resume", run_.c_str(), flag, "8"});
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_NE(answer.messages.find(std::string(flag) + " is 8, but the run to resume was " + told),
+              std::string::npos)
+        << answer.messages;
+  }
 }
 
 TEST_F(TrainCommandsTest, ResumingWithTheSameOrNeutralArgumentsWorks) {

@@ -27,6 +27,7 @@ struct Arguments {
   DataOptions data;
   std::int64_t batch_size = 0;  // 0: the run's
   std::int64_t threads = 0;     // 0: the run's
+  std::string device;           // empty: the run's
 };
 
 // The run's options with those of this command in their place.
@@ -48,6 +49,7 @@ TrainOptions merged(const CLI::App& app, const Arguments& arguments, const Json&
   options.data.strict = arguments.data.strict;
   if (arguments.batch_size > 0) options.batch_size = arguments.batch_size;
   if (arguments.threads > 0) options.threads = arguments.threads;
+  move_to(options, arguments.device);
   resolve(options);
   return options;
 }
@@ -152,6 +154,8 @@ CommandRun declare_evaluate(CLI::App& app) {
   add_integer(app, "--batch-size", arguments->batch_size, 0, 1'000'000'000,
               "Images a step; 0 means the run's");
   add_integer(app, "--threads", arguments->threads, 0, 4096, "0 means the run's");
+  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
+             "What computes; otherwise what the run was trained on");
   add_decoding_options(app, arguments->data);
   return [&app, arguments](Console& console) { return run(app, *arguments, console); };
 }

@@ -33,6 +33,7 @@ struct Arguments {
   bool all_words = false;  // go on to the last word, as the paper's example does
   std::int64_t batch_size = 100;
   std::int64_t threads = 0;
+  std::string device;  // empty: the run's
 };
 
 // A sentence to translate and what it should become.
@@ -144,6 +145,7 @@ TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arg
                      ", which classifies images: see skyline evaluate");
   }
   if (arguments.threads > 0) options.threads = arguments.threads;
+  move_to(options, arguments.device);
   resolve(options);
   return options;
 }
@@ -218,6 +220,8 @@ CommandRun declare_translate(CLI::App& app) {
                "Go on for --max-length words after all sentences have ended, as the paper did");
   add_integer(app, "--batch-size", arguments->batch_size, 1, 1'000'000, "Sentences at once");
   add_integer(app, "--threads", arguments->threads, 0, 4096, "0 means the run's");
+  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
+             "What computes; otherwise what the run was trained on");
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 
