@@ -131,6 +131,7 @@ void Trainer::after_step(const Step& step) {
                        : step.planned       ? "planned"
                                             : "warm-up");
   if (position_.batch == batches_per_epoch_) return finish_epoch();
+  if (done()) return;  // run() evaluates, and saves what that found as well
   if (task_->evaluates_after(position_.step)) {
     evaluate_now();
     console_.say(fmt::format("step {}{}", position_.step, evaluation_text()));

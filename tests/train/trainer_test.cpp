@@ -188,6 +188,13 @@ TEST_F(TrainerTest, StepsEndARunInTheMiddleOfAnEpoch) {
   EXPECT_EQ(last_checkpoint("run").position.batch, 2);
 }
 
+TEST_F(TrainerTest, TheLastCheckpointHoldsTheLastEvaluation) {
+  TrainOptions options = small_options();
+  options.steps = options.checkpoint_every = 3;
+  train(options, "run");
+  EXPECT_TRUE(last_checkpoint("run").position.more.contains("evaluation"));
+}
+
 TEST_F(TrainerTest, EveryPolicyTrains) {
   for (const std::string& policy : policy_names()) {
     SCOPED_TRACE(policy);

@@ -108,6 +108,17 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
   }
 }
 
+TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
+  TrainOptions options = small_options();
+  options.steps = 4;
+  options.translation.translate_every = 2;
+  train(options, "run");
+  const std::string told = messages_.str();
+  const auto first = told.find("reference"), second = told.find("reference", first + 1);
+  EXPECT_NE(second, std::string::npos) << "after steps 2 and 4";
+  EXPECT_EQ(told.find("reference", second + 1), std::string::npos);
+}
+
 TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   TrainOptions options = small_options();
   options.translation.pairs = 400;  // the longest batch comes later
