@@ -221,7 +221,7 @@ TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
   const std::uint64_t arena = rounded(json["peak"].get<std::uint64_t>(), 4096);  // a page
   EXPECT_EQ(json["allocators"]["planned"]["peak_reserved"],
             json["resident_bytes"].get<std::uint64_t>() + arena);
-  EXPECT_EQ(json["strategies"].size(), 5u);
+  EXPECT_EQ(json["strategies"].size(), 6u);
 }
 
 TEST_F(TrainCommandsTest, DryRunAnswersWhetherItFits) {
