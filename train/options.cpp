@@ -86,6 +86,12 @@ void check_readable(const std::filesystem::path& path) {
   }
 }
 
+// An unset variable of the user's shell must not read as an option that was not given.
+const std::string& path_of(const std::string& text) {
+  if (text.empty()) throw UsageError("an empty name of a file or folder");
+  return text;
+}
+
 constexpr std::string_view kWholeNumber = "a whole number";
 
 }  // namespace
@@ -176,13 +182,15 @@ CLI::Option* add_string(CLI::App& options, const std::string& flag, std::string&
 
 CLI::Option* add_path(CLI::App& options, const std::string& flag, std::filesystem::path& value,
                       const std::string& help, const std::string& type) {
-  return options.add_option(flag, value, help)->type_name(type);
+  return add_text(options, flag, help, type,
+                  [&value](const std::string& text) { value = path_of(text); });
 }
 
 CLI::Option* add_path(CLI::App& options, const std::string& flag,
                       std::optional<std::filesystem::path>& value, const std::string& help,
                       const std::string& type) {
-  return options.add_option(flag, value, help)->type_name(type);
+  return add_text(options, flag, help, type,
+                  [&value](const std::string& text) { value = path_of(text); });
 }
 
 CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,

@@ -55,7 +55,7 @@ CLI::Option* add_number(CLI::App& options, const std::string& flag, std::optiona
 CLI::Option* add_string(CLI::App& options, const std::string& flag, std::string& value,
                         const std::string& help, const std::string& type = "TEXT");
 
-// A file or folder that need not be there.
+// A file or folder that need not be there. Wrong usage where its name is empty.
 CLI::Option* add_path(CLI::App& options, const std::string& flag, std::filesystem::path& value,
                       const std::string& help, const std::string& type = "TEXT");
 CLI::Option* add_path(CLI::App& options, const std::string& flag,

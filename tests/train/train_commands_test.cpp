@@ -112,6 +112,20 @@ TEST_F(TrainCommandsTest, AnOccupiedFolderIsRefused) {
   EXPECT_EQ(train({"--out", run_.c_str()}).exit_code, 2);
 }
 
+TEST_F(TrainCommandsTest, AnEmptyNameIsNotTakenForAnOptionThatWasNotGiven) {
+  for (const std::vector<const char*>& words :
+       {std::vector{"train", "--steps", "1", "--resume", ""},
+        {"compare", "--model", "mlp", "--steps", "1", "--allocators", "pool", "--report", ""},
+        {"reproduce", "pgmo", "--output", ""},
+        {"translate", "run", "one", "--reference", ""}}) {
+    const Answer answer = skyline_program(words);
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) + ": an empty name"),
+              std::string::npos)
+        << answer.messages;
+  }
+}
+
 TEST_F(TrainCommandsTest, ThePoolOfTheCudaDriverIsRefusedOnOtherDevices) {
   const std::string expected = "allocator 'cuda-async' is a pool of the CUDA driver";
   for (const Answer& answer :

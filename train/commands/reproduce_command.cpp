@@ -85,9 +85,8 @@ CommandRun declare_reproduce(CLI::App& app) {
          "sentence")
       ->type_name("N,N,...")
       ->default_str("32,64,128");
-  app.add_option("--output", arguments->output,
-                 "Write pgmo.txt, pgmo.json and the page pgmo.html into this folder")
-      ->type_name("DIR");
+  add_path(app, "--output", arguments->output,
+           "Write pgmo.txt, pgmo.json and the page pgmo.html into this folder", "DIR");
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

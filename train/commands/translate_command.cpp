@@ -196,20 +196,17 @@ CommandResult run(Arguments arguments, Console& console) {
 
 CommandRun declare_translate(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CHECKPOINT", arguments->checkpoint,
-                 "Folder of a run (its last good checkpoint is taken) or of one checkpoint")
-      ->required()
-      ->type_name("DIR");
+  require(add_path(app, "CHECKPOINT", arguments->checkpoint,
+                   "Folder of a run (its last good checkpoint is taken) or of one checkpoint",
+                   "DIR"));
   app.add_option("SENTENCE", arguments->sentence,
                  "What to translate; otherwise --input, or standard input, line by line")
       ->type_name("TEXT");
-  app.add_option("--input", arguments->input, "Sentences, one a line; - is standard input")
-      ->type_name("FILE");
-  app.add_option(
-         "--reference", arguments->reference,
-         "Their translations: corpus BLEU (tokenized, up to 4-grams, not smoothed) and exact "
-         "matches are told")
-      ->type_name("FILE");
+  add_path(app, "--input", arguments->input, "Sentences, one a line; - is standard input", "FILE");
+  add_path(app, "--reference", arguments->reference,
+           "Their translations: corpus BLEU (tokenized, up to 4-grams, not smoothed) and exact "
+           "matches are told",
+           "FILE");
   add_integer(app, "--beam", arguments->translator.beam, 1, 1000,
               "Hypotheses kept a sentence; 1 takes the likeliest word each time");
   add_number(app, "--length-penalty", arguments->translator.length_penalty, 0, 10,
