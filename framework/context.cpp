@@ -283,7 +283,7 @@ void Context::stage_uploads(std::size_t bytes) {
 }
 
 std::optional<Staging> Context::staging(std::size_t bytes) {
-  if (staged_bytes_ + bytes > staging_.bytes()) return {};
+  if (bytes == 0 || staged_bytes_ + bytes > staging_.bytes()) return {};
   const Staging staging{staging_.address() + staged_bytes_, staging_users_};
   staging_users_ = Staging::Users::kNone;
   staged_bytes_ += round_up(bytes, kAlignmentBytes);

@@ -41,6 +41,15 @@ struct GradientCall {
 struct Remake {
   std::shared_ptr<const Op> op;         // null: the same op again
   std::vector<GradientSource> sources;  // inputs, and outputs but 0 that a gradient call reads
+
+  // The same op again, which reads `count` inputs.
+  static Remake from_inputs(std::size_t count) {
+    Remake again;
+    for (std::size_t i = 0; i < count; ++i) {
+      again.sources.push_back(GradientSource::input(static_cast<int>(i)));
+    }
+    return again;
+  }
 };
 
 // One output of an op.

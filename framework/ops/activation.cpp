@@ -32,7 +32,7 @@ class ActivationOp : public ElementwiseOp {
     return activation_.forward.make(compute, inputs[0].shape.elements());
   }
   std::optional<Remake> remake(std::span<const TensorSpec>) const override {
-    return Remake{nullptr, {GradientSource::input(0)}};
+    return Remake::from_inputs(1);
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

@@ -72,7 +72,7 @@ class AddScaled : public ElementwiseOp {
   }
 
   std::optional<Remake> remake(std::span<const TensorSpec>) const override {
-    return Remake{nullptr, {GradientSource::input(0), GradientSource::input(1)}};
+    return Remake::from_inputs(2);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

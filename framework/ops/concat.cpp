@@ -97,11 +97,7 @@ class Concat : public Op {
   }
 
   std::optional<Remake> remake(std::span<const TensorSpec> inputs) const override {
-    Remake again;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      again.sources.push_back(GradientSource::input(static_cast<int>(i)));
-    }
-    return again;
+    return Remake::from_inputs(inputs.size());
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

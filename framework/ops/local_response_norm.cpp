@@ -80,6 +80,9 @@ class LocalResponseNorm : public Op {
     return compute.cuda() ? make_local_response_norm_cuda(*compute.cuda(), problem)
                           : make_local_response_norm_cpu(problem);
   }
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake::from_inputs(1);
+  }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {
     return {{.op = std::make_shared<LocalResponseNormGrad>(params_),

@@ -105,6 +105,10 @@ class MaxPool2d final : public Op {
                           : make_max_pool2d_cpu(problem, argmax_);
   }
 
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake{max_pool2d_op(params_, false), {GradientSource::input(0)}};
+  }
+
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
     if (!argmax_) return {};
@@ -155,6 +159,10 @@ class AveragePool2d final : public Op {
     const Pool2dProblem problem = problem_of("average_pool2d", params_, inputs);
     return compute.cuda() ? make_average_pool2d_cuda(*compute.cuda(), problem)
                           : make_average_pool2d_cpu(problem);
+  }
+
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake::from_inputs(1);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

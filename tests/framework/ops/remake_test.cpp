@@ -8,6 +8,8 @@
 #include "framework/ops/add_scaled.h"
 #include "framework/ops/batch_norm.h"
 #include "framework/ops/concat.h"
+#include "framework/ops/local_response_norm.h"
+#include "framework/ops/pool2d.h"
 #include "framework/ops/relu.h"
 #include "framework/ops/sigmoid.h"
 #include "framework/ops/tanh.h"
@@ -68,6 +70,14 @@ TEST(Remake, GivesTheBitsOfElementwiseOps) {
       return add_scaled(context, t[0], t[1], params);
     });
   }
+}
+
+TEST(Remake, GivesTheBitsOfPoolingAndLocalResponseNorm) {
+  const Pool2dParams windows{.kernel = 3, .stride = 2, .padding = 1};
+  expect_same_bits([&](Context& c, const auto& t) { return max_pool2d(c, t[0], windows); });
+  expect_same_bits([&](Context& c, const auto& t) { return average_pool2d(c, t[0], windows); });
+  expect_same_bits([](Context& c, const auto& t) { return global_average_pool2d(c, t[0]); });
+  expect_same_bits([](Context& c, const auto& t) { return local_response_norm(c, t[0]); });
 }
 
 TEST(Remake, GivesTheBitsOfConcat) {
