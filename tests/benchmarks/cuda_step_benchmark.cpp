@@ -13,13 +13,14 @@
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--prefetch]
 //
-// reads one line after the other and answers each by the seconds of a planned step and the bytes
-// reserved: so that pytorch_step.py can take turns with it. First it tells the batch size,
-// the number of parameters and, of sentences, both sides' lengths.
+// reads one line after the other, a number of planned steps, and answers each by the seconds of one
+// of them and the bytes reserved: so that pytorch_step.py can take turns with it. First it tells the
+// batch size, the number of parameters and, of sentences, both sides' lengths.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -246,7 +247,8 @@ void serve(const Options& options) {
   fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    fmt::print("{:.6f} {}\n", measured_steps(*arm, 1).all, arm->reserved_bytes());
+    const int steps = std::max(1, std::atoi(line.c_str()));
+    fmt::print("{:.6f} {}\n", measured_steps(*arm, steps).all, arm->reserved_bytes());
     std::fflush(stdout);
   }
 }
@@ -264,7 +266,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--prefetch", options.prefetch, "Of one more arm: see skyline train");
   app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
-  app.add_flag("--serve", options.serve, "One planned step for each line read");
+  app.add_flag("--serve", options.serve, "Planned steps for each line read");
 }
 
 // What a plan's switch and a step's input cost beside the step.

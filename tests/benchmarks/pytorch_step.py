@@ -4,6 +4,7 @@
                             [--batch B] [--steps N] [--threads T]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
+                            [--our-flags="--recompute 4 --prefetch"]
 
 The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
 PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
@@ -11,9 +12,9 @@ allocator. Seconds are medians of N steps after two that warm up; the ratio is P
 ours, so that above 1 we are faster. Ends with the ratios' averages over the networks.
 
 On a CUDA device seq2seq is compared too (Adam). Both sides take engines by cuDNN's heuristics, read
-the loss before backward, and wait for the device before and after a step. Images and labels come
-from the host for every step: PyTorch's lie in pinned memory already, ours are copied there within
-the step; sentences are packed beforehand, and PyTorch's lie on the device. MiB are what the
+the loss before backward, and wait for the device before and after ten steps, the N times that are
+timed: what overlaps two steps counts. Images and labels come from the host for every step: PyTorch's
+lie in pinned memory already, ours are copied there within the step; sentences are packed beforehand, and PyTorch's lie on the device. MiB are what the
 allocators hold of the device, PyTorch's at most, ours once steps run from the plan (the first one
 needs a pool); neither counts the process's context. What does not fit is left open; exit code 1
 where a step of ours did not run.
@@ -31,7 +32,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-WARM_UP_STEPS = 2
+WARM_UP_TURNS = 2
+STEPS_OF_A_TURN = {"cpu": 1, "cuda": 10}
 LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last}
 
 
@@ -243,7 +245,7 @@ NETWORKS = {"alexnet": (alexnet, 227), "googlenet": (GoogLeNet, 224), "resnet50"
 
 
 class PyTorchStep:
-    """A network in training; run() gives the seconds of one step."""
+    """A network in training; run() gives the seconds of one step of a turn."""
 
     def __init__(self, model, batch, layout, device):
         maker, extent = NETWORKS[model]
@@ -266,15 +268,17 @@ class PyTorchStep:
         return losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
 
     def run(self):
+        steps = STEPS_OF_A_TURN[self.device]
         wait(self.device)
         start = time.perf_counter()
-        self.optimizer.zero_grad()
-        loss = self.loss()
-        loss.item()
-        loss.backward()
-        self.optimizer.step()
+        for _ in range(steps):
+            self.optimizer.zero_grad()
+            loss = self.loss()
+            loss.item()
+            loss.backward()
+            self.optimizer.step()
         wait(self.device)
-        return time.perf_counter() - start
+        return (time.perf_counter() - start) / steps
 
     def reserved_bytes(self):
         return torch.cuda.max_memory_reserved() if self.device == "cuda" else 0
@@ -307,8 +311,8 @@ class OursFailed(Exception):
 
 
 class OurStep:
-    """Our program: answers each line by the seconds of a planned step and, on a CUDA device, the
-    bytes that it has reserved there. Raises OursFailed."""
+    """Our program: answers each line, a number of planned steps, by the seconds of one of them and,
+    on a CUDA device, the bytes that it has reserved there. Raises OursFailed."""
 
     def __init__(self, program, model, batch, arguments):
         command = [program, model, "--serve"]
@@ -317,6 +321,8 @@ class OurStep:
         else:
             command += ["--threads", str(arguments.threads)]
             command += ["--batch", str(batch)] * bool(batch)
+        command += arguments.our_flags.split()
+        self.turn = f"{STEPS_OF_A_TURN[arguments.device]}\n"
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         header = self.answer()
@@ -331,7 +337,7 @@ class OurStep:
 
     def run(self):
         try:
-            self.process.stdin.write("step\n")
+            self.process.stdin.write(self.turn)
             self.process.stdin.flush()
         except BrokenPipeError:
             raise OursFailed from None
@@ -354,14 +360,14 @@ def make_arms(model, ours, device):
             for name, layout in LAYOUTS.items()}
 
 
-def take_turns(arms, steps):
+def take_turns(arms, turns):
     """Median seconds of a step, by arm."""
     seconds = {name: [] for name in arms}
-    for i in range(WARM_UP_STEPS + steps):
+    for i in range(WARM_UP_TURNS + turns):
         for name, arm in arms.items():
             step_seconds = arm.run()
             time.sleep(0.02)  # so that threads that wait for more work go to sleep
-            if i >= WARM_UP_STEPS:
+            if i >= WARM_UP_TURNS:
                 seconds[name].append(step_seconds)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
@@ -416,7 +422,8 @@ def main():
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tf32", action="store_true", help="on both sides")
     parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=5, help="of each; times ten on a CUDA device")
+    parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     known = list(NETWORKS) + ["seq2seq"] * (arguments.device == "cuda")
