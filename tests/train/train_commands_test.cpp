@@ -95,6 +95,15 @@ TEST_F(TrainCommandsTest, UnknownNamesGetTheNearestOne) {
   }
 }
 
+TEST_F(TrainCommandsTest, AComparisonKnowsBeforehandThatItsPageCannotBeWritten) {
+  const Answer answer = skyline_program(
+      {"compare", "--model", "mlp", "--steps", "1000000", "--report", "/nowhere/page.html"});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_NE(answer.messages.find("cannot write /nowhere/page.html: No such file"),
+            std::string::npos)
+      << answer.messages;
+}
+
 TEST_F(TrainCommandsTest, ABatchOfNothingIsWrongUsage) {
   const Answer answer = skyline_program({"train", "--batch-size", "0"});
   EXPECT_EQ(answer.exit_code, 2);

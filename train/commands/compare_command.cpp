@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "train/atomic_file.h"
 #include "train/commands/commands.h"
@@ -40,10 +41,13 @@ CommandResult run(const CLI::App& app, const Arguments& arguments) {
   options.device.deterministic = true;  // or a right run's losses need not be equal
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
+  std::optional<AtomicFile> page;  // opened before the work of which it tells
+  if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison = compare_allocators(
       options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
-  if (!arguments.report.empty()) {
-    write_atomically(arguments.report, render_report(comparison_report(comparison)));
+  if (page) {
+    page->write(render_report(comparison_report(comparison)));
+    page->commit();
   }
   CommandResult result;
   result.json = to_json(comparison);
