@@ -36,6 +36,21 @@ class ArenaFixture : public ::testing::Test {
     arena_.commit(plan.peak);
     arena_.install(std::make_shared<const StepLayout>(make_layout(step, plan)));
   }
+
+  // A whole hot step of kThree; the addresses of its blocks.
+  std::vector<std::byte*> hot_step() {
+    arena_.begin_step(0);
+    Block a = arena_.allocate(1000), b = arena_.allocate(1000);
+    std::vector<std::byte*> addresses = {a.address(), b.address()};
+    a.reset();
+    Block c = arena_.allocate(1000);
+    addresses.push_back(c.address());
+    b.reset();
+    c.reset();
+    arena_.end_step();
+    return addresses;
+  }
+  const std::vector<Observation>& seen() { return arena_.log().observations(); }
 };
 
 }  // namespace skyline::testing
