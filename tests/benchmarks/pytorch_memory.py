@@ -21,7 +21,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from pytorch_step import NETWORKS
+from pytorch_networks import NETWORKS
 
 ROUNDING = 512
 STEPS = 2  # the second one has momentum and frees the gradients of the first
