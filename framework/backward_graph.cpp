@@ -58,6 +58,7 @@ struct BackwardGraph::Builder {
   Context& context;
   std::unordered_map<const Node*, std::vector<Target>> targets;
   std::unordered_map<const Recipe*, int> remade;  // their values
+  std::vector<std::shared_ptr<Node>> complete_leaves;
 
   Target& target(const Edge& edge) { return targets.at(edge.node.get())[index(edge.output)]; }
 
@@ -125,7 +126,7 @@ struct BackwardGraph::Builder {
   int contribute(const Edge& edge, const Op& op) {
     const Node& node = *edge.node;
     Target& whole = target(edge);
-    const bool in_its_place = node.is_leaf() && whole.parts.empty() && !op.is_view();
+    const bool in_its_place = node.gradient && whole.parts.empty() && !op.is_view();
     const int value =
         new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
                      in_its_place ? node.gradient : Tensor());
@@ -142,10 +143,22 @@ struct BackwardGraph::Builder {
     if (whole.value >= 0) return;
     const bool complete = whole.to_come == 0;
     const bool alone = whole.parts.size() == 1 &&
-                       (!node.is_leaf() || graph.gradients_[index(whole.parts[0])].destination);
+                       (!node.gradient || graph.gradients_[index(whole.parts[0])].destination);
     const std::size_t most = node.is_leaf() ? kMostPartsOfParameter : kMostParts;
     if (!alone && (complete || whole.parts.size() >= most)) sum(edge, whole);
-    if (complete) whole.value = whole.parts.front();
+    if (!complete) return;
+    whole.value = whole.parts.front();
+    if (node.is_leaf() && !node.gradient) complete_leaves.push_back(edge.node);
+  }
+
+  // To be called once the calls of a node are emitted, the last that read its parameters.
+  void give_to_update() {
+    for (std::shared_ptr<Node>& leaf : complete_leaves) {
+      const int value = targets.at(leaf.get()).front().value;
+      ++graph.gradients_[index(value)].uses;
+      graph.whole_.push_back({graph.steps_.size() - 1, std::move(leaf), value});
+    }
+    complete_leaves.clear();
   }
 
   // In the order of coming: the bits are those of one sum of all contributions, wherever they meet.
@@ -153,9 +166,8 @@ struct BackwardGraph::Builder {
     const Node& node = *edge.node;
     std::vector<BackwardInput> inputs;
     for (const int part : whole.parts) inputs.push_back(read(part));
-    const int value =
-        new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
-                     node.is_leaf() ? node.gradient : Tensor());
+    const int value = new_gradient(node.output_specs[index(edge.output)],
+                                   name_of(node, edge.output), node.gradient);
     emit(std::make_shared<Sum>(static_cast<int>(whole.parts.size())), node.layer, std::move(inputs),
          {value});
     whole.parts = {value};
@@ -204,6 +216,7 @@ struct BackwardGraph::Builder {
     emit(std::make_shared<GradientSeed>(), "", {{.retained = loss.detach()}}, {target(edge).value});
     for (const std::shared_ptr<Node>& node : nodes) {
       for (const GradientCall& call : node->calls) emit_call(*node, call);
+      give_to_update();
       for (const Node::Retained& kept : node->retained) {
         if (kept.ingredient.tensor) forget_reader(kept.ingredient.tensor, node->str());
       }
@@ -227,6 +240,7 @@ BackwardGraph::BackwardGraph(Context& context, Tensor loss) {
 BackwardGraph::~BackwardGraph() = default;
 
 void BackwardGraph::reorder(std::span<const int> order) {
+  if (!whole_.empty()) throw std::logic_error("[backward] gradients go to an update in this order");
   if (order.size() != steps_.size()) {
     throw std::invalid_argument("[backward] order has " + std::to_string(order.size()) +
                                 " steps, expected " + std::to_string(steps_.size()));
@@ -298,8 +312,10 @@ StepGraph BackwardGraph::preview(Context& context) const {
   return graph;
 }
 
-void BackwardGraph::run(Context& context) {
+void BackwardGraph::run(Context& context, const Update& update) {
   if (std::exchange(has_run_, true)) throw std::logic_error("[backward] a graph runs once");
+  if (!whole_.empty() && !update) throw std::logic_error("[backward] gradients have no update");
+  auto next_whole = whole_.begin();
   const bool explain = context.options().record_refusals;
   std::vector<std::vector<std::string>> readers(explain ? gradients_.size() : 0);
   if (explain) {
@@ -310,7 +326,8 @@ void BackwardGraph::run(Context& context) {
     }
   }
   std::vector<Tensor> live(gradients_.size());
-  for (BackwardStep& step : steps_) {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    BackwardStep& step = steps_[s];
     std::vector<Tensor> inputs;
     for (BackwardInput& input : step.inputs) {
       if (input.gradient < 0) {
@@ -335,6 +352,9 @@ void BackwardGraph::run(Context& context) {
         waiting.insert(waiting.end(), readers[g].begin(), readers[g].end());
       }
       if (gradients_[g].uses > 0) live[g] = std::move(outputs[j]);
+    }
+    for (; next_whole != whole_.end() && next_whole->step == s; ++next_whole) {
+      update(*next_whole->leaf, std::move(live[index(next_whole->gradient)]));
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,7 +63,8 @@ class BackwardGraph {
   std::span<const GradientValue> gradients() const noexcept { return gradients_; }
 
   // Runs step order[0], order[1], … instead. Throws std::invalid_argument when `order` is no
-  // permutation or a step would read a gradient before it is written.
+  // permutation or a step would read a gradient before it is written, std::logic_error where
+  // gradients go to an update.
   void reorder(std::span<const int> order);
 
   // The context's step graph so far followed by this graph, for simulating the peak beforehand.
@@ -72,18 +74,31 @@ class BackwardGraph {
   std::string to_dot() const;   // Graphviz
   std::string to_json() const;  // {"steps": [{op, layer, reads, writes}], "gradients": [...]}
 
-  // Runs every step once. Throws std::logic_error on a second run.
-  void run(Context& context);
+  // What takes a parameter's whole gradient, which it may keep or let go of, by the parameter's
+  // leaf.
+  using Update = std::function<void(const Node& leaf, Tensor gradient)>;
+
+  // Runs every step once. `update` gets the gradients of parameters that have no tensor for them,
+  // each once no later step reads the parameter, so that it may be changed.
+  // Throws std::logic_error on a second run, and where such a gradient has no `update`.
+  void run(Context& context, const Update& update = {});
 
  private:
   struct Builder;
   struct Exported;
+  // A gradient that is whole, and its parameter read for the last time, after step `step`.
+  struct Whole {
+    std::size_t step;
+    std::shared_ptr<const Node> leaf;
+    int gradient;
+  };
 
   void forget_readers();
   std::vector<Exported> exported() const;
 
   std::vector<BackwardStep> steps_;
   std::vector<GradientValue> gradients_;
+  std::vector<Whole> whole_;  // for an update, in the order of their steps
   bool has_run_ = false;
 };
 

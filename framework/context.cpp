@@ -85,7 +85,9 @@ void Context::write(const Tensor& tensor, const void* host) {
 Parameter Context::parameter(const TensorSpec& spec, std::string name, const void* host) {
   Parameter parameter{.name = name, .value = resident(spec, Category::kParameter, name, host)};
   if (training()) {
-    parameter.gradient = resident(spec, Category::kParameterGradient, name);
+    if (!options_.fused_update) {
+      parameter.gradient = resident(spec, Category::kParameterGradient, name);
+    }
     auto leaf = std::make_shared<Node>();
     leaf->layer = std::move(name);
     leaf->output_specs = {spec};

@@ -52,6 +52,10 @@ class Context {
     // else their results would be retained (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets
     // with sublinear memory cost", section 3); 0: none.
     int recompute = 0;
+    // Parameters have no resident gradient: backward gives each one to an update as soon as it is
+    // whole, and it is freed then (Lv et al. 2023, "Full parameter fine-tuning for large language
+    // models with limited resources", section 3). See BackwardGraph::run.
+    bool fused_update = false;
     bool prefetch = false;         // see stage_uploads()
     bool check_finite = false;     // look at every output after every op; slow
     bool record_graph = false;     // build the step graph of the running step
@@ -92,7 +96,7 @@ class Context {
                   const void* host = nullptr);
   // Overwrites a resident tensor from `host` (spec().bytes() bytes). Nothing happens in a dry run.
   void write(const Tensor& tensor, const void* host);
-  // A parameter and, in training mode, its gradient and leaf node.
+  // A parameter and, in training mode, its leaf node and, without fused_update, its gradient.
   Parameter parameter(const TensorSpec& spec, std::string name, const void* host);
 
   // An op of the step that requests a tensor and fills it from host memory laid out as `spec` says.

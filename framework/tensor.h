@@ -68,7 +68,7 @@ class Tensor {
 struct Parameter {
   std::string name;
   Tensor value;     // its edge leads to a leaf node when it has a gradient
-  Tensor gradient;  // same spec
+  Tensor gradient;  // same spec; empty in inference and where updates are fused
 };
 
 // A resident tensor that the optimizer does not change (running mean and variance).

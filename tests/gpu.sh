@@ -210,7 +210,7 @@ run_train() {
 benchmark() {
   local model status=0
   for model in alexnet googlenet resnet50 inception-resnet seq2seq; do
-    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 --prefetch --recompute 4 "$@" || status=1
+    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 --prefetch --recompute 4 --fused-update "$@" || status=1
   done
   say "resnet50, batch 128: where a step's time goes"
   ours tests/benchmarks/cuda_step_benchmark resnet50 --batches 128 --allocators planned --profile "$@" || status=1
@@ -226,7 +226,7 @@ compare_with_pytorch() {
     "$folder/tests/benchmarks/cuda_step_benchmark" >"$program"
   chmod +x "$program"
   local step=("$python" -B tests/benchmarks/pytorch_step.py --ours "$program" --device cuda --steps 3 "$@")
-  limited "${step[@]}" --our-flags='--recompute 4 --prefetch' --batches 32,64,128 \
+  limited "${step[@]}" --our-flags='--recompute 4 --fused-update --prefetch' --batches 32,64,128 \
     alexnet googlenet resnet50 inception-resnet || status=1
   limited "${step[@]}" --batches 32,64,128,256 seq2seq || status=1
   return "$status"

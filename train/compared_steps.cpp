@@ -85,6 +85,7 @@ class ImageComparison final : public ComparedData {
                     .mode = mode_,
                     .in_place = options_.in_place,
                     .recompute = static_cast<int>(options_.recompute),
+                    .fused_update = options_.fused_update,
                     .guard = options_.memory.guard,
                     .compute = make_compute(options_.memory.device, options_.device)})
         .trace;

@@ -194,6 +194,7 @@ std::vector<ReportFact> facts_of(const TrainOptions& options, const ComparedData
       {"threads", std::to_string(options.threads)},
       {"writing in place", options.in_place ? "on" : "off"},
       {"recompute", std::to_string(options.recompute)},
+      {"updates", options.fused_update ? "within backward" : "after backward"},
       {"planner", options.memory.planner}};
   for (ReportFact& fact : data.facts()) facts.push_back(std::move(fact));
   if (training) {

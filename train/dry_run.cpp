@@ -12,6 +12,7 @@ Context::Options context_options(const DryRunOptions& options) {
           .mode = options.mode,
           .in_place = options.in_place,
           .recompute = options.recompute,
+          .fused_update = options.fused_update,
           .prefetch = options.prefetch,
           .convolution_workspace_bytes = options.convolution_workspace_bytes};
 }

@@ -23,6 +23,7 @@ struct DryRunOptions {
   Mode mode = Mode::kTraining;
   bool in_place = true;
   int recompute = 0;  // see Context::Options
+  bool fused_update = false;
   bool guard = false;
   bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // whose kernels say what they need; null: the CPU

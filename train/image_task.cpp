@@ -39,6 +39,7 @@ DryRunOptions ImageTask::dry_run_options(Mode mode, std::size_t batch_size) cons
           .mode = mode,
           .in_place = options_.in_place,
           .recompute = static_cast<int>(options_.recompute),
+          .fused_update = options_.fused_update,
           .guard = options_.memory.guard,
           .compute = make_compute(options_.memory.device, options_.device)};
 }

@@ -213,6 +213,12 @@ CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth) {
                      "pass, so that their results need not be kept");
 }
 
+CLI::Option* add_fused_update(CLI::App& options, bool& fused) {
+  return add_flag(
+      options, "--fused-update", fused,
+      "Update each parameter as soon as backward has its gradient, which is freed then");
+}
+
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
                             std::filesystem::path& value, const std::string& help) {
   return add_text(options, flag, help, "FILE", [&value](const std::string& text) {

@@ -68,6 +68,8 @@ CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,
 
 // --recompute of commands that run training steps of images, see Context::Options.
 CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth);
+// --fused-update of the same.
+CLI::Option* add_fused_update(CLI::App& options, bool& fused);
 
 // A file that exists and can be read.
 CLI::Option* add_input_file(CLI::App& options, const std::string& flag,

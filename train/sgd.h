@@ -1,5 +1,6 @@
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "framework/ops/sgd_momentum.h"
@@ -16,6 +17,9 @@ class Sgd {
 
   // One update of every parameter from its gradient.
   void update(Context& context, const SgdParams& params) const;
+  // The update of one parameter, that of a leaf of the network. Throws std::out_of_range for
+  // another leaf.
+  void update(Context& context, const Node& leaf, Tensor gradient, const SgdParams& params) const;
 
   // One for each parameter, named "<parameter>.velocity".
   const std::vector<Buffer>& velocities() const noexcept { return velocities_; }
@@ -23,6 +27,7 @@ class Sgd {
  private:
   std::vector<Parameter> parameters_;
   std::vector<Buffer> velocities_;
+  std::unordered_map<const Node*, std::size_t> indices_;  // by leaf
 };
 
 }  // namespace skyline

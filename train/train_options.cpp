@@ -96,7 +96,8 @@ void add_training_options(CLI::App& app, TrainOptions& options) {
   add_integer(app, "--threads", options.threads, 0, 4096, "0 means what the model is worth");
   app.add_flag("!--no-in-place", options.in_place, "Never write an output over an input");
   add_recompute(app, options.recompute);
-  app.get_option("--recompute")->group(kImages);
+  add_fused_update(app, options.fused_update);
+  for (const char* flag : {"--recompute", "--fused-update"}) app.get_option(flag)->group(kImages);
   app.add_flag("--guard", options.memory.guard, "Guard bytes and poison around every block");
   app.add_flag("--check", options.memory.check, "Check every hand-out against all live blocks");
 }
@@ -189,6 +190,7 @@ Json to_json(const TrainOptions& options) {
       {"threads", options.threads},
       {"no_in_place", !options.in_place},
       {"recompute", options.recompute},
+      {"fused_update", options.fused_update},
       {"device", options.memory.device},
       {"allocator", options.memory.allocator},
       {"capacity",
@@ -224,7 +226,8 @@ TrainOptions train_options_from(const Json& json) {
     json.at("seed").get_to(options.seed);
     json.at("threads").get_to(options.threads);
     options.in_place = !json.at("no_in_place").get<bool>();
-    options.recompute = json.value("recompute", std::int64_t{0});  // stored runs may lack it
+    options.recompute = json.value("recompute", std::int64_t{0});  // stored runs may lack these
+    options.fused_update = json.value("fused_update", false);
     json.at("device").get_to(options.memory.device);
     options.device = read_device_options(json);
     json.at("allocator").get_to(options.memory.allocator);
@@ -272,6 +275,7 @@ Context::Options context_options(const TrainOptions& options) {
   return {.compute = make_compute(options.memory.device, options.device),
           .in_place = options.in_place,
           .recompute = static_cast<int>(options.recompute),
+          .fused_update = options.fused_update,
           .prefetch = options.device.prefetch,
           .seed = static_cast<std::uint64_t>(options.seed)};
 }

@@ -35,6 +35,7 @@ struct TrainOptions {
   std::int64_t threads = 0;  // 0: the model's own
   bool in_place = true;
   std::int64_t recompute = 0;
+  bool fused_update = false;
   MemoryOptions memory;
   DeviceOptions device;
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/autograd.h"
+#include "framework/backward_graph.h"
 #include "framework/ops/add_scaled.h"
 #include "framework/ops/softmax_cross_entropy.h"
 #include "memory/device/device_account.h"
@@ -70,8 +71,14 @@ float training_step(Context& context, const Model& model, const Sgd& optimizer, 
   Tensor loss = forward_loss(context, model, batch);
   const float value = read_scalar(context, loss);
   if (!std::isfinite(value)) throw LossNotFinite(value);
-  backward(context, std::move(loss));
-  optimizer.update(context, params);
+  if (context.options().fused_update) {
+    BackwardGraph(context, std::move(loss)).run(context, [&](const Node& leaf, Tensor gradient) {
+      optimizer.update(context, leaf, std::move(gradient), params);
+    });
+  } else {
+    backward(context, std::move(loss));
+    optimizer.update(context, params);
+  }
   step.end();
   return value;
 }

@@ -67,7 +67,8 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch);
 
 // One whole training step: forward, the loss read back, backward, update. Every value's last holder
 // is an op, so that the recorded trace is the simulated one. Returns the loss, the mean over the
-// batch. In a dry run the batch needs no images and the loss is 0.
+// batch. In a dry run the batch needs no images and the loss is 0. With fused_update each parameter
+// is updated within backward.
 // Throws LossNotFinite before anything but running statistics has changed; ShapeError, LabelError,
 // OutOfMemory.
 float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,

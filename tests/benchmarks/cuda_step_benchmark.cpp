@@ -3,19 +3,21 @@
 // peak, and where the time of a step goes; before them, what mapping memory and an upload cost.
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
-//                       [--deterministic] [--profile] [--recompute DEPTH] [--prefetch]
+//                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
+//                       [--prefetch]
 //
-// With --recompute and --prefetch one more arm each, planned, does so.
+// With --recompute or --fused-update one more arm, planned, does so, with --prefetch another: of
+// images only.
 // Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
 // allocators run the same engines. Reserved is what the allocator holds after those steps. The
 // card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
 // What fails leaves its figures open, and the exit code is 1; want of memory is a result.
 //
-//   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--prefetch]
+//   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
 //
 // reads one line after the other, a number of planned steps, and answers each by the seconds of one
-// of them and the bytes reserved: so that pytorch_step.py can take turns with it. First it tells the
-// batch size, the number of parameters and, of sentences, both sides' lengths.
+// of them and the bytes reserved: so that pytorch_step.py can take turns with it. First it tells
+// the batch size, the number of parameters and, of sentences, both sides' lengths.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -57,6 +59,7 @@ struct Options {
   int steps = 20;
   CudaOptions cuda;
   int recompute = 0;
+  bool fused_update = false;
   bool prefetch = false;
   bool profile = false;
   bool serve = false;
@@ -172,24 +175,30 @@ int failure_of(const std::function<void()>& measure) {
 struct Arm {
   std::string name, allocator;
   int recompute = 0;
+  bool fused_update = false;
   bool prefetch = false;
 
   std::unique_ptr<CudaArm> make(const std::string& model, std::int64_t batch,
                                 const CudaOptions& cuda) const {
-    return make_cuda_arm(
-        model, batch, allocator,
-        {.compute = make_cuda_compute(cuda), .recompute = recompute, .prefetch = prefetch});
+    return make_cuda_arm(model, batch, allocator,
+                         {.compute = make_cuda_compute(cuda),
+                          .recompute = recompute,
+                          .fused_update = fused_update,
+                          .prefetch = prefetch});
   }
 };
 
-std::vector<Arm> arms_of(const Options& options) {
+std::vector<Arm> arms_of(const std::string& model, const Options& options) {
   std::vector<Arm> arms;
   for (const std::string& allocator : options.allocators) arms.push_back({allocator, allocator});
-  if (options.recompute > 0) {
-    arms.push_back(
-        {fmt::format("planned, recompute {}", options.recompute), "planned", options.recompute});
+  if (model == kTranslation) return arms;
+  if (options.recompute > 0 || options.fused_update) {
+    Arm frugal{"planned", "planned", options.recompute, options.fused_update};
+    if (frugal.recompute > 0) frugal.name += fmt::format(", recompute {}", frugal.recompute);
+    if (frugal.fused_update) frugal.name += ", fused update";
+    arms.push_back(frugal);
   }
-  if (options.prefetch) arms.push_back({"planned, prefetch", "planned", 0, true});
+  if (options.prefetch) arms.push_back({"planned, prefetch", "planned", 0, false, true});
   return arms;
 }
 
@@ -220,7 +229,7 @@ int measure(const std::string& model, std::int64_t batch, const Options& options
   fmt::print("{}, batch {}\n", model, batch);
   int failures = 0;
   bool profile = options.profile;
-  for (const Arm& arm : arms_of(options)) {
+  for (const Arm& arm : arms_of(model, options)) {
     std::vector<std::string> row = {arm.name, "", "", "", "failed", ""};
     failures += failure_of([&] {
       try {
@@ -241,8 +250,9 @@ void serve(const Options& options) {
   const std::string& model = options.models.front();
   const std::int64_t batch = batches_of(model, options).front();
   const std::string& allocator = options.allocators.front();
-  const auto arm = Arm{allocator, allocator, options.recompute, options.prefetch}.make(
-      model, batch, options.cuda);
+  const auto arm =
+      Arm{allocator, allocator, options.recompute, options.fused_update, options.prefetch}.make(
+          model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
   fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
   std::fflush(stdout);
@@ -264,6 +274,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
   app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--fused-update", options.fused_update, "Of the same arm: see skyline train");
   app.add_flag("--prefetch", options.prefetch, "Of one more arm: see skyline train");
   app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
   app.add_flag("--serve", options.serve, "Planned steps for each line read");

@@ -1,14 +1,15 @@
 """What a training step of PyTorch has alive at its peak, beside what our plan reserves.
 
     python3 pytorch_memory.py --ours build/release/train/skyline [MODEL ...] [--batches B,...]
-                              [--recompute DEPTH,...] [--device cuda --plan FILE]
+                              [--with="--recompute 4" ...] [--device cuda --plan FILE]
 
 Needs no card: PyTorch's step runs on its "meta" device, which keeps shapes and no bytes, and every
 storage is counted while it lives, rounded up to 512 bytes as its caching allocator does. What it
 reserves on a card is more: its segments' fragmentation and cuDNN's workspaces come on top, which
 are in ours. The networks, loss and optimizer are those of pytorch_step.py; ours are dry runs, for
 the kernels of the CPU or, with the engines.json of a run on a card, of that card. MiB, parameters,
-gradients and momentum included; "below" is how far ours stays below PyTorch's.
+gradients and momentum included; "below" is how far ours stays below PyTorch's, once for each set of
+flags.
 """
 
 import argparse
@@ -80,10 +81,9 @@ def theirs(model, batch):
     return live.peak
 
 
-def ours(arguments, model, batch, recompute):
+def ours(arguments, model, batch, flags):
     command = [arguments.ours, "dry-run", "--model", model, "--batch-size", str(batch),
-               "--recompute", str(recompute), "--allocators", "planned", "--json",
-               "--device", arguments.device]
+               "--allocators", "planned", "--json", "--device", arguments.device] + flags.split()
     if arguments.plan:
         command += ["--plan", arguments.plan]
     answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -96,24 +96,26 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--ours", required=True, help="the program skyline")
     parser.add_argument("--batches", default="32,64,128")
-    parser.add_argument("--recompute", default="0,4", help="one or more depths")
+    parser.add_argument("--with", dest="flags", action="append", help="of dry-run; may be repeated")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--plan", help="engines.json of a run on a card")
     arguments = parser.parse_args()
     unknown = [model for model in arguments.models if model not in NETWORKS]
     if unknown:
         parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(NETWORKS)}")
-    depths = [int(depth) for depth in arguments.recompute.split(",")]
+    ways = arguments.flags or ["", "--recompute 4 --fused-update"]
     print(f"PyTorch {torch.__version__}")
+    for i, flags in enumerate(ways):
+        print(f"ours {i + 1}: skyline dry-run {flags}")
     print(f"{'network':18}{'batch':>6}{'PyTorch':>10}" +
-          "".join(f"{f'recompute {depth}':>14}{'below':>8}" for depth in depths))
+          "".join(f"{f'ours {i + 1}':>10}{'below':>8}" for i in range(len(ways))))
     for model in arguments.models or NETWORKS:
         for batch in map(int, arguments.batches.split(",")):
             their_bytes = theirs(model, batch)
             row = f"{model:18}{batch:6}{their_bytes / 2**20:10.1f}"
-            for depth in depths:
-                our_bytes = ours(arguments, model, batch, depth)
-                row += f"{our_bytes / 2**20:14.1f}{100 - 100 * our_bytes / their_bytes:6.1f} %"
+            for flags in ways:
+                our_bytes = ours(arguments, model, batch, flags)
+                row += f"{our_bytes / 2**20:10.1f}{100 - 100 * our_bytes / their_bytes:6.1f} %"
             print(row, flush=True)
 
 

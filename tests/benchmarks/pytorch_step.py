@@ -4,7 +4,7 @@
                             [--batch B] [--steps N] [--threads T]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
-                            [--our-flags="--recompute 4 --prefetch"]
+                            [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
 PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
@@ -13,11 +13,11 @@ ours, so that above 1 we are faster. Ends with the ratios' averages over the net
 
 On a CUDA device seq2seq is compared too (Adam). Both sides take engines by cuDNN's heuristics, read
 the loss before backward, and wait for the device before and after ten steps, the N times that are
-timed: what overlaps two steps counts. Images and labels come from the host for every step: PyTorch's
-lie in pinned memory already, ours are copied there within the step; sentences are packed beforehand, and PyTorch's lie on the device. MiB are what the
-allocators hold of the device, PyTorch's at most, ours once steps run from the plan (the first one
-needs a pool); neither counts the process's context. What does not fit is left open; exit code 1
-where a step of ours did not run.
+timed: what overlaps two steps counts. Images and labels come from the host for every step:
+PyTorch's lie in pinned memory already, ours are copied there within the step; sentences are packed
+beforehand, and PyTorch's lie on the device. MiB are what the allocators hold of the device,
+PyTorch's at most, ours once steps run from the plan (the first one needs a pool); neither counts
+the process's context. What does not fit is left open; exit code 1 where a step of ours did not run.
 """
 
 import argparse

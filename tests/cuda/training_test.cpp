@@ -116,10 +116,11 @@ TEST_P(CudaTraining, GivesTheSameBitsWithPrefetchedInputs) {
   EXPECT_EQ(train_on(cuda_memory("planned", true), prefetching), expected) << "with guards";
 }
 
-TEST_P(CudaTraining, GivesTheSameBitsWithRecompute) {
-  Context::Options recomputing = on_cuda();
-  recomputing.recompute = 3;
-  EXPECT_EQ(train_on(cuda_memory("planned", true), recomputing),
+TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
+  Context::Options frugal = on_cuda();
+  frugal.recompute = 3;
+  frugal.fused_update = true;
+  EXPECT_EQ(train_on(cuda_memory("planned", true), frugal),
             train_on(cuda_memory("planned"), on_cuda()));
 }
 

@@ -22,11 +22,16 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome train(const std::string& model, const MemoryOptions& memory, bool in_place = true,
-              int recompute = 0) {
-  const ModelShape shape = small_shape(model);
-  Context::Options options = seeded(Mode::kTraining, in_place);
+Context::Options frugal(int recompute, bool fused_update) {
+  Context::Options options = seeded();
   options.recompute = recompute;
+  options.fused_update = fused_update;
+  return options;
+}
+
+Outcome train(const std::string& model, const MemoryOptions& memory,
+              const Context::Options& options = seeded()) {
+  const ModelShape shape = small_shape(model);
   Experiment experiment(memory, options, find_model(model), shape);
   Outcome outcome;
   for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
@@ -53,13 +58,16 @@ TEST_P(BitEqualityTest, UnderEveryAllocatorWithAndWithoutGuards) {
 
 TEST_P(BitEqualityTest, WithAndWithoutWritingInPlace) {
   const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
-  EXPECT_EQ(train(GetParam(), memory, false), train(GetParam(), memory, true));
+  EXPECT_EQ(train(GetParam(), memory, seeded(Mode::kTraining, false)), train(GetParam(), memory));
 }
 
-TEST_P(BitEqualityTest, WithAndWithoutRecompute) {
+TEST_P(BitEqualityTest, WithAndWithoutRecomputeAndFusedUpdates) {
   const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
-  for (const int depth : {1, 3, 1000}) {
-    EXPECT_EQ(train(GetParam(), memory, true, depth), train(GetParam(), memory)) << depth;
+  const Outcome expected = train(GetParam(), memory);
+  for (const int depth : {0, 1, 3, 1000}) {
+    for (const bool fused : {false, true}) {
+      EXPECT_EQ(train(GetParam(), memory, frugal(depth, fused)), expected) << depth << fused;
+    }
   }
 }
 
@@ -78,17 +86,11 @@ class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork
  protected:
   // An experiment and what its steps gave.
   struct Run {
-    explicit Run(const MemoryOptions& memory, int recompute = 0)
-        : experiment(memory, options(recompute), find_model(GetParam().name),
-                     step_shape(GetParam())) {
+    explicit Run(const MemoryOptions& memory, const Context::Options& options = seeded())
+        : experiment(memory, options, find_model(GetParam().name), step_shape(GetParam())) {
       for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
         losses.push_back(experiment.step(batch, small_params()));
       }
-    }
-    static Context::Options options(int recompute) {
-      Context::Options options = seeded();
-      options.recompute = recompute;
-      return options;
     }
     std::vector<Tensor> tensors() const {
       std::vector<Tensor> all = values_of(experiment.model->parameters());
@@ -123,8 +125,9 @@ TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
     SCOPED_TRACE(allocator);
     expect_equal(Run({.allocator = allocator, .guard = planned, .check = true}), expected);
   }
-  SCOPED_TRACE("recompute");
-  expect_equal(Run({.allocator = "planned", .guard = true, .check = true}, 3), expected);
+  SCOPED_TRACE("recompute, fused updates");
+  expect_equal(Run({.allocator = "planned", .guard = true, .check = true}, frugal(3, true)),
+               expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkBitEqualityTest,

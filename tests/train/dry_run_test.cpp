@@ -60,6 +60,18 @@ TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
   EXPECT_EQ(experiment.resident_bytes(), facts.resident_bytes);
 }
 
+TEST(DryRunTest, FusedUpdatesKeepNoGradientOverSteps) {
+  const DryRunFacts facts =
+      dry_run({.model = "lenet", .shape = {}, .batch_size = 32, .fused_update = true});
+  EXPECT_EQ(facts.peak_bytes[static_cast<std::size_t>(Category::kParameterGradient)], 0u);
+  EXPECT_NEAR(static_cast<double>(facts.resident_bytes),
+              2.0 / 3.0 * static_cast<double>(lenet().resident_bytes), 512);
+  const auto needed = [](const DryRunFacts& of) {
+    return of.resident_bytes + lower_bound_bytes(of.trace, kAlignmentBytes);
+  };
+  EXPECT_LT(needed(facts), needed(lenet()));
+}
+
 TEST(DryRunTest, PartsOfTheLowerBoundAddUp) {
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     const DryRunFacts facts = lenet(mode);

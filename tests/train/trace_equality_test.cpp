@@ -20,10 +20,12 @@ struct Case {
   Mode mode;
   bool in_place;
   int recompute = 0;
+  bool fused_update = false;
 
   Context::Options options() const {
     Context::Options options = seeded(mode, in_place);
     options.recompute = recompute;
+    options.fused_update = fused_update;
     return options;
   }
 };
@@ -31,7 +33,8 @@ struct Case {
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
          (info.param.in_place ? "_in_place" : "_out_of_place") +
-         (info.param.recompute > 0 ? "_recompute" : "");
+         (info.param.recompute > 0 ? "_recompute" : "") +
+         (info.param.fused_update ? "_fused_update" : "");
 }
 
 std::vector<Case> all_cases() {
@@ -42,6 +45,7 @@ std::vector<Case> all_cases() {
     }
     for (const bool in_place : {true, false}) {
       cases.push_back({model, Mode::kTraining, in_place, 2});
+      cases.push_back({model, Mode::kTraining, in_place, 0, true});
     }
   }
   return cases;
@@ -99,7 +103,8 @@ TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
                                    .batch_size = 4,
                                    .mode = GetParam().mode,
                                    .in_place = GetParam().in_place,
-                                   .recompute = GetParam().recompute});
+                                   .recompute = GetParam().recompute,
+                                   .fused_update = GetParam().fused_update});
   const Trace& recorded = experiment.memory.recording()->last_step();
   EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
   EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes());
@@ -135,6 +140,7 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     Context::Options options = seeded(mode);
     options.record_graph = true;
     options.recompute = recompute;
+    options.fused_update = recompute > 0;
     Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
                           find_model(network.name), shape());
     for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
@@ -146,7 +152,8 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
                                      .shape = shape(),
                                      .batch_size = 2,
                                      .mode = mode,
-                                     .recompute = recompute});
+                                     .recompute = recompute,
+                                     .fused_update = recompute > 0});
     EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
     EXPECT_EQ(recorded.tags, dry.trace.tags);
     EXPECT_EQ(experiment.resident_bytes(), dry.resident_bytes);

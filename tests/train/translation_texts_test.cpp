@@ -86,7 +86,9 @@ TEST_F(TranslationTexts, WithoutPartnerAreNamed) {
   refused({"--source", a, "--targt", c}, "did you mean '--target'", 2);
   refused({"--source", a, "--target", c, "--insize", "32"},
           "--insize is for models that read images, got --model seq2seq", 2);
-  refused({"--source", a, "--target", c, "--prefetch"}, "--prefetch is for models that read", 2);
+  for (const std::string flag : {"--prefetch", "--fused-update"}) {
+    refused({"--source", a, "--target", c, flag}, flag + " is for models that read images", 2);
+  }
   const Outcome lenet =
       skyline_program({"train", "--model", "lenet", "--source", a, "--target", c});
   EXPECT_EQ(lenet.exit_code, 2);

@@ -25,6 +25,7 @@ struct Arguments {
   bool infer = false;
   bool in_place = true;
   std::int64_t recompute = 0;
+  bool fused_update = false;
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
@@ -45,6 +46,7 @@ DryRunOptions program_of(const Arguments& arguments) {
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
           .in_place = arguments.in_place,
           .recompute = static_cast<int>(arguments.recompute),
+          .fused_update = arguments.fused_update,
           .prefetch = arguments.device_options.prefetch,
           .compute = compute,
           .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
@@ -114,6 +116,7 @@ CommandRun declare_dry_run(CLI::App& app) {
   add_flag(app, "--infer", arguments->infer, "An inference step instead of a training step");
   add_flag(app, "!--no-in-place", arguments->in_place, "Never write an output over an input");
   add_recompute(app, arguments->recompute);
+  add_fused_update(app, arguments->fused_update);
   add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
              "Whose kernels say what they need; cuda wants --plan and no device");
   add_device_options(app, arguments->device_options);
