@@ -50,11 +50,11 @@ class Context {
     bool in_place = true;
     // Chains of at most so many cheap ops are made again in the backward pass, bit for bit, where
     // else their results would be retained (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets
-    // with sublinear memory cost", section 3); 0: none.
+    // with sublinear memory cost", drop the results of low cost operations); 0: none.
     int recompute = 0;
     // Parameters have no resident gradient: backward gives each one to an update as soon as it is
     // whole, and it is freed then (Lv et al. 2023, "Full parameter fine-tuning for large language
-    // models with limited resources", section 3). See BackwardGraph::run.
+    // models with limited resources"). See BackwardGraph::run.
     bool fused_update = false;
     bool prefetch = false;         // see stage_uploads()
     bool check_finite = false;     // look at every output after every op; slow
