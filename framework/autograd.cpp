@@ -178,7 +178,7 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
   return outputs;
 }
 
-Tensor apply_fused(Context& context, std::shared_ptr<const Op> fused,
+Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs) {
   const std::string layer = layer_of(context, inputs);
   const std::vector<std::shared_ptr<Node>> nodes = make_chain(context, parts, inputs, layer);

@@ -11,7 +11,8 @@ namespace skyline {
 
 // One applied op of the forward graph, or a leaf (a parameter). It holds the tensors that its
 // gradient calls read and no others, so an activation that no gradient needs dies as soon as the
-// program lets go of it.
+// program lets go of it; or, under recompute, recipes in place of them, which hold tensors that
+// nodes hold in any case.
 class Node {
  public:
   // A tensor kept from forward to backward: input or output `index` of the op.
