@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "framework/node.h"
-#include "framework/ops/fill.h"
-#include "framework/ops/sum.h"
+#include "framework/ops/math/fill.h"
+#include "framework/ops/math/sum.h"
 
 namespace skyline {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/recipe.h"
+#include "framework/recompute.h"
 
 namespace skyline {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/ops/batch_norm.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "layers/layer.h"
 
 namespace skyline {

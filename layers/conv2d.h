@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/ops/conv2d.h"
+#include "framework/ops/connection/conv2d.h"
 #include "layers/layer.h"
 
 namespace skyline {

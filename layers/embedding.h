@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/ops/embedding.h"
+#include "framework/ops/connection/embedding.h"
 #include "layers/layer.h"
 
 namespace skyline {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/ops/linear.h"
+#include "framework/ops/connection/linear.h"
 #include "layers/layer.h"
 
 namespace skyline {

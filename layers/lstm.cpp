@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "framework/autograd.h"
-#include "framework/ops/add.h"
-#include "framework/ops/dropout.h"
-#include "framework/ops/fill.h"
-#include "framework/ops/linear.h"
-#include "framework/ops/lstm_cell.h"
-#include "framework/ops/rows.h"
+#include "framework/apply.h"
+#include "framework/ops/activation/dropout.h"
+#include "framework/ops/array/rows.h"
+#include "framework/ops/connection/linear.h"
+#include "framework/ops/math/add.h"
+#include "framework/ops/math/fill.h"
+#include "framework/ops/recurrent/lstm_cell.h"
 
 namespace skyline {
 namespace {

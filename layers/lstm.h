@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "framework/ops/lstm.h"
+#include "framework/ops/recurrent/lstm.h"
 #include "layers/layer.h"
 
 namespace skyline {

@@ -127,8 +127,9 @@ class Block {
 
 // Serves requests for bytes. Allocators compose: an adaptor is an allocator around an upstream.
 // A request of 0 bytes is served like one of 1 byte. Every address is aligned to kAlignmentBytes,
-// but under `bfc`, whose unit is 256 bytes (guard bytes keep that promise too). Thread rule: one thread at a time, the thread that drives
-// the steps. Lifetime rule: an allocator outlives its blocks.
+// but under `bfc`, whose unit is 256 bytes (guard bytes keep that promise too). Thread rule: one
+// thread at a time, the thread that drives the steps. Lifetime rule: an allocator outlives its
+// blocks.
 class Allocator {
  public:
   virtual ~Allocator() = default;

@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "framework/ops/concat.h"
-#include "framework/ops/dropout.h"
-#include "framework/ops/local_response_norm.h"
-#include "framework/ops/pool2d.h"
-#include "framework/ops/relu.h"
-#include "framework/ops/reshape.h"
+#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/array/concat.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/normalization/local_response_norm.h"
+#include "framework/ops/pooling/pool2d.h"
 #include "models/image_size.h"
 
 namespace skyline {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "framework/ops/relu.h"
-#include "framework/ops/reshape.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/array/reshape.h"
 
 namespace skyline {
 

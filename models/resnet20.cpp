@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "framework/ops/add.h"
-#include "framework/ops/pool2d.h"
-#include "framework/ops/relu.h"
-#include "framework/ops/reshape.h"
-#include "framework/ops/shortcut.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/array/shortcut.h"
+#include "framework/ops/math/add.h"
+#include "framework/ops/pooling/pool2d.h"
 
 namespace skyline {
 namespace {

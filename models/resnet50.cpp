@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "framework/ops/add_scaled.h"
-#include "framework/ops/pool2d.h"
-#include "framework/ops/reshape.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/pooling/pool2d.h"
 #include "models/image_size.h"
 
 namespace skyline {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/ops/rows.h"
+#include "framework/ops/array/rows.h"
 
 namespace skyline {
 namespace {

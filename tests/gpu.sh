@@ -225,7 +225,7 @@ compare_with_pytorch() {
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" \
     "$folder/tests/benchmarks/cuda_step_benchmark" >"$program"
   chmod +x "$program"
-  local step=("$python" -B tests/benchmarks/pytorch_step.py --ours "$program" --device cuda --steps 3 "$@")
+  local step=("$python" -B tests/benchmarks/pytorch/pytorch_step.py --ours "$program" --device cuda --steps 3 "$@")
   limited "${step[@]}" --our-flags='--recompute 4 --fused-update --prefetch' --batches 32,64,128 \
     alexnet googlenet resnet50 inception-resnet || status=1
   limited "${step[@]}" --batches 32,64,128,256 seq2seq || status=1

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <utility>
 
-#include "train/learning_rate.h"
-#include "train/median.h"
-#include "train/run_summary.h"
-#include "train/sizes.h"
-#include "train/training_state.h"
+#include "train/checkpoints/training_state.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/median.h"
+#include "train/optimizers/learning_rate.h"
+#include "train/report/run_summary.h"
 
 namespace skyline {
 namespace {
@@ -210,7 +210,7 @@ bool Trainer::tells_its_plan() const {
 // Right after a training step: an evaluation may have a plan of its own.
 void Trainer::note_plan() {
   memory_ =
-      memory_facts(task_->workplace(), options_.memory.allocator, device_allocations_at_switch_);
+      memory_summary(task_->workplace(), options_.memory.allocator, device_allocations_at_switch_);
   if (!tells_its_plan()) return;
   trace_ = session()->trace();
   plan_ = session()->plan();

@@ -6,15 +6,15 @@
 #include <optional>
 #include <vector>
 
-#include "train/checkpoint.h"
-#include "train/cli.h"
-#include "train/interrupt.h"
-#include "train/memory_facts.h"
-#include "train/progress.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/run_directory.h"
+#include "train/cli/cli.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/options/train_options.h"
 #include "train/report/steps_chart.h"
-#include "train/run_directory.h"
-#include "train/task.h"
-#include "train/train_options.h"
+#include "train/run/memory_summary.h"
+#include "train/workload.h"
 
 namespace skyline {
 
@@ -99,7 +99,7 @@ class Trainer {
   WordRate epoch_words_, run_words_;  // of this process
   std::uint64_t events_told_ = 0;     // plans and deviations
   std::uint64_t device_allocations_at_switch_ = 0;
-  std::optional<MemoryFacts> memory_;
+  std::optional<MemorySummary> memory_;
   Trace trace_;  // of the last training step that was looked at, and its plan
   Plan plan_;
   StepsChart chart_;

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "framework/cuda/cublas_products.h"
-#include "framework/cuda/cudnn_library.h"
+#include "framework/cuda/cublas/cublas_products.h"
+#include "framework/cuda/cudnn/cudnn_library.h"
 
 namespace skyline {
 

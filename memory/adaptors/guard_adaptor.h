@@ -6,9 +6,9 @@
 #include <string>
 
 #include "memory/adaptors/adaptor.h"
-#include "memory/adaptors/live_table.h"
 #include "memory/allocators/account.h"
 #include "memory/device/device.h"
+#include "memory/live_table.h"
 #include "memory/trace.h"
 
 namespace skyline {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "memory/adaptors/adaptor.h"
-#include "memory/adaptors/live_table.h"
+#include "memory/live_table.h"
 #include "memory/trace.h"
 
 namespace skyline {
@@ -19,7 +19,8 @@ struct CurvePoint {
 // Records each step as a trace (PGMO section 4.1). A tick is a request of the step or the release
 // of a block that the step requested. Requests outside of steps or while interrupted make no tick,
 // nor do their releases and those of blocks from earlier steps. A block still alive at end_step
-// gets the tick count as its upper bound. An abandoned step is forgotten. Releases while interrupted of the step's blocks count.
+// gets the tick count as its upper bound. An abandoned step is forgotten. Releases while
+// interrupted of the step's blocks count.
 class RecordingAdaptor final : public Adaptor {
  public:
   enum class Curve : bool { kOff, kOn };

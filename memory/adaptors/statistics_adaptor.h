@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/adaptors/adaptor.h"
-#include "memory/adaptors/live_table.h"
+#include "memory/live_table.h"
 
 namespace skyline {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/allocators/account.h"
-#include "memory/allocators/chunk.h"
+#include "memory/allocators/free_index.h"
 #include "memory/device/device.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/planner.h"
+#include "memory/planners/planner.h"
 #include "memory/trace.h"
 
 namespace skyline {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "memory/planners/exact.h"
-#include "memory/planners/gap_packer.h"
-#include "memory/planners/hill_climb.h"
-#include "memory/planners/program_order.h"
-#include "memory/planners/restarts.h"
+#include "memory/planners/exact/exact.h"
+#include "memory/planners/holes/hill_climb.h"
+#include "memory/planners/holes/hole_packer.h"
+#include "memory/planners/holes/program_order.h"
+#include "memory/planners/skyline/restarts.h"
 
 namespace skyline {
 namespace {
@@ -18,9 +18,9 @@ constexpr std::size_t kMostBlocksForRestartsLast = 1 << 10;
 constexpr std::uint64_t kExactWork = 1 << 24;  // without a time limit: about a third of a second
 
 // The best placement so far, and what may better it.
-class Contest {
+class PortfolioSearch {
  public:
-  Contest(const Packing& packing, const PlanOptions& options)
+  PortfolioSearch(const Packing& packing, const PlanOptions& options)
       : packing_(packing),
         options_(options),
         budget_(packing, options),
@@ -40,18 +40,18 @@ class Contest {
 
   void gap_rules() {
     if (found_ && packing_.size() > kMostBlocksForGaps) return;
-    const auto pack = [&](auto order, GapChoice choice, std::string_view name) {
+    const auto pack = [&](auto order, HoleChoice choice, std::string_view name) {
       if (settled()) return;
-      GapPacker gaps(packing_, choice);
+      HolePacker gaps(packing_, choice);
       if (found_) gaps.set_deadline(budget_.deadline);
       keep(gaps.pack(order(), limit(), next_), name);
     };
     const auto by = [this](SortKey key) {
       return [this, key] { return sorted_by(packing_, key); };
     };
-    pack(by(SortKey::kSize), GapChoice::kLowest, "greedy-by-size");
-    pack(by(SortKey::kLifetime), GapChoice::kSmallest, "greedy-by-lifetime");
-    pack([this] { return in_order_of_requests(packing_); }, GapChoice::kSmallest, "program-order");
+    pack(by(SortKey::kSize), HoleChoice::kLowest, "greedy-by-size");
+    pack(by(SortKey::kLifetime), HoleChoice::kSmallest, "greedy-by-lifetime");
+    pack([this] { return in_order_of_requests(packing_); }, HoleChoice::kSmallest, "program-order");
   }
 
   // The searches get this share of the time that is left.
@@ -127,7 +127,7 @@ class Contest {
 
 Plan portfolio(const Trace& trace, const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
-  Contest contest(packing, options);
+  PortfolioSearch contest(packing, options);
   const bool large = packing.size() > kMostBlocksForRestartsLast;
   contest.best_fit();
   if (large) contest.restart(0.25);

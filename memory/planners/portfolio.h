@@ -1,6 +1,6 @@
 #pragma once
 
-#include "memory/planner.h"
+#include "memory/planners/planner.h"
 
 namespace skyline {
 

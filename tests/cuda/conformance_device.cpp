@@ -1,4 +1,4 @@
-#include "tests/memory/conformance_device.h"
+#include "tests/memory/conformance/conformance_device.h"
 
 #include "memory/device/cuda_device.h"
 #include "tests/cuda_emulation/emulation.h"

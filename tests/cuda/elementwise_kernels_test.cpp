@@ -3,17 +3,17 @@
 #include <numeric>
 
 #include "framework/cuda/cuda_compute.h"
-#include "framework/ops/adam_kernels.h"
-#include "framework/ops/add_scaled_kernels.h"
-#include "framework/ops/dropout_kernels.h"
-#include "framework/ops/fill_kernels.h"
-#include "framework/ops/gradient_norm_kernels.h"
-#include "framework/ops/lstm_cell_kernels.h"
-#include "framework/ops/relu_kernels.h"
-#include "framework/ops/sgd_momentum_kernels.h"
-#include "framework/ops/sigmoid_kernels.h"
-#include "framework/ops/sum_kernels.h"
-#include "framework/ops/tanh_kernels.h"
+#include "framework/ops/activation/dropout_kernels.h"
+#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/activation/sigmoid_kernels.h"
+#include "framework/ops/activation/tanh_kernels.h"
+#include "framework/ops/math/add_scaled_kernels.h"
+#include "framework/ops/math/fill_kernels.h"
+#include "framework/ops/math/sum_kernels.h"
+#include "framework/ops/optimizer/adam_kernels.h"
+#include "framework/ops/optimizer/gradient_norm_kernels.h"
+#include "framework/ops/optimizer/sgd_momentum_kernels.h"
+#include "framework/ops/recurrent/lstm_cell_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
 namespace skyline {

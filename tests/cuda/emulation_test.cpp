@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "framework/cuda/cublas/product.h"
 #include "framework/cuda/launch.h"
-#include "framework/cuda/product.h"
 
 // Kernels are written against launch.h, as those of the framework are.
 

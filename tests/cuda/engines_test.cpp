@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/cuda/convolution.h"
-#include "framework/cuda/convolution_graph.h"
-#include "framework/cuda/cublas_library.h"
+#include "framework/cuda/cublas/cublas_library.h"
 #include "framework/cuda/cuda_compute.h"
-#include "framework/cuda/engine_search.h"
-#include "framework/ops/softmax_cross_entropy.h"
+#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/cudnn/convolution_graph.h"
+#include "framework/ops/connection/cudnn/engine_search.h"
+#include "framework/ops/loss/softmax_cross_entropy.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"

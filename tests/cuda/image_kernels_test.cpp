@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "framework/ops/batch_norm_kernels.h"
-#include "framework/ops/local_response_norm_kernels.h"
-#include "framework/ops/pool2d_kernels.h"
+#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/pooling/pool2d_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
 namespace skyline {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "framework/ops/conv2d_kernels.h"
-#include "framework/ops/linear_kernels.h"
-#include "framework/ops/lstm_kernels.h"
+#include "framework/ops/connection/conv2d_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
+#include "framework/ops/recurrent/lstm_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
 // Linear layers, convolutions and LSTMs: their own CUDA kernels, and loops in place of libraries.

@@ -5,14 +5,14 @@
 #include <limits>
 #include <numeric>
 
-#include "framework/ops/argmax_kernels.h"
-#include "framework/ops/concat_kernels.h"
-#include "framework/ops/divider.h"
-#include "framework/ops/embedding_kernels.h"
-#include "framework/ops/log_softmax_kernels.h"
-#include "framework/ops/rows_kernels.h"
-#include "framework/ops/shortcut_kernels.h"
-#include "framework/ops/softmax_cross_entropy_kernels.h"
+#include "framework/ops/array/concat_kernels.h"
+#include "framework/ops/array/rows_kernels.h"
+#include "framework/ops/array/shortcut_kernels.h"
+#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/loss/log_softmax_kernels.h"
+#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
+#include "framework/ops/math/argmax_kernels.h"
+#include "framework/ops/support/divider.h"
 #include "tests/cuda/kernel_pair.h"
 
 namespace skyline {

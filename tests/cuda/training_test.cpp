@@ -9,9 +9,9 @@
 #include "framework/cuda/make_cuda_compute.h"
 #include "memory/allocators/allocators.h"
 #include "tests/cuda/device_calls.h"
-#include "tests/memory/effort.h"
-#include "tests/train/paper_training.h"
-#include "tests/train/small_translation.h"
+#include "tests/memory/planners/effort.h"
+#include "tests/train/images/paper_training.h"
+#include "tests/train/translation/small_translation.h"
 
 namespace skyline {
 namespace {
@@ -102,7 +102,7 @@ TEST_P(CudaTraining, MatchesTheCpu) {
 TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
   const Trained expected = train_on(cuda_memory("best-fit-pool"), on_cuda());
   for (const std::string& allocator : cuda_allocator_names()) {
-    if (effort(1) == 0 && allocator != "cuda-async" && allocator != kPlanned) continue;
+    if (effort(1) == 0 && allocator != "cuda-async" && allocator != kPlannedAllocator) continue;
     EXPECT_EQ(train_on(cuda_memory(allocator), on_cuda()), expected) << allocator;
   }
   EXPECT_EQ(train_on(cuda_memory("planned", true), on_cuda()), expected) << "with guards";
@@ -185,8 +185,8 @@ TEST(CudaTranslation, MatchesTheCpu) {
 TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
   const Trained expected = translate(cuda_memory("best-fit-pool"), on_cuda(), false);
   for (const std::string& allocator : cuda_allocator_names()) {
-    if (effort(1) == 0 && allocator != kPlanned) continue;
-    EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlanned), on_cuda(), false), expected)
+    if (effort(1) == 0 && allocator != kPlannedAllocator) continue;
+    EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlannedAllocator), on_cuda(), false), expected)
         << allocator;
   }
 }

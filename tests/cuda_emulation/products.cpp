@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "framework/cuda/convolution.h"
+#include "framework/cuda/cublas/product.h"
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
-#include "framework/cuda/product.h"
+#include "framework/ops/connection/cudnn/convolution.h"
 #include "tests/cuda_emulation/device_memory.h"
 
 namespace skyline {

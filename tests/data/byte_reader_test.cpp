@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tests/data/data_error_of.h"
-#include "tests/data/idx_files.h"
+#include "tests/data/images/idx_files.h"
 
 namespace skyline {
 namespace {

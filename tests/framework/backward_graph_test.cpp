@@ -7,9 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "framework/ops/add.h"
-#include "framework/ops/relu.h"
-#include "framework/ops/sigmoid.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/math/add.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
 

@@ -5,12 +5,12 @@
 
 #include <limits>
 
-#include "framework/ops/relu.h"
-#include "framework/ops/sigmoid.h"
-#include "memory/adaptors/failing_adaptor.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
 #include "memory/device/simulated_device.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
+#include "tests/memory/adaptors/failing_adaptor.h"
 
 namespace skyline {
 namespace {

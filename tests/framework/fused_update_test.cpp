@@ -6,8 +6,8 @@
 
 #include "framework/backward_graph.h"
 #include "framework/node.h"
-#include "framework/ops/linear.h"
-#include "framework/ops/sigmoid.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/connection/linear.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
 

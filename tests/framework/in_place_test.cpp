@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/ops/add.h"
-#include "framework/ops/relu.h"
-#include "framework/ops/sigmoid.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/math/add.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "framework/autograd.h"
+#include "framework/apply.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/autograd.h"
-#include "framework/ops/operands.h"
-#include "framework/ops/reshape.h"
+#include "framework/apply.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/support/operands.h"
 #include "framework/philox.h"
 #include "tests/framework/host_kernel.h"
 

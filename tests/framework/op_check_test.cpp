@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "framework/autograd.h"
-#include "framework/ops/operands.h"
+#include "framework/apply.h"
+#include "framework/ops/support/operands.h"
 
 // The harness must notice what it promises to notice: an op with one fault at a time.
 namespace skyline {

@@ -4,9 +4,9 @@
 
 #include "framework/backward_graph.h"
 #include "framework/node.h"
-#include "framework/ops/add.h"
-#include "framework/ops/relu.h"
-#include "framework/ops/sigmoid.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/math/add.h"
 #include "memory/trace.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/autograd.h"
+#include "framework/apply.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"

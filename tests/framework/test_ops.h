@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "framework/autograd.h"
-#include "framework/ops/operands.h"
+#include "framework/apply.h"
+#include "framework/ops/support/operands.h"
 #include "tests/framework/host_kernel.h"
 
 namespace skyline {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/cuda/engine_choices.h"
+#include "framework/cuda/cudnn/engine_choices.h"
 
 // A plan file is refused or read, and what was read is written and read again as it is.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

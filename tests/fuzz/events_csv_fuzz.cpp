@@ -2,8 +2,8 @@
 // TraceError: never in another exception or a crash.
 #include <sstream>
 
-#include "memory/events_csv.h"
-#include "tests/memory/replayed_events.h"
+#include "memory/formats/csv/event_csv.h"
+#include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {
 namespace {

@@ -2,8 +2,8 @@
 // in an ImageError: never in another exception, a crash or more memory than libFuzzer's limit.
 #include <cstdlib>
 
-#include "data/image_decoder.h"
-#include "data/image_error.h"
+#include "data/images/decoding/image_decoder.h"
+#include "data/images/image_error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::uint64_t kSmallImage = 1 << 14;

@@ -2,8 +2,8 @@
 // a TraceError: never in another exception or a crash.
 #include <sstream>
 
-#include "memory/interchange/rmm_log.h"
-#include "tests/memory/replayed_events.h"
+#include "memory/formats/csv/rmm_log.h"
+#include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {
 namespace {

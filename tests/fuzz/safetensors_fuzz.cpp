@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "train/safetensors.h"
+#include "train/checkpoints/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace skyline;

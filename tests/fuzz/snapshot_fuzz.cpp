@@ -2,9 +2,9 @@
 // or end in a TraceError: never in another exception or a crash.
 #include <sstream>
 
-#include "memory/interchange/snapshot_reader.h"
-#include "memory/interchange/snapshot_writer.h"
-#include "tests/memory/replayed_events.h"
+#include "memory/formats/pytorch/snapshot_reader.h"
+#include "memory/formats/pytorch/snapshot_writer.h"
+#include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {
 namespace {

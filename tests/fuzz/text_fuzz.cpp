@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "data/errors.h"
-#include "data/packed_words.h"
-#include "data/parallel_text.h"
-#include "data/vocabulary.h"
+#include "data/text/packed_words.h"
+#include "data/text/parallel_text.h"
+#include "data/text/vocabulary.h"
 
 namespace {
 

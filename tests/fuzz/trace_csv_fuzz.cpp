@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "memory/errors.h"
-#include "memory/trace_csv.h"
+#include "memory/formats/csv/trace_csv.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "framework/autograd.h"
+#include "framework/apply.h"
 #include "layers/batch_norm2d.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "framework/autograd.h"
-#include "framework/ops/operands.h"
-#include "framework/ops/rows.h"
+#include "framework/apply.h"
+#include "framework/ops/array/rows.h"
+#include "framework/ops/support/operands.h"
 #include "layers/embedding.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"

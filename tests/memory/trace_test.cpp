@@ -6,7 +6,7 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
-#include "tests/memory/random_traces.h"
+#include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

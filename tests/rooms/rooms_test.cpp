@@ -37,18 +37,18 @@ TEST_F(Planted, EveryForbiddenIncludeIsFound) {
   const std::vector<std::pair<std::string, std::string>> forbidden = {
       {"memory/device/cpu_device.h", "memory/allocator.h"},
       {"memory/plan.h", "framework/tensor.h"},
-      {"memory/plan.h", "train/sizes.h"},
+      {"memory/plan.h", "train/cli/byte_sizes.h"},
       {"framework/op.h", "memory/plan.h"},
-      {"framework/op.h", "memory/planners/best_fit.h"},
-      {"framework/ops/relu.cpp", "layers/conv2d.h"},
+      {"framework/op.h", "memory/planners/skyline/best_fit.h"},
+      {"framework/ops/activation/relu.cpp", "layers/conv2d.h"},
       {"layers/conv2d.h", "memory/allocator.h"},
       {"layers/conv2d.h", "models/lenet.h"},
       {"models/lenet.h", "memory/allocator.h"},
-      {"models/lenet.h", "data/idx.h"},
-      {"models/lenet.h", "train/cli.h"},
-      {"data/idx.h", "framework/tensor.h"},
-      {"data/idx.h", "memory/allocator.h"},
-      {"train/cli.h", "tests/train/temporary_folder.h"},
+      {"models/lenet.h", "data/images/idx.h"},
+      {"models/lenet.h", "train/cli/cli.h"},
+      {"data/images/idx.h", "framework/tensor.h"},
+      {"data/images/idx.h", "memory/allocator.h"},
+      {"train/cli/cli.h", "tests/train/temporary_folder.h"},
   };
   for (const auto& [file, header] : forbidden) {
     const std::string room =
@@ -66,8 +66,8 @@ TEST_F(Planted, EveryPermittedIncludePasses) {
       {"framework/op.h", "<oneapi/dnnl/dnnl.hpp>"},
       {"layers/conv2d.h", "\"framework/op.h\""},
       {"models/lenet.cpp", "\"layers/conv2d.h\""},
-      {"data/idx.cpp", "<zlib.h>"},
-      {"train/cli.cpp", "\"memory/plan.h\""},
+      {"data/images/idx.cpp", "<zlib.h>"},
+      {"train/cli/cli.cpp", "\"memory/plan.h\""},
       {"framework/ops/relu_cuda.cpp", "<cuda_runtime.h>"},
       {"memory/device/cuda_device_cuda.cpp", "<cuda.h>"},
   };
@@ -86,7 +86,7 @@ TEST_F(Planted, LibrariesStayInTheirRooms) {
   EXPECT_THAT(include("memory/plan.h", "<thrust/fill.h>"),
               ElementsAre("memory/plan.h:3: memory may not include <thrust/fill.h>"));
   EXPECT_THAT(include("models/lenet.cpp", "<oneapi/dnnl/dnnl.hpp>"), testing::SizeIs(1));
-  EXPECT_THAT(include("data/idx.cpp", "<nlohmann/json.hpp>"), testing::SizeIs(1));
+  EXPECT_THAT(include("data/images/idx.cpp", "<nlohmann/json.hpp>"), testing::SizeIs(1));
   EXPECT_THAT(include("framework/op.cpp", "<cuda_runtime.h>"), testing::SizeIs(1));
 }
 

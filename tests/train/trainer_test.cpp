@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "data/errors.h"
-#include "memory/trace_csv.h"
+#include "memory/formats/csv/trace_csv.h"
 #include "tests/train/parsed_json.h"
-#include "tests/train/signalling_buffer.h"
-#include "train/divergence.h"
+#include "tests/train/run/signalling_buffer.h"
+#include "train/run/divergence.h"
 
 namespace skyline {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/option_types.h"
+#include "train/cli/usage_error.h"
 #include "train/commands/commands.h"
-#include "train/options.h"
-#include "train/sizes.h"
-#include "train/trace_files.h"
-#include "train/usage_error.h"
+#include "train/lab/trace_files.h"
 
 namespace skyline {
 namespace {

@@ -4,14 +4,14 @@
 #include <chrono>
 #include <memory>
 
-#include "data/image_scan.h"
+#include "data/images/image_scan.h"
 #include "data/printable.h"
-#include "train/bad_images_report.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/option_types.h"
+#include "train/cli/table.h"
 #include "train/commands/commands.h"
-#include "train/options.h"
-#include "train/sizes.h"
-#include "train/table.h"
-#include "train/training_data.h"
+#include "train/images/bad_images_report.h"
+#include "train/images/image_data.h"
 
 namespace skyline {
 namespace {

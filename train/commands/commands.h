@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "train/cli.h"
+#include "train/cli/cli.h"
 
 namespace skyline {
 

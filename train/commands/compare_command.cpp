@@ -2,17 +2,17 @@
 #include <memory>
 #include <optional>
 
-#include "train/atomic_file.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/comparison.h"
-#include "train/options.h"
+#include "train/lab/comparison.h"
 
 namespace skyline {
 namespace {
 
 struct Arguments {
   TrainOptions options;
-  std::vector<std::string> allocators = {"network-wise", "best-fit-pool", std::string(kPlanned)};
+  std::vector<std::string> allocators = {"network-wise", "best-fit-pool", std::string(kPlannedAllocator)};
   std::int64_t steps = 20;
   bool infer = false;
   std::filesystem::path report;

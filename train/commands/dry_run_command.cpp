@@ -5,15 +5,15 @@
 #include <sstream>
 
 #include "memory/device/cuda_device.h"
-#include "memory/trace_csv.h"
-#include "train/allocator_options.h"
-#include "train/atomic_file.h"
+#include "memory/formats/csv/trace_csv.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/device_options.h"
-#include "train/dry_run_report.h"
-#include "train/memory_chain.h"
-#include "train/options.h"
+#include "train/lab/dry_run_answer.h"
+#include "train/options/allocator_options.h"
+#include "train/options/device_options.h"
+#include "train/run/memory_chain.h"
 
 namespace skyline {
 namespace {
@@ -72,7 +72,7 @@ void check(const Arguments& arguments) {
 }
 
 // Images that the model cannot take were asked for by --insize or --channels.
-DryRunAnswer answer_or_refuse(const DryRunQuestion& question) {
+DryRunResult answer_or_refuse(const DryRunRequest& question) {
   try {
     return answer(question);
   } catch (const ShapeError& error) {
@@ -84,10 +84,10 @@ CommandResult run(Arguments arguments) {
   check(arguments);
   resolve(arguments.device_options, arguments.device);
   set_threads(arguments);
-  DryRunQuestion question{.program = program_of(arguments),
-                          .allocators = {},
-                          .device_memory_bytes = arguments.device_memory_bytes,
-                          .planner = arguments.planner};
+  DryRunRequest question{.program = program_of(arguments),
+                         .allocators = {},
+                         .device_memory_bytes = arguments.device_memory_bytes,
+                         .planner = arguments.planner};
   const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
   for (const std::string& given : arguments.allocators) {
     question.allocators.push_back({.allocator = canonical_allocator_name(given),
@@ -95,7 +95,7 @@ CommandResult run(Arguments arguments) {
                                    .planner = arguments.planner,
                                    .commit_bytes = commit_bytes});
   }
-  const DryRunAnswer answered = answer_or_refuse(question);
+  const DryRunResult answered = answer_or_refuse(question);
   if (!arguments.trace.empty()) {
     std::ostringstream csv;
     write_trace_csv(csv, answered.facts.trace);

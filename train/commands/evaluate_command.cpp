@@ -6,16 +6,16 @@
 
 #include "data/errors.h"
 #include "models/models.h"
-#include "train/bad_images_report.h"
-#include "train/checkpoint.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/training_state.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/evaluate.h"
-#include "train/experiment.h"
-#include "train/mean_file.h"
-#include "train/options.h"
-#include "train/train_options.h"
-#include "train/training_data.h"
-#include "train/training_state.h"
+#include "train/images/bad_images_report.h"
+#include "train/images/image_data.h"
+#include "train/images/image_evaluation.h"
+#include "train/images/image_run.h"
+#include "train/images/mean_file.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {

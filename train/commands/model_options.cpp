@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "train/options.h"
+#include "train/cli/option_types.h"
 
 namespace skyline {
 

@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "train/atomic_file.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/options.h"
-#include "train/plan_answer.h"
-#include "train/plan_explanation.h"
-#include "train/plan_map.h"
-#include "train/plan_picture.h"
+#include "train/lab/plan_answer.h"
+#include "train/lab/trace_files.h"
 #include "train/report/explanation.h"
-#include "train/trace_files.h"
+#include "train/report/plan_explanation.h"
+#include "train/report/plan_map.h"
+#include "train/report/plan_picture.h"
 
 namespace skyline {
 namespace {
@@ -101,8 +101,8 @@ std::string name_of(const fs::path& trace) {
   return trace == "-" ? "standard input" : trace.filename().string();
 }
 
-PlanAnswer answer_for(const PlanCommandOptions& options, const CsvTrace& csv, BestFitLog& log) {
-  PlanQuestion question{.trace = csv.trace, .planner = options.planner};
+PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv, BestFitLog& log) {
+  PlanRequest question{.trace = csv.trace, .planner = options.planner};
   question.options.alignment = options.alignment.value_or(csv.alignment);
   question.options.capacity = options.capacity;
   question.options.seed = static_cast<std::uint64_t>(options.seed);
@@ -145,7 +145,7 @@ CommandResult run(PlanCommandOptions& options, Console& console) {
   check_options(options);
   const CsvTrace csv = wanted_trace(options);
   BestFitLog log;
-  const PlanAnswer answer = answer_for(options, csv, log);
+  const PlanResult answer = answer_for(options, csv, log);
   CommandResult result{.json = answer.json(), .text = answer.text()};
   result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
   if (!answer.plan) {

@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "memory/errors.h"
-#include "memory/interchange/formats.h"
-#include "train/allocator_options.h"
+#include "memory/formats/open_events.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/memory_chain.h"
-#include "train/options.h"
-#include "train/replay.h"
-#include "train/replay_outputs.h"
-#include "train/replay_report.h"
+#include "train/lab/replay_all.h"
+#include "train/lab/replay_outputs.h"
+#include "train/lab/replay_report.h"
+#include "train/options/allocator_options.h"
+#include "train/run/memory_chain.h"
 
 namespace skyline {
 namespace {

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "train/atomic_file.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/largest_batch.h"
-#include "train/options.h"
-#include "train/reproduce/pgmo.h"
-#include "train/sizes.h"
+#include "train/lab/largest_batch.h"
+#include "train/lab/pgmo/pgmo.h"
 
 namespace skyline {
 namespace {

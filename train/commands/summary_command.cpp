@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "train/cli/table.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/model_summary.h"
-#include "train/table.h"
+#include "train/lab/model_summary.h"
 
 namespace skyline {
 namespace {

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "models/models.h"
-#include "train/checkpoint.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/options.h"
 #include "train/trainer.h"
 
 namespace skyline {

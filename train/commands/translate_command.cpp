@@ -7,18 +7,18 @@
 #include <optional>
 
 #include "data/errors.h"
-#include "data/line_reader.h"
-#include "data/tokenizer.h"
-#include "data/utf8.h"
-#include "train/bleu.h"
-#include "train/checkpoint.h"
+#include "data/text/line_reader.h"
+#include "data/text/tokenizer.h"
+#include "data/text/utf8.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/training_state.h"
+#include "train/cli/option_types.h"
 #include "train/commands/commands.h"
-#include "train/options.h"
-#include "train/train_options.h"
-#include "train/training_state.h"
-#include "train/translation_data.h"
-#include "train/translation_experiment.h"
-#include "train/translator.h"
+#include "train/options/train_options.h"
+#include "train/translation/bleu.h"
+#include "train/translation/translation_data.h"
+#include "train/translation/translation_run.h"
+#include "train/translation/translator.h"
 
 namespace skyline {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "memory/plan.h"
-#include "train/plan_explanation.h"
+#include "train/report/plan_explanation.h"
 
 namespace skyline {
 

@@ -6,22 +6,11 @@
 #include <vector>
 
 #include "memory/plan.h"
+#include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
 #include "train/report/steps_chart.h"
 
 namespace skyline {
-
-// What an allocator held right after a tick of the recorded step, resident memory included; points
-// lie in the order of their ticks, and a value holds until the next point.
-struct MemoryPoint {
-  Tick tick = 0;
-  std::uint64_t reserved_bytes = 0;  // taken from the device
-  std::uint64_t live_bytes = 0;      // of live blocks, rounded
-};
-struct AllocatorCurve {
-  std::string name;
-  std::vector<MemoryPoint> points;
-};
 
 struct LossCurve {
   std::string name;            // the allocator's

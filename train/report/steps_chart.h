@@ -26,8 +26,8 @@ struct StepsSeries {
 struct StepsChart {
   std::uint64_t first_step = 1;  // its number
   std::vector<StepsLine> lines;  // none: nothing is drawn
-  // The most alive during each step, as requested, resident memory included; the same for all lines.
-  // Empty: unknown.
+  // The most alive during each step, as requested, resident memory included; the same for all
+  // lines. Empty: unknown.
   std::vector<std::uint64_t> live_bytes;
   std::vector<StepsSeries> lengths;  // drawn below, on the same steps
   std::string lengths_name;          // what they count: "longest sentence, in words"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "framework/ops/add_scaled.h"
+#include "framework/ops/math/add_scaled.h"
 #include "tests/framework/host_tensor.h"
 
 // Readable double-precision forms of the elementwise ops.

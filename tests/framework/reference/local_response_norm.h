@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "framework/ops/local_response_norm.h"
+#include "framework/ops/normalization/local_response_norm.h"
 #include "tests/framework/host_tensor.h"
 
 namespace skyline::reference {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "framework/ops/pool2d.h"
+#include "framework/ops/pooling/pool2d.h"
 #include "tests/framework/host_tensor.h"
 
 namespace skyline::reference {

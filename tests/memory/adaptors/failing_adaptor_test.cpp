@@ -1,4 +1,4 @@
-#include "memory/adaptors/failing_adaptor.h"
+#include "tests/memory/adaptors/failing_adaptor.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "memory/adaptors/failing_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
+#include "tests/memory/adaptors/failing_adaptor.h"
 
 namespace skyline {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/failing_adaptor.h"
 #include "memory/adaptors/statistics_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
+#include "tests/memory/adaptors/failing_adaptor.h"
 
 namespace skyline {
 namespace {

@@ -6,12 +6,12 @@
 #include <tuple>
 
 #include "memory/errors.h"
-#include "memory/planners/address_list.h"
-#include "memory/planners/address_tree.h"
-#include "memory/planners/block_tree.h"
-#include "memory/planners/gap_packer.h"
+#include "memory/planners/holes/address_list.h"
+#include "memory/planners/holes/address_tree.h"
+#include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/radix_sort.h"
-#include "tests/memory/random_traces.h"
+#include "memory/planners/skyline/block_tree.h"
+#include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {
@@ -45,13 +45,13 @@ std::uint64_t lowest_hole(const Packing& packing, const std::vector<BlockIndex>&
   return kMaxAddress;
 }
 
-TEST(GapPacker, PlacesEachBlockInTheLowestHole) {
+TEST(HolePacker, PlacesEachBlockInTheLowestHole) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     // Enough blocks to split chunks of 128 several times.
     const Packing packing(random_trace(seed, seed < 4 ? 700 : 60, 50 + seed % 900, 1000), 1);
     const std::vector<BlockIndex> order = shuffled(packing.size(), seed);
     Placement placement;
-    ASSERT_TRUE(GapPacker(packing).pack(order, kMaxAddress, placement));
+    ASSERT_TRUE(HolePacker(packing).pack(order, kMaxAddress, placement));
     std::vector<BlockIndex> placed;
     for (const BlockIndex block : order) {
       ASSERT_EQ(placement.offsets[block], lowest_hole(packing, placed, placement.offsets, block))
@@ -66,7 +66,7 @@ class NaiveAddresses : public UsedAddresses {
  public:
   void clear() override { used_.clear(); }
   std::uint64_t hole(std::span<const TickRange> ticks, std::uint64_t bytes, std::uint64_t from,
-                     GapChoice choice) const override {
+                     HoleChoice choice) const override {
     std::uint64_t best = kMaxAddress, best_bytes = kMaxAddress;
     for (std::uint64_t place = from; place <= kTop; ++place) {
       if (place > from && is_free(ticks, place - 1)) continue;  // not where a hole begins
@@ -76,7 +76,7 @@ class NaiveAddresses : public UsedAddresses {
       if (end - place < bytes || end - place >= best_bytes) continue;
       best = place;
       best_bytes = end - place;
-      if (choice == GapChoice::kLowest) break;
+      if (choice == HoleChoice::kLowest) break;
     }
     return best;
   }
@@ -109,7 +109,7 @@ TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
     AddressList list;
     AddressTree tree(static_cast<std::int32_t>(packing.ticks.size()), 1);
     NaiveAddresses naive;
-    for (const GapChoice choice : {GapChoice::kLowest, GapChoice::kSmallest}) {
+    for (const HoleChoice choice : {HoleChoice::kLowest, HoleChoice::kSmallest}) {
       for (UsedAddresses* used :
            {static_cast<UsedAddresses*>(&list), static_cast<UsedAddresses*>(&tree),
             static_cast<UsedAddresses*>(&naive)}) {
@@ -137,8 +137,8 @@ TEST(UsedAddresses, SeeATallBlockAmongManySmallOnes) {
        {static_cast<UsedAddresses*>(&list), static_cast<UsedAddresses*>(&tree)}) {
     used->use({&tall, 1}, 0, 1000);
     for (std::uint64_t i = 0; i < 300; ++i) used->use({&small, 1}, i, i + 1);
-    EXPECT_EQ(used->hole({&tall, 1}, 1, 400, GapChoice::kLowest), 1000u);
-    EXPECT_EQ(used->hole({&small, 1}, 1, 0, GapChoice::kLowest), 300u);
+    EXPECT_EQ(used->hole({&tall, 1}, 1, 400, HoleChoice::kLowest), 1000u);
+    EXPECT_EQ(used->hole({&small, 1}, 1, 0, HoleChoice::kLowest), 300u);
   }
 }
 
@@ -150,7 +150,7 @@ TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
   AddressTree tree(static_cast<std::int32_t>(packing.ticks.size()), 512);
   for (const BlockIndex block : sorted_by(packing, SortKey::kSize)) {
     const std::uint64_t bytes = packing.bytes[block];
-    const GapChoice choice = block % 2 == 0 ? GapChoice::kLowest : GapChoice::kSmallest;
+    const HoleChoice choice = block % 2 == 0 ? HoleChoice::kLowest : HoleChoice::kSmallest;
     const std::uint64_t place = list.hole(ticks.of(block), bytes, 0, choice);
     ASSERT_EQ(tree.hole(ticks.of(block), bytes, 0, choice), place);
     list.use(ticks.of(block), place, place + bytes);
@@ -223,11 +223,11 @@ TEST(Packing, SortsByAnyKey) {
   }
 }
 
-TEST(GapPacker, GivesUpAboveTheLimit) {
+TEST(HolePacker, GivesUpAboveTheLimit) {
   const Packing packing({.blocks = {{0, 2, 5}, {1, 3, 5}}}, 1);
   Placement placement;
-  EXPECT_FALSE(GapPacker(packing).pack({0, 1}, 9, placement));
-  EXPECT_TRUE(GapPacker(packing).pack({0, 1}, 10, placement));
+  EXPECT_FALSE(HolePacker(packing).pack({0, 1}, 9, placement));
+  EXPECT_TRUE(HolePacker(packing).pack({0, 1}, 10, placement));
   EXPECT_EQ(placement.peak, 10u);
 }
 

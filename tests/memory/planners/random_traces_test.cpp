@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "memory/planner.h"
-#include "tests/memory/effort.h"
-#include "tests/memory/exhaustive.h"
-#include "tests/memory/random_traces.h"
+#include "memory/planners/planner.h"
+#include "tests/memory/planners/effort.h"
+#include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

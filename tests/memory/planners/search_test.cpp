@@ -5,14 +5,14 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "memory/planners/gap_packer.h"
-#include "memory/planners/hill_climb.h"
-#include "memory/planners/program_order.h"
+#include "memory/planners/holes/hill_climb.h"
+#include "memory/planners/holes/hole_packer.h"
+#include "memory/planners/holes/program_order.h"
 #include "memory/planners/race.h"
-#include "memory/planners/restarts.h"
+#include "memory/planners/skyline/restarts.h"
 #include "memory/planners/workers.h"
-#include "tests/memory/effort.h"
-#include "tests/memory/random_traces.h"
+#include "tests/memory/planners/effort.h"
+#include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {
@@ -138,7 +138,7 @@ TEST(Searches, CutPassesOffAtTheDeadline) {
   packer.set_deadline(SearchClock::now());
   Placement next;
   EXPECT_FALSE(packer.pack(sorted_by(packing, SortKey::kSize), kMaxAddress, next));
-  GapPacker gaps(packing);
+  HolePacker gaps(packing);
   gaps.set_deadline(SearchClock::now());
   EXPECT_FALSE(gaps.pack(sorted_by(packing, SortKey::kSize), kMaxAddress, next));
   packer.set_deadline({});

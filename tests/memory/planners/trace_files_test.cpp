@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "memory/errors.h"
-#include "memory/planner.h"
-#include "memory/trace_csv.h"
+#include "memory/formats/csv/trace_csv.h"
+#include "memory/planners/planner.h"
 
 namespace skyline {
 namespace {

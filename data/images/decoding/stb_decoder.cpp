@@ -1,0 +1,65 @@
+#include "data/images/decoding/stb_decoder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "data/images/image_error.h"
+
+namespace {
+
+// What stb_image may still take in the decoding that this thread is at: stb has no argument for it.
+thread_local std::size_t budget_bytes = 0;
+thread_local bool budget_exceeded = false;
+
+void* take(std::size_t bytes) {
+  if (bytes > budget_bytes) {
+    budget_exceeded = true;
+    return nullptr;
+  }
+  budget_bytes -= bytes;
+  return std::calloc(1, bytes);
+}
+
+void* take_again(void* old, std::size_t old_bytes, std::size_t bytes) {
+  void* block = take(bytes);
+  if (block == nullptr) return nullptr;
+  if (old != nullptr) std::memcpy(block, old, std::min(old_bytes, bytes));
+  std::free(old);
+  return block;
+}
+
+}  // namespace
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_NO_STDIO
+#define STBI_MALLOC(bytes) take(bytes)
+#define STBI_REALLOC_SIZED(old, old_bytes, bytes) take_again(old, old_bytes, bytes)
+#define STBI_FREE(block) std::free(block)
+#include <stb/stb_image.h>
+
+namespace skyline {
+
+void FreePixels::operator()(std::uint8_t* pixels) const noexcept { std::free(pixels); }
+
+DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes) {
+  if (file.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw ImageError("file of more than 2 GiB");
+  }
+  budget_bytes = most_bytes;
+  budget_exceeded = false;
+  DecodedPixels pixels;
+  int channels_in_file = 0;
+  pixels.data.reset(stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &pixels.width,
+                                          &pixels.height, &channels_in_file, 3));
+  if (pixels.data != nullptr) return pixels;
+  if (budget_exceeded) throw ImageError("its data are larger than its width and height allow");
+  throw ImageError(std::string("cannot be decoded: ") + stbi_failure_reason());
+}
+
+}  // namespace skyline

@@ -1,0 +1,123 @@
+#include "data/images/image_dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data/errors.h"
+#include "data/images/decoding/image_decoder.h"
+#include "data/images/image_error.h"
+#include "data/printable.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kChannels = 3;
+constexpr float kScale = 1.0f / 255;
+
+// A number in [0, bound), `word` being random: the upper half of their product.
+int below(int bound, std::uint32_t word) {
+  return static_cast<int>(std::uint64_t{word} * static_cast<std::uint64_t>(bound) >> 32);
+}
+
+// Turns rows around: size × size pixels.
+void mirror(float* image, int size) {
+  for (int y = 0; y < size; ++y, image += size * kChannels) {
+    for (int left = 0, right = size - 1; left < right; ++left, --right) {
+      std::swap_ranges(image + left * kChannels, image + (left + 1) * kChannels,
+                       image + right * kChannels);
+    }
+  }
+}
+
+}  // namespace
+
+int side_for(int insize) {
+  constexpr int kAlexNet = 227;  // takes the images that were prepared for 224
+  if (insize == kAlexNet) return 256;
+  return static_cast<int>(std::lround(insize * 256.0 / 224.0));
+}
+
+ImageDataset::ImageDataset(std::shared_ptr<const ImageCollection> collection, Split split,
+                           const ImagePipeline& pipeline, BadImagePolicy policy, RandomBits random,
+                           std::shared_ptr<BadImages> bad_images)
+    : collection_(std::move(collection)),
+      split_(split),
+      files_(collection_->files(split)),
+      pipeline_(pipeline),
+      policy_(policy),
+      random_(std::move(random)),
+      bad_images_(std::move(bad_images)) {
+  if (pipeline.insize < 1 || pipeline.insize > pipeline.side) {
+    throw DataError(name(), "size of the images cut out", std::to_string(pipeline.insize),
+                    "1 to " + std::to_string(pipeline.side) + ", to which images are scaled");
+  }
+}
+
+void ImageDataset::set_mean(std::shared_ptr<const MeanImage> mean) {
+  if (mean != nullptr && mean->side != pipeline_.side) {
+    throw DataError(name(), "side of the mean image", std::to_string(mean->side),
+                    std::to_string(pipeline_.side));
+  }
+  mean_ = std::move(mean);
+}
+
+void ImageDataset::read(const Sample& sample, float* image, std::int32_t* label) const {
+  const Crop crop = crop_of(sample);
+  const std::size_t candidates = split_ == Split::kTrain ? size() : 1;
+  for (std::size_t offset = 0; offset < candidates; ++offset) {
+    const std::size_t index = (sample.index + offset) % size();
+    if (!read_cropped(index, crop, image)) continue;
+    normalise(crop, image);
+    *label = files_.files[index].label;
+    return;
+  }
+  if (split_ == Split::kTrain) {
+    throw DataError(name(), "none of the " + std::to_string(size()) + " images can be read");
+  }
+  std::fill_n(image, image_shape().elements(), 0.0f);
+  *label = kNotCounted;
+}
+
+bool ImageDataset::read_resized(std::size_t index, float* image) const {
+  return read_cropped(index, {.window = {.size = pipeline_.side}, .mirrored = false}, image);
+}
+
+ImageDataset::Crop ImageDataset::crop_of(const Sample& sample) const {
+  const int room = pipeline_.side - pipeline_.insize;
+  if (split_ == Split::kTest) return {{room / 2, room / 2, pipeline_.insize}, false};
+  const auto words = random_(static_cast<std::uint64_t>(DataStream::kCrop),
+                             sample.epoch << 32 | static_cast<std::uint64_t>(sample.index));
+  return {.window = {below(room + 1, words[0]), below(room + 1, words[1]), pipeline_.insize},
+          .mirrored = (words[2] & 1) != 0};
+}
+
+bool ImageDataset::read_cropped(std::size_t index, const Crop& crop, float* image) const {
+  const std::string path = files_.path(index);
+  try {
+    const DecodedImage decoded = decode_image(read_image_file(path));
+    resize(decoded.pixels.data.get(), decoded.pixels.width, decoded.pixels.height, pipeline_.side,
+           crop.window, image);
+  } catch (const ImageError& error) {
+    if (policy_ == BadImagePolicy::kFail) throw DataError(printable(path), error.what());
+    bad_images_->add(path, error.what());
+    return false;
+  }
+  if (crop.mirrored) mirror(image, crop.window.size);
+  return true;
+}
+
+void ImageDataset::normalise(const Crop& crop, float* image) const {
+  const std::size_t row = static_cast<std::size_t>(crop.window.size) * kChannels;
+  for (int y = 0; y < crop.window.size; ++y, image += row) {
+    if (mean_ == nullptr) {
+      for (std::size_t i = 0; i < row; ++i) image[i] *= kScale;
+      continue;
+    }
+    const int start = ((crop.window.top + y) * pipeline_.side + crop.window.left) * kChannels;
+    const float* mean = mean_->values.data() + start;
+    for (std::size_t i = 0; i < row; ++i) image[i] = (image[i] - mean[i]) * kScale;
+  }
+}
+
+}  // namespace skyline

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/images/bad_images.h"
+#include "data/images/image_collection.h"
+
+namespace skyline {
+
+// What looking at every file of a collection gave.
+struct ImageScan {
+  struct Size {
+    std::uint32_t width = 0;
+    std::uint32_t height = 0;
+    std::string path;  // printable
+    std::uint64_t pixels() const noexcept { return std::uint64_t{width} * height; }
+  };
+  struct ClassCounts {
+    std::size_t train = 0;  // readable images
+    std::size_t test = 0;
+    std::size_t bad = 0;  // of both splits
+  };
+
+  std::size_t images = 0;  // files looked at
+  std::uint64_t bytes = 0;
+  std::vector<ClassCounts> classes;            // by label
+  std::map<std::string, std::size_t> formats;  // of readable images: "progressive JPEG"
+  Size smallest, largest;     // readable images of the fewest and most pixels, the first of equals
+  std::vector<BadImage> bad;  // by path
+};
+
+// Decodes every image of both splits. The same result for any number of threads.
+// progress(done, images) is called on the caller's thread.
+ImageScan scan_images(const ImageCollection& collection, std::size_t threads,
+                      const std::function<void(std::size_t done, std::size_t images)>& progress);
+
+}  // namespace skyline

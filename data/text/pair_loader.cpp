@@ -1,0 +1,130 @@
+#include "data/text/pair_loader.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "data/errors.h"
+#include "data/text/vocabulary.h"
+
+namespace skyline {
+namespace {
+
+std::vector<std::int32_t> copied(std::span<const std::int32_t> sentence) {
+  return {sentence.begin(), sentence.end()};
+}
+
+std::size_t checked_batches_per_epoch(const SentencePairs& data, const PairLoaderOptions& options) {
+  const std::size_t size = data.source.size(), batch = options.batch_size;
+  if (size != data.target.size()) {
+    throw DataError(data.name, "target sentences", std::to_string(data.target.size()),
+                    std::to_string(size) + ", one for each source sentence");
+  }
+  if (batch == 0 || batch > size) {
+    throw DataError(data.name, "batch size", std::to_string(batch),
+                    "1 to " + std::to_string(size) + ", the number of pairs");
+  }
+  if (options.bucket && options.bucket_batches == 0) {
+    throw DataError(data.name, "batches of a bucket window", "0", "at least 1");
+  }
+  const std::size_t batches = options.drop_last ? size / batch : (size + batch - 1) / batch;
+  if (options.start.batch > batches) {
+    throw DataError(data.name, "first batch", std::to_string(options.start.batch),
+                    "at most " + std::to_string(batches) + ", the batches of an epoch");
+  }
+  return batches;
+}
+
+}  // namespace
+
+PackedWords pack_source(std::vector<std::vector<std::int32_t>> sentences, bool reverse_source) {
+  if (reverse_source) {
+    for (std::vector<std::int32_t>& sentence : sentences) std::ranges::reverse(sentence);
+  }
+  return pack(sentences);
+}
+
+PairBatch make_pair_batch(const SentencePairs& data, std::span<const std::size_t> pairs,
+                          bool reverse_source) {
+  std::vector<std::vector<std::int32_t>> sources, inputs, outputs;
+  for (const std::size_t pair : pairs) {
+    const auto target = data.target[pair];
+    if (target.empty()) {
+      throw DataError(data.name, "words of target sentence " + std::to_string(pair), "0",
+                      "at least 1");
+    }
+    sources.push_back(copied(data.source[pair]));
+    inputs.push_back({kEndOfSentence});
+    inputs.back().insert(inputs.back().end(), target.begin(), target.end());
+    outputs.push_back(copied(target));
+    outputs.back().push_back(kEndOfSentence);
+  }
+  PairBatch batch;
+  batch.source = pack_source(std::move(sources), reverse_source);
+  batch.target = pack(inputs);
+  batch.target_out = pack(outputs).words;
+  batch.source_to_target = rows_between(batch.source.order, batch.target.order);
+  batch.pairs.assign(pairs.begin(), pairs.end());
+  return batch;
+}
+
+PairLoader::PairLoader(const SentencePairs& data, PairLoaderOptions options, RandomBits random)
+    : data_(data),
+      options_(options),
+      random_(std::move(random)),
+      batches_per_epoch_(checked_batches_per_epoch(data, options)),
+      position_(options.start) {
+  if (position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+}
+
+PairBatch PairLoader::next() {
+  if (order_.empty() || ordered_epoch_ != position_.epoch) order_epoch();
+  const std::size_t first = firsts_[position_.batch];
+  const std::size_t size = std::min(options_.batch_size, order_.size() - first);
+  PairBatch batch =
+      make_pair_batch(data_, std::span(order_).subspan(first, size), options_.reverse_source);
+  batch.position = position_;
+  if (++position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+  return batch;
+}
+
+void PairLoader::order_epoch() {
+  ordered_epoch_ = position_.epoch;
+  if (options_.shuffle) {
+    order_ = shuffled_order(data_.source.size(), ordered_epoch_, random_);
+  } else {
+    order_.resize(data_.source.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
+  // Before the sorting, which would make the pairs that are left out the longest ones.
+  if (options_.drop_last) order_.resize(batches_per_epoch_ * options_.batch_size);
+  firsts_.resize(batches_per_epoch_);
+  for (std::size_t i = 0; i < firsts_.size(); ++i) firsts_[i] = i * options_.batch_size;
+  if (!options_.bucket) return;
+  sort_windows();
+  if (options_.shuffle) shuffle_batches();
+}
+
+void PairLoader::sort_windows() {
+  const auto lengths = [this](std::size_t pair) {
+    return std::pair(data_.target[pair].size(), data_.source[pair].size());
+  };
+  // A window is never more than the data, so that its size cannot overflow.
+  const std::size_t batches = std::min(options_.bucket_batches, batches_per_epoch_);
+  const std::size_t window = batches * options_.batch_size;
+  for (std::size_t first = 0; first < order_.size(); first += window) {
+    const std::size_t size = std::min(window, order_.size() - first);
+    std::ranges::stable_sort(std::span(order_).subspan(first, size), std::less<>(), lengths);
+  }
+}
+
+void PairLoader::shuffle_batches() {
+  const RandomBits batch_random = [this](std::uint64_t, std::uint64_t counter) {
+    return random_(static_cast<std::uint64_t>(DataStream::kBatchOrder), counter);
+  };
+  const auto order = shuffled_order(firsts_.size(), ordered_epoch_, batch_random);
+  for (std::size_t i = 0; i < firsts_.size(); ++i) firsts_[i] = order[i] * options_.batch_size;
+}
+
+}  // namespace skyline

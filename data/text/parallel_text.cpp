@@ -1,0 +1,234 @@
+#include "data/text/parallel_text.h"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "data/errors.h"
+#include "data/text/line_reader.h"
+#include "data/text/text_collector.h"
+#include "data/text/utf8.h"
+
+namespace skyline {
+namespace {
+
+// A side of a pair, and where it stands.
+struct Sentence {
+  const LineReader& reader;
+  std::string_view text;
+  std::size_t first_byte = 0;  // of the line come before `text`
+};
+
+// Pairs that are left out for one reason.
+struct Skipped {
+  std::uint64_t count = 0;
+  std::string first;  // "[train.fr] line 12, byte 7: 0xff is not UTF-8"
+
+  void add(const LineReader& reader, const std::string& what) {
+    if (count++ > 0) return;
+    first = "[" + reader.source() + "] line " + std::to_string(reader.line()) + ", " + what;
+  }
+  std::string text() const {
+    const std::string skipped = first + "; the pair was skipped";
+    if (count == 1) return skipped;
+    return skipped + (count == 2 ? ", as was 1 more such pair"
+                                 : ", as were " + std::to_string(count - 1) + " more such pairs");
+  }
+};
+
+// Throws when `longer` has lines left; `last`: whether it has just given one of them.
+void check_ended(LineReader& longer, bool last, const LineReader& shorter) {
+  if (!last) return;
+  while (longer.next()) {
+  }
+  throw DataError(longer.source(), "lines", std::to_string(longer.line()),
+                  std::to_string(shorter.line()) + ", as many as in " + shorter.source());
+}
+
+// Takes files one by one and makes a text of their pairs.
+class PairCollector {
+ public:
+  PairCollector(std::string name, const ParallelTextOptions& options)
+      : name_(std::move(name)),
+        options_(options),
+        source_tokenizer_(options.tokenizer),
+        target_tokenizer_(options.tokenizer) {
+    if (options.least_words > options.most_words) {
+      throw DataError(name_, "words of a sentence",
+                      "at least " + std::to_string(options.least_words),
+                      "no more than the most, " + std::to_string(options.most_words));
+    }
+    summary_.least_words = options.least_words;
+    summary_.most_words = options.most_words;
+  }
+
+  void add_files(ByteReader source, ByteReader target) {
+    LineReader source_lines(std::move(source)), target_lines(std::move(target));
+    for (;;) {
+      const auto source_line = source_lines.next();
+      const auto target_line = target_lines.next();
+      if (!source_line || !target_line) {
+        check_ended(source_lines, source_line.has_value(), target_lines);
+        check_ended(target_lines, target_line.has_value(), source_lines);
+        return;
+      }
+      add({source_lines, *source_line}, {target_lines, *target_line});
+    }
+  }
+
+  void add_tab_separated(ByteReader file) {
+    LineReader lines(std::move(file));
+    while (const auto line = lines.next()) {
+      const std::size_t tab = line->find('\t');
+      if (tab == std::string_view::npos) {
+        ++summary_.lines;
+        add_fault(without_tab_, lines, "no tab between source and target");
+        continue;
+      }
+      const std::size_t end = std::min(line->find('\t', tab + 1), line->size());
+      add({lines, line->substr(0, tab)}, {lines, line->substr(tab + 1, end - tab - 1), tab + 1});
+    }
+  }
+
+  ParallelText take() {
+    summary_.empty = empty_.count;
+    summary_.outside = outside_.count;
+    summary_.invalid_utf8 = invalid_utf8_.count;
+    summary_.without_tab = without_tab_.count;
+    for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
+      if (skipped->count > 0) summary_.faults.push_back(skipped->text());
+    }
+    if (summary_.kept == 0) {
+      const std::string first = summary_.faults.empty() ? "" : "; " + summary_.faults.front();
+      throw DataError(name_, "no pair of sentences is left of " + summary_.text() + first);
+    }
+    return {source_.take(), target_.take(), std::move(summary_)};
+  }
+
+ private:
+  void add(const Sentence& source, const Sentence& target) {
+    ++summary_.lines;
+    if (is_faulty(source) || is_faulty(target)) return;
+    const auto source_words = source_tokenizer_.split(source.text);
+    const auto target_words = target_tokenizer_.split(target.text);
+    if (source_words.empty() || target_words.empty()) {
+      empty_.add(source_words.empty() ? source.reader : target.reader, "no word");
+      return;
+    }
+    const bool keep = fits(source, source_words.size()) && fits(target, target_words.size());
+    if (keep) ++summary_.kept;
+    source_.add(source_words, keep);
+    target_.add(target_words, keep);
+  }
+
+  bool fits(const Sentence& sentence, std::size_t words) {
+    const bool inside = words >= options_.least_words && words <= options_.most_words;
+    if (!inside)
+      outside_.add(sentence.reader, std::to_string(words) + (words == 1 ? " word" : " words"));
+    return inside;
+  }
+
+  bool is_faulty(const Sentence& sentence) {
+    const auto byte = first_invalid_utf8(sentence.text);
+    if (!byte) return false;
+    add_fault(invalid_utf8_, sentence.reader,
+              invalid_utf8_text(sentence.text, *byte, sentence.first_byte));
+    return true;
+  }
+
+  // Of the file, and not merely of its sentences.
+  void add_fault(Skipped& skipped, const LineReader& reader, const std::string& what) const {
+    if (options_.strict) {
+      throw DataError(reader.source(), "line " + std::to_string(reader.line()) + ", " + what);
+    }
+    skipped.add(reader, what);
+  }
+
+  std::string name_;
+  ParallelTextOptions options_;
+  Tokenizer source_tokenizer_, target_tokenizer_;
+  TextCollector source_, target_;
+  TextSummary summary_;
+  Skipped empty_, outside_, invalid_utf8_, without_tab_;
+};
+
+std::string name_of(std::span<const TextFiles> files) {
+  std::string name;
+  for (const TextFiles& text : files) {
+    for (const std::filesystem::path& path : {text.source, text.target}) {
+      if (!path.empty()) name += (name.empty() ? "" : ", ") + path.string();
+    }
+  }
+  return name.empty() ? "text" : name;
+}
+
+}  // namespace
+
+std::string TextSummary::text() const {
+  std::string skipped;
+  const auto append = [&skipped](std::uint64_t count, const std::string& what) {
+    if (count == 0) return;
+    skipped += skipped.empty() ? "; skipped " : ", ";
+    skipped += std::to_string(count) + " " + what;
+  };
+  append(empty, "empty");
+  append(outside, most_words == ParallelTextOptions::kUnlimited
+                      ? "of fewer than " + std::to_string(least_words) + " words"
+                      : "not of " + std::to_string(least_words) + " to " +
+                            std::to_string(most_words) + " words");
+  append(invalid_utf8, "not UTF-8");
+  append(without_tab, "without a tab");
+  return std::to_string(lines) + " pairs: " + std::to_string(kept) + " kept" + skipped;
+}
+
+std::vector<std::string> TokenizedText::sentence(std::size_t index) const {
+  if (index >= sentences.size()) {
+    throw std::out_of_range("[text] sentence " + std::to_string(index) + ", expected below " +
+                            std::to_string(sentences.size()));
+  }
+  std::vector<std::string> made;
+  for (const std::int32_t type : sentences[index]) {
+    made.push_back(words[static_cast<std::size_t>(type)]);
+  }
+  return made;
+}
+
+ParallelText read_text_files(std::span<const TextFiles> files, const ParallelTextOptions& options) {
+  PairCollector collector(name_of(files), options);
+  for (const TextFiles& text : files) {
+    if (text.target.empty()) {
+      collector.add_tab_separated(ByteReader::open(text.source));
+    } else {
+      collector.add_files(ByteReader::open(text.source), ByteReader::open(text.target));
+    }
+  }
+  return collector.take();
+}
+
+ParallelText read_parallel_text(const std::filesystem::path& source,
+                                const std::filesystem::path& target,
+                                const ParallelTextOptions& options) {
+  return read_parallel_text(ByteReader::open(source), ByteReader::open(target), options);
+}
+
+ParallelText read_parallel_text(ByteReader source, ByteReader target,
+                                const ParallelTextOptions& options) {
+  PairCollector collector(source.source() + ", " + target.source(), options);
+  collector.add_files(std::move(source), std::move(target));
+  return collector.take();
+}
+
+ParallelText read_tab_separated_text(const std::filesystem::path& path,
+                                     const ParallelTextOptions& options) {
+  return read_tab_separated_text(ByteReader::open(path), options);
+}
+
+ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options) {
+  PairCollector collector(file.source(), options);
+  collector.add_tab_separated(std::move(file));
+  return collector.take();
+}
+
+}  // namespace skyline

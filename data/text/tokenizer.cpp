@@ -1,0 +1,136 @@
+#include "data/text/tokenizer.h"
+
+#include <array>
+
+#include "data/errors.h"
+#include "data/text/characters.h"
+#include "data/text/utf8.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kMarks = ".,!?\"':;)(";
+constexpr char32_t kRightQuote = 0x2019;
+
+// What becomes of an ASCII character, and whether it is a word of its own.
+struct AsciiTables {
+  std::array<char, 128> plain{};
+  std::array<char, 128> lower{};
+  std::array<bool, 128> mark{};
+};
+
+const AsciiTables& ascii_tables() {
+  static const AsciiTables tables = [] {
+    AsciiTables made;
+    for (std::size_t i = 0; i < made.plain.size(); ++i) {
+      const auto c = static_cast<char32_t>(i);
+      made.plain[i] = static_cast<char>(is_white_space(c) ? ' ' : is_decimal_digit(c) ? '0' : c);
+      made.lower[i] = static_cast<char>(lower_case(static_cast<char32_t>(made.plain[i])));
+      made.mark[i] = kMarks.find(static_cast<char>(i)) != std::string_view::npos;
+    }
+    return made;
+  }();
+  return tables;
+}
+
+char32_t normalized(char32_t c, bool lower) {
+  if (c == kRightQuote) return '\'';
+  if (is_white_space(c)) return ' ';
+  if (is_decimal_digit(c)) return '0';
+  return lower ? lower_case(c) : c;
+}
+
+bool is_mark(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x80 && ascii_tables().mark[byte];
+}
+
+// How a word is set in a line of text.
+struct Setting {
+  bool space_before = true, space_after = true;
+};
+
+bool is_one_of(const std::string& word, std::string_view marks) {
+  return word.size() == 1 && marks.find(word[0]) != std::string_view::npos;
+}
+
+Setting setting_of(const std::string& word, bool& quoting) {
+  if (is_one_of(word, ".,)!?:;")) return {false, true};
+  if (is_one_of(word, "(")) return {true, false};
+  if (is_one_of(word, "'")) return {false, false};
+  if (is_one_of(word, "\"")) {
+    quoting = !quoting;
+    return {quoting, !quoting};
+  }
+  return {};
+}
+
+// "0 , 0" and "0 : 0" are parts of one number.
+bool is_inside_number(std::span<const std::string> words, std::size_t index) {
+  return is_one_of(words[index], ".,:") && index > 0 && index + 1 < words.size() &&
+         words[index - 1].ends_with('0') && words[index + 1].starts_with('0');
+}
+
+}  // namespace
+
+void Tokenizer::normalize(std::string_view sentence) {
+  const AsciiTables& tables = ascii_tables();
+  const std::array<char, 128>& ascii = options_.lower ? tables.lower : tables.plain;
+  text_.clear();
+  text_.reserve(sentence.size());  // nothing grows
+  for (std::size_t i = 0; i < sentence.size();) {
+    const auto byte = static_cast<unsigned char>(sentence[i]);
+    if (byte < 0x80) {
+      text_ += ascii[byte];
+      ++i;
+    } else {
+      const CodePoint point = code_point_at(sentence, i);
+      append_utf8(text_, normalized(point.value, options_.lower));
+      i += point.bytes;
+    }
+  }
+}
+
+std::span<const std::string_view> Tokenizer::split(std::string_view sentence) {
+  if (const auto byte = first_invalid_utf8(sentence)) {
+    throw DataError("sentence", invalid_utf8_text(sentence, *byte));
+  }
+  normalize(sentence);
+  words_.clear();
+  const std::string_view text = text_;
+  std::size_t begin = 0;
+  const auto end_word = [&](std::size_t end) {
+    if (end > begin) words_.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ') {
+      end_word(i);
+    } else if (is_mark(text[i])) {
+      end_word(i);
+      words_.push_back(text.substr(i, 1));
+    }
+  }
+  end_word(text.size());
+  return words_;
+}
+
+std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions options) {
+  Tokenizer tokenizer(options);
+  const auto words = tokenizer.split(sentence);
+  return {words.begin(), words.end()};
+}
+
+std::string detokenize(std::span<const std::string> words) {
+  std::string text;
+  bool quoting = false, space = false;  // space: the word before wants one
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Setting setting = setting_of(words[i], quoting);
+    if (space && setting.space_before) text += ' ';
+    text += words[i];
+    space = setting.space_after && !is_inside_number(words, i);
+  }
+  return text;
+}
+
+}  // namespace skyline

@@ -1,0 +1,183 @@
+#include "framework/cuda/cublas/cublas_products.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_libraries.h"
+
+namespace skyline {
+namespace {
+
+// Packed batches that have another number of rows each would add some products a step for ever.
+constexpr std::size_t kMostPrepared = 4096;
+
+template <typename Descriptor>
+using Owned = std::unique_ptr<Descriptor, cublasStatus_t (*)(Descriptor*)>;
+
+std::uint32_t alignment_of(const ProductOperands& operands) {
+  std::uint32_t alignment = 16;  // the widest load of a thread
+  for (const float* address :
+       {operands.a, operands.b, operands.bias, static_cast<const float*>(operands.c)}) {
+    while (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) alignment /= 2;
+  }
+  return alignment;
+}
+
+}  // namespace
+
+// One problem's descriptors and algorithm. The library counts column-major: it is told of the
+// transposes, c^T [columns, rows] = op(b)^T op(a)^T, which lie as c, b and a do.
+class PreparedProduct {
+ public:
+  PreparedProduct(const CublasLibrary& library, const ProductProblem& problem,
+                  const CudaOptions& options)
+      : library_(library),
+        problem_(problem),
+        operation_(operation(options)),
+        a_(layout(problem.columns, problem.inner, problem.transposed_b)),
+        b_(layout(problem.inner, problem.rows, problem.transposed_a)),
+        c_(layout(problem.columns, problem.rows, false)) {}
+
+  void choose(const CudaOptions& options, std::uint32_t alignment_bytes);
+  void run(const ProductOperands& operands, cudaStream_t stream);
+
+ private:
+  Owned<cublasLtMatmulDescOpaque_t> operation(const CudaOptions& options);
+  Owned<cublasLtMatrixLayoutOpaque_t> layout(std::int64_t rows, std::int64_t columns,
+                                             bool transposed) const;
+  std::string call(const char* name) const {
+    return fmt::format("{} of {} x {} and {} x {}", name, problem_.rows, problem_.inner,
+                       problem_.inner, problem_.columns);
+  }
+  template <typename Value>
+  void set(cublasLtMatmulDescAttributes_t name, const Value& value) {
+    library_.check(library_.matmul_desc_set_attribute(operation_.get(), name, &value, sizeof value),
+                   "cublasLtMatmulDescSetAttribute");
+  }
+  template <typename Value>
+  void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t name,
+              const Value& value) const {
+    library_.check(library_.matmul_preference_set_attribute(preference, name, &value, sizeof value),
+                   "cublasLtMatmulPreferenceSetAttribute");
+  }
+
+  const CublasLibrary& library_;
+  ProductProblem problem_;
+  Owned<cublasLtMatmulDescOpaque_t> operation_;
+  Owned<cublasLtMatrixLayoutOpaque_t> a_, b_, c_;
+  cublasLtMatmulAlgo_t algorithm_ = {};
+};
+
+Owned<cublasLtMatmulDescOpaque_t> PreparedProduct::operation(const CudaOptions& options) {
+  cublasLtMatmulDesc_t descriptor = nullptr;
+  library_.check(library_.matmul_desc_create(
+                     &descriptor, options.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                     CUDA_R_32F),
+                 "cublasLtMatmulDescCreate");
+  return {descriptor, library_.matmul_desc_destroy};
+}
+
+Owned<cublasLtMatrixLayoutOpaque_t> PreparedProduct::layout(std::int64_t rows, std::int64_t columns,
+                                                            bool transposed) const {
+  if (transposed) std::swap(rows, columns);
+  cublasLtMatrixLayout_t layout = nullptr;
+  library_.check(
+      library_.matrix_layout_create(&layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                    static_cast<std::uint64_t>(columns), rows),
+      "cublasLtMatrixLayoutCreate");
+  return {layout, library_.matrix_layout_destroy};
+}
+
+void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment_bytes) {
+  set(CUBLASLT_MATMUL_DESC_TRANSA, problem_.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, problem_.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (problem_.bias) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    // Heuristics read its alignment off its value.
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment_bytes});
+  }
+
+  cublasLtMatmulPreference_t made = nullptr;
+  library_.check(library_.matmul_preference_create(&made), "cublasLtMatmulPreferenceCreate");
+  const Owned<cublasLtMatmulPreferenceOpaque_t> preference(made,
+                                                           library_.matmul_preference_destroy);
+  prefer(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+         std::uint64_t{product_workspace_bytes(problem_)});
+  for (const auto name :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(made, name, alignment_bytes);
+  }
+  if (options.deterministic) {
+    // Undivided sums, too: a mask rules out the ways to add shares up that it does not name.
+    prefer(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  }
+
+  cublasLtMatmulHeuristicResult_t result = {};
+  int found = 0;
+  const cublasStatus_t status =
+      library_.matmul_algo_get_heuristic(library_.handle(), operation_.get(), a_.get(), b_.get(),
+                                         c_.get(), c_.get(), made, 1, &result, &found);
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    library_.check(status, call("cublasLtMatmulAlgoGetHeuristic").c_str());
+  }
+  if (found == 0) {
+    throw std::runtime_error(fmt::format("[{}] no algorithm", call("cublasLtMatmul")));
+  }
+  algorithm_ = result.algo;
+}
+
+void PreparedProduct::run(const ProductOperands& operands, cudaStream_t stream) {
+  const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
+  if (problem_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  const cublasStatus_t status =
+      library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(), operands.a,
+                      b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm_,
+                      operands.workspace, product_workspace_bytes(problem_), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) library_.check(status, call("cublasLtMatmul").c_str());
+}
+
+CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {}
+
+CublasProducts::~CublasProducts() = default;
+
+PreparedProduct& CublasProducts::prepared(const Key& key) {
+  if (const auto found = prepared_.find(key); found != prepared_.end()) return *found->second;
+  if (prepared_.size() >= kMostPrepared) prepared_.clear();
+  auto product = std::make_unique<PreparedProduct>(library_, key.problem, options_);
+  product->choose(options_, key.alignment_bytes);
+  return *(prepared_[key] = std::move(product));
+}
+
+void CublasProducts::run(const ProductProblem& problem, const ProductOperands& operands,
+                         cudaStream_t stream) {
+  prepared({problem, alignment_of(operands)}).run(operands, stream);
+}
+
+namespace {
+
+class CublasProduct final : public Product {
+ public:
+  CublasProduct(CudaCompute& compute, const ProductProblem& problem)
+      : compute_(compute), problem_(problem) {}
+  void run(const ProductOperands& operands) override {
+    compute_.libraries().products().run(problem_, operands, compute_.stream());
+  }
+
+ private:
+  CudaCompute& compute_;
+  ProductProblem problem_;
+};
+
+}  // namespace
+
+std::unique_ptr<Product> make_product(CudaCompute& compute, const ProductProblem& problem) {
+  return std::make_unique<CublasProduct>(compute, problem);
+}
+
+}  // namespace skyline

@@ -1,0 +1,14 @@
+#include "framework/cuda/cublas/product.h"
+
+namespace skyline {
+
+std::size_t product_workspace_bytes(const ProductProblem& problem) {
+  // 8 MiB are the tiles of 128 x 128 that the 132 multiprocessors of an H100 work on at once.
+  constexpr std::size_t kBusyBytes = std::size_t{8} << 20;
+  constexpr std::size_t kShares = 8;
+  const std::size_t bytes =
+      static_cast<std::size_t>(problem.rows * problem.columns) * sizeof(float);
+  return bytes < kBusyBytes ? kShares * bytes : 0;
+}
+
+}  // namespace skyline

@@ -1,0 +1,133 @@
+#include "framework/cuda/cudnn/engine_choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::json;
+
+// What identifies a card in cuDNN's description of it: all that heuristics and kernels depend on,
+// and nothing that changes from one start to the next.
+constexpr const char* kIdentity[] = {"deviceName", "deviceVer", "multiProcessorCount",
+                                     "maxSharedMemoryPerBlockOptin"};
+
+Json parse(const std::string& json, const std::string& where) {
+  try {
+    return Json::parse(json);
+  } catch (const Json::parse_error& error) {
+    throw std::runtime_error(fmt::format("[{}] not JSON at byte {}", where, error.byte));
+  } catch (const Json::out_of_range&) {
+    throw std::runtime_error(fmt::format("[{}] a number out of range", where));
+  }
+}
+
+// Members of one plan file, all of which its errors name.
+class Reader {
+ public:
+  explicit Reader(const std::string& where) : where_(where) {}
+
+  template <typename Value>
+  Value read(const Json& object, const std::string& name) const {
+    try {
+      const Json& value = object.at(name);
+      if (!kNumbers<Value> || whole(value)) return value.get<Value>();
+    } catch (const Json::exception&) {
+      // As for any other value that is none.
+    }
+    throw std::runtime_error(fmt::format("[{}] member {}, got {:.60}, expected a {}", where_, name,
+                                         got(object, name), expected<Value>()));
+  }
+
+  EngineChoice choice(const Json& object) const {
+    return {.engine = read<std::int64_t>(object, "engine"),
+            .knobs = read<decltype(EngineChoice::knobs)>(object, "knobs"),
+            .finishes = read<bool>(object, "finishes"),
+            .workspace_bytes = read<std::size_t>(object, "workspace_bytes")};
+  }
+
+ private:
+  template <typename Value>
+  static constexpr bool kNumbers = (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) ||
+                                   std::is_same_v<Value, decltype(EngineChoice::knobs)>;
+
+  // A number or lists of them; get() would cut fractions off and wrap around.
+  static bool whole(const Json& value) {
+    if (value.is_array()) return std::ranges::all_of(value, whole);
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
+  }
+
+  static std::string got(const Json& object, const std::string& name) {
+    if (!object.is_object() || !object.contains(name)) return "none";
+    return object[name].dump();
+  }
+  template <typename Value>
+  static const char* expected() {
+    if constexpr (std::is_same_v<Value, bool>) return "boolean";
+    if constexpr (std::is_integral_v<Value>) return "whole number";
+    if constexpr (std::is_same_v<Value, Json::object_t>) return "table";
+    if constexpr (std::is_same_v<Value, std::string>) return "name";
+    return "list of pairs of whole numbers";
+  }
+
+  const std::string& where_;
+};
+
+std::string name_of(const std::string& card) {
+  const Json description = Json::parse(card);
+  const std::int64_t version = description.value("deviceVer", std::int64_t{0});
+  return fmt::format("{} (compute capability {}.{}, {} multiprocessors)",
+                     description.value("deviceName", "an unnamed card"), version / 100,
+                     version % 100 / 10, description.value("multiProcessorCount", 0));
+}
+
+}  // namespace
+
+std::string EngineChoices::card_name() const { return name_of(card); }
+
+std::string EngineChoices::to_json() const {
+  Json choices = Json::object();
+  for (const auto& [problem, choice] : by_problem) {
+    choices[problem] = {{"engine", choice.engine},
+                        {"knobs", choice.knobs},
+                        {"finishes", choice.finishes},
+                        {"workspace_bytes", choice.workspace_bytes}};
+  }
+  return Json{{"card", Json::parse(card)}, {"cudnn", cudnn}, {"engines", choices}}.dump(1);
+}
+
+EngineChoices EngineChoices::from_json(const std::string& json, const std::string& where) {
+  const Json file = parse(json, where);
+  const Reader reader(where);
+  const Json card = reader.read<Json::object_t>(file, "card");
+  reader.read<std::string>(card, "deviceName");
+  reader.read<std::int64_t>(card, "deviceVer");
+  reader.read<std::int64_t>(card, "multiProcessorCount");
+  EngineChoices choices{.card = card.dump()};
+  if (!file.contains("engines")) return choices;
+  choices.cudnn = reader.read<std::int64_t>(file, "cudnn");
+  for (const auto& [problem, choice] : reader.read<Json::object_t>(file, "engines")) {
+    choices.by_problem[problem] = reader.choice(choice);
+  }
+  return choices;
+}
+
+void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn) {
+  const Json planned = Json::parse(plan.card), here = Json::parse(card);
+  for (const char* member : kIdentity) {
+    if (planned.value(member, Json()) == here.value(member, Json())) continue;
+    throw std::runtime_error(fmt::format("[plan] card, got a plan for {}, expected one for {}: {}",
+                                         name_of(plan.card), name_of(card), member));
+  }
+  if (plan.by_problem.empty() || plan.cudnn == cudnn) return;
+  throw std::runtime_error(
+      fmt::format("[plan] cuDNN, got a plan for version {}, expected {}", plan.cudnn, cudnn));
+}
+
+}  // namespace skyline

@@ -1,0 +1,126 @@
+#include "framework/ops/array/concat.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/ops/array/concat_kernels.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+namespace {
+
+ConcatLayout layout_of(std::span<const TensorSpec> inputs) {
+  ConcatLayout layout;
+  for (const TensorSpec& input : inputs) layout.widths.push_back(input.shape[1]);
+  const Shape& first = inputs[0].shape;
+  layout.rows = first.rank() == 4 ? first[0] * first[2] * first[3] : first[0];
+  return layout;
+}
+
+// `shape` with another extent along axis 1.
+Shape with_width(const Shape& shape, std::int64_t width) {
+  return shape.rank() == 4 ? Shape{shape[0], width, shape[2], shape[3]} : Shape{shape[0], width};
+}
+
+// The slices of a joined gradient that belong to the inputs whose gradient is needed. The mask of
+// relu is part of this pass: a relu_grad before it would read and write the joined gradient again.
+class ConcatGrad : public Op {
+ public:
+  ConcatGrad(std::span<const TensorSpec> inputs, ConcatParams params, std::vector<bool> needed)
+      : inputs_(inputs.begin(), inputs.end()), params_(params), needed_(std::move(needed)) {}
+  std::string_view name() const override { return "concat_grad"; }
+
+  std::string parameters() const override {
+    std::string text = fmt::format("relu={} slices=", params_.relu);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      text += fmt::format("{}{}", needed_[i] ? '+' : '-', inputs_[i].shape[1]);
+    }
+    return text;
+  }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("concat_grad", inputs.size(), params_.relu ? 2 : 1);
+    std::int64_t width = 0;
+    std::vector<OutputSpec> slices;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      width += inputs_[i].shape[1];
+      if (needed_[i]) slices.push_back({inputs_[i], Category::kGradient});
+    }
+    const TensorSpec joined{with_width(inputs_[0].shape, width)};
+    require_spec("concat_grad", "grad_output", inputs[0], joined);
+    if (params_.relu) require_spec("concat_grad", "y", inputs[1], joined);
+    return slices;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    const ConcatLayout layout = layout_of(inputs_);
+    return compute.cuda() ? make_concat_grad_cuda(*compute.cuda(), layout, params_.relu, needed_)
+                          : make_concat_grad_cpu(layout, params_.relu, needed_);
+  }
+
+ private:
+  std::vector<TensorSpec> inputs_;
+  ConcatParams params_;
+  std::vector<bool> needed_;
+};
+
+class Concat : public Op {
+ public:
+  explicit Concat(ConcatParams params) : params_(params) {}
+  std::string_view name() const override { return "concat"; }
+  std::string parameters() const override { return fmt::format("relu={}", params_.relu); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    if (inputs.empty()) throw ShapeError("concat", "number of inputs", "0", "at least 1");
+    const Shape& first = inputs[0].shape;
+    if (first.rank() != 2 && first.rank() != 4) {
+      throw ShapeError("concat", "input 0", inputs[0].str(), "rank 2 or 4");
+    }
+    std::int64_t width = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string what = fmt::format("input {}", i);
+      require_float("concat", what, inputs[i], first.rank());
+      require_spec("concat", what, inputs[i], {with_width(first, inputs[i].shape[1])});
+      width += inputs[i].shape[1];
+    }
+    return {{{with_width(first, width)}, Category::kActivation}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const ConcatLayout layout = layout_of(inputs);
+    return compute.cuda() ? make_concat_cuda(*compute.cuda(), layout, params_.relu)
+                          : make_concat_cpu(layout, params_.relu);
+  }
+
+  std::optional<Remake> remake(std::span<const TensorSpec> inputs) const override {
+    return Remake::from_inputs(inputs.size());
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override {
+    std::vector<int> gradient_of;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      if (needed[i]) gradient_of.push_back(static_cast<int>(i));
+    }
+    std::vector<GradientSource> sources = {GradientSource::grad_output(0)};
+    if (params_.relu) sources.push_back(GradientSource::output(0));
+    return {{.op = std::make_shared<ConcatGrad>(inputs, params_, needed),
+             .sources = std::move(sources),
+             .gradient_of = std::move(gradient_of)}};
+  }
+
+ private:
+  ConcatParams params_;
+};
+
+}  // namespace
+
+Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
+  return apply(context, std::make_shared<Concat>(params), std::move(xs)).front();
+}
+
+}  // namespace skyline

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <utility>
+
+#include "framework/ops/array/rows_kernels.h"
+#include "framework/ops/support/divider.h"
+#include "framework/ops/support/vectors_cuda.h"
+
+namespace skyline {
+namespace {
+
+// Runs of floats, each somewhere else: units of kWidth floats from begin[k] up to below
+// begin[k + 1] go from from[k], or are zeros where that is null, to to[k].
+struct Runs {
+  static constexpr int kMost = 128;  // addresses reach a kernel as its arguments
+  std::int64_t begin[kMost + 1];
+  const float* from[kMost];
+  float* to[kMost];
+  int count;
+};
+
+template <int kWidth>
+struct CopyRunsBody {
+  Runs runs;
+
+  __device__ void operator()(std::int64_t unit) const {
+    int run = 0, end = runs.count;
+    while (end - run > 1) {
+      const int middle = (run + end) / 2;
+      (unit < runs.begin[middle] ? end : run) = middle;
+    }
+    const std::int64_t i = (unit - runs.begin[run]) * kWidth;
+    const float* from = runs.from[run];
+    store(runs.to[run] + i, from == nullptr ? vector_of<kWidth>(0) : load<kWidth>(from + i));
+  }
+};
+
+// Collects runs of rows and copies as many at a time as a kernel takes.
+class RunCopier {
+ public:
+  RunCopier(CudaCompute& compute, std::int64_t width) : compute_(compute), width_(width) {}
+
+  void add(const float* from, float* to, std::int64_t rows) {
+    if (rows == 0) return;
+    if (runs_.count == Runs::kMost) copy();
+    runs_.from[runs_.count] = from;
+    runs_.to[runs_.count] = to;
+    ++runs_.count;
+    runs_.begin[runs_.count] = runs_.begin[runs_.count - 1] + rows * width_ / unit();
+  }
+
+  void copy() {
+    with_width(unit() == kFloats, [this](auto width) {
+      for_each_index(compute_, runs_.begin[runs_.count], CopyRunsBody<width.value>{runs_});
+    });
+    runs_.count = 0;
+  }
+
+ private:
+  int unit() const { return width_ % kFloats == 0 ? kFloats : 1; }
+
+  CudaCompute& compute_;
+  std::int64_t width_;
+  Runs runs_{};
+};
+
+class TakeRowsKernelCuda : public Kernel {
+ public:
+  TakeRowsKernelCuda(CudaCompute& compute, std::vector<RowRange> ranges, std::int64_t width)
+      : compute_(compute), ranges_(std::move(ranges)), width_(width) {}
+
+  void run(const KernelArguments& arguments) override {
+    RunCopier copier(compute_, width_);
+    for (std::size_t j = 0; j < ranges_.size(); ++j) {
+      copier.add(arguments.input<float>(0) + ranges_[j].first * width_, arguments.output<float>(j),
+                 ranges_[j].count);
+    }
+    copier.copy();
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::vector<RowRange> ranges_;
+  std::int64_t width_;
+};
+
+class PlaceRowsKernelCuda : public Kernel {
+ public:
+  PlaceRowsKernelCuda(CudaCompute& compute, std::vector<RowRange> ranges, std::int64_t total,
+                      std::int64_t width)
+      : compute_(compute), ranges_(std::move(ranges)), total_(total), width_(width) {}
+
+  void run(const KernelArguments& arguments) override {
+    auto* output = arguments.output<float>(0);
+    RunCopier copier(compute_, width_);
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const auto& [first, count] = ranges_[i];
+      copier.add(nullptr, output + next * width_, first - next);
+      copier.add(arguments.input<float>(i), output + first * width_, count);
+      next = first + count;
+    }
+    copier.add(nullptr, output + next * width_, total_ - next);
+    copier.copy();
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::vector<RowRange> ranges_;
+  std::int64_t total_;
+  std::int64_t width_;
+};
+
+// Part of a permutation, in the kernel's arguments: a copy to the device might wait for the stream.
+struct RowNumbers {
+  static constexpr std::size_t kMost = 896;
+  std::int32_t at[kMost];
+};
+
+template <int kWidth>
+struct PermuteBody {
+  RowNumbers rows;
+  const float* input;
+  float* output;
+  std::int64_t width;
+  Divider units_per_row;
+
+  __device__ void operator()(std::int64_t unit) const {
+    const auto [row, column] = units_per_row(unit);
+    store(output + unit * kWidth, load<kWidth>(input + rows.at[row] * width + column * kWidth));
+  }
+};
+
+class PermuteRowsKernelCuda : public Kernel {
+ public:
+  PermuteRowsKernelCuda(CudaCompute& compute, std::vector<std::int32_t> rows, std::int64_t width)
+      : compute_(compute), rows_(std::move(rows)), width_(width) {}
+
+  void run(const KernelArguments& arguments) override {
+    for (std::size_t first = 0; first < rows_.size(); first += RowNumbers::kMost) {
+      const std::size_t count = std::min(RowNumbers::kMost, rows_.size() - first);
+      RowNumbers rows{};
+      std::copy_n(rows_.begin() + static_cast<std::ptrdiff_t>(first), count, rows.at);
+      with_width(width_ % kFloats == 0, [&](auto width) {
+        const std::int64_t units = width_ / width;
+        for_each_index(compute_, static_cast<std::int64_t>(count) * units,
+                       PermuteBody<width.value>{
+                           rows, arguments.input<float>(0),
+                           arguments.output<float>(0) + static_cast<std::int64_t>(first) * width_,
+                           width_, Divider(units)});
+      });
+    }
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::vector<std::int32_t> rows_;
+  std::int64_t width_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
+                                            std::int64_t width) {
+  return std::make_unique<TakeRowsKernelCuda>(compute, std::move(ranges), width);
+}
+
+std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
+                                             std::int64_t total, std::int64_t width) {
+  return std::make_unique<PlaceRowsKernelCuda>(compute, std::move(ranges), total, width);
+}
+
+std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::vector<std::int32_t> rows,
+                                               std::int64_t width) {
+  return std::make_unique<PermuteRowsKernelCuda>(compute, std::move(rows), width);
+}
+
+}  // namespace skyline

@@ -1,0 +1,161 @@
+#include "framework/ops/connection/conv2d.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/connection/conv2d_kernels.h"
+#include "framework/ops/support/operands.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+
+namespace {
+
+std::string params_text(const Conv2dParams& params) {
+  return fmt::format("stride={} padding={}{}", params.stride.str(), params.padding.str(),
+                     params.relu ? " relu" : "");
+}
+
+std::int64_t output_extent(const char* axis, std::int64_t image, std::int64_t window, int stride,
+                           int padding) {
+  const std::int64_t padded = image + 2 * padding;
+  if (window > padded) {
+    throw ShapeError("conv2d", fmt::format("window {}", axis), std::to_string(window),
+                     fmt::format("at most the padded image's {}", padded));
+  }
+  return (padded - window) / stride + 1;
+}
+
+// Throws ShapeError.
+Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec> inputs) {
+  const bool bias = inputs.size() == 3;
+  require_inputs("conv2d", inputs.size(), bias ? 3 : 2);
+  require_float("conv2d", "x", inputs[0], 4);
+  require_float("conv2d", "weight", inputs[1], 4);
+  const Shape& x = inputs[0].shape;
+  const Shape& weight = inputs[1].shape;
+  require_extent("conv2d", "input channels", x[1], weight[1]);
+  if (bias) require_spec("conv2d", "bias", inputs[2], {Shape{weight[0]}});
+  const Shape y = {
+      x[0], weight[0],
+      output_extent("height", x[2], weight[2], params.stride.height, params.padding.height),
+      output_extent("width", x[3], weight[3], params.stride.width, params.padding.width)};
+  return {x, weight, y, params, bias};
+}
+
+class Conv2dGradInput final : public Op {
+ public:
+  explicit Conv2dGradInput(Conv2dProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "conv2d_grad_input"; }
+  bool is_convolution() const override { return true; }
+  std::string parameters() const override { return problem_.str(); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("conv2d_grad_input", inputs.size(), 2);
+    require_spec("conv2d_grad_input", "weight", inputs[0], {problem_.weight});
+    require_spec("conv2d_grad_input", "grad_output", inputs[1], {problem_.y});
+    return {{{problem_.x}, Category::kGradient}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_conv2d_grad_input_cuda(*compute.cuda(), problem_)
+                          : make_conv2d_grad_input_cpu(problem_);
+  }
+
+ private:
+  Conv2dProblem problem_;
+};
+
+class Conv2dGradWeight final : public Op {
+ public:
+  explicit Conv2dGradWeight(Conv2dProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "conv2d_grad_weight"; }
+  bool is_convolution() const override { return true; }
+  std::string parameters() const override { return problem_.str(); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("conv2d_grad_weight", inputs.size(), 2);
+    require_spec("conv2d_grad_weight", "x", inputs[0], {problem_.x});
+    require_spec("conv2d_grad_weight", "grad_output", inputs[1], {problem_.y});
+    std::vector<OutputSpec> outputs = {{{problem_.weight}, Category::kGradient}};
+    if (problem_.bias) outputs.push_back({{problem_.bias_shape()}, Category::kGradient});
+    return outputs;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_conv2d_grad_weight_cuda(*compute.cuda(), problem_)
+                          : make_conv2d_grad_weight_cpu(problem_);
+  }
+
+ private:
+  Conv2dProblem problem_;
+};
+
+class Conv2d final : public Op {
+ public:
+  explicit Conv2d(Conv2dParams params) : params_(params) {}
+  std::string_view name() const override { return "conv2d"; }
+  std::string parameters() const override { return params_text(params_); }
+  bool is_convolution() const override { return true; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    return {{{problem_of(params_, inputs).y}, Category::kActivation}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const Conv2dProblem problem = problem_of(params_, inputs);
+    return compute.cuda() ? make_conv2d_cuda(*compute.cuda(), problem) : make_conv2d_cpu(problem);
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override {
+    if (params_.relu) return {};
+    Conv2dProblem problem = problem_of(params_, inputs);
+    const auto grad_output = GradientSource::grad_output(0);
+    std::vector<GradientCall> calls;
+    problem.bias = problem.bias && needed[2];
+    // The weight first: then x dies before the gradient of its size is requested.
+    if (needed[1] || problem.bias) {
+      calls.push_back({std::make_shared<Conv2dGradWeight>(problem),
+                       {GradientSource::input(0), grad_output},
+                       problem.bias ? std::vector{1, 2} : std::vector{1}});
+    }
+    if (needed[0]) {
+      calls.push_back({std::make_shared<Conv2dGradInput>(problem),
+                       {GradientSource::input(1), grad_output},
+                       {0}});
+    }
+    return calls;
+  }
+
+ private:
+  Conv2dParams params_;
+};
+
+}  // namespace
+
+std::string Conv2dProblem::str() const {
+  return fmt::format("{} x={} weight={} bias={}", params_text(params), x.str(), weight.str(), bias);
+}
+
+std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {
+  const bool positive = params.stride.height > 0 && params.stride.width > 0;
+  if (!positive) throw ShapeError("conv2d", "stride", params.stride.str(), "at least 1");
+  const bool padded = params.padding.height >= 0 && params.padding.width >= 0;
+  if (!padded) throw ShapeError("conv2d", "padding", params.padding.str(), "at least 0");
+  return std::make_shared<Conv2d>(params);
+}
+
+Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params) {
+  auto inputs = operands(std::move(x), std::move(weight));
+  if (bias) inputs.push_back(std::move(bias));
+  const auto op = conv2d_op(params);
+  if (!params.relu) return apply(context, op, std::move(inputs)).front();
+  params.relu = false;
+  return apply_fused(context, op, std::array{conv2d_op(params), relu_op()}, std::move(inputs));
+}
+
+}  // namespace skyline

@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/connection/conv2d_kernels.h"
+#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/support/channel_tiles_cuda.h"
+#include "framework/ops/support/column_sums_cuda.h"
+
+namespace skyline {
+namespace {
+
+// What a convolution leaves to do, on y in place.
+struct Finish {
+  const float* bias;  // or null
+  bool relu;
+  float* y;
+
+  template <int kWidth>
+  __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
+    return bias == nullptr ? vector_of<kWidth>(0) : load<kWidth>(bias + channel);
+  }
+  template <int kWidth>
+  __device__ void write(const Vector<float, kWidth>& biases, std::int64_t element) const {
+    auto values = load<kWidth>(y + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const float sum = values.at[k] + biases.at[k];
+      values.at[k] = relu ? ReluFunction{}(sum) : sum;
+    }
+    store(y + element, values);
+  }
+};
+
+class Conv2dKernelCuda final : public Kernel {
+ public:
+  Conv2dKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : compute_(compute),
+        problem_(problem),
+        convolution_(make_convolution(compute, ConvolutionKind::kForward, problem)) {}
+
+  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    const float* bias = problem_.bias ? arguments.input<float>(2) : nullptr;
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .bias = convolution_->finishes() ? bias : nullptr,
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+    if (convolution_->finishes() || (!problem_.bias && !problem_.params.relu)) return;
+    const std::int64_t channels = problem_.y[1];
+    for_each_element(compute_, ChannelTiles(problem_.y.elements() / channels, channels),
+                     Finish{bias, problem_.params.relu, arguments.output<float>(0)});
+  }
+
+ private:
+  CudaCompute& compute_;
+  Conv2dProblem problem_;
+  std::unique_ptr<Convolution> convolution_;
+};
+
+class GradInputKernelCuda final : public Kernel {
+ public:
+  GradInputKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : convolution_(make_convolution(compute, ConvolutionKind::kGradInput, problem)) {}
+
+  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+  }
+
+ private:
+  std::unique_ptr<Convolution> convolution_;
+};
+
+// One workspace, which the convolution and the sums of grad_output over all pixels use in turn.
+class GradWeightKernelCuda final : public Kernel {
+ public:
+  GradWeightKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
+      : compute_(compute),
+        bias_(problem.bias),
+        convolution_(make_convolution(compute, ConvolutionKind::kGradWeight, problem)),
+        sums_(problem.y.elements() / problem.y[1], problem.y[1]) {}
+
+  std::size_t workspace_bytes() const override {
+    return std::max(convolution_->workspace_bytes(), bias_ ? sums_.workspace_bytes() : 0);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    convolution_->run({.first = arguments.input<float>(0),
+                       .second = arguments.input<float>(1),
+                       .result = arguments.output<float>(0),
+                       .workspace = arguments.workspace});
+    if (!bias_) return;
+    sums_.run(compute_, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
+  }
+
+ private:
+  CudaCompute& compute_;
+  bool bias_;
+  std::unique_ptr<Convolution> convolution_;
+  ColumnSums sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute, const Conv2dProblem& problem) {
+  return std::make_unique<Conv2dKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
+                                                    const Conv2dProblem& problem) {
+  return std::make_unique<GradInputKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
+                                                     const Conv2dProblem& problem) {
+  return std::make_unique<GradWeightKernelCuda>(compute, problem);
+}
+
+}  // namespace skyline

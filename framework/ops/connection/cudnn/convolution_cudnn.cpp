@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_libraries.h"
+#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/cudnn/convolution_graph.h"
+#include "framework/ops/connection/cudnn/engine_search.h"
+
+namespace skyline {
+namespace {
+
+const char* op_name(ConvolutionKind kind) {
+  constexpr const char* kNames[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string demands_of(const CudaOptions& options) {
+  return fmt::format(
+      "{}{}{}", options.tf32 ? " tf32" : "", options.deterministic ? " deterministic" : "",
+      options.workspace_bytes ? fmt::format(" workspace<={}", *options.workspace_bytes) : "");
+}
+
+std::runtime_error refused(ConvolutionKind kind, const Conv2dProblem& problem,
+                           const CudnnError& error) {
+  return std::runtime_error(fmt::format("[{}] {}: {}", op_name(kind), problem.str(), error.what()));
+}
+
+class CudnnConvolution final : public Convolution {
+ public:
+  CudnnConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
+      : compute_(compute), kind_(kind), problem_(problem) {
+    if (kind != ConvolutionKind::kForward) problem_.bias = problem_.params.relu = false;
+    auto& engines = cudnn().engines().by_problem;
+    const std::string key =
+        fmt::format("{} {}{}", op_name(kind), problem_.str(), demands_of(compute.options()));
+    const auto known = engines.find(key);
+    choice_ = known != engines.end() ? known->second : engines[key] = choose();
+  }
+
+  std::size_t workspace_bytes() const override { return choice_.workspace_bytes; }
+  bool finishes() const override { return choice_.finishes; }
+  void run(const ConvolutionOperands& operands) override;
+
+ private:
+  CudnnLibrary& cudnn() { return compute_.libraries().cudnn(); }
+  CudnnDescriptor graph(bool finish) {
+    return convolution_graph(kind_, problem_, finish, cudnn().handle());
+  }
+  EngineChoice choose();
+  bool choose(bool finish, EngineChoice& choice);
+  void make_plan();
+
+  CudaCompute& compute_;
+  ConvolutionKind kind_;
+  Conv2dProblem problem_;
+  EngineChoice choice_;
+  std::optional<CudnnDescriptor> plan_;
+};
+
+bool CudnnConvolution::choose(bool finish, EngineChoice& choice) {
+  std::optional<FoundEngine> found = find_engine(graph(finish), cudnn(), compute_.options());
+  if (!found) return false;
+  choice = std::move(found->choice);
+  choice.finishes = finish;
+  if (cudnn().handle() != nullptr) plan_ = std::move(found->plan);
+  return true;
+}
+
+// Bias and relu cost nothing in the engine that has the sums at hand, and a pass over y elsewhere.
+EngineChoice CudnnConvolution::choose() {
+  EngineChoice choice;
+  const bool more = problem_.bias || problem_.params.relu;
+  if ((more && choose(true, choice)) || choose(false, choice)) return choice;
+  throw std::runtime_error(fmt::format("[{}] {}: cuDNN has no engine{}{} on {}", op_name(kind_),
+                                       problem_.str(), compute_.options().tf32 ? "" : " of fp32",
+                                       demands_of(compute_.options()),
+                                       cudnn().engines().card_name()));
+}
+
+// Of a choice that was known before.
+void CudnnConvolution::make_plan() {
+  plan_ = engine_plan(graph(choice_.finishes), cudnn(), choice_);
+  const auto bytes =
+      static_cast<std::size_t>(plan_->integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  if (bytes <= choice_.workspace_bytes) return;
+  throw std::runtime_error(fmt::format("[plan] workspace of {} {}, got {} bytes, expected {}",
+                                       op_name(kind_), problem_.str(), choice_.workspace_bytes,
+                                       bytes));
+}
+
+void CudnnConvolution::run(const ConvolutionOperands& operands) try {
+  if (!plan_) make_plan();
+  const CudnnDescriptor addresses = convolution_addresses(kind_, operands);
+  check_cudnn(cudnnBackendExecute(cudnn().handle(), plan_->get(), addresses.get()),
+              "cudnnBackendExecute");
+} catch (const CudnnError& error) {
+  throw refused(kind_, problem_, error);
+}
+
+}  // namespace
+
+std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
+                                              const Conv2dProblem& problem) try {
+  return std::make_unique<CudnnConvolution>(compute, kind, problem);
+} catch (const CudnnError& error) {
+  throw refused(kind, problem, error);
+}
+
+}  // namespace skyline

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "framework/cuda/cudnn/cudnn_descriptor.h"
+#include "framework/ops/connection/cudnn/convolution.h"
+
+namespace skyline {
+
+// cuDNN's operation graph of one convolution, all tensors f32 and channels-last. With `finish`,
+// which is of kForward only, the problem's bias and relu are part of it. `handle` is null where no
+// device is at hand.
+CudnnDescriptor convolution_graph(ConvolutionKind kind, const Conv2dProblem& problem, bool finish,
+                                  cudnnHandle_t handle);
+
+// The addresses of one run of that graph.
+CudnnDescriptor convolution_addresses(ConvolutionKind kind, const ConvolutionOperands& operands);
+
+}  // namespace skyline

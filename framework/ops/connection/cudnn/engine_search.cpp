@@ -1,0 +1,134 @@
+#include "framework/ops/connection/cudnn/engine_search.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace skyline {
+namespace {
+
+bool allowed(cudnnBackendNumericalNote_t note, const CudaOptions& options) {
+  switch (note) {
+    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // fp32 goes there as TF32
+    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+      return options.tf32;
+    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      return false;
+    case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      return !options.deterministic;
+    default:
+      return true;
+  }
+}
+
+CudnnDescriptor engine_of(const CudnnDescriptor& configuration) {
+  return configuration.descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+}
+
+bool fits(std::int64_t workspace, const CudaOptions& options) {
+  return !options.workspace_bytes ||
+         static_cast<std::size_t>(workspace) <= *options.workspace_bytes;
+}
+
+bool allowed(const CudnnDescriptor& configuration, const CudaOptions& options) {
+  const auto notes = engine_of(configuration).numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  return std::ranges::all_of(notes, [&](auto note) { return allowed(note, options); }) &&
+         fits(configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE), options);
+}
+
+EngineChoice choice_of(const CudnnDescriptor& configuration, std::int64_t workspace) {
+  EngineChoice choice{.engine = engine_of(configuration).integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
+                      .workspace_bytes = static_cast<std::size_t>(workspace)};
+  for (const CudnnDescriptor& knob :
+       configuration.descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                 CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
+    choice.knobs.emplace_back(knob.knob_type(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE),
+                              knob.integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
+  }
+  return choice;
+}
+
+// A graph that was made with a handle is for its device; the description of a card stands in where
+// there is none.
+void set_card(CudnnDescriptor& descriptor, CudnnDescriptor::Name name,
+              const CudnnLibrary& library) {
+  if (library.handle() == nullptr) descriptor.set(name, library.card());
+}
+
+CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnLibrary& library) {
+  CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  if (library.handle() != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, library.handle());
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  set_card(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, library);
+  plan.finalize();
+  return plan;
+}
+
+// What cuDNN says of graphs that no engine takes, and of engines that heuristics offer in vain:
+// that do not fit, or that cannot be compiled for this card and driver.
+bool is_refusal(const CudnnError& error) {
+  return CUDNN_STATUS_CATEGORY(error.status()) == CUDNN_STATUS_NOT_SUPPORTED ||
+         error.status() == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
+}
+
+std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
+                                            const CudnnLibrary& library,
+                                            cudnnBackendHeurMode_t mode) {
+  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+  set_card(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, library);
+  try {
+    heuristics.finalize();
+  } catch (const CudnnError& error) {
+    if (is_refusal(error)) return {};
+    throw;
+  }
+  return heuristics.descriptors(
+      CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+      heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR));
+}
+
+}  // namespace
+
+std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const CudnnLibrary& library,
+                                       const CudaOptions& options) {
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (const CudnnDescriptor& configuration : configurations(graph, library, mode)) {
+      try {
+        if (!allowed(configuration, options)) continue;
+        CudnnDescriptor plan = plan_of(configuration, library);
+        // The plan's own word counts: it is what runs.
+        const std::int64_t workspace = plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+        if (!fits(workspace, options)) continue;
+        return FoundEngine{choice_of(configuration, workspace), std::move(plan)};
+      } catch (const CudnnError& error) {
+        if (!is_refusal(error)) throw;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnLibrary& library,
+                            const EngineChoice& choice) {
+  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
+  set_card(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, library);
+  engine.finalize();
+  std::vector<CudnnDescriptor> knobs;
+  for (const auto& [type, value] : choice.knobs) {
+    CudnnDescriptor& knob = knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, static_cast<cudnnBackendKnobType_t>(type));
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value);
+    knob.finalize();
+  }
+  CudnnDescriptor configuration(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  if (!knobs.empty()) configuration.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs);
+  configuration.finalize();
+  return plan_of(configuration, library);
+}
+
+}  // namespace skyline

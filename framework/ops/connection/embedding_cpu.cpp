@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "framework/ops/connection/embedding.h"
+#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/support/elementwise_cpu.h"
+
+namespace skyline {
+namespace {
+
+void check_ids(const std::int32_t* ids, const EmbeddingProblem& problem) {
+  for (std::int64_t row = 0; row < problem.rows; ++row) {
+    if (ids[row] < 0 || ids[row] >= problem.words) throw WordError(row, ids[row], problem.words);
+  }
+}
+
+class EmbeddingKernelCpu : public Kernel {
+ public:
+  explicit EmbeddingKernelCpu(const EmbeddingProblem& problem) : problem_(problem) {}
+
+  void run(const KernelArguments& arguments) override {
+    const auto* ids = arguments.input<std::int32_t>(0);
+    check_ids(ids, problem_);
+    const std::int64_t features = problem_.features;
+    for_each_index(problem_.rows, problem_.rows * features >= kSerialArithmetic,
+                   [&](std::int64_t row) {
+                     std::copy_n(arguments.input<float>(1) + ids[row] * features, features,
+                                 arguments.output<float>(0) + row * features);
+                   });
+  }
+
+ private:
+  EmbeddingProblem problem_;
+};
+
+// Sorts the rows by id (counting sort: rows of one id stay in order), then writes the table's
+// gradient word by word: one thread owns a word, so that nothing is added twice or in another
+// order.
+class EmbeddingGradKernelCpu : public Kernel {
+ public:
+  explicit EmbeddingGradKernelCpu(const EmbeddingProblem& problem) : problem_(problem) {}
+
+  // The first place of each word among the sorted rows, and the sorted rows.
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(problem_.words + 1 + problem_.rows) * sizeof(std::int32_t);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    const auto* ids = arguments.input<std::int32_t>(0);
+    check_ids(ids, problem_);
+    auto* first = reinterpret_cast<std::int32_t*>(arguments.workspace);
+    std::int32_t* rows = first + problem_.words + 1;
+    sort_rows(ids, first, rows);
+    const std::int64_t chunks = (problem_.words + kChunk - 1) / kChunk;
+    for_each_index(
+        chunks, problem_.words * problem_.features >= kSerialArithmetic, [&](std::int64_t chunk) {
+          const std::int64_t begin = chunk * kChunk;
+          write_words(begin, std::min(begin + kChunk, problem_.words),
+                      {first, rows, arguments.input<float>(1)}, arguments.output<float>(0));
+        });
+  }
+
+ private:
+  // Words that a thread writes in one go.
+  static constexpr std::int64_t kChunk = 256;
+  struct Sorted {
+    const std::int32_t* first;
+    const std::int32_t* rows;
+    const float* grad_output;
+  };
+
+  void sort_rows(const std::int32_t* ids, std::int32_t* first, std::int32_t* rows) const {
+    std::fill_n(first, problem_.words + 1, 0);
+    for (std::int64_t row = 0; row < problem_.rows; ++row) ++first[ids[row]];
+    for (std::int64_t word = 1; word <= problem_.words; ++word) first[word] += first[word - 1];
+    // first[word] is the end of the word's places; filled from behind it becomes the beginning.
+    for (std::int64_t row = problem_.rows - 1; row >= 0; --row) {
+      rows[--first[ids[row]]] = static_cast<std::int32_t>(row);
+    }
+  }
+
+  // Words that do not occur, which most do not, are cleared many at a time: long runs are written
+  // without reading them first.
+  void write_words(std::int64_t begin, std::int64_t end, const Sorted& sorted,
+                   float* grad_table) const {
+    const auto occurs = [&sorted](std::int64_t word) {
+      return sorted.first[word] != sorted.first[word + 1];
+    };
+    for (std::int64_t word = begin; word < end;) {
+      if (occurs(word)) {
+        sum_rows(sorted, word, grad_table + word * problem_.features);
+        ++word;
+        continue;
+      }
+      std::int64_t next = word + 1;
+      while (next < end && !occurs(next)) ++next;
+      std::fill(grad_table + word * problem_.features, grad_table + next * problem_.features, 0.0f);
+      word = next;
+    }
+  }
+
+  void sum_rows(const Sorted& sorted, std::int64_t word, float* grad_word) const {
+    const std::int64_t features = problem_.features;
+    const std::int32_t* row = sorted.rows + sorted.first[word];
+    const std::int32_t* end = sorted.rows + sorted.first[word + 1];
+    std::copy_n(sorted.grad_output + *row * features, features, grad_word);
+    for (++row; row != end; ++row) {
+      const float* more = sorted.grad_output + *row * features;
+#pragma omp simd
+      for (std::int64_t k = 0; k < features; ++k) grad_word[k] += more[k];
+    }
+  }
+
+  EmbeddingProblem problem_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem) {
+  return std::make_unique<EmbeddingKernelCpu>(problem);
+}
+
+std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem) {
+  return std::make_unique<EmbeddingGradKernelCpu>(problem);
+}
+
+}  // namespace skyline

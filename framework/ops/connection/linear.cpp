@@ -1,0 +1,116 @@
+#include "framework/ops/connection/linear.h"
+
+#include <fmt/format.h>
+
+#include "framework/ops/connection/linear_kernels.h"
+#include "framework/ops/support/operands.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+
+namespace {
+
+// Throws ShapeError.
+LinearProblem problem_of(std::span<const TensorSpec> inputs) {
+  const bool bias = inputs.size() == 3;
+  require_inputs("linear", inputs.size(), bias ? 3 : 2);
+  require_float("linear", "x", inputs[0], 2);
+  require_float("linear", "weight", inputs[1], 2);
+  const Shape& x = inputs[0].shape;
+  const Shape& weight = inputs[1].shape;
+  require_extent("linear", "input features", x[1], weight[1]);
+  if (bias) require_spec("linear", "bias", inputs[2], {Shape{weight[0]}});
+  return {x, weight, Shape{x[0], weight[0]}, bias};
+}
+
+class LinearGradInput final : public Op {
+ public:
+  explicit LinearGradInput(LinearProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "linear_grad_input"; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("linear_grad_input", inputs.size(), 2);
+    require_spec("linear_grad_input", "weight", inputs[0], {problem_.weight});
+    require_spec("linear_grad_input", "grad_output", inputs[1], {problem_.y});
+    return {{{problem_.x}, Category::kGradient}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_linear_grad_input_cuda(*compute.cuda(), problem_)
+                          : make_linear_grad_input_cpu(problem_);
+  }
+
+ private:
+  LinearProblem problem_;
+};
+
+class LinearGradWeight final : public Op {
+ public:
+  explicit LinearGradWeight(LinearProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "linear_grad_weight"; }
+  std::string parameters() const override { return fmt::format("bias={}", problem_.bias); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("linear_grad_weight", inputs.size(), 2);
+    require_spec("linear_grad_weight", "x", inputs[0], {problem_.x});
+    require_spec("linear_grad_weight", "grad_output", inputs[1], {problem_.y});
+    std::vector<OutputSpec> outputs = {{{problem_.weight}, Category::kGradient}};
+    if (problem_.bias) outputs.push_back({{problem_.bias_shape()}, Category::kGradient});
+    return outputs;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_linear_grad_weight_cuda(*compute.cuda(), problem_)
+                          : make_linear_grad_weight_cpu(problem_);
+  }
+
+ private:
+  LinearProblem problem_;
+};
+
+class Linear final : public Op {
+ public:
+  std::string_view name() const override { return "linear"; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    return {{{problem_of(inputs).y}, Category::kActivation}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const LinearProblem problem = problem_of(inputs);
+    return compute.cuda() ? make_linear_cuda(*compute.cuda(), problem) : make_linear_cpu(problem);
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override {
+    LinearProblem problem = problem_of(inputs);
+    const auto grad_output = GradientSource::grad_output(0);
+    std::vector<GradientCall> calls;
+    problem.bias = problem.bias && needed[2];
+    // The weight first: then x dies before the gradient of its size is requested.
+    if (needed[1] || problem.bias) {
+      calls.push_back({std::make_shared<LinearGradWeight>(problem),
+                       {GradientSource::input(0), grad_output},
+                       problem.bias ? std::vector{1, 2} : std::vector{1}});
+    }
+    if (needed[0]) {
+      calls.push_back({std::make_shared<LinearGradInput>(problem),
+                       {GradientSource::input(1), grad_output},
+                       {0}});
+    }
+    return calls;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Op> linear_op() { return std::make_shared<Linear>(); }
+
+Tensor linear(Context& context, Tensor x, Tensor weight, Tensor bias) {
+  auto inputs = operands(std::move(x), std::move(weight));
+  if (bias) inputs.push_back(std::move(bias));
+  return apply(context, linear_op(), std::move(inputs)).front();
+}
+
+}  // namespace skyline

@@ -1,0 +1,105 @@
+#include "framework/ops/loss/softmax_cross_entropy.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
+#include "framework/ops/support/operands.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+namespace {
+
+CrossEntropyProblem problem_of(const TensorSpec& logits, SoftmaxCrossEntropyParams params) {
+  const Shape& shape = logits.shape;
+  return {.rows = shape[0],
+          .classes = shape[1],
+          .divisor = params.divisor > 0 ? double{params.divisor} : static_cast<double>(shape[0])};
+}
+
+std::string parameters_of(SoftmaxCrossEntropyParams params) {
+  return fmt::format("divisor={}", params.divisor);
+}
+
+// Inputs grad_output, probabilities, labels; output grad_logits.
+class SoftmaxCrossEntropyGrad : public Op {
+ public:
+  explicit SoftmaxCrossEntropyGrad(SoftmaxCrossEntropyParams params) : params_(params) {}
+  std::string_view name() const override { return "softmax_cross_entropy_grad"; }
+  std::string parameters() const override { return parameters_of(params_); }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    const std::string where(name());
+    require_inputs(where, inputs.size(), 3);
+    require_spec(where, "grad_output", inputs[0], {Shape{1}});
+    require_float(where, "probabilities", inputs[1], 2);
+    require_spec(where, "labels", inputs[2], {Shape{inputs[1].shape[0]}, DType::kInt32});
+    return {{inputs[1], Category::kGradient}};
+  }
+  std::vector<InPlacePair> in_place() const override { return {{.input = 1, .output = 0}}; }
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const CrossEntropyProblem problem = problem_of(inputs[1], params_);
+    return compute.cuda() ? make_softmax_cross_entropy_grad_cuda(*compute.cuda(), problem)
+                          : make_softmax_cross_entropy_grad_cpu(problem);
+  }
+
+ private:
+  SoftmaxCrossEntropyParams params_;
+};
+
+// Inputs logits, labels; outputs loss, probabilities.
+class SoftmaxCrossEntropy : public Op {
+ public:
+  explicit SoftmaxCrossEntropy(SoftmaxCrossEntropyParams params) : params_(params) {}
+  std::string_view name() const override { return "softmax_cross_entropy"; }
+  std::string parameters() const override { return parameters_of(params_); }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    const std::string where(name());
+    require_inputs(where, inputs.size(), 2);
+    require_float(where, "logits", inputs[0], 2);
+    require_spec(where, "labels", inputs[1], {Shape{inputs[0].shape[0]}, DType::kInt32});
+    return {{{Shape{1}}, Category::kActivation}, {inputs[0], Category::kActivation}};
+  }
+  std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 1}}; }
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const CrossEntropyProblem problem = problem_of(inputs[0], params_);
+    return compute.cuda() ? make_softmax_cross_entropy_cuda(*compute.cuda(), problem)
+                          : make_softmax_cross_entropy_cpu(problem);
+  }
+  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
+                                     const std::vector<bool>&) const override {
+    return {{.op = std::make_shared<SoftmaxCrossEntropyGrad>(params_),
+             .sources = {GradientSource::grad_output(0), GradientSource::output(1),
+                         GradientSource::input(1)},
+             .gradient_of = {0}}};
+  }
+
+ private:
+  SoftmaxCrossEntropyParams params_;
+};
+
+}  // namespace
+
+LabelError::LabelError(std::int64_t row, std::int32_t label, std::int64_t classes)
+    : std::out_of_range(
+          fmt::format("[softmax_cross_entropy] label of row {}, got {}, expected 0 to {}", row,
+                      label, classes - 1)),
+      row_(row),
+      label_(label),
+      classes_(classes) {}
+
+Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
+                             SoftmaxCrossEntropyParams params) {
+  if (!(params.divisor >= 0)) {
+    throw std::invalid_argument(fmt::format(
+        "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));
+  }
+  return apply(context, std::make_shared<SoftmaxCrossEntropy>(params),
+               operands(std::move(logits), std::move(labels)))
+      .front();
+}
+
+}  // namespace skyline

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "framework/ops/loss/log_softmax_kernels.h"
+#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
+#include "framework/ops/math/argmax_kernels.h"
+#include "framework/ops/support/reduce_cuda.h"
+#include "framework/ops/support/vectors_cuda.h"
+
+// Rows of logits, a block a row. A row is read once for its largest logit and its sum together
+// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax") and once more to
+// write.
+//
+// A kernel cannot throw LabelError: a label that is no class makes the loss and its row's gradient
+// NaN.
+
+namespace skyline {
+namespace {
+
+// Rows, a block each. Long rows get as many threads as a block can have: the fewer rows are on
+// their way at a time, the more of them the cache still holds when they are read again.
+struct RowGrid {
+  RowGrid(std::int64_t rows, std::int64_t columns_in)
+      : columns(columns_in), blocks(static_cast<unsigned>(rows)) {
+    const std::uint64_t wanted = std::bit_ceil(static_cast<std::uint64_t>(columns / kColumns + 1));
+    threads = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, kWarp, kMostThreads));
+  }
+
+  static constexpr unsigned kMostThreads = kMostWarps * kWarp;
+  static constexpr std::int64_t kColumns = 16;  // of a thread, until there are enough threads
+
+  std::int64_t columns;
+  unsigned blocks, threads;
+};
+
+// body(width, i) stands for elements i … i + width - 1, until each of this block's row, of
+// `columns` elements, had its turn. Also of rows that are not in fours most elements are: those
+// between the first and the last multiple of 16 bytes.
+template <typename Body>
+__device__ void for_each_of_row(std::int64_t columns, const Body& body) {
+  const std::int64_t begin = blockIdx.x * columns, end = begin + columns;
+  const std::int64_t first = (begin + kFloats - 1) / kFloats, last = end / kFloats;
+  const std::int64_t head = first * kFloats < end ? first * kFloats : end;
+  const std::int64_t tail = last * kFloats > head ? last * kFloats : head;
+  if (begin + threadIdx.x < head) body(Width<1>{}, begin + threadIdx.x);
+#pragma unroll 2
+  for (std::int64_t vector = first + threadIdx.x; vector < last; vector += blockDim.x) {
+    body(Width<kFloats>{}, vector * kFloats);
+  }
+  if (tail + threadIdx.x < end) body(Width<1>{}, tail + threadIdx.x);
+}
+
+// The largest of some logits, and the sum of exp(logit - largest).
+struct Softmax {
+  float largest, total;
+};
+
+struct SoftmaxReduction {
+  using Value = Softmax;
+  static __device__ Softmax none() { return {std::numeric_limits<float>::lowest(), 0.0f}; }
+  static __device__ Softmax other(Softmax value, int lanes) {
+    return {__shfl_xor_sync(kAllLanes, value.largest, lanes),
+            __shfl_xor_sync(kAllLanes, value.total, lanes)};
+  }
+  static __device__ Softmax combine(Softmax a, Softmax b) {
+    const float largest = a.largest > b.largest ? a.largest : b.largest;
+    return {largest,
+            a.total * std::exp(a.largest - largest) + b.total * std::exp(b.largest - largest)};
+  }
+};
+
+// Of the block's row of `logits`.
+__device__ Softmax softmax_of_row(const float* logits, std::int64_t columns) {
+  Softmax own = SoftmaxReduction::none();
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    const auto values = load<width.value>(logits + i);
+    float largest = own.largest;
+    for (const float value : values.at) largest = value > largest ? value : largest;
+    float total = own.total * std::exp(own.largest - largest);
+    for (const float value : values.at) total += std::exp(value - largest);
+    own = {largest, total};
+  });
+  return reduce_block<SoftmaxReduction>(own);
+}
+
+struct CrossEntropyRows {
+  CrossEntropyProblem problem;
+  const float* logits;
+  const std::int32_t* labels;
+  float* probabilities;  // may be the logits
+  double* losses;        // one a row
+};
+
+__global__ void __launch_bounds__(RowGrid::kMostThreads)
+    softmax_cross_entropy_kernel(CrossEntropyRows rows) {
+  const std::int64_t row = blockIdx.x, classes = rows.problem.classes;
+  const std::int32_t label = rows.labels[row];
+  const bool known = label >= 0 && label < classes;
+  const double label_logit =
+      known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
+  const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's
+  if (threadIdx.x == 0) {
+    rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
+  }
+  const float scale = 1.0f / softmax.total;
+  for_each_of_row(classes, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(rows.logits + i);
+    for (float& value : values.at) value = std::exp(value - softmax.largest) * scale;
+    store(rows.probabilities + i, values);
+  });
+}
+
+__global__ void mean_loss_kernel(const double* losses, CrossEntropyProblem problem, float* loss) {
+  double sum = 0;
+  for (std::int64_t row = threadIdx.x; row < problem.rows; row += blockDim.x) sum += losses[row];
+  sum = reduce_block<Adding<double>>(sum);
+  if (threadIdx.x == 0) *loss = static_cast<float>(sum / problem.divisor);
+}
+
+__global__ void __launch_bounds__(RowGrid::kMostThreads)
+    log_softmax_kernel(const float* logits, std::int64_t columns, float* output) {
+  const Softmax softmax = softmax_of_row(logits, columns);
+  const float logarithm = std::log(softmax.total);
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(logits + i);
+    for (float& value : values.at) value = value - softmax.largest - logarithm;
+    store(output + i, values);
+  });
+}
+
+// The first column of the largest element. NaN is never the largest.
+struct LargestColumn {
+  float value;
+  std::int32_t column;
+};
+
+struct LargestReduction {
+  using Value = LargestColumn;
+  static __device__ LargestColumn none() {
+    return {-std::numeric_limits<float>::infinity(), std::numeric_limits<std::int32_t>::max()};
+  }
+  static __device__ LargestColumn other(LargestColumn value, int lanes) {
+    return {__shfl_xor_sync(kAllLanes, value.value, lanes),
+            __shfl_xor_sync(kAllLanes, value.column, lanes)};
+  }
+  static __device__ LargestColumn combine(LargestColumn a, LargestColumn b) {
+    const bool second = b.value > a.value || (b.value == a.value && b.column < a.column);
+    return second ? b : a;
+  }
+};
+
+__global__ void __launch_bounds__(RowGrid::kMostThreads)
+    argmax_kernel(const float* input, std::int64_t columns, std::int32_t* output) {
+  LargestColumn largest = LargestReduction::none();
+  const std::int64_t begin = blockIdx.x * columns;
+  for_each_of_row(columns, [&](auto width, std::int64_t i) {
+    const auto values = load<width.value>(input + i);
+    for (int k = 0; k < width; ++k) {
+      const auto column = static_cast<std::int32_t>(i + k - begin);
+      largest = LargestReduction::combine(largest, {values.at[k], column});
+    }
+  });
+  largest = reduce_block<LargestReduction>(largest);
+  const bool none = largest.column == LargestReduction::none().column;
+  if (threadIdx.x == 0) output[blockIdx.x] = none ? 0 : largest.column;
+}
+
+class SoftmaxCrossEntropyKernelCuda : public Kernel {
+ public:
+  SoftmaxCrossEntropyKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
+      : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
+
+  // Each row's loss.
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(problem_.rows) * sizeof(double);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    auto* losses = reinterpret_cast<double*>(arguments.workspace);
+    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_kernel,
+           CrossEntropyRows{problem_, arguments.input<float>(0), arguments.input<std::int32_t>(1),
+                            arguments.output<float>(1), losses});
+    launch(compute_, 1, kThreads, mean_loss_kernel, losses, problem_, arguments.output<float>(0));
+  }
+
+ private:
+  CudaCompute& compute_;
+  CrossEntropyProblem problem_;
+  RowGrid grid_;
+};
+
+__global__ void __launch_bounds__(RowGrid::kMostThreads)
+    softmax_cross_entropy_grad_kernel(CrossEntropyProblem problem, const float* grad_output,
+                                      const float* probabilities, const std::int32_t* labels,
+                                      float* grad_logits) {
+  const std::int64_t row = blockIdx.x, label = labels[row];
+  const bool known = label >= 0 && label < problem.classes;
+  const float scale = known ? *grad_output / static_cast<float>(problem.divisor)
+                            : std::numeric_limits<float>::quiet_NaN();
+  for_each_of_row(problem.classes, [&](auto width, std::int64_t i) {
+    auto values = load<width.value>(probabilities + i);
+    for (int k = 0; k < width; ++k) {
+      const bool is_label = i + k == row * problem.classes + label;
+      values.at[k] = (is_label ? values.at[k] - 1.0f : values.at[k]) * scale;
+    }
+    store(grad_logits + i, values);
+  });
+}
+
+class SoftmaxCrossEntropyGradKernelCuda : public Kernel {
+ public:
+  SoftmaxCrossEntropyGradKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
+      : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
+
+  void run(const KernelArguments& arguments) override {
+    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_grad_kernel, problem_,
+           arguments.input<float>(0), arguments.input<float>(1), arguments.input<std::int32_t>(2),
+           arguments.output<float>(0));
+  }
+
+ private:
+  CudaCompute& compute_;
+  CrossEntropyProblem problem_;
+  RowGrid grid_;
+};
+
+// `kernel` takes input 0 and writes output 0, of Output.
+template <typename Output>
+class RowKernelCuda : public Kernel {
+ public:
+  using Function = void (*)(const float*, std::int64_t, Output*);
+  RowKernelCuda(CudaCompute& compute, const RowGrid& grid, Function kernel)
+      : compute_(compute), grid_(grid), kernel_(kernel) {}
+
+  void run(const KernelArguments& arguments) override {
+    launch(compute_, grid_.blocks, grid_.threads, kernel_, arguments.input<float>(0), grid_.columns,
+           arguments.output<Output>(0));
+  }
+
+ private:
+  CudaCompute& compute_;
+  RowGrid grid_;
+  Function kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(CudaCompute& compute,
+                                                        const CrossEntropyProblem& problem) {
+  return std::make_unique<SoftmaxCrossEntropyKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(CudaCompute& compute,
+                                                             const CrossEntropyProblem& problem) {
+  return std::make_unique<SoftmaxCrossEntropyGradKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_log_softmax_cuda(CudaCompute& compute, std::int64_t rows,
+                                              std::int64_t columns) {
+  return std::make_unique<RowKernelCuda<float>>(compute, RowGrid(rows, columns),
+                                                log_softmax_kernel);
+}
+
+std::unique_ptr<Kernel> make_argmax_cuda(CudaCompute& compute, std::int64_t rows,
+                                         std::int64_t columns) {
+  return std::make_unique<RowKernelCuda<std::int32_t>>(compute, RowGrid(rows, columns),
+                                                       argmax_kernel);
+}
+
+}  // namespace skyline

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "framework/ops/math/add_scaled_kernels.h"
+#include "framework/ops/support/elementwise_cpu.h"
+
+namespace skyline {
+namespace {
+
+// Masks and scales block by block in a buffer on the stack, so that the outputs may be the inputs.
+class AddScaledGradKernelCpu : public Kernel {
+ public:
+  AddScaledGradKernelCpu(std::int64_t elements, AddScaledGradients gradients)
+      : elements_(elements), gradients_(gradients) {}
+
+  void run(const KernelArguments& arguments) override {
+    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
+    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
+      const std::int64_t begin = block * kBlock;
+      run_block(arguments, begin, std::min(kBlock, elements_ - begin));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 1024;  // 4 KiB: stays in the first-level cache
+
+  void run_block(const KernelArguments& arguments, std::int64_t begin, std::int64_t count) const {
+    const float* grad_output = arguments.input<float>(0) + begin;
+    float masked[kBlock];
+    if (gradients_.params.relu) {
+      const float* y = arguments.input<float>(1) + begin;
+      for (std::int64_t i = 0; i < count; ++i) masked[i] = ReluGradFunction{}(grad_output[i], y[i]);
+      grad_output = masked;
+    }
+    if (gradients_.residual) {
+      float* grad_residual = arguments.output<float>(gradients_.x ? 1 : 0) + begin;
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) {
+        grad_residual[i] = gradients_.params.scale * grad_output[i];
+      }
+    }
+    if (gradients_.x) std::copy_n(grad_output, count, arguments.output<float>(0) + begin);
+  }
+
+  std::int64_t elements_;
+  AddScaledGradients gradients_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledParams params) {
+  if (params.relu) {
+    return make_elementwise_cpu<2>(elements, kSerialArithmetic,
+                                   AddScaledReluFunction{params.scale});
+  }
+  return make_elementwise_cpu<2>(elements, kSerialArithmetic, AddScaledFunction{params.scale});
+}
+
+std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
+                                                 AddScaledGradients gradients) {
+  return std::make_unique<AddScaledGradKernelCpu>(elements, gradients);
+}
+
+}  // namespace skyline

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/host_device.h"
+#include "framework/kernel.h"
+#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/math/add_scaled.h"
+
+namespace skyline {
+
+struct AddScaledFunction {
+  float scale;
+  SKYLINE_HOST_DEVICE float operator()(float x, float residual) const {
+    return x + scale * residual;
+  }
+};
+
+struct AddScaledReluFunction {
+  float scale;
+  SKYLINE_HOST_DEVICE float operator()(float x, float residual) const {
+    return ReluFunction{}(x + scale * residual);
+  }
+};
+
+// Which gradients one run writes.
+struct AddScaledGradients {
+  AddScaledParams params;
+  bool x = false;
+  bool residual = false;
+};
+
+// Inputs x, residual; output y, which may be either.
+std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledParams params);
+std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
+                                             AddScaledParams params);
+
+// Inputs grad_output and, with relu, y; outputs grad_x and grad_residual, those that are wanted.
+// The outputs may be the inputs.
+std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
+                                                 AddScaledGradients gradients);
+std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute, std::int64_t elements,
+                                                  AddScaledGradients gradients);
+
+}  // namespace skyline

@@ -1,0 +1,207 @@
+#include <array>
+
+#include "framework/ops/activation/dropout_kernels.h"
+#include "framework/ops/math/add_scaled_kernels.h"
+#include "framework/ops/math/fill_kernels.h"
+#include "framework/ops/math/sum_kernels.h"
+#include "framework/ops/support/elementwise_cuda.h"
+#include "framework/philox.h"
+
+namespace skyline {
+namespace {
+
+struct FillBody {
+  float* output;
+  float value;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    store(output + i, vector_of<kWidth>(value));
+  }
+};
+
+class FillKernelCuda : public Kernel {
+ public:
+  FillKernelCuda(CudaCompute& compute, std::int64_t elements, float value)
+      : compute_(compute), elements_(elements), value_(value) {}
+
+  void run(const KernelArguments& arguments) override {
+    for_each_vector(compute_, elements_, FillBody{arguments.output<float>(0), value_});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  float value_;
+};
+
+// So many addresses reach a kernel as its arguments.
+constexpr int kMostAddends = 256;
+
+struct SumBody {
+  const float* inputs[kMostAddends];
+  int count;
+  float* output;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    auto total = load<kWidth>(inputs[0] + i);
+#pragma unroll 4
+    for (int k = 1; k < count; ++k) {
+      const auto more = load<kWidth>(inputs[k] + i);
+      for (int j = 0; j < kWidth; ++j) total.at[j] += more.at[j];
+    }
+    store(output + i, total);
+  }
+};
+
+class SumKernelCuda : public Kernel {
+ public:
+  SumKernelCuda(CudaCompute& compute, std::int64_t elements, int inputs)
+      : compute_(compute), elements_(elements), inputs_(inputs) {}
+
+  // Of more inputs than one kernel takes, the sum so far: not in the output, which may be an input
+  // whose turn is yet to come.
+  std::size_t workspace_bytes() const override {
+    return inputs_ <= kMostAddends ? 0 : static_cast<std::size_t>(elements_) * sizeof(float);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    auto* so_far = reinterpret_cast<float*>(arguments.workspace);
+    for (int next = 0; next < inputs_;) {
+      SumBody body{};
+      if (next > 0) body.inputs[body.count++] = so_far;
+      while (next < inputs_ && body.count < kMostAddends) {
+        body.inputs[body.count++] = arguments.input<float>(static_cast<std::size_t>(next++));
+      }
+      body.output = next < inputs_ ? so_far : arguments.output<float>(0);
+      for_each_vector(compute_, elements_, body);
+    }
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  int inputs_;
+};
+
+// The gradients that are not wanted are null; y is null without relu.
+struct AddScaledGradBody {
+  const float* grad_output;
+  const float* y;
+  float scale;
+  float* grad_x;
+  float* grad_residual;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    auto gradient = load<kWidth>(grad_output + i);
+    if (y != nullptr) {
+      const auto passed = load<kWidth>(y + i);
+      for (int k = 0; k < kWidth; ++k) {
+        gradient.at[k] = ReluGradFunction{}(gradient.at[k], passed.at[k]);
+      }
+    }
+    if (grad_x != nullptr) store(grad_x + i, gradient);
+    if (grad_residual == nullptr) return;
+    for (float& value : gradient.at) value = scale * value;
+    store(grad_residual + i, gradient);
+  }
+};
+
+class AddScaledGradKernelCuda : public Kernel {
+ public:
+  AddScaledGradKernelCuda(CudaCompute& compute, std::int64_t elements, AddScaledGradients gradients)
+      : compute_(compute), elements_(elements), gradients_(gradients) {}
+
+  void run(const KernelArguments& arguments) override {
+    const auto& [params, x, residual] = gradients_;
+    for_each_vector(compute_, elements_,
+                    AddScaledGradBody{arguments.input<float>(0),
+                                      params.relu ? arguments.input<float>(1) : nullptr,
+                                      params.scale, x ? arguments.output<float>(0) : nullptr,
+                                      residual ? arguments.output<float>(x ? 1 : 0) : nullptr});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  AddScaledGradients gradients_;
+};
+
+// A thread draws the four words of its counter, for elements kDropoutLanes apart: what the lanes of
+// a warp touch at a time are neighbours.
+struct DropoutBody {
+  const float* input;
+  float* output;
+  std::int64_t elements;
+  Philox philox;
+  std::uint64_t stream;
+  std::uint32_t threshold;
+  float scale;
+
+  __device__ void operator()(std::int64_t counter) const {
+    const std::int64_t first =
+        counter / kDropoutLanes * (4 * kDropoutLanes) + counter % kDropoutLanes;
+    float values[4];
+    for (int k = 0; k < 4; ++k) {
+      const std::int64_t element = first + k * kDropoutLanes;
+      values[k] = element < elements ? input[element] : 0.0f;
+    }
+    const std::array<std::uint32_t, 4> words = philox(stream, static_cast<std::uint64_t>(counter));
+    for (int k = 0; k < 4; ++k) {
+      const std::int64_t element = first + k * kDropoutLanes;
+      const bool kept = words[static_cast<std::size_t>(k)] >= threshold;
+      if (element < elements) output[element] = kept ? values[k] * scale : 0.0f;
+    }
+  }
+};
+
+class DropoutKernelCuda : public Kernel {
+ public:
+  DropoutKernelCuda(CudaCompute& compute, std::int64_t elements, DropoutMask mask)
+      : compute_(compute), elements_(elements), mask_(mask) {}
+
+  void run(const KernelArguments& arguments) override {
+    constexpr std::int64_t kBlock = 4 * kDropoutLanes;
+    const std::int64_t counters = (elements_ + kBlock - 1) / kBlock * kDropoutLanes;
+    for_each_index(compute_, counters,
+                   DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements_,
+                               Philox{mask_.seed}, mask_.stream, mask_.threshold(), mask_.scale()});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  DropoutMask mask_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_fill_cuda(CudaCompute& compute, std::int64_t elements, float value) {
+  return std::make_unique<FillKernelCuda>(compute, elements, value);
+}
+
+std::unique_ptr<Kernel> make_sum_cuda(CudaCompute& compute, std::int64_t elements, int inputs) {
+  return std::make_unique<SumKernelCuda>(compute, elements, inputs);
+}
+
+std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
+                                             AddScaledParams params) {
+  if (params.relu) {
+    return make_elementwise_cuda<2>(compute, elements, AddScaledReluFunction{params.scale});
+  }
+  return make_elementwise_cuda<2>(compute, elements, AddScaledFunction{params.scale});
+}
+
+std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute, std::int64_t elements,
+                                                  AddScaledGradients gradients) {
+  return std::make_unique<AddScaledGradKernelCuda>(compute, elements, gradients);
+}
+
+std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
+                                          DropoutMask mask) {
+  return std::make_unique<DropoutKernelCuda>(compute, elements, mask);
+}
+
+}  // namespace skyline

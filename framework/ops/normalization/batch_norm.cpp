@@ -1,0 +1,201 @@
+#include "framework/ops/normalization/batch_norm.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/support/operands.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+
+namespace {
+
+std::string params_text(float epsilon, bool relu) {
+  return fmt::format("epsilon={}{}", epsilon, relu ? " relu" : "");
+}
+
+void require_channels(const std::string& where, std::initializer_list<const char*> names,
+                      std::span<const TensorSpec> specs, std::int64_t channels) {
+  std::size_t index = 0;
+  for (const char* name : names) require_spec(where, name, specs[index++], {Shape{channels}});
+}
+
+class BatchNormGrad final : public Op {
+ public:
+  explicit BatchNormGrad(BatchNormProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "batch_norm_grad"; }
+  std::string parameters() const override { return params_text(problem_.epsilon, problem_.relu); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("batch_norm_grad", inputs.size(), problem_.relu ? 6 : 5);
+    require_spec("batch_norm_grad", "x", inputs[0], {problem_.x});
+    require_channels("batch_norm_grad", {"gamma", "mean", "variance"}, inputs.subspan(1, 3),
+                     problem_.x[1]);
+    require_spec("batch_norm_grad", "grad_output", inputs[4], {problem_.x});
+    if (problem_.relu)
+      require_channels("batch_norm_grad", {"beta"}, inputs.subspan(5), problem_.x[1]);
+    return {{{problem_.x}, Category::kGradient},
+            {{problem_.channels()}, Category::kGradient},
+            {{problem_.channels()}, Category::kGradient}};
+  }
+  std::vector<InPlacePair> in_place() const override { return {{.input = 4, .output = 0}}; }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_batch_norm_grad_cuda(*compute.cuda(), problem_)
+                          : make_batch_norm_grad_cpu(problem_);
+  }
+
+ private:
+  BatchNormProblem problem_;
+};
+
+class BatchNorm final : public Op {
+ public:
+  explicit BatchNorm(const BatchNormParams& params)
+      : epsilon_(params.epsilon), relu_(params.relu) {}
+  std::string_view name() const override { return "batch_norm"; }
+  std::string parameters() const override { return params_text(epsilon_, relu_); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    const BatchNormProblem problem = problem_of(inputs);
+    return {{{problem.x}, Category::kActivation},
+            {{problem.channels()}, Category::kActivation},
+            {{problem.channels()}, Category::kActivation}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const BatchNormProblem problem = problem_of(inputs);
+    return compute.cuda() ? make_batch_norm_cuda(*compute.cuda(), problem)
+                          : make_batch_norm_cpu(problem);
+  }
+
+  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
+    return Remake{batch_norm_inference_op({.epsilon = epsilon_, .relu = relu_}),
+                  {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
+                   GradientSource::output(1), GradientSource::output(2)}};
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>&) const override {
+    std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
+                                           GradientSource::output(1), GradientSource::output(2),
+                                           GradientSource::grad_output(0)};
+    if (relu_) sources.push_back(GradientSource::input(2));
+    return {{std::make_shared<BatchNormGrad>(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
+  }
+
+ private:
+  // Throws ShapeError.
+  BatchNormProblem problem_of(std::span<const TensorSpec> inputs) const {
+    require_inputs("batch_norm", inputs.size(), 3);
+    require_float("batch_norm", "x", inputs[0], 4);
+    const Shape& x = inputs[0].shape;
+    require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
+    return {x, epsilon_, relu_};
+  }
+
+  float epsilon_;
+  bool relu_;
+};
+
+class BatchNormInference final : public Op {
+ public:
+  explicit BatchNormInference(const BatchNormParams& params)
+      : epsilon_(params.epsilon), relu_(params.relu) {}
+  std::string_view name() const override { return "batch_norm_inference"; }
+  std::string parameters() const override { return params_text(epsilon_, relu_); }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("batch_norm_inference", inputs.size(), 5);
+    require_float("batch_norm_inference", "x", inputs[0], 4);
+    require_channels("batch_norm_inference", {"gamma", "beta", "running_mean", "running_variance"},
+                     inputs.subspan(1), inputs[0].shape[1]);
+    return {{inputs[0], Category::kActivation}};
+  }
+  std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const BatchNormProblem problem = {inputs[0].shape, epsilon_, relu_};
+    return compute.cuda() ? make_batch_norm_inference_cuda(*compute.cuda(), problem)
+                          : make_batch_norm_inference_cpu(problem);
+  }
+
+ private:
+  float epsilon_;
+  bool relu_;
+};
+
+class BatchNormUpdate final : public Op {
+ public:
+  BatchNormUpdate(float decay, std::int64_t count) : decay_(decay), count_(count) {}
+  std::string_view name() const override { return "batch_norm_update"; }
+  std::string parameters() const override {
+    return fmt::format("decay={} count={}", decay_, count_);
+  }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("batch_norm_update", inputs.size(), 4);
+    require_float("batch_norm_update", "running_mean", inputs[0], 1);
+    require_channels("batch_norm_update", {"running_variance", "mean", "variance"},
+                     inputs.subspan(1), inputs[0].shape[0]);
+    return {{inputs[0], Category::kState}, {inputs[1], Category::kState}};
+  }
+  std::vector<InPlacePair> in_place() const override {
+    return {{.input = 0, .output = 0}, {.input = 1, .output = 1}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const float gain = 1.0f - decay_;
+    const double count = static_cast<double>(count_);
+    const double unbias = count_ > 1 ? count / (count - 1) : 1.0;
+    const RunningUpdate update = {inputs[0].shape[0], decay_, gain,
+                                  static_cast<float>(gain * unbias)};
+    return compute.cuda() ? make_batch_norm_update_cuda(*compute.cuda(), update)
+                          : make_batch_norm_update_cpu(update);
+  }
+
+ private:
+  float decay_;
+  std::int64_t count_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
+  return std::make_shared<BatchNorm>(params);
+}
+
+std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
+  return std::make_shared<BatchNormInference>(params);
+}
+
+std::shared_ptr<const Op> batch_norm_update_op(BatchNormParams params, std::int64_t count) {
+  return std::make_shared<BatchNormUpdate>(params.decay, count);
+}
+
+Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
+                  Tensor running_variance, BatchNormParams params) {
+  if (!context.training()) {
+    return apply(context, batch_norm_inference_op(params),
+                 operands(std::move(x), std::move(gamma), std::move(beta), std::move(running_mean),
+                          std::move(running_variance)))
+        .front();
+  }
+  std::vector<Tensor> outputs = apply(context, batch_norm_op(params),
+                                      operands(std::move(x), std::move(gamma), std::move(beta)));
+  const Shape& shape = outputs[0].shape();
+  const std::int64_t count = shape.elements() / shape[1];
+  const std::array<Tensor, 2> running = {running_mean, running_variance};
+  context.execute(*batch_norm_update_op(params, count),
+                  operands(std::move(running_mean), std::move(running_variance),
+                           std::move(outputs[1]), std::move(outputs[2])),
+                  running, Phase::kForward, context.layer());
+  return std::move(outputs[0]);
+}
+
+}  // namespace skyline

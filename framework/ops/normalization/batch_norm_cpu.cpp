@@ -1,0 +1,321 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/support/elementwise_cpu.h"
+
+// Written by hand, as oneDNN 2.6's batch normalization takes twice the time for channels-last
+// images (16 x 256 x 56 x 56, two cores of a Xeon: forward 6.3 ms against 3.1, backward 11.8
+// against 4.5) and keeps a relu's mask for backward, which these kernels tell from x instead.
+
+namespace skyline {
+
+namespace {
+
+// Images as a matrix: a row a pixel, a column a channel.
+struct Matrix {
+  explicit Matrix(const Shape& x) : rows(x[0] * x[2] * x[3]), channels(x[1]) {}
+  std::int64_t elements() const { return rows * channels; }
+  bool parallel() const { return elements() >= kSerialArithmetic; }
+  std::int64_t rows, channels;
+};
+
+// Two sums a channel over all rows: in floats over kBlockRows, in doubles beyond. A task sums
+// kChunkRows of kTaskChannels; which is which does not depend on the number of threads, so neither
+// do the sums.
+class ChannelSums {
+ public:
+  explicit ChannelSums(const Matrix& matrix)
+      : matrix_(matrix),
+        chunks_((matrix.rows + kChunkRows - 1) / kChunkRows),
+        slices_((matrix.channels + kTaskChannels - 1) / kTaskChannels) {}
+
+  // Of doubles.
+  std::size_t scratch_size() const {
+    return static_cast<std::size_t>(2 * chunks_ * matrix_.channels);
+  }
+
+  // terms(element, channel) gives what an element adds to its channel's two sums. They end up in
+  // the first and second `channels` doubles of `scratch`.
+  template <typename Terms>
+  void operator()(const Terms& terms, double* scratch) const {
+    for_each_index(chunks_ * slices_, matrix_.parallel(), [&](std::int64_t task) {
+      const std::int64_t chunk = task / slices_;
+      const std::int64_t begin = task % slices_ * kTaskChannels;
+      const std::int64_t end = std::min(begin + kTaskChannels, matrix_.channels);
+      double* sums = scratch + 2 * chunk * matrix_.channels;
+      std::int64_t channel = begin;
+      for (; channel + kWide <= end; channel += kWide) add(terms, chunk, channel, Wide{}, sums);
+      for (; channel + kVector <= end; channel += kVector) {
+        add(terms, chunk, channel, Vector{}, sums);
+      }
+      if (channel < end) add(terms, chunk, channel, static_cast<int>(end - channel), sums);
+    });
+    for (std::int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      const double* part = scratch + 2 * chunk * matrix_.channels;
+      for (std::int64_t i = 0; i < 2 * matrix_.channels; ++i) scratch[i] += part[i];
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kBlockRows = 256, kChunkRows = 1024, kTaskChannels = 64;
+  // Channels whose sums stay in registers: four vectors of AVX-512, or one.
+  static constexpr int kWide = 64, kVector = 16;
+  using Wide = std::integral_constant<int, kWide>;
+  using Vector = std::integral_constant<int, kVector>;
+
+  template <typename Terms, typename Width>
+  void add(const Terms& terms, std::int64_t chunk, std::int64_t channel, Width width,
+           double* sums) const {
+    double* first = sums + channel;
+    double* second = first + matrix_.channels;
+    std::fill_n(first, static_cast<int>(width), 0.0);
+    std::fill_n(second, static_cast<int>(width), 0.0);
+    const std::int64_t end = std::min((chunk + 1) * kChunkRows, matrix_.rows);
+    for (std::int64_t block = chunk * kChunkRows; block < end; block += kBlockRows) {
+      float block_first[kWide] = {}, block_second[kWide] = {};
+      for (std::int64_t row = block; row < std::min(block + kBlockRows, end); ++row) {
+        const std::int64_t element = row * matrix_.channels + channel;
+#pragma omp simd
+        for (int j = 0; j < width; ++j) {
+          const auto [a, b] = terms(element + j, channel + j);
+          block_first[j] += a;
+          block_second[j] += b;
+        }
+      }
+      for (int j = 0; j < width; ++j) {
+        first[j] += block_first[j];
+        second[j] += block_second[j];
+      }
+    }
+  }
+
+  Matrix matrix_;
+  std::int64_t chunks_, slices_;
+};
+
+struct Terms {
+  float first, second;
+};
+
+// y = scale (x - mean) + beta, or the larger of that and 0. A NaN stays one.
+struct Normalization {
+  const float *mean, *scale, *beta;
+  bool relu;
+
+  float operator()(float x, std::int64_t channel) const {
+    return (x - mean[channel]) * scale[channel] + beta[channel];
+  }
+  void run(const Matrix& matrix, const float* x, float* y) const {
+    if (relu) {
+      rows(matrix, x, y, [](float value) { return value < 0 ? 0.0f : value; });
+    } else {
+      rows(matrix, x, y, [](float value) { return value; });
+    }
+  }
+
+ private:
+  template <typename Function>
+  void rows(const Matrix& matrix, const float* x, float* y, const Function& function) const {
+    for_each_index(matrix.rows, matrix.parallel(), [&](std::int64_t row) {
+      const std::int64_t first = row * matrix.channels;
+#pragma omp simd
+      for (std::int64_t channel = 0; channel < matrix.channels; ++channel) {
+        y[first + channel] = function((*this)(x[first + channel], channel));
+      }
+    });
+  }
+};
+
+float inverse_deviation(float variance, float epsilon) {
+  return 1.0f / std::sqrt(variance + epsilon);
+}
+
+class BatchNormKernel final : public Kernel {
+ public:
+  explicit BatchNormKernel(const BatchNormProblem& problem)
+      : problem_(problem), matrix_(problem.x), sums_(matrix_) {}
+
+  std::size_t workspace_bytes() const override {
+    return sums_.scratch_size() * sizeof(double) +
+           static_cast<std::size_t>(matrix_.channels) * sizeof(float);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    const float* x = arguments.input<float>(0);
+    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
+    auto* sums = reinterpret_cast<double*>(arguments.workspace);
+    auto* scale = reinterpret_cast<float*>(sums + sums_.scratch_size());
+    // Differences from the first pixel: a mean far from zero does not eat the variance.
+    sums_(
+        [x](std::int64_t element, std::int64_t channel) {
+          const float difference = x[element] - x[channel];
+          return Terms{difference, difference * difference};
+        },
+        sums);
+    const auto count = static_cast<double>(matrix_.rows);
+    for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
+      const double difference = sums[channel] / count;
+      const double square = sums[matrix_.channels + channel] / count;
+      mean[channel] = static_cast<float>(x[channel] + difference);
+      variance[channel] = static_cast<float>(std::max(square - difference * difference, 0.0));
+      scale[channel] = arguments.input<float>(1)[channel] *
+                       inverse_deviation(variance[channel], problem_.epsilon);
+    }
+    Normalization{mean, scale, arguments.input<float>(2), problem_.relu}.run(
+        matrix_, x, arguments.output<float>(0));
+  }
+
+ private:
+  BatchNormProblem problem_;
+  Matrix matrix_;
+  ChannelSums sums_;
+};
+
+class BatchNormInferenceKernel final : public Kernel {
+ public:
+  explicit BatchNormInferenceKernel(const BatchNormProblem& problem)
+      : problem_(problem), matrix_(problem.x) {}
+
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(matrix_.channels) * sizeof(float);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    auto* scale = reinterpret_cast<float*>(arguments.workspace);
+    for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
+      scale[channel] = arguments.input<float>(1)[channel] *
+                       inverse_deviation(arguments.input<float>(4)[channel], problem_.epsilon);
+    }
+    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem_.relu}.run(
+        matrix_, arguments.input<float>(0), arguments.output<float>(0));
+  }
+
+ private:
+  BatchNormProblem problem_;
+  Matrix matrix_;
+};
+
+class BatchNormGradKernel final : public Kernel {
+ public:
+  explicit BatchNormGradKernel(const BatchNormProblem& problem)
+      : problem_(problem), matrix_(problem.x), sums_(matrix_) {}
+
+  std::size_t workspace_bytes() const override {
+    return sums_.scratch_size() * sizeof(double) +
+           static_cast<std::size_t>(3 * matrix_.channels) * sizeof(float);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    const float* gradient = arguments.input<float>(4);
+    if (!problem_.relu) {
+      return run(arguments, [gradient](std::int64_t element, std::int64_t, float) {
+        return gradient[element];
+      });
+    }
+    // The relu let through what forward, by the same arithmetic, found above 0.
+    const float* scale = scratch(arguments);
+    const float* beta = arguments.input<float>(5);
+    run(arguments, [=](std::int64_t element, std::int64_t channel, float difference) {
+      const float y = difference * scale[channel] + beta[channel];
+      const float g = gradient[element];  // loaded in any case, else the loop stays scalar
+      return y > 0 ? g : 0.0f;
+    });
+  }
+
+ private:
+  // Three arrays of a float a channel.
+  float* scratch(const KernelArguments& arguments) const {
+    return reinterpret_cast<float*>(reinterpret_cast<double*>(arguments.workspace) +
+                                    sums_.scratch_size());
+  }
+
+  // With m rows, g = passed(…), the sums Sg = sum g and Sd = sum g (x - mean):
+  // grad_x = scale (g - Sg / m - (x - mean) Sd / (m (variance + epsilon))).
+  template <typename Passed>
+  void run(const KernelArguments& arguments, const Passed& passed) const {
+    const float *x = arguments.input<float>(0), *mean = arguments.input<float>(2);
+    const float* variance = arguments.input<float>(3);
+    auto* sums = reinterpret_cast<double*>(arguments.workspace);
+    const std::int64_t channels = matrix_.channels;
+    float* scale = scratch(arguments);
+    float *slope = scale + channels, *mean_gradient = slope + channels;
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      scale[channel] = arguments.input<float>(1)[channel] *
+                       inverse_deviation(variance[channel], problem_.epsilon);
+    }
+    sums_(
+        [&](std::int64_t element, std::int64_t channel) {
+          const float difference = x[element] - mean[channel];
+          const float g = passed(element, channel, difference);
+          return Terms{g, g * difference};
+        },
+        sums);
+    const auto count = static_cast<double>(matrix_.rows);
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      const double spread = double{variance[channel]} + double{problem_.epsilon};
+      arguments.output<float>(1)[channel] =
+          static_cast<float>(sums[channels + channel] / std::sqrt(spread));
+      arguments.output<float>(2)[channel] = static_cast<float>(sums[channel]);
+      slope[channel] = static_cast<float>(-sums[channels + channel] / (count * spread));
+      mean_gradient[channel] = static_cast<float>(sums[channel] / count);
+    }
+    float* grad_x = arguments.output<float>(0);
+    for_each_index(matrix_.rows, matrix_.parallel(), [&](std::int64_t row) {
+      const std::int64_t first = row * channels;
+#pragma omp simd
+      for (std::int64_t channel = 0; channel < channels; ++channel) {
+        const float difference = x[first + channel] - mean[channel];
+        const float g = passed(first + channel, channel, difference);
+        const float centred = g - mean_gradient[channel];
+        grad_x[first + channel] = scale[channel] * (slope[channel] * difference + centred);
+      }
+    });
+  }
+
+  BatchNormProblem problem_;
+  Matrix matrix_;
+  ChannelSums sums_;
+};
+
+class UpdateKernel final : public Kernel {
+ public:
+  explicit UpdateKernel(const RunningUpdate& update) : update_(update) {}
+
+  void run(const KernelArguments& arguments) override {
+    blend(arguments.input<float>(0), arguments.input<float>(2), update_.mean_gain,
+          arguments.output<float>(0));
+    blend(arguments.input<float>(1), arguments.input<float>(3), update_.variance_gain,
+          arguments.output<float>(1));
+  }
+
+ private:
+  void blend(const float* running, const float* batch, float gain, float* result) const {
+    for (std::int64_t channel = 0; channel < update_.channels; ++channel) {
+      result[channel] = update_.decay * running[channel] + gain * batch[channel];
+    }
+  }
+
+  RunningUpdate update_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormKernel>(problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormInferenceKernel>(problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormGradKernel>(problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update) {
+  return std::make_unique<UpdateKernel>(update);
+}
+
+}  // namespace skyline

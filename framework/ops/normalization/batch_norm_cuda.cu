@@ -1,0 +1,387 @@
+#include <cmath>
+
+#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/support/channel_tiles_cuda.h"
+
+// Images are matrices: a row a pixel, a column a channel. Two sums a channel over all rows, in
+// floats within a block and in doubles over the blocks, then one pass over the elements.
+
+namespace skyline {
+namespace {
+
+// Two sums of each channel.
+struct Pair {
+  float first, second;
+};
+
+// terms.prepare<kWidth>(channel) gives what terms.add needs for these channels; terms.add(…) adds
+// an element's terms to its channels' sums. parts[chunk * channels + channel] gets a block's.
+template <int kWidth, typename Terms>
+__global__ void channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts) {
+  const std::int64_t channel = tiles.channel();
+  const bool inside = channel < tiles.channels;
+  float sums[2 * kWidth] = {};
+  if (inside) {
+    const auto prepared = terms.template prepare<kWidth>(channel);
+    const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
+    const std::int64_t last = begin + tiles.chunk_rows;
+    const std::int64_t end = last < tiles.rows ? last : tiles.rows;
+#pragma unroll 4
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
+      terms.add(prepared, row * tiles.channels + channel, sums);
+    }
+  }
+  add_lines(sums);
+  if (!inside || threadIdx.y != 0) return;
+  Pair* own = parts + blockIdx.y * tiles.channels + channel;
+  for (int k = 0; k < kWidth; ++k) own[k] = {sums[k], sums[kWidth + k]};
+}
+
+// finish(channel, sums) once a channel: blockDim.y threads add up its parts.
+template <typename Finish>
+__global__ void finish_sums_kernel(const Pair* parts, std::int64_t channels, unsigned chunks,
+                                   Finish finish) {
+  const std::int64_t channel = thread_of_grid();
+  const bool inside = channel < channels;
+  double sums[2] = {};
+  if (inside) {
+#pragma unroll 4
+    for (unsigned chunk = threadIdx.y; chunk < chunks; chunk += blockDim.y) {
+      const Pair part = parts[chunk * channels + channel];
+      sums[0] += double{part.first};
+      sums[1] += double{part.second};
+    }
+  }
+  add_lines(sums);
+  if (inside && threadIdx.y == 0) finish(channel, sums[0], sums[1]);
+}
+
+class ChannelKernels {
+ public:
+  ChannelKernels(CudaCompute& compute, const Shape& x)
+      : compute_(compute), tiles_(x[0] * x[2] * x[3], x[1]) {}
+
+  std::size_t parts_bytes() const {
+    return static_cast<std::size_t>(tiles_.chunks * tiles_.channels) * sizeof(Pair);
+  }
+  double rows() const { return static_cast<double>(tiles_.rows); }
+
+  template <typename Terms, typename Finish>
+  void sum(const Terms& terms, std::byte* workspace, const Finish& finish) const {
+    auto* parts = reinterpret_cast<Pair*>(workspace);
+    with_width(tiles_.width == kFloats, [&](auto width) {
+      launch(compute_, tiles_.grid(), tiles_.block(), channel_sums_kernel<width.value, Terms>,
+             tiles_, terms, parts);
+    });
+    constexpr unsigned kChannels = 4;  // of a block: a sector of 32 bytes
+    const auto blocks = static_cast<unsigned>((tiles_.channels + kChannels - 1) / kChannels);
+    launch(compute_, blocks, dim3(kChannels, kThreads / kChannels), finish_sums_kernel<Finish>,
+           parts, tiles_.channels, tiles_.chunks, finish);
+  }
+
+  template <typename Function>
+  void for_each_element(const Function& function) const {
+    skyline::for_each_element(compute_, tiles_, function);
+  }
+
+ private:
+  CudaCompute& compute_;
+  ChannelTiles tiles_;
+};
+
+__device__ float inverse_deviation(float variance, float epsilon) {
+  return 1.0f / std::sqrt(variance + epsilon);
+}
+
+// What normalizes: of each channel one float.
+struct Normalization {
+  const float *mean, *variance, *gamma, *beta;  // beta may be null where y is not asked for
+  float epsilon;
+
+  template <int kWidth>
+  struct Channels {
+    Vector<float, kWidth> mean, scale, beta;
+
+    // Forward and backward must agree on its sign, wherever a compiler would have fused.
+    __device__ float y(float difference, int k) const {
+      return std::fma(difference, scale.at[k], beta.at[k]);
+    }
+  };
+  template <int kWidth>
+  __device__ Channels<kWidth> prepare(std::int64_t channel) const {
+    Channels<kWidth> channels{
+        load<kWidth>(mean + channel), load<kWidth>(gamma + channel),
+        beta == nullptr ? vector_of<kWidth>(0) : load<kWidth>(beta + channel)};
+    const auto variances = load<kWidth>(variance + channel);
+    for (int k = 0; k < kWidth; ++k) {
+      channels.scale.at[k] *= inverse_deviation(variances.at[k], epsilon);
+    }
+    return channels;
+  }
+};
+
+// Differences from the first pixel: a mean far from zero does not eat the variance.
+struct StatisticsTerms {
+  const float* x;
+
+  template <int kWidth>
+  __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
+    return load<kWidth>(x + channel);
+  }
+  template <int kWidth>
+  __device__ void add(const Vector<float, kWidth>& pivot, std::int64_t element,
+                      float (&sums)[2 * kWidth]) const {
+    const auto values = load<kWidth>(x + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const float difference = values.at[k] - pivot.at[k];
+      sums[k] += difference;
+      sums[kWidth + k] += difference * difference;
+    }
+  }
+};
+
+struct FinishStatistics {
+  const float* x;
+  double rows;
+  float *mean, *variance;
+
+  __device__ void operator()(std::int64_t channel, double sum, double sum_of_squares) const {
+    const double difference = sum / rows;
+    const double spread = sum_of_squares / rows - difference * difference;
+    mean[channel] = static_cast<float>(double{x[channel]} + difference);
+    variance[channel] = spread > 0 ? static_cast<float>(spread) : 0.0f;
+  }
+};
+
+struct NormalizeFunction {
+  Normalization normalization;
+  const float* x;
+  float* y;
+  bool relu;
+
+  template <int kWidth>
+  __device__ auto prepare(std::int64_t channel) const {
+    return normalization.prepare<kWidth>(channel);
+  }
+  template <int kWidth>
+  __device__ void write(const Normalization::Channels<kWidth>& channels,
+                        std::int64_t element) const {
+    auto values = load<kWidth>(x + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const float normalized = channels.y(values.at[k] - channels.mean.at[k], k);
+      values.at[k] = relu ? ReluFunction{}(normalized) : normalized;
+    }
+    store(y + element, values);
+  }
+};
+
+class BatchNormKernelCuda final : public Kernel {
+ public:
+  BatchNormKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
+      : problem_(problem), kernels_(compute, problem.x) {}
+
+  std::size_t workspace_bytes() const override { return kernels_.parts_bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    const float* x = arguments.input<float>(0);
+    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
+    kernels_.sum(StatisticsTerms{x}, arguments.workspace,
+                 FinishStatistics{x, kernels_.rows(), mean, variance});
+    kernels_.for_each_element(NormalizeFunction{
+        {mean, variance, arguments.input<float>(1), arguments.input<float>(2), problem_.epsilon},
+        x,
+        arguments.output<float>(0),
+        problem_.relu});
+  }
+
+ private:
+  BatchNormProblem problem_;
+  ChannelKernels kernels_;
+};
+
+class BatchNormInferenceKernelCuda final : public Kernel {
+ public:
+  BatchNormInferenceKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
+      : problem_(problem), kernels_(compute, problem.x) {}
+
+  void run(const KernelArguments& arguments) override {
+    kernels_.for_each_element(
+        NormalizeFunction{{arguments.input<float>(3), arguments.input<float>(4),
+                           arguments.input<float>(1), arguments.input<float>(2), problem_.epsilon},
+                          arguments.input<float>(0),
+                          arguments.output<float>(0),
+                          problem_.relu});
+  }
+
+ private:
+  BatchNormProblem problem_;
+  ChannelKernels kernels_;
+};
+
+// Of a gradient what a relu, if there was one, let through: what forward, by the same arithmetic,
+// found above 0.
+struct PassedGradient {
+  Normalization normalization;
+  const float *x, *gradient;
+  bool relu;
+
+  // Calls body(k, gradient, x - mean) for the unit's elements.
+  template <int kWidth, typename Body>
+  __device__ void each(const Normalization::Channels<kWidth>& channels, std::int64_t element,
+                       const Body& body) const {
+    const auto values = load<kWidth>(x + element), gradients = load<kWidth>(gradient + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const float difference = values.at[k] - channels.mean.at[k];
+      const bool passed = !relu || channels.y(difference, k) > 0;
+      body(k, passed ? gradients.at[k] : 0.0f, difference);
+    }
+  }
+};
+
+struct GradientTerms {
+  PassedGradient passed;
+
+  template <int kWidth>
+  __device__ auto prepare(std::int64_t channel) const {
+    return passed.normalization.prepare<kWidth>(channel);
+  }
+  template <int kWidth>
+  __device__ void add(const Normalization::Channels<kWidth>& channels, std::int64_t element,
+                      float (&sums)[2 * kWidth]) const {
+    passed.each(channels, element, [&sums](int k, float g, float difference) {
+      sums[k] += g;
+      sums[kWidth + k] += g * difference;
+    });
+  }
+};
+
+struct FinishGradient {
+  double rows, epsilon;
+  const float* variance;
+  float *grad_gamma, *grad_beta;
+  float *slope, *mean_gradient;
+
+  __device__ void operator()(std::int64_t channel, double sum, double product) const {
+    const double spread = double{variance[channel]} + epsilon;
+    grad_gamma[channel] = static_cast<float>(product / std::sqrt(spread));
+    grad_beta[channel] = static_cast<float>(sum);
+    slope[channel] = static_cast<float>(-product / (rows * spread));
+    mean_gradient[channel] = static_cast<float>(sum / rows);
+  }
+};
+
+// With m rows, g what passed, the sums Sg = sum g and Sd = sum g (x - mean):
+// grad_x = scale (g - Sg / m - (x - mean) Sd / (m (variance + epsilon))).
+struct GradientFunction {
+  PassedGradient passed;
+  const float *slope, *mean_gradient;
+  float* grad_x;
+
+  template <int kWidth>
+  struct Channels {
+    Normalization::Channels<kWidth> normalization;
+    Vector<float, kWidth> slope, mean_gradient;
+  };
+  template <int kWidth>
+  __device__ Channels<kWidth> prepare(std::int64_t channel) const {
+    return {passed.normalization.prepare<kWidth>(channel), load<kWidth>(slope + channel),
+            load<kWidth>(mean_gradient + channel)};
+  }
+  template <int kWidth>
+  __device__ void write(const Channels<kWidth>& channels, std::int64_t element) const {
+    Vector<float, kWidth> result;
+    passed.each(channels.normalization, element, [&](int k, float g, float difference) {
+      const float centred = g - channels.mean_gradient.at[k];
+      result.at[k] =
+          channels.normalization.scale.at[k] * (channels.slope.at[k] * difference + centred);
+    });
+    store(grad_x + element, result);
+  }
+};
+
+class BatchNormGradKernelCuda final : public Kernel {
+ public:
+  BatchNormGradKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
+      : problem_(problem), kernels_(compute, problem.x) {}
+
+  // The parts of the sums, then two floats a channel.
+  std::size_t workspace_bytes() const override {
+    return kernels_.parts_bytes() + static_cast<std::size_t>(2 * problem_.x[1]) * sizeof(float);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    const float* variance = arguments.input<float>(3);
+    auto* slope = reinterpret_cast<float*>(arguments.workspace + kernels_.parts_bytes());
+    float* mean_gradient = slope + problem_.x[1];
+    const PassedGradient passed{
+        {arguments.input<float>(2), variance, arguments.input<float>(1),
+         problem_.relu ? arguments.input<float>(5) : nullptr, problem_.epsilon},
+        arguments.input<float>(0),
+        arguments.input<float>(4),
+        problem_.relu};
+    kernels_.sum(GradientTerms{passed}, arguments.workspace,
+                 FinishGradient{kernels_.rows(), double{problem_.epsilon}, variance,
+                                arguments.output<float>(1), arguments.output<float>(2), slope,
+                                mean_gradient});
+    kernels_.for_each_element(
+        GradientFunction{passed, slope, mean_gradient, arguments.output<float>(0)});
+  }
+
+ private:
+  BatchNormProblem problem_;
+  ChannelKernels kernels_;
+};
+
+struct UpdateBody {
+  RunningUpdate update;
+  const float *running_mean, *running_variance, *mean, *variance;
+  float *new_mean, *new_variance;
+
+  __device__ void operator()(std::int64_t channel) const {
+    new_mean[channel] = update.decay * running_mean[channel] + update.mean_gain * mean[channel];
+    new_variance[channel] =
+        update.decay * running_variance[channel] + update.variance_gain * variance[channel];
+  }
+};
+
+class UpdateKernelCuda final : public Kernel {
+ public:
+  UpdateKernelCuda(CudaCompute& compute, const RunningUpdate& update)
+      : compute_(compute), update_(update) {}
+
+  void run(const KernelArguments& arguments) override {
+    for_each_index(compute_, update_.channels,
+                   UpdateBody{update_, arguments.input<float>(0), arguments.input<float>(1),
+                              arguments.input<float>(2), arguments.input<float>(3),
+                              arguments.output<float>(0), arguments.output<float>(1)});
+  }
+
+ private:
+  CudaCompute& compute_;
+  RunningUpdate update_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
+                                             const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
+                                                       const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormInferenceKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
+                                                  const BatchNormProblem& problem) {
+  return std::make_unique<BatchNormGradKernelCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_batch_norm_update_cuda(CudaCompute& compute,
+                                                    const RunningUpdate& update) {
+  return std::make_unique<UpdateKernelCuda>(compute, update);
+}
+
+}  // namespace skyline

@@ -1,0 +1,87 @@
+#include "framework/ops/optimizer/adam.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "framework/ops/optimizer/adam_kernels.h"
+#include "framework/ops/support/operands.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+namespace {
+
+// Inputs value, gradient, first moment, second moment and maybe gradient_scale; outputs value,
+// first moment, second moment.
+class Adam : public Op {
+ public:
+  explicit Adam(AdamParams params) : params_(params) {}
+  std::string_view name() const override { return "adam"; }
+  std::string parameters() const override {
+    return fmt::format("alpha={} beta1={} beta2={} epsilon={} step={}", params_.alpha,
+                       params_.beta1, params_.beta2, params_.epsilon, params_.step);
+  }
+  // Every step corrects the moments otherwise.
+  bool cacheable() const override { return false; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("adam", inputs.size(), inputs.size() == 5 ? 5 : 4);
+    const TensorSpec expected{inputs[0].shape, DType::kFloat32};
+    require_spec("adam", "value", inputs[0], expected);
+    require_spec("adam", "gradient", inputs[1], expected);
+    require_spec("adam", "first moment", inputs[2], expected);
+    require_spec("adam", "second moment", inputs[3], expected);
+    if (inputs.size() == 5) require_spec("adam", "gradient_scale", inputs[4], {Shape{1}});
+    return {{expected, Category::kParameter},
+            {expected, Category::kOptimizer},
+            {expected, Category::kOptimizer}};
+  }
+
+  std::vector<InPlacePair> in_place() const override {
+    return {{.input = 0, .output = 0}, {.input = 2, .output = 1}, {.input = 3, .output = 2}};
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const auto step = static_cast<double>(params_.step);
+    const double correction = std::sqrt(1 - std::pow(double{params_.beta2}, step)) /
+                              (1 - std::pow(double{params_.beta1}, step));
+    const AdamFunction function{.rate = static_cast<float>(params_.alpha * correction),
+                                .beta1 = params_.beta1,
+                                .beta2 = params_.beta2,
+                                .epsilon = params_.epsilon};
+    const std::int64_t elements = inputs[0].shape.elements();
+    const bool scaled = inputs.size() == 5;
+    return compute.cuda() ? make_adam_cuda(*compute.cuda(), elements, function, scaled)
+                          : make_adam_cpu(elements, function, scaled);
+  }
+
+ private:
+  AdamParams params_;
+};
+
+}  // namespace
+
+void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,
+          const Tensor& second_moment, AdamParams params, const Tensor& gradient_scale) {
+  if (!parameter.gradient) {
+    throw std::invalid_argument("[adam] gradient of " + parameter.name +
+                                ", got none, expected one: parameters made in inference mode "
+                                "cannot be trained");
+  }
+  if (params.step < 1) {
+    throw std::invalid_argument(
+        fmt::format("[adam] step, got {}, expected at least 1", params.step));
+  }
+  const std::array destinations = {parameter.value.detach(), first_moment, second_moment};
+  const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
+  std::vector<Tensor> inputs =
+      operands(parameter.value.detach(), parameter.gradient, first_moment, second_moment);
+  if (gradient_scale) inputs.push_back(gradient_scale);
+  context.execute(Adam(params), std::move(inputs), destinations, Phase::kUpdate, layer);
+}
+
+}  // namespace skyline

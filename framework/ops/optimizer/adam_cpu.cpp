@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "framework/ops/optimizer/adam_kernels.h"
+#include "framework/ops/support/elementwise_cpu.h"
+
+namespace skyline {
+namespace {
+
+class AdamKernelCpu : public Kernel {
+ public:
+  AdamKernelCpu(std::int64_t elements, AdamFunction function, bool scaled)
+      : elements_(elements), function_(function), scaled_(scaled) {}
+
+  void run(const KernelArguments& arguments) override {
+    const float scale = scaled_ ? *arguments.input<float>(4) : 1.0f;
+    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
+    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
+      const std::int64_t begin = block * kBlock;
+      update(arguments, scale, begin, std::min(begin + kBlock, elements_));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 1024;
+
+  void update(const KernelArguments& arguments, float scale, std::int64_t begin,
+              std::int64_t end) const {
+    const float* value = arguments.input<float>(0);
+    const float* gradient = arguments.input<float>(1);
+    const float* first = arguments.input<float>(2);
+    const float* second = arguments.input<float>(3);
+    float* new_value = arguments.output<float>(0);
+    float* new_first = arguments.output<float>(1);
+    float* new_second = arguments.output<float>(2);
+    const AdamFunction function = function_;
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float scaled = gradient[i] * scale;
+      const float mean = function.first(first[i], scaled);
+      const float square = function.second(second[i], scaled);
+      new_first[i] = mean;
+      new_second[i] = square;
+      new_value[i] = value[i] - function.rate * mean / (__builtin_sqrtf(square) + function.epsilon);
+    }
+  }
+
+  std::int64_t elements_;
+  AdamFunction function_;
+  bool scaled_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled) {
+  return std::make_unique<AdamKernelCpu>(elements, function, scaled);
+}
+
+}  // namespace skyline

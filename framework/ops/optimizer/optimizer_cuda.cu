@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cmath>
+
+#include "framework/ops/optimizer/adam_kernels.h"
+#include "framework/ops/optimizer/gradient_norm_kernels.h"
+#include "framework/ops/optimizer/sgd_momentum_kernels.h"
+#include "framework/ops/support/reduce_cuda.h"
+#include "framework/ops/support/vectors_cuda.h"
+
+namespace skyline {
+namespace {
+
+struct SgdMomentumBody {
+  SgdMomentumFunction function;
+  const float *value, *gradient, *velocity;
+  float *new_value, *new_velocity;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    auto values = load<kWidth>(value + i), velocities = load<kWidth>(velocity + i);
+    const auto gradients = load<kWidth>(gradient + i);
+    for (int k = 0; k < kWidth; ++k) {
+      velocities.at[k] = function.velocity(values.at[k], gradients.at[k], velocities.at[k]);
+      values.at[k] += velocities.at[k];
+    }
+    store(new_velocity + i, velocities);
+    store(new_value + i, values);
+  }
+};
+
+class SgdMomentumKernelCuda : public Kernel {
+ public:
+  SgdMomentumKernelCuda(CudaCompute& compute, std::int64_t elements, SgdParams params)
+      : compute_(compute), elements_(elements), function_{params} {}
+
+  void run(const KernelArguments& arguments) override {
+    for_each_vector(compute_, elements_,
+                    SgdMomentumBody{function_, arguments.input<float>(0), arguments.input<float>(1),
+                                    arguments.input<float>(2), arguments.output<float>(0),
+                                    arguments.output<float>(1)});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  SgdMomentumFunction function_;
+};
+
+struct AdamBody {
+  AdamFunction function;
+  const float* scale;  // null: 1
+  const float *value, *gradient, *first, *second;
+  float *new_value, *new_first, *new_second;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    auto values = load<kWidth>(value + i);
+    auto firsts = load<kWidth>(first + i), seconds = load<kWidth>(second + i);
+    const auto gradients = load<kWidth>(gradient + i);
+    const float factor = scale == nullptr ? 1.0f : *scale;
+    for (int k = 0; k < kWidth; ++k) {
+      const float scaled = gradients.at[k] * factor;
+      const float mean = function.first(firsts.at[k], scaled);
+      const float square = function.second(seconds.at[k], scaled);
+      firsts.at[k] = mean;
+      seconds.at[k] = square;
+      values.at[k] -= function.rate * mean / (std::sqrt(square) + function.epsilon);
+    }
+    store(new_first + i, firsts);
+    store(new_second + i, seconds);
+    store(new_value + i, values);
+  }
+};
+
+class AdamKernelCuda : public Kernel {
+ public:
+  AdamKernelCuda(CudaCompute& compute, std::int64_t elements, AdamFunction function, bool scaled)
+      : compute_(compute), elements_(elements), function_(function), scaled_(scaled) {}
+
+  void run(const KernelArguments& arguments) override {
+    for_each_vector(
+        compute_, elements_,
+        AdamBody{function_, scaled_ ? arguments.input<float>(4) : nullptr,
+                 arguments.input<float>(0), arguments.input<float>(1), arguments.input<float>(2),
+                 arguments.input<float>(3), arguments.output<float>(0), arguments.output<float>(1),
+                 arguments.output<float>(2)});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  AdamFunction function_;
+  bool scaled_;
+};
+
+// A grid of one block knows the sum, one of more blocks only its parts.
+__global__ void sum_of_squares_kernel(const float* values, std::int64_t elements, double* parts,
+                                      float* total) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t vectors = elements / kFloats;
+  double sum = 0;
+#pragma unroll 4
+  for (std::int64_t i = thread; i < vectors; i += stride) {
+    const auto squared = load<kFloats>(values + i * kFloats);
+    for (const float value : squared.at) sum += double{value} * double{value};
+  }
+  const std::int64_t rest = vectors * kFloats + thread;
+  if (rest < elements) sum += double{values[rest]} * double{values[rest]};
+  sum = reduce_block<Adding<double>>(sum);
+  if (threadIdx.x != 0) return;
+  if (gridDim.x == 1) {
+    *total = static_cast<float>(sum);
+  } else {
+    parts[blockIdx.x] = sum;
+  }
+}
+
+__global__ void add_parts_kernel(const double* parts, unsigned count, float* total) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += parts[i];
+  sum = reduce_block<Adding<double>>(sum);
+  if (threadIdx.x == 0) *total = static_cast<float>(sum);
+}
+
+class SumOfSquaresKernelCuda : public Kernel {
+ public:
+  SumOfSquaresKernelCuda(CudaCompute& compute, std::int64_t elements)
+      : compute_(compute),
+        elements_(elements),
+        blocks_(static_cast<unsigned>(
+            std::clamp<std::int64_t>(elements / kElementsPerBlock, 1, kMostParts))) {}
+
+  std::size_t workspace_bytes() const override {
+    return blocks_ == 1 ? 0 : blocks_ * sizeof(double);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    auto* parts = reinterpret_cast<double*>(arguments.workspace);
+    float* total = arguments.output<float>(0);
+    launch(compute_, blocks_, kThreads, sum_of_squares_kernel, arguments.input<float>(0), elements_,
+           parts, total);
+    if (blocks_ > 1) launch(compute_, 1, kThreads, add_parts_kernel, parts, blocks_, total);
+  }
+
+ private:
+  // 16 vectors a thread; as many blocks as a large card runs at once.
+  static constexpr std::int64_t kElementsPerBlock = 16 * kFloats * kThreads, kMostParts = 1024;
+
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  unsigned blocks_;
+};
+
+struct SumsOfSquares {
+  static constexpr std::size_t kMost = kThreads;
+  const float* sums[kMost];
+  unsigned count;
+};
+
+// Adds one after the other, as they would overflow floats: `before`, unless that is null, then
+// `sums`. Of the last sums comes the factor, else the total.
+__global__ void clip_factor_kernel(SumsOfSquares sums, const double* before, float max_norm,
+                                   double* total, float* factor) {
+  __shared__ float values[SumsOfSquares::kMost];
+  if (threadIdx.x < sums.count) values[threadIdx.x] = *sums.sums[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double sum = before == nullptr ? 0.0 : *before;
+  for (unsigned k = 0; k < sums.count; ++k) sum += double{values[k]};
+  if (factor == nullptr) {
+    *total = sum;
+    return;
+  }
+  const double ratio = double{max_norm} / std::sqrt(sum);
+  *factor = ratio < 1 ? static_cast<float>(ratio) : 1.0f;
+}
+
+class ClipFactorKernelCuda : public Kernel {
+ public:
+  ClipFactorKernelCuda(CudaCompute& compute, std::size_t sums, float max_norm)
+      : compute_(compute), sums_(sums), max_norm_(max_norm) {}
+
+  // The total of more sums than one kernel takes.
+  std::size_t workspace_bytes() const override {
+    return sums_ <= SumsOfSquares::kMost ? 0 : sizeof(double);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    auto* total = reinterpret_cast<double*>(arguments.workspace);
+    for (std::size_t first = 0; first < sums_; first += SumsOfSquares::kMost) {
+      SumsOfSquares sums{};
+      sums.count = static_cast<unsigned>(std::min(SumsOfSquares::kMost, sums_ - first));
+      for (unsigned k = 0; k < sums.count; ++k) sums.sums[k] = arguments.input<float>(first + k);
+      const bool last = first + sums.count == sums_;
+      launch(compute_, 1, kThreads, clip_factor_kernel, sums, first == 0 ? nullptr : total,
+             max_norm_, total, last ? arguments.output<float>(0) : nullptr);
+    }
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::size_t sums_;
+  float max_norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute, std::int64_t elements,
+                                               SgdParams params) {
+  return std::make_unique<SgdMomentumKernelCuda>(compute, elements, params);
+}
+
+std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,
+                                       AdamFunction function, bool scaled) {
+  return std::make_unique<AdamKernelCuda>(compute, elements, function, scaled);
+}
+
+std::unique_ptr<Kernel> make_sum_of_squares_cuda(CudaCompute& compute, std::int64_t elements) {
+  return std::make_unique<SumOfSquaresKernelCuda>(compute, elements);
+}
+
+std::unique_ptr<Kernel> make_clip_factor_cuda(CudaCompute& compute, std::size_t sums,
+                                              float max_norm) {
+  return std::make_unique<ClipFactorKernelCuda>(compute, sums, max_norm);
+}
+
+}  // namespace skyline

@@ -1,0 +1,200 @@
+#include "framework/ops/recurrent/lstm.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/ops/recurrent/lstm_kernels.h"
+#include "framework/ops/support/shape_checks.h"
+
+namespace skyline {
+namespace {
+
+std::string parameters_of(const LstmProblem& problem) {
+  return fmt::format("rows={} sentences={} units={} layers={} state={} retained={} dropout={}",
+                     problem.rows(), problem.sentences(), problem.units, problem.layers,
+                     problem.state, problem.retained,
+                     problem.masks.empty() ? 0 : problem.masks.front().rate);
+}
+
+TensorSpec state_spec(const LstmProblem& problem) {
+  return {{problem.layers * problem.sentences(), problem.units}};
+}
+
+TensorSpec output_spec(const LstmProblem& problem) { return {{problem.rows(), problem.units}}; }
+
+TensorSpec reserve_spec(const LstmProblem& problem) {
+  return {Shape{LstmReserve(problem).floats()}};
+}
+
+// Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u of each layer.
+class LstmGrad : public Op {
+ public:
+  LstmGrad(LstmProblem problem, LstmGradients gradients)
+      : problem_(std::move(problem)), gradients_(gradients) {}
+  std::string_view name() const override { return "lstm_grad"; }
+  std::string parameters() const override { return parameters_of(problem_); }
+  // Its kernel knows the lengths of the sentences, which the specs do not say.
+  bool cacheable() const override { return false; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    const std::size_t y = problem_.state ? 3 : 1;
+    require_inputs("lstm_grad", inputs.size(),
+                   y + 5 + 2 * static_cast<std::size_t>(problem_.layers));
+    require_spec("lstm_grad", "y", inputs[y], output_spec(problem_));
+    require_spec("lstm_grad", "reserve", inputs[y + 1], reserve_spec(problem_));
+    require_spec("lstm_grad", "grad_y", inputs[y + 2], output_spec(problem_));
+    require_spec("lstm_grad", "grad_h", inputs[y + 3], state_spec(problem_));
+    require_spec("lstm_grad", "grad_c", inputs[y + 4], state_spec(problem_));
+    std::vector<OutputSpec> outputs;
+    const auto add = [&outputs](const TensorSpec& spec) {
+      outputs.push_back({spec, Category::kGradient});
+    };
+    if (gradients_.x) add({{problem_.rows(), problem_.in}});
+    for (int k = 0; gradients_.state && k < 2; ++k) add(state_spec(problem_));
+    for (std::int64_t layer = 0; gradients_.weights && layer < problem_.layers; ++layer) {
+      add({{problem_.gates(), problem_.input_width(layer)}});
+      add({{problem_.gates(), problem_.units}});
+      for (int k = 0; k < 2; ++k) add({Shape{problem_.gates()}});
+    }
+    return outputs;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_lstm_grad_cuda(*compute.cuda(), problem_, gradients_)
+                          : make_lstm_grad_cpu(problem_, gradients_);
+  }
+
+ private:
+  LstmProblem problem_;
+  LstmGradients gradients_;
+};
+
+// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and,
+// where a gradient will be asked for, the reserve.
+class Lstm : public Op {
+ public:
+  explicit Lstm(LstmProblem problem) : problem_(std::move(problem)) {}
+  std::string_view name() const override { return "lstm"; }
+  std::string parameters() const override { return parameters_of(problem_); }
+  bool cacheable() const override { return false; }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    check(inputs);
+    std::vector<OutputSpec> outputs = {{output_spec(problem_), Category::kActivation},
+                                       {state_spec(problem_), Category::kActivation},
+                                       {state_spec(problem_), Category::kActivation}};
+    if (problem_.retained) outputs.push_back({reserve_spec(problem_), Category::kActivation});
+    return outputs;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return compute.cuda() ? make_lstm_cuda(*compute.cuda(), problem_) : make_lstm_cpu(problem_);
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override;
+
+ private:
+  std::size_t first_weight() const { return problem_.state ? 3 : 1; }
+  void check(std::span<const TensorSpec> inputs) const;
+
+  LstmProblem problem_;
+};
+
+void Lstm::check(std::span<const TensorSpec> inputs) const {
+  require_inputs("lstm", inputs.size(),
+                 first_weight() + 4 * static_cast<std::size_t>(problem_.layers));
+  require_float("lstm", "x", inputs[0], 2);
+  require_extent("lstm", "rows of x", inputs[0].shape[0], problem_.rows());
+  if (problem_.state) {
+    require_spec("lstm", "initial h", inputs[1], state_spec(problem_));
+    require_spec("lstm", "initial c", inputs[2], state_spec(problem_));
+  }
+  for (std::int64_t layer = 0; layer < problem_.layers; ++layer) {
+    const std::size_t first = first_weight() + 4 * static_cast<std::size_t>(layer);
+    const std::string of = fmt::format(" of layer {}", layer + 1);
+    require_spec("lstm", "w" + of, inputs[first],
+                 {{problem_.gates(), problem_.input_width(layer)}});
+    require_spec("lstm", "u" + of, inputs[first + 1], {{problem_.gates(), problem_.units}});
+    require_spec("lstm", "bias_w" + of, inputs[first + 2], {Shape{problem_.gates()}});
+    require_spec("lstm", "bias_u" + of, inputs[first + 3], {Shape{problem_.gates()}});
+  }
+}
+
+std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
+                                         const std::vector<bool>& needed) const {
+  const auto first = static_cast<int>(first_weight());
+  LstmGradients gradients{.x = needed[0], .state = problem_.state && (needed[1] || needed[2])};
+  GradientCall call;
+  if (gradients.x) call.gradient_of.push_back(0);
+  if (gradients.state) call.gradient_of.insert(call.gradient_of.end(), {1, 2});
+  for (std::size_t k = first_weight(); k < inputs.size(); ++k) {
+    gradients.weights = gradients.weights || needed[k];
+  }
+  for (int k = 0; gradients.weights && k < 4 * problem_.layers; ++k) {
+    call.gradient_of.push_back(first + k);
+  }
+  for (int k = 0; k < first; ++k) call.sources.push_back(GradientSource::input(k));
+  call.sources.push_back(GradientSource::output(0));
+  call.sources.push_back(GradientSource::output(3));
+  for (const int k : {0, 2, 1}) call.sources.push_back(GradientSource::grad_output(k));
+  for (int layer = 0; layer < problem_.layers; ++layer) {
+    call.sources.push_back(GradientSource::input(first + 4 * layer));
+    call.sources.push_back(GradientSource::input(first + 4 * layer + 1));
+  }
+  call.op = std::make_shared<LstmGrad>(problem_, gradients);
+  return {std::move(call)};
+}
+
+std::vector<DropoutMask> draw_masks(Context& context, std::size_t layers, float rate) {
+  std::vector<DropoutMask> masks;
+  if (!context.training() || rate == 0) return masks;
+  for (std::size_t layer = 1; layer < layers; ++layer) {
+    masks.push_back(
+        {.seed = context.random().seed, .stream = context.random().take(), .rate = rate});
+  }
+  return masks;
+}
+
+}  // namespace
+
+LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
+                const std::vector<LstmWeights>& layers, const PackedShape& shape,
+                LstmParams params) {
+  if (layers.empty()) throw std::invalid_argument("[lstm] layers, got 0, expected at least 1");
+  if (!(params.dropout >= 0 && params.dropout < 1)) {
+    throw std::invalid_argument(
+        fmt::format("[lstm] dropout, got {}, expected at least 0 and below 1", params.dropout));
+  }
+  require_float("lstm", "x", x.spec(), 2);
+  require_float("lstm", "u of layer 1", layers.front().u.spec(), 2);
+  LstmProblem problem{.shape = shape,
+                      .in = x.shape()[1],
+                      .units = layers.front().u.shape()[1],
+                      .layers = static_cast<std::int64_t>(layers.size()),
+                      .state = state.has_value(),
+                      .retained = false};
+  std::vector<Tensor> inputs;
+  inputs.push_back(std::move(x));
+  if (state) {
+    inputs.push_back(std::move(state->h));
+    inputs.push_back(std::move(state->c));
+    state.reset();
+  }
+  for (const LstmWeights& layer : layers) {
+    inputs.insert(inputs.end(), {layer.w, layer.u, layer.bias_w, layer.bias_u});
+  }
+  for (const Tensor& input : inputs) {
+    problem.retained = problem.retained || (context.training() && input.requires_grad());
+  }
+  problem.masks = draw_masks(context, layers.size(), params.dropout);
+  std::vector<Tensor> outputs =
+      apply(context, std::make_shared<Lstm>(std::move(problem)), std::move(inputs));
+  return {.y = std::move(outputs[0]), .h = std::move(outputs[2]), .c = std::move(outputs[1])};
+}
+
+}  // namespace skyline

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <optional>
+
+#include "framework/ops/recurrent/lstm_layers.h"
+#include "framework/ops/recurrent/lstm_products_cpu.h"
+#include "framework/ops/support/elementwise_cpu.h"
+#include "framework/ops/support/workspace_layout.h"
+
+namespace skyline {
+namespace {
+
+// Layer by layer: one product for what the words of all sentences and steps give to the gates, then
+// step by step the product with the outputs of the step before and the nonlinearities. The
+// sentences of a step are the first ones of the step before, so every operand is a range of rows.
+class LstmKernelCpu : public Kernel {
+ public:
+  explicit LstmKernelCpu(const LstmProblem& problem);
+
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+  void run(const KernelArguments& arguments) override;
+
+ private:
+  PackedProduct& projection(std::int64_t layer) {
+    return layer > 0 && inner_projection_ ? *inner_projection_ : first_projection_;
+  }
+  const float* dropped(std::int64_t layer, const float* x, std::byte* workspace) const;
+  void project(const LstmLayer& at, std::byte* workspace);
+  void run_steps(const LstmLayer& at, std::byte* workspace);
+  void copy_last(const float* packed, float* last) const;
+
+  LstmProblem problem_;
+  PackedProduct first_projection_;
+  std::optional<PackedProduct> inner_projection_;  // where it differs from the first one
+  PackedProduct recurrence_;
+  WorkspaceLayout workspace_;
+  std::size_t packed_ = 0, scratch_ = 0, bias_ = 0, zeros_ = 0, dropped_ = 0, unretained_ = 0;
+};
+
+PackedProduct::Options projection_of(const LstmProblem& problem, std::int64_t in) {
+  return {.in = in,
+          .out = problem.gates(),
+          .transposed = true,
+          .result = PackedProduct::Result::kAddBias};
+}
+
+LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
+    : problem_(problem),
+      first_projection_(projection_of(problem, problem.in)),
+      recurrence_({.in = problem.units,
+                   .out = problem.gates(),
+                   .transposed = true,
+                   .result = PackedProduct::Result::kAdd}) {
+  first_projection_.plan(problem.rows());
+  if (problem.layers > 1 && problem.in != problem.units) {
+    inner_projection_.emplace(projection_of(problem, problem.units));
+    inner_projection_->plan(problem.rows());
+  }
+  for (const std::int32_t size : problem.shape.batch_sizes()) recurrence_.plan(size);
+
+  const PackedProduct& inner = projection(1);
+  packed_ = workspace_.add(std::max(
+      {first_projection_.packed_bytes(), inner.packed_bytes(), recurrence_.packed_bytes()}));
+  scratch_ = workspace_.add(std::max(
+      {first_projection_.scratch_bytes(), inner.scratch_bytes(), recurrence_.scratch_bytes()}));
+  const auto floats = [this](std::int64_t count) {
+    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
+  };
+  bias_ = floats(problem.gates());
+  zeros_ = floats(problem.units);
+  if (!problem.masks.empty()) dropped_ = floats(problem.rows() * problem.units);
+  if (!problem.retained) unretained_ = floats(LstmReserve(problem).floats());
+}
+
+// The input of a layer above the first, after dropout.
+const float* LstmKernelCpu::dropped(std::int64_t layer, const float* x,
+                                    std::byte* workspace) const {
+  if (layer == 0 || problem_.masks.empty()) return x;
+  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
+  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x)};
+  std::byte* outputs[] = {workspace + dropped_};
+  make_dropout_cpu(problem_.rows() * problem_.units, mask)->run({inputs, outputs});
+  return reinterpret_cast<const float*>(workspace + dropped_);
+}
+
+void LstmKernelCpu::project(const LstmLayer& at, std::byte* workspace) {
+  auto* bias = reinterpret_cast<float*>(workspace + bias_);
+  for (std::int64_t k = 0; k < problem_.gates(); ++k) bias[k] = at.bias_w[k] + at.bias_u[k];
+  const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
+  projection(at.number).pack(at.w, product);
+  projection(at.number).run(problem_.rows(),
+                            {.x = dropped(at.number, at.x, workspace), .bias = bias, .y = at.gates},
+                            product);
+}
+
+void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
+  const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
+  recurrence_.pack(at.u, product);
+  auto* zeros = reinterpret_cast<float*>(workspace + zeros_);
+  std::fill_n(zeros, problem_.units, 0.0f);
+  for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
+    const LstmRows rows = lstm_step(problem_, at, step, zeros);
+    if (const float* h = outputs_before(problem_, at, step)) {
+      recurrence_.run(rows.rows, {.x = h, .y = rows.gates}, product);
+    }
+    run_lstm_rows(rows);
+  }
+}
+
+// The rows of each sentence's last word: [R, H] to [B, H].
+void LstmKernelCpu::copy_last(const float* packed, float* last) const {
+  const PackedShape& shape = problem_.shape;
+  const std::int64_t units = problem_.units;
+  for (std::int64_t step = 0; step < shape.steps(); ++step) {
+    const std::int64_t finished = shape.finished(step);
+    const std::int64_t sentence = shape.size(step) - finished;
+    std::copy_n(packed + (shape.offset(step) + sentence) * units, finished * units,
+                last + sentence * units);
+  }
+}
+
+void LstmKernelCpu::run(const KernelArguments& arguments) {
+  auto* unretained = reinterpret_cast<float*>(arguments.workspace + unretained_);
+  for (std::int64_t layer = 0; layer < problem_.layers; ++layer) {
+    const LstmLayer at = lstm_layer(problem_, layer, arguments, unretained);
+    project(at, arguments.workspace);
+    run_steps(at, arguments.workspace);
+    copy_last(at.outputs, at.last_h);
+    copy_last(at.cells, at.last_c);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem) {
+  return std::make_unique<LstmKernelCpu>(problem);
+}
+
+}  // namespace skyline

@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <optional>
+
+#include "framework/ops/recurrent/lstm_layers.h"
+#include "framework/ops/recurrent/lstm_products_cpu.h"
+#include "framework/ops/support/elementwise_cpu.h"
+#include "framework/ops/support/workspace_layout.h"
+
+namespace skyline {
+namespace {
+
+// Layer by layer from the last: step by step back in time the gradients of the gates' sums, and the
+// product that hands them to the step before; then, for all steps at once, the products that give
+// the gradients of w, u and the layer's input, which is the gradient of the layer below's outputs.
+class LstmGradKernelCpu : public Kernel {
+ public:
+  LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients);
+
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+  void run(const KernelArguments& arguments) override;
+
+ private:
+  using Workspace = PackedProduct::Workspace;
+
+  std::size_t floats(std::int64_t count) {
+    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
+  }
+  static float* at(const KernelArguments& arguments, std::size_t offset) {
+    return reinterpret_cast<float*>(arguments.workspace + offset);
+  }
+  bool has_inner() const { return problem_.layers > 1; }
+  PackedProduct& to_input(std::int64_t layer) {
+    return layer > 0 && inner_to_input_ ? *inner_to_input_ : first_to_input_;
+  }
+  WeightProduct& weight_product(std::int64_t layer) {
+    return layer == 0 ? first_weight_product_ : square_weight_product_;
+  }
+
+  void lay_out_workspace();
+  void run_steps(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_weight_gradients(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_bias_gradients(const LstmGradLayer& layer, const float* grad_sums) const;
+  void copy_input(const LstmGradLayer& layer, float* padded) const;
+  void copy_outputs_before(const LstmGradLayer& layer, float* padded) const;
+  void drop(std::int64_t layer, const float* input, float* output) const;
+  void clear_padding(float* padded, std::int64_t width) const;
+
+  LstmProblem problem_;
+  LstmGradients gradients_;
+  std::int64_t padded_rows_;
+  PackedProduct to_step_before_;
+  PackedProduct first_to_input_;
+  std::optional<PackedProduct> inner_to_input_;  // where it differs from the first one
+  WeightProduct first_weight_product_;
+  WeightProduct square_weight_product_;
+  WorkspaceLayout workspace_;
+  std::size_t packed_ = 0, scratch_ = 0, zeros_ = 0, grad_sums_ = 0, rows_ = 0;
+  std::size_t grad_h_ = 0, grad_c_ = 0;
+};
+
+LstmGradKernelCpu::LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients)
+    : problem_(problem),
+      gradients_(gradients),
+      padded_rows_(WeightProduct::padded(problem.rows())),
+      to_step_before_({.in = problem.gates(), .out = problem.units}),
+      first_to_input_({.in = problem.gates(), .out = problem.in}),
+      first_weight_product_(padded_rows_, problem.gates(), problem.in),
+      square_weight_product_(padded_rows_, problem.gates(), problem.units) {
+  for (const std::int32_t size : problem.shape.batch_sizes()) to_step_before_.plan(size);
+  first_to_input_.plan(problem.rows());
+  if (has_inner() && problem.in != problem.units) {
+    inner_to_input_.emplace(PackedProduct::Options{.in = problem.gates(), .out = problem.units});
+    inner_to_input_->plan(problem.rows());
+  }
+  lay_out_workspace();
+}
+
+void LstmGradKernelCpu::lay_out_workspace() {
+  const PackedProduct& inner = to_input(1);
+  packed_ = workspace_.add(std::max(
+      {to_step_before_.packed_bytes(), first_to_input_.packed_bytes(), inner.packed_bytes()}));
+  scratch_ = workspace_.add(std::max(
+      {to_step_before_.scratch_bytes(), first_to_input_.scratch_bytes(), inner.scratch_bytes(),
+       first_weight_product_.scratch_bytes(), square_weight_product_.scratch_bytes()}));
+  zeros_ = floats(problem_.units);
+  grad_sums_ = floats(padded_rows_ * problem_.gates());
+  rows_ = floats(padded_rows_ * std::max(problem_.in, problem_.units));
+  if (gradients_.state) return;
+  grad_h_ = floats(problem_.sentences() * problem_.units);
+  grad_c_ = floats(problem_.sentences() * problem_.units);
+}
+
+void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) {
+  const Workspace product{arguments.workspace + packed_, arguments.workspace + scratch_};
+  to_step_before_.pack(layer.u, product);
+  const std::int64_t state = problem_.sentences() * problem_.units;
+  std::copy_n(layer.grad_last_h, state, layer.grad_h);
+  std::copy_n(layer.grad_last_c, state, layer.grad_c);
+  float* zeros = at(arguments, zeros_);
+  std::fill_n(zeros, problem_.units, 0.0f);
+  float* grad_sums = at(arguments, grad_sums_);
+  for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
+    const LstmGradRows rows = lstm_grad_step(problem_, layer, step, zeros, grad_sums);
+    run_lstm_grad_rows(rows);
+    if (step == 0 && !gradients_.state) break;
+    to_step_before_.run(rows.rows, {.x = rows.grad_sums, .y = layer.grad_h}, product);
+  }
+  clear_padding(grad_sums, problem_.gates());
+}
+
+// Rows behind the last one that the weight products read.
+void LstmGradKernelCpu::clear_padding(float* padded, std::int64_t width) const {
+  std::fill(padded + problem_.rows() * width, padded + padded_rows_ * width, 0.0f);
+}
+
+// A layer's input is dropped again from what was retained.
+void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* output) const {
+  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
+  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(input)};
+  std::byte* outputs[] = {reinterpret_cast<std::byte*>(output)};
+  make_dropout_cpu(problem_.rows() * problem_.units, mask)->run({inputs, outputs});
+}
+
+void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer, float* padded) const {
+  const std::int64_t width = problem_.input_width(layer.number), rows = problem_.rows();
+  if (layer.number > 0 && !problem_.masks.empty()) {
+    drop(layer.number, layer.x, padded);
+  } else {
+    for_each_index(rows, rows * width >= kSerialArithmetic, [&](std::int64_t row) {
+      std::copy_n(layer.x + row * width, width, padded + row * width);
+    });
+  }
+  clear_padding(padded, width);
+}
+
+// The output that each row's recurrent product read: of the step before, or the initial state.
+void LstmGradKernelCpu::copy_outputs_before(const LstmGradLayer& layer, float* padded) const {
+  const PackedShape& shape = problem_.shape;
+  const std::int64_t units = problem_.units;
+  const bool parallel = problem_.rows() * units >= kSerialArithmetic;
+  for_each_index(shape.steps(), parallel, [&](std::int64_t step) {
+    const std::int64_t count = shape.size(step) * units;
+    float* to = padded + shape.offset(step) * units;
+    if (const float* before = outputs_before(problem_, layer, step)) {
+      std::copy_n(before, count, to);
+    } else {
+      std::fill_n(to, count, 0.0f);
+    }
+  });
+  clear_padding(padded, units);
+}
+
+// Both biases have one gradient: the sum of the rows, top down whatever the number of threads.
+void LstmGradKernelCpu::write_bias_gradients(const LstmGradLayer& layer,
+                                             const float* grad_sums) const {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t gates = problem_.gates(), rows = problem_.rows();
+  const std::int64_t pieces = (gates + kColumns - 1) / kColumns;
+  for_each_index(pieces, rows * gates >= kSerialArithmetic, [&](std::int64_t piece) {
+    const std::int64_t begin = piece * kColumns, count = std::min(kColumns, gates - begin);
+    float total[kColumns] = {};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* values = grad_sums + row * gates + begin;
+      for (std::int64_t k = 0; k < count; ++k) total[k] += values[k];
+    }
+    std::copy_n(total, count, layer.grad_bias_w + begin);
+    std::copy_n(total, count, layer.grad_bias_u + begin);
+  });
+}
+
+void LstmGradKernelCpu::write_weight_gradients(const LstmGradLayer& layer,
+                                               const KernelArguments& arguments) {
+  const float* grad_sums = at(arguments, grad_sums_);
+  float* rows = at(arguments, rows_);
+  std::byte* scratch = arguments.workspace + scratch_;
+  write_bias_gradients(layer, grad_sums);
+  copy_input(layer, rows);
+  weight_product(layer.number).run(grad_sums, rows, layer.grad_w, scratch);
+  copy_outputs_before(layer, rows);
+  square_weight_product_.run(grad_sums, rows, layer.grad_u, scratch);
+}
+
+void LstmGradKernelCpu::write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments) {
+  const Workspace product{arguments.workspace + packed_, arguments.workspace + scratch_};
+  PackedProduct& to_input = this->to_input(layer.number);
+  to_input.pack(layer.w, product);
+  to_input.run(problem_.rows(), {.x = at(arguments, grad_sums_), .y = layer.grad_x}, product);
+  if (layer.number > 0 && !problem_.masks.empty()) {
+    drop(layer.number, layer.grad_x, layer.grad_x);
+  }
+}
+
+void LstmGradKernelCpu::run(const KernelArguments& arguments) {
+  const LstmGradWorkspace workspace{at(arguments, rows_), at(arguments, grad_h_),
+                                    at(arguments, grad_c_)};
+  for (std::int64_t number = problem_.layers - 1; number >= 0; --number) {
+    const LstmGradLayer layer = lstm_grad_layer(problem_, gradients_, number, arguments, workspace);
+    run_steps(layer, arguments);
+    if (gradients_.weights) write_weight_gradients(layer, arguments);
+    if (layer.grad_x != nullptr) write_grad_x(layer, arguments);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_lstm_grad_cpu(const LstmProblem& problem,
+                                           const LstmGradients& gradients) {
+  return std::make_unique<LstmGradKernelCpu>(problem, gradients);
+}
+
+}  // namespace skyline

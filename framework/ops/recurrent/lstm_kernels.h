@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "framework/kernel.h"
+#include "framework/ops/activation/dropout_kernels.h"
+#include "framework/ops/recurrent/packed_shape.h"
+
+namespace skyline {
+
+// One LSTM over one packed batch, with all its extents.
+struct LstmProblem {
+  PackedShape shape;
+  std::int64_t in = 1;
+  std::int64_t units = 1;               // H
+  std::int64_t layers = 1;              // L
+  bool state = false;                   // sentences start at a given state, not at zeros
+  bool retained = true;                 // backward will follow: the reserve is an output
+  std::vector<DropoutMask> masks = {};  // of the inputs of layers 2 … L; empty without dropout
+
+  std::int64_t rows() const { return shape.rows(); }
+  std::int64_t gates() const { return 4 * units; }
+  std::int64_t sentences() const { return shape.sentences(); }
+  std::int64_t input_width(std::int64_t layer) const { return layer == 0 ? in : units; }
+};
+
+// Where in the reserve a layer's tensors lie, in floats. Without a backward pass to come, the
+// layers share one place for gates and cells, and take turns at two for their outputs.
+class LstmReserve {
+ public:
+  explicit LstmReserve(const LstmProblem& problem);
+
+  std::int64_t gates(std::int64_t layer) const { return layer * layer_stride_; }
+  std::int64_t cells(std::int64_t layer) const { return gates(layer) + gates_; }
+  // Of all layers but the last, whose outputs are y.
+  std::int64_t outputs(std::int64_t layer) const {
+    return outputs_ + layer % output_slots_ * width_;
+  }
+  std::int64_t floats() const { return floats_; }
+
+ private:
+  std::int64_t gates_, width_;  // of one layer's gates; of its cells, or of its outputs
+  std::int64_t layer_stride_;
+  std::int64_t outputs_;
+  std::int64_t output_slots_;
+  std::int64_t floats_;
+};
+
+// Which gradients the backward pass writes, as outputs in this order.
+struct LstmGradients {
+  bool x = false;
+  bool state = false;    // of h and c
+  bool weights = false;  // of w, u, bias_w, bias_u, layer by layer
+};
+
+// Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and,
+// when retained, the reserve f32 [LstmReserve::floats()].
+std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
+std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& problem);
+
+// Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u layer by layer.
+std::unique_ptr<Kernel> make_lstm_grad_cpu(const LstmProblem& problem,
+                                           const LstmGradients& gradients);
+std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute, const LstmProblem& problem,
+                                            const LstmGradients& gradients);
+
+}  // namespace skyline

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "framework/ops/recurrent/lstm_kernels.h"
+#include "framework/ops/recurrent/lstm_rows_cpu.h"
+
+namespace skyline {
+
+// One layer's addresses among an lstm kernel's arguments.
+struct LstmLayer {
+  std::int64_t number;
+  const float* x;
+  const float* w;
+  const float* u;
+  const float* bias_w;
+  const float* bias_u;
+  const float* first_h;  // the initial state, or null
+  const float* first_c;
+  float* gates;
+  float* cells;
+  float* outputs;
+  float* last_h;  // of each sentence
+  float* last_c;
+};
+
+// `unretained` is where the reserve lies when it is no output.
+LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
+                     const KernelArguments& arguments, float* unretained);
+
+// What one step of a layer computes. Where no initial state is given, the cells before the first
+// step are `zeros` [H].
+LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int64_t step,
+                   const float* zeros);
+
+// One layer's addresses among an lstm_grad kernel's arguments. Gradients that nobody asked for are
+// null.
+struct LstmGradLayer {
+  std::int64_t number;
+  const float* x;
+  const float* w;
+  const float* u;
+  const float* first_h;  // the initial state, or null
+  const float* first_c;
+  const float* gates;
+  const float* cells;
+  const float* outputs;
+  const float* grad_outputs;
+  const float* grad_last_h;  // of each sentence's last word, from outside
+  const float* grad_last_c;
+  float* grad_h;  // of the step at hand; at the end of the initial state
+  float* grad_c;
+  float* grad_x;
+  float* grad_w;
+  float* grad_u;
+  float* grad_bias_w;
+  float* grad_bias_u;
+};
+
+// What those kernels keep in their workspace.
+struct LstmGradWorkspace {
+  float* rows;    // [R, H], the gradient of a layer's outputs that the layer above found
+  float* grad_h;  // [B, H] each, when nobody asked for the initial state's gradients
+  float* grad_c;
+};
+
+LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& gradients,
+                              std::int64_t number, const KernelArguments& arguments,
+                              const LstmGradWorkspace& workspace);
+
+// As lstm_step(), from the last step to the first; grad_sums [R, 4H] gets the gradients of all
+// steps, layer.grad_c those of the cells before this one.
+LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
+                            std::int64_t step, const float* zeros, float* grad_sums);
+
+// What a step's recurrent product multiplies: the outputs of the step before or of the initial
+// state, or null for zeros.
+template <typename Layer>
+const float* outputs_before(const LstmProblem& problem, const Layer& layer, std::int64_t step) {
+  if (step == 0) return layer.first_h;
+  return layer.outputs + problem.shape.offset(step - 1) * problem.units;
+}
+
+}  // namespace skyline

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/ops/support/dnnl_kernel.h"
+#include "framework/ops/support/row_pieces.h"
+
+namespace skyline {
+
+// y [rows, out] from x [rows, in] and one weight, for many numbers of rows: the weight is packed
+// once into the layout that the library likes best, and every product reads that.
+// Products run in row_pieces().
+class PackedProduct {
+ public:
+  enum class Result { kOverwrite, kAdd, kAddBias };
+  struct Options {
+    std::int64_t in = 1;
+    std::int64_t out = 1;
+    bool transposed = false;             // the weight lies as [out, in], else as [in, out]
+    Result result = Result::kOverwrite;  // y = x w, y += x w, or y = x w + bias
+  };
+  struct Operands {
+    const float* x = nullptr;
+    const float* bias = nullptr;
+    float* y = nullptr;
+  };
+  struct Workspace {
+    std::byte* packed = nullptr;   // packed_bytes()
+    std::byte* scratch = nullptr;  // scratch_bytes()
+  };
+
+  explicit PackedProduct(const Options& options);
+
+  // To be called, for each number of rows that run() will be given, before the sizes are asked for.
+  void plan(std::int64_t rows);
+  std::size_t packed_bytes() const { return packed_.get_size(); }
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+  void pack(const float* weight, const Workspace& workspace);
+  void run(std::int64_t rows, const Operands& operands, const Workspace& workspace);
+
+  // oneDNN's names of the implementations behind all planned products.
+  std::vector<std::string> implementations() const;
+
+ private:
+  dnnl::matmul::primitive_desc describe(std::int64_t rows, const dnnl::memory::desc& weight) const;
+  void plan_piece(std::int64_t rows);
+
+  Options options_;
+  dnnl::memory::desc packed_;
+  DnnlKernel packing_;
+  std::map<std::int64_t, DnnlKernel> by_rows_;
+  std::size_t scratch_bytes_ = 0;
+};
+
+// grad [out, in] = grad_y^T x over so many rows of grad_y [rows, out] and x [rows, in]. The same
+// reason as there wants few numbers of rows: round up with padded(), and fill with zeros.
+class WeightProduct {
+ public:
+  static std::int64_t padded(std::int64_t rows) {
+    return (rows + kRowGrain - 1) / kRowGrain * kRowGrain;
+  }
+
+  WeightProduct(std::int64_t rows, std::int64_t out, std::int64_t in);
+  std::size_t scratch_bytes() const { return kernel_.workspace_bytes(); }
+  void run(const float* grad_y, const float* x, float* grad, std::byte* scratch);
+  std::vector<std::string> implementations() const { return kernel_.implementations(); }
+
+ private:
+  DnnlKernel kernel_;
+};
+
+}  // namespace skyline

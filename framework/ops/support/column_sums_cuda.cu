@@ -1,0 +1,58 @@
+#include "framework/ops/support/column_sums_cuda.h"
+
+#include "framework/ops/support/channel_tiles_cuda.h"
+
+namespace skyline {
+namespace {
+
+// sums[chunk, column] of the chunks of `tiles`; with one chunk to `copy`, unless that is null, too.
+template <int kWidth>
+__global__ void column_sums_kernel(ChannelTiles tiles, const float* values, float* sums,
+                                   float* copy) {
+  const std::int64_t column = tiles.channel();
+  const bool works = column < tiles.channels;
+  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
+  const std::int64_t end =
+      begin + tiles.chunk_rows < tiles.rows ? begin + tiles.chunk_rows : tiles.rows;
+  auto total = vector_of<kWidth>(0);
+  if (works) {
+#pragma unroll 8  // with fewer loads on their way, columns that are not in fours are slow
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
+      const auto more = load<kWidth>(values + row * tiles.channels + column);
+      for (int k = 0; k < kWidth; ++k) total.at[k] += more.at[k];
+    }
+  }
+  add_lines(total.at);
+  if (threadIdx.y != 0 || !works) return;
+  store(sums + blockIdx.y * tiles.channels + column, total);
+  if (copy != nullptr) store(copy + column, total);
+}
+
+void add_columns(CudaCompute& compute, const ChannelTiles& tiles, const float* values, float* sums,
+                 float* copy) {
+  with_width(tiles.width == kFloats, [&](auto width) {
+    launch(compute, tiles.grid(), tiles.block(), column_sums_kernel<width.value>, tiles, values,
+           sums, copy);
+  });
+}
+
+}  // namespace
+
+std::size_t ColumnSums::workspace_bytes() const {
+  const ChannelTiles tiles(rows_, columns_);
+  return tiles.chunks == 1 ? 0 : tiles.chunks * static_cast<std::size_t>(columns_) * sizeof(float);
+}
+
+void ColumnSums::run(CudaCompute& compute, const float* values, float* sums, std::byte* workspace,
+                     float* copy) const {
+  const ChannelTiles tiles(rows_, columns_);
+  if (tiles.chunks == 1) return add_columns(compute, tiles, values, sums, copy);
+  auto* of_chunks = reinterpret_cast<float*>(workspace);
+  add_columns(compute, tiles, values, of_chunks, nullptr);
+  ChannelTiles rest(tiles.chunks, columns_);
+  rest.chunk_rows = rest.rows;
+  rest.chunks = 1;
+  add_columns(compute, rest, of_chunks, sums, copy);
+}
+
+}  // namespace skyline

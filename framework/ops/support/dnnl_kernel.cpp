@@ -1,0 +1,148 @@
+#include "framework/ops/support/dnnl_kernel.h"
+
+#include <algorithm>
+
+namespace skyline {
+
+namespace {
+
+using dnnl::memory;
+
+// oneDNN's vector loads are widest at 64 bytes.
+constexpr std::size_t kScratchAlignmentBytes = 64;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kScratchAlignmentBytes - 1) / kScratchAlignmentBytes * kScratchAlignmentBytes;
+}
+
+memory::dims dims_of(const Shape& shape) {
+  memory::dims dims;
+  for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
+  return dims;
+}
+
+// On the processor a stream keeps nothing: primitives run inside execute().
+dnnl::stream& dnnl_stream() {
+  static dnnl::stream stream(dnnl_engine());
+  return stream;
+}
+
+}  // namespace
+
+const dnnl::engine& dnnl_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+memory::desc dnnl_layout(const Shape& shape, memory::data_type type) {
+  constexpr memory::format_tag kTags[] = {memory::format_tag::undef, memory::format_tag::a,
+                                          memory::format_tag::ab, memory::format_tag::abc,
+                                          memory::format_tag::acdb};
+  return memory::desc(dims_of(shape), type, kTags[shape.rank()]);
+}
+
+memory::desc dnnl_any_layout(const Shape& shape) {
+  return memory::desc(dims_of(shape), memory::data_type::f32, memory::format_tag::any);
+}
+
+dnnl::primitive_attr dnnl_user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index, std::size_t offset_bytes,
+                                    const memory::desc& layout) {
+  places_.push_back({kind, index, offset_bytes, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
+  return places_.size() - 1;
+}
+
+DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout,
+                                      std::size_t offset_bytes) {
+  return add(Place::Kind::kInput, index, offset_bytes, layout);
+}
+
+DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout,
+                                       std::size_t offset_bytes) {
+  return add(Place::Kind::kOutput, index, offset_bytes, layout);
+}
+
+DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
+  const std::size_t offset_bytes = scratch_bytes_;
+  scratch_bytes_ += aligned(layout.get_size());
+  return add(Place::Kind::kScratch, 0, offset_bytes, layout);
+}
+
+DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& layout) {
+  const memory::desc from = places_[operand].memory.get_desc();
+  if (from == layout) return operand;
+  const Operand to = scratch(layout);
+  call(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), layout,
+                                     dnnl_user_scratchpad()),
+       {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, to}});
+  return to;
+}
+
+DnnlKernel::Operand DnnlKernel::output_as(std::size_t index, const memory::desc& plain,
+                                          const memory::desc& layout) {
+  return layout == plain ? output(index, plain) : scratch(layout);
+}
+
+void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain) {
+  if (places_[produced].kind == Place::Kind::kOutput) return;
+  call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
+                                     dnnl_engine(), plain, dnnl_user_scratchpad()),
+       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain)}});
+}
+
+void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
+                      std::unordered_map<int, Operand> arguments) {
+  Step step{descriptor, {}, {}};
+  for (const auto& [argument, operand] : arguments) {
+    step.arguments.emplace(argument, places_[operand].memory);
+  }
+  const memory::desc scratchpad = descriptor.scratchpad_desc();
+  if (scratchpad.get_size() > 0) {
+    scratchpads_.push_back(memory(scratchpad, dnnl_engine(), DNNL_MEMORY_NONE));
+    step.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpads_.back());
+    scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
+  }
+  steps_.push_back(std::move(step));
+}
+
+std::vector<std::string> DnnlKernel::implementations() const {
+  std::vector<std::string> names;
+  for (const Step& step : steps_) names.emplace_back(step.descriptor.impl_info_str());
+  return names;
+}
+
+std::size_t DnnlKernel::workspace_bytes() const { return scratch_bytes_ + scratchpad_bytes_; }
+
+void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
+  switch (place.kind) {
+    case Place::Kind::kInput:
+      // oneDNN takes inputs without const; it only reads what is not an output of a primitive.
+      place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index]) +
+                                   place.offset_bytes);
+      return;
+    case Place::Kind::kOutput:
+      place.memory.set_data_handle(arguments.outputs[place.index] + place.offset_bytes);
+      return;
+    case Place::Kind::kScratch:
+      place.memory.set_data_handle(arguments.workspace + place.offset_bytes);
+      return;
+  }
+}
+
+void DnnlKernel::run(const KernelArguments& arguments) {
+  for (Place& place : places_) point(place, arguments);
+  for (memory& scratchpad : scratchpads_) {
+    scratchpad.set_data_handle(arguments.workspace + scratch_bytes_);
+  }
+  for (Step& step : steps_) {
+    if (!step.primitive) step.primitive = dnnl::primitive(step.descriptor.get());
+    step.primitive.execute(dnnl_stream(), step.arguments);
+  }
+}
+
+}  // namespace skyline

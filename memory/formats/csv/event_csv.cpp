@@ -1,0 +1,82 @@
+#include "memory/formats/csv/event_csv.h"
+
+#include <fmt/format.h>
+
+#include "memory/formats/csv/csv.h"
+#include "memory/formats/csv/trace_csv_columns.h"
+#include "memory/formats/tag_names.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kColumnNames[] = {"event", "id",    "bytes",    "tag",
+                                             "layer", "phase", "category", "stream"};
+constexpr const char* kExpectedHeader = "expected a header line with the columns event,id,bytes";
+
+}  // namespace
+
+EventCsvReader::EventCsvReader(std::istream& in, std::string_view source, std::string head)
+    : columns_(CsvStream(in, source, std::move(head)), kColumnNames, kTag, kExpectedHeader) {
+  for (std::size_t column = kTag; column < std::size(kColumnNames); ++column) {
+    tagged_ |= columns_.has(column);
+  }
+}
+
+bool EventCsvReader::next(AllocationEvent& event) {
+  if (!columns_.next()) return false;
+  event = {.kind = kind()};
+  if (event.kind == AllocationEvent::Kind::kStep) return true;
+  event.id = columns_.field(kId);
+  if (event.id.empty()) columns_.fail(kId, "got \"\", expected the name of a block");
+  if (event.kind == AllocationEvent::Kind::kFree) return true;
+  event.bytes = columns_.bytes(kBytes);
+  if (tagged_) read_tag(event);
+  return true;
+}
+
+AllocationEvent::Kind EventCsvReader::kind() const {
+  const std::string_view name = trimmed_cell(columns_.field(kEvent));
+  if (name == "a") return AllocationEvent::Kind::kAllocation;
+  if (name == "f") return AllocationEvent::Kind::kFree;
+  if (name == "s") return AllocationEvent::Kind::kStep;
+  columns_.fail(kEvent, shown_cell(name) + ", expected a (allocation), f (free) or s (step)");
+}
+
+void EventCsvReader::read_tag(AllocationEvent& event) const {
+  event.tag = {.op = columns_.field(kTag),
+               .layer = columns_.field(kLayer),
+               .phase = phase_called(trimmed_cell(columns_.field(kPhase))),
+               .category = category_called(trimmed_cell(columns_.field(kCategory)))};
+  event.stream = columns_.field(kStream);
+}
+
+EventCsvWriter::EventCsvWriter(Sink sink, bool tagged) : out_(std::move(sink)), tagged_(tagged) {
+  out_.append("event,id,bytes");
+  out_.append(tagged_ ? ",tag,layer,phase,category,stream\n" : "\n");
+}
+
+void EventCsvWriter::write(const AllocationEvent& event) {
+  constexpr std::string_view kNoTag = ",,,,,";
+  switch (event.kind) {
+    case AllocationEvent::Kind::kStep:
+      out_.append("s,,");
+      break;
+    case AllocationEvent::Kind::kFree:
+      out_.print("f,{},", csv_field(event.id));
+      break;
+    case AllocationEvent::Kind::kAllocation:
+      out_.print("a,{},{}", csv_field(event.id), event.bytes);
+      if (tagged_) {
+        out_.print(",{},{},{},{},{}", csv_field(event.tag.op), csv_field(event.tag.layer),
+                   phase_name(event.tag.phase), category_name(event.tag.category),
+                   csv_field(event.stream));
+      }
+      break;
+  }
+  if (tagged_ && event.kind != AllocationEvent::Kind::kAllocation) out_.append(kNoTag);
+  out_.append("\n");
+}
+
+void EventCsvWriter::finish() { out_.finish(); }
+
+}  // namespace skyline

@@ -1,0 +1,110 @@
+#include "memory/formats/open_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <istream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "memory/formats/csv/csv_stream.h"
+#include "memory/formats/csv/event_csv.h"
+#include "memory/formats/csv/rmm_log.h"
+#include "memory/formats/csv/trace_csv.h"
+#include "memory/formats/csv/trace_csv_columns.h"
+#include "memory/formats/pytorch/pickle_opcodes.h"
+#include "memory/formats/pytorch/snapshot_reader.h"
+#include "memory/formats/trace_event_reader.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kNames[] = {"auto", "events", "rmm", "snapshot", "minimalloc"};
+constexpr std::size_t kLongestHeaderBytes = 4096;
+constexpr const char* kKnownFormats =
+    "expected an event trace (header event,id,bytes), RMM's log (Thread,Time,Action,Pointer,Size,"
+    "Stream), a MiniMalloc trace (id,lower,upper,size) or a PyTorch snapshot (a pickle of protocol "
+    "2 to 5)";
+
+// Reads on until the text holds a line that is not blank, or enough of it.
+std::string read_head(std::istream& in) {
+  std::string head;
+  bool begun = false;
+  for (char c = 0; head.size() < kLongestHeaderBytes && in.get(c);) {
+    head += c;
+    if (c == '\n' && begun) break;
+    begun = begun || (c != '\n' && c != '\r');
+  }
+  return head;
+}
+
+std::vector<std::string> header_fields(const std::string& head, std::string_view source) {
+  std::istringstream text(head);
+  CsvStream records(text, source);
+  std::vector<std::string> fields;
+  if (!records.next()) return fields;
+  for (const std::string_view field : records.fields()) fields.emplace_back(trimmed_cell(field));
+  return fields;
+}
+
+EventFormat format_of(const std::string& head, std::string_view source) {
+  if (head.starts_with(static_cast<char>(PickleOpcode::kProto))) return EventFormat::kSnapshot;
+  const std::vector<std::string> fields = header_fields(head, source);
+  const auto has = [&](auto... names) {
+    return (... || (std::ranges::find(fields, names) != fields.end()));
+  };
+  if (has("event")) return EventFormat::kEvents;
+  if (has("Action") && has("Pointer")) return EventFormat::kRmm;
+  if (has("lower", "start", "begin") && has("upper", "end")) return EventFormat::kMiniMalloc;
+  const std::string shown = head.substr(0, head.find_last_not_of("\r\n") + 1);
+  throw TraceError(
+      {.source = std::string(source),
+       .line = head.empty() ? std::size_t{0} : std::size_t{1},
+       .problem =
+           fmt::format("{}, {}", head.empty() ? "got no text" : shown_cell(shown), kKnownFormats)});
+}
+
+std::unique_ptr<EventReader> read_minimalloc(std::istream& in, std::string_view source,
+                                             const std::string& head) {
+  std::stringstream text(head, std::ios::in | std::ios::out | std::ios::ate);
+  if (in.peek() != std::istream::traits_type::eof()) text << in.rdbuf();
+  if (in.bad() || !text) {  // which of them knows depends on where reading failed
+    throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
+  }
+  return std::make_unique<TraceEventReader>(read_trace_csv(text, source).trace, source);
+}
+
+std::string note_of(const SnapshotReader& snapshot) {
+  if (snapshot.other_devices().empty()) return {};
+  return fmt::format("the snapshot is of several devices: {} is replayed, {} left out",
+                     snapshot.device(), fmt::join(snapshot.other_devices(), ", "));
+}
+
+}  // namespace
+
+std::span<const std::string_view> event_format_names() { return kNames; }
+
+OpenedEvents open_events(std::istream& in, std::string_view source, const OpenOptions& options) {
+  std::string head;
+  EventFormat format = options.format;
+  if (format == EventFormat::kAuto) {
+    head = read_head(in);
+    if (in.bad()) {
+      throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
+    }
+    format = format_of(head, source);
+  }
+  if (format == EventFormat::kRmm) {
+    return {std::make_unique<RmmLogReader>(in, source, std::move(head)), format};
+  }
+  if (format == EventFormat::kMiniMalloc) return {read_minimalloc(in, source, head), format};
+  if (format == EventFormat::kSnapshot) {
+    auto reader = std::make_unique<SnapshotReader>(in, source, std::move(head), options.device);
+    std::string note = note_of(*reader);
+    return {std::move(reader), format, std::move(note)};
+  }
+  return {std::make_unique<EventCsvReader>(in, source, std::move(head)), EventFormat::kEvents};
+}
+
+}  // namespace skyline

@@ -1,0 +1,272 @@
+#include "memory/planners/exact/exact.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "memory/planners/exact/exact_search.h"
+#include "memory/planners/holes/hole_packer.h"
+#include "memory/planners/skyline/skyline_packer.h"
+#include "memory/planners/split_mix.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // offsets are added up in 64 bits
+constexpr std::size_t kMostBlocks = 1 << 13;             // recursion is as deep as there are blocks
+constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // of planner exact without a time limit
+
+// Restarts: an order is given up after so many failures, then 10 % more each round; later for a
+// capacity above the bound, which is there to be found rather than excluded. Measured over
+// MiniMalloc's challenging set with its blocks shuffled: longer runs are unlucky more often.
+constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
+// A proof needs one run that is long enough: each is twice as long as the last and waits until all
+// runs together failed as often.
+constexpr std::uint64_t kFirstLongRun = 1000;
+// What an order learnt about sections fades from one of its runs to the next.
+constexpr double kFading = 0.8;
+
+// An order of the blocks, and what its runs learnt.
+struct Order {
+  bool learns;                             // keeps its weights from run to run
+  std::vector<std::uint32_t> blocks = {};  // first to be tried first
+  std::vector<double> keys = {};           // of those; equal keys are shuffled
+  std::vector<double> weights = {};        // of sections
+};
+
+Order order_by(const std::vector<double>& keys, bool learns, std::int32_t sections) {
+  Order order{.learns = learns};
+  order.blocks.resize(keys.size());
+  std::iota(order.blocks.begin(), order.blocks.end(), 0u);
+  std::stable_sort(order.blocks.begin(), order.blocks.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return keys[a] > keys[b]; });
+  for (const std::uint32_t block : order.blocks) order.keys.push_back(keys[block]);
+  order.weights.assign(static_cast<std::size_t>(sections), 0.0);
+  return order;
+}
+
+void shuffle_equals(Order& order, SplitMix& random) {
+  for (std::size_t first = 0, last; first < order.blocks.size(); first = last) {
+    last = first + 1;
+    while (last < order.blocks.size() && order.keys[last] == order.keys[first]) ++last;
+    for (std::size_t k = last - 1; k > first; --k) {
+      std::swap(order.blocks[k], order.blocks[first + random.below(k - first + 1)]);
+    }
+  }
+}
+
+// The search for the lowest peak of one part.
+class PartSearch {
+ public:
+  PartSearch(ExactProblem problem, const Placement& start, std::uint64_t seed);
+
+  std::int64_t bound() const { return bound_; }  // units: no lower peak is possible
+  std::int64_t peak() const { return peak_; }
+  const ExactProblem& problem() const { return *problem_; }
+  std::int64_t offset(std::size_t block) const { return offsets_[block]; }
+
+  // One more round: the lowest capacity that is open, then those halfway to the best peak until one
+  // is given up. Peaks below `enough` are of no interest, nor, if `only_enough`, are others.
+  void round(std::int64_t enough, bool only_enough, ExactEffort& effort);
+
+ private:
+  ExactSearch::Outcome decide(std::int64_t capacity, ExactEffort& effort);
+  ExactSearch::Outcome run(Order& order, std::int64_t capacity, std::uint64_t failures,
+                           ExactEffort& effort);
+  void keep_found();
+
+  std::unique_ptr<ExactProblem> problem_;  // search_ refers to it
+  std::unique_ptr<ExactSearch> search_;
+  SplitMix random_;
+  std::vector<Order> orders_;
+  std::vector<std::uint32_t> rank_;
+  std::vector<std::int64_t> offsets_;
+  std::int64_t bound_ = 0, peak_ = 0;
+  int rounds_ = 0;
+  std::uint64_t failures_ = 0;  // since the last long run
+  std::uint64_t long_run_ = kFirstLongRun;
+};
+
+PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64_t seed)
+    : problem_(std::make_unique<ExactProblem>(std::move(problem))), random_(seed) {
+  const ExactProblem& p = *problem_;
+  bound_ = std::max(p.most_units_in_use(), p.highest_fixed_end());
+  std::vector<double> width, early, late;
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    offsets_.push_back(static_cast<std::int64_t>(start.offsets[p.blocks[k]] / p.unit_bytes));
+    peak_ = std::max(peak_, offsets_[k] + p.units[k]);
+    width.push_back(p.hull[k].end - p.hull[k].begin);
+    early.push_back(-p.hull[k].begin);
+    late.push_back(p.hull[k].begin);
+  }
+  orders_ = {order_by(p.ticks, true, p.sections), order_by(width, true, p.sections),
+             order_by(early, false, p.sections), order_by(late, false, p.sections)};
+  rank_.resize(p.size());
+}
+
+void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effort) {
+  if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
+  if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
+  std::int64_t hard = -1;  // the highest capacity that is impossible or was given up
+  for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
+    const std::int64_t least = std::max(bound_, enough);
+    if (peak_ <= least) break;
+    const std::int64_t capacity =
+        given_up == 0 ? least : std::min((hard + peak_ + 1) / 2, peak_ - 1);
+    if (capacity <= hard || (only_enough && given_up > 0)) break;
+    switch (decide(capacity, effort)) {
+      case ExactSearch::Outcome::kFound:
+        keep_found();
+        break;
+      case ExactSearch::Outcome::kImpossible:
+        bound_ = capacity + 1;
+        hard = std::max(hard, capacity);
+        if (only_enough) return;
+        break;
+      case ExactSearch::Outcome::kGaveUp:
+        hard = capacity;
+        ++given_up;
+        break;
+    }
+  }
+  ++rounds_;
+}
+
+ExactSearch::Outcome PartSearch::decide(std::int64_t capacity, ExactEffort& effort) {
+  const auto failures = static_cast<std::uint64_t>(
+      (capacity > bound_ ? kFailuresAbove : kFailures) * std::pow(kGrowth, rounds_));
+  auto outcome = ExactSearch::Outcome::kGaveUp;
+  for (std::size_t k = 0; k < orders_.size() && outcome == ExactSearch::Outcome::kGaveUp; ++k) {
+    outcome = run(orders_[k], capacity, failures, effort);
+  }
+  if (outcome != ExactSearch::Outcome::kGaveUp || failures_ < long_run_) return outcome;
+  failures_ = 0;
+  long_run_ *= 2;
+  return run(orders_.front(), capacity, long_run_ / 2, effort);
+}
+
+ExactSearch::Outcome PartSearch::run(Order& order, std::int64_t capacity, std::uint64_t failures,
+                                     ExactEffort& effort) {
+  if (effort.work == 0 || passed(effort.deadline)) return ExactSearch::Outcome::kGaveUp;
+  if (rounds_ > 0) shuffle_equals(order, random_);
+  for (std::uint32_t k = 0; k < order.blocks.size(); ++k) rank_[order.blocks[k]] = k;
+  for (double& weight : order.weights) weight *= order.learns ? kFading : 0.0;
+  effort.failures = failures;
+  const auto outcome = search_->search(capacity, rank_, order.weights, effort);
+  failures_ += failures - effort.failures;
+  return outcome;
+}
+
+void PartSearch::keep_found() {
+  peak_ = 0;
+  for (std::size_t k = 0; k < offsets_.size(); ++k) {
+    offsets_[k] = search_->offset_units(k);
+    peak_ = std::max(peak_, offsets_[k] + problem_->units[k]);
+  }
+}
+
+// All parts of a packing under one budget.
+class PackingSearch {
+ public:
+  PackingSearch(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
+                const Placement& start)
+      : packing_(packing), budget_(budget) {
+    for (ExactProblem& problem : exact_problems(packing)) {
+      unit_bytes_ = problem.unit_bytes;
+      parts_.emplace_back(std::move(problem), start, seed);
+    }
+  }
+
+  void run(std::uint64_t work) {
+    ExactEffort effort{.work = budget_.deadline ? ~std::uint64_t{0} : work,
+                       .deadline = budget_.deadline};
+    while (!settled() && effort.work > 0 && !budget_.over()) {
+      const std::uint64_t before = effort.work;
+      for (PartSearch& part : parts_) part.round(enough_units(), has_capacity(), effort);
+      if (effort.work == before) break;  // the open parts are too large
+    }
+  }
+
+  std::uint64_t bound_bytes() const { return static_cast<std::uint64_t>(bound()) * unit_bytes_; }
+
+  // The placement of all parts, and blocks that are never in use at the bottom.
+  Placement placement() const {
+    Placement placement{.offsets = std::vector<std::uint64_t>(packing_.size(), 0)};
+    if (!packing_.fixed.empty()) {
+      for (std::size_t i = 0; i < packing_.size(); ++i) {
+        if (packing_.fixed[i] != kNotFixed) placement.offsets[i] = packing_.fixed[i];
+      }
+    }
+    for (const PartSearch& part : parts_) {
+      for (std::size_t k = 0; k < part.problem().size(); ++k) {
+        placement.offsets[part.problem().blocks[k]] =
+            static_cast<std::uint64_t>(part.offset(k)) * unit_bytes_;
+      }
+    }
+    for (std::size_t i = 0; i < packing_.size(); ++i) {
+      placement.peak = std::max(placement.peak, placement.offsets[i] + packing_.bytes[i]);
+    }
+    return placement;
+  }
+
+ private:
+  std::int64_t bound() const {
+    std::int64_t bound = 0;
+    for (const PartSearch& part : parts_) bound = std::max(bound, part.bound());
+    return bound;
+  }
+  std::int64_t capacity() const {
+    return static_cast<std::int64_t>(budget_.good_enough_bytes / unit_bytes_);
+  }
+  bool has_capacity() const { return budget_.only_good_enough; }
+  // A part need not be better than the bound of another.
+  std::int64_t enough_units() const { return std::max(bound(), capacity()); }
+  bool settled() const {
+    if (has_capacity() && bound() > capacity()) return true;  // proved impossible
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [this](const PartSearch& part) { return part.peak() <= enough_units(); });
+  }
+
+  const Packing& packing_;
+  const SearchBudget& budget_;
+  std::vector<PartSearch> parts_;
+  std::uint64_t unit_bytes_ = 1;
+};
+
+}  // namespace
+
+bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
+                      std::uint64_t work, Placement& best, std::uint64_t& proved_bound) {
+  PackingSearch search(packing, seed, budget, best);
+  search.run(work);
+  proved_bound = std::max(proved_bound, search.bound_bytes());
+  for (std::size_t i = 0; i < packing.size(); ++i) {  // those that are never in use as well
+    const bool is_fixed = !packing.fixed.empty() && packing.fixed[i] != kNotFixed;
+    proved_bound = std::max(proved_bound, packing.bytes[i] + (is_fixed ? packing.fixed[i] : 0));
+  }
+  Placement found = search.placement();
+  if (found.peak >= best.peak) return false;
+  best = std::move(found);
+  return true;
+}
+
+Plan exact(const Trace& trace, const PlanOptions& options) {
+  const Packing packing(trace, options.alignment);
+  const SearchBudget budget(packing, options);
+  Placement best;
+  const bool found =
+      packing.fixed.empty()
+          ? SkylinePacker(packing).pack(sorted_by(packing, SortKey::kLifetime), kMaxAddress, best)
+          : HolePacker(packing).pack(sorted_by(packing, SortKey::kSize), kMaxAddress, best);
+  require_addressable(found, "exact");
+  std::uint64_t proved_bound = packing.lower_bound;
+  improve_by_exact(packing, options.seed, budget, kWork, best, proved_bound);
+  Plan plan = to_plan(packing, std::move(best), "exact", options);
+  plan.proved_bound = proved_bound;
+  plan.proved_optimal = plan.peak == proved_bound;
+  return plan;
+}
+
+}  // namespace skyline

@@ -1,0 +1,167 @@
+#include "memory/planners/exact/exact_problem.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+struct Use {
+  std::int32_t lower, upper;  // renumbered ticks
+  BlockIndex block;
+};
+
+// Every stretch of time in which a block is in use, by block, then time.
+std::vector<Use> uses_of(const Packing& packing) {
+  std::vector<Use> uses;
+  uses.reserve(packing.size() + packing.gaps.size());
+  auto gap = packing.gaps.begin();
+  for (BlockIndex i = 0; i < packing.size(); ++i) {
+    std::int32_t from = packing.lower[i];
+    for (; gap != packing.gaps.end() && gap->block == i; ++gap) {
+      if (from < gap->lower) uses.push_back({from, gap->lower, i});
+      from = gap->upper;
+    }
+    if (from < packing.upper[i]) uses.push_back({from, packing.upper[i], i});
+  }
+  return uses;
+}
+
+std::uint64_t unit_of(const Packing& packing) {
+  std::uint64_t unit = 0;
+  for (const std::uint64_t bytes : packing.bytes) unit = std::gcd(unit, bytes);
+  for (const std::uint64_t offset : packing.fixed) {
+    if (offset != kNotFixed) unit = std::gcd(unit, offset);
+  }
+  return std::max<std::uint64_t>(unit, 1);
+}
+
+// Uses of blocks whose lifetimes hang together, in the order of their ticks.
+std::vector<std::vector<Use>> connected(const Packing& packing, std::vector<Use> uses) {
+  const auto lower = [&](const Use& use) { return packing.lower[use.block]; };
+  std::stable_sort(uses.begin(), uses.end(),
+                   [&](const Use& a, const Use& b) { return lower(a) < lower(b); });
+  std::vector<std::vector<Use>> parts;
+  std::int32_t end = -1;
+  for (const Use& use : uses) {
+    if (lower(use) >= end) parts.emplace_back();
+    parts.back().push_back(use);
+    end = std::max(end, packing.upper[use.block]);
+  }
+  return parts;
+}
+
+// The sections of each use; fills in their number. A section ends where a use ends for the first
+// time since one has begun.
+std::vector<ExactProblem::Range> sections_of(const std::vector<Use>& uses, std::int32_t& sections) {
+  struct End {
+    std::int32_t tick;
+    bool begins;  // ends sort before beginnings
+    std::size_t use;
+  };
+  std::vector<End> ends;
+  ends.reserve(2 * uses.size());
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    ends.push_back({uses[k].lower, true, k});
+    ends.push_back({uses[k].upper, false, k});
+  }
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
+    if (a.tick != b.tick) return a.tick < b.tick;
+    return a.begins != b.begins ? a.begins < b.begins : a.use < b.use;
+  });
+  std::vector<ExactProblem::Range> ranges(uses.size());
+  bool begun = false;
+  for (const End& end : ends) {
+    if (end.begins) {
+      ranges[end.use].begin = sections;
+    } else {
+      sections += begun;
+      ranges[end.use].end = sections;
+    }
+    begun = end.begins;
+  }
+  return ranges;
+}
+
+// Groups blocks that are in use at the same time; fixed ones stay alone.
+void number_kinds(ExactProblem& problem) {
+  std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::uint32_t> known;
+  for (std::size_t k = 0; k < problem.size(); ++k) {
+    if (problem.fixed_units[k] != ExactProblem::kFree) {
+      problem.kind.push_back(problem.kinds++);
+      continue;
+    }
+    std::vector<std::pair<std::int32_t, std::int32_t>> key;
+    for (std::uint32_t p = problem.first_part[k]; p < problem.first_part[k + 1]; ++p) {
+      key.emplace_back(problem.parts[p].begin, problem.parts[p].end);
+    }
+    const auto [place, is_new] = known.emplace(std::move(key), problem.kinds);
+    problem.kinds += is_new;
+    problem.kind.push_back(place->second);
+  }
+}
+
+ExactProblem problem_of(const Packing& packing, std::vector<Use> uses, std::uint64_t unit) {
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const Use& a, const Use& b) { return a.block < b.block; });
+  ExactProblem problem{.unit_bytes = unit};
+  problem.parts = sections_of(uses, problem.sections);
+  for (std::uint32_t p = 0; p < uses.size(); ++p) {
+    const BlockIndex block = uses[p].block;
+    if (p > 0 && uses[p - 1].block == block) {
+      problem.hull.back().end = problem.parts[p].end;
+      problem.has_gaps = true;
+      continue;
+    }
+    const bool is_fixed = !packing.fixed.empty() && packing.fixed[block] != kNotFixed;
+    problem.blocks.push_back(block);
+    problem.units.push_back(static_cast<std::int64_t>(packing.bytes[block] / unit));
+    problem.fixed_units.push_back(is_fixed ? static_cast<std::int64_t>(packing.fixed[block] / unit)
+                                           : ExactProblem::kFree);
+    problem.has_fixed |= is_fixed;
+    problem.ticks.push_back(
+        static_cast<double>(packing.ticks[static_cast<std::size_t>(packing.upper[block])]) -
+        static_cast<double>(packing.ticks[static_cast<std::size_t>(packing.lower[block])]));
+    problem.hull.push_back(problem.parts[p]);
+    problem.first_part.push_back(p);
+  }
+  problem.first_part.push_back(static_cast<std::uint32_t>(uses.size()));
+  number_kinds(problem);
+  return problem;
+}
+
+}  // namespace
+
+std::int64_t ExactProblem::most_units_in_use() const {
+  std::vector<std::int64_t> change(static_cast<std::size_t>(sections) + 1, 0);
+  for (std::size_t k = 0; k < size(); ++k) {
+    for (std::uint32_t p = first_part[k]; p < first_part[k + 1]; ++p) {
+      change[static_cast<std::size_t>(parts[p].begin)] += units[k];
+      change[static_cast<std::size_t>(parts[p].end)] -= units[k];
+    }
+  }
+  std::int64_t in_use = 0, most = 0;
+  for (const std::int64_t units_here : change) most = std::max(most, in_use += units_here);
+  return most;
+}
+
+std::int64_t ExactProblem::highest_fixed_end() const {
+  std::int64_t highest = 0;
+  for (std::size_t k = 0; k < size(); ++k) {
+    if (fixed_units[k] != kFree) highest = std::max(highest, fixed_units[k] + units[k]);
+  }
+  return highest;
+}
+
+std::vector<ExactProblem> exact_problems(const Packing& packing) {
+  const std::uint64_t unit = unit_of(packing);
+  std::vector<ExactProblem> problems;
+  for (std::vector<Use>& uses : connected(packing, uses_of(packing))) {
+    problems.push_back(problem_of(packing, std::move(uses), unit));
+  }
+  return problems;
+}
+
+}  // namespace skyline

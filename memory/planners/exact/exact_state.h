@@ -1,0 +1,190 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "memory/planners/exact/exact_problem.h"
+
+namespace skyline {
+
+// What the exact search has decided so far, with all that follows from it for the blocks that are
+// still open, and how to take it back. Units: an integer that holds twice the capacity.
+// Invariant: no open block can begin below its `lowest`. No heap allocation once it has been as
+// deep before.
+template <typename Units>
+struct ExactState {
+  using Block = std::int32_t;
+  using Section = std::int32_t;
+  static constexpr Block kNoBlock = -1;
+
+  // Sections that hang together, and where in `open` their blocks stand.
+  struct Part {
+    Section first, last;
+    std::size_t open_first, open_last;
+  };
+  struct Raised {
+    Block block;
+    Units lowest, supported;  // before
+  };
+  struct Placed {
+    Block block;
+    Block twin_below;
+  };
+  struct Mark {
+    std::size_t raised, placed;
+  };
+
+  const ExactProblem& problem;
+  std::vector<Units> units;
+  std::vector<char> fixed;
+  // Of blocks.
+  std::vector<Units> offset;
+  std::vector<Units> lowest;
+  std::vector<Units> supported;  // the highest end of the placed blocks that it meets
+  std::vector<Block> open;       // not placed; each Part owns a stretch of it
+  std::vector<Block> top_twin;   // of a kind: the block placed last
+  // Of sections.
+  std::vector<Units> open_units;        // sum of open blocks
+  std::vector<std::int32_t> crossings;  // open blocks that join a section to the one before it
+  // To take back.
+  std::vector<Raised> raised;
+  std::vector<Placed> placed;
+
+  explicit ExactState(const ExactProblem& of);
+  void reset();
+
+  // Places an open block that is not in the part any more; raises the open ones that it meets.
+  // False when a fixed block is in the way; undo() takes back what was done all the same.
+  bool place(Block block, Units at, const Part& part);
+  void raise(Block block, Units to) {
+    const auto b = static_cast<std::size_t>(block);
+    raised.push_back({block, lowest[b], supported[b]});
+    lowest[b] = to;
+  }
+  Mark mark() const { return {raised.size(), placed.size()}; }
+  void undo(const Mark& to);
+
+  // Where it is supported, or fixed, it may begin at this level now.
+  bool is_candidate(Block block, Units level) const {
+    const auto b = static_cast<std::size_t>(block);
+    return lowest[b] == level && (supported[b] == level || fixed[b]);
+  }
+  bool covers(Block block, Section section) const;
+  bool meet(Block a, Block b) const;
+
+  // Calls row(begin, end) for each stretch of sections in which the block is in use.
+  template <typename Row>
+  void for_sections(Block block, Row row) const {
+    const auto b = static_cast<std::size_t>(block);
+    if (!problem.has_gaps) {
+      row(problem.hull[b].begin, problem.hull[b].end);
+      return;
+    }
+    for (std::uint32_t p = problem.first_part[b]; p < problem.first_part[b + 1]; ++p) {
+      row(problem.parts[p].begin, problem.parts[p].end);
+    }
+  }
+
+ private:
+  // The block is open from now on, or no longer.
+  void count(Block block, Units more_units, std::int32_t more_crossings);
+};
+
+template <typename Units>
+ExactState<Units>::ExactState(const ExactProblem& of) : problem(of) {
+  for (std::size_t b = 0; b < of.size(); ++b) {
+    units.push_back(static_cast<Units>(of.units[b]));
+    fixed.push_back(of.fixed_units[b] != ExactProblem::kFree);
+  }
+}
+
+template <typename Units>
+void ExactState<Units>::reset() {
+  const std::size_t blocks = problem.size();
+  const auto sections = static_cast<std::size_t>(problem.sections);
+  offset.assign(blocks, 0);
+  lowest.assign(blocks, 0);
+  supported.assign(blocks, 0);
+  open.resize(blocks);
+  std::iota(open.begin(), open.end(), 0);
+  top_twin.assign(problem.kinds, kNoBlock);
+  open_units.assign(sections, 0);
+  crossings.assign(sections + 1, 0);
+  raised.clear();
+  placed.clear();
+  for (std::size_t b = 0; b < blocks; ++b) {
+    if (fixed[b]) lowest[b] = static_cast<Units>(problem.fixed_units[b]);
+    count(static_cast<Block>(b), units[b], 1);
+  }
+}
+
+template <typename Units>
+void ExactState<Units>::count(Block block, Units more_units, std::int32_t more_crossings) {
+  for_sections(block, [&](Section begin, Section end) {
+    for (Section s = begin; s < end; ++s) open_units[static_cast<std::size_t>(s)] += more_units;
+  });
+  const ExactProblem::Range& hull = problem.hull[static_cast<std::size_t>(block)];
+  for (Section s = hull.begin + 1; s < hull.end; ++s) {
+    crossings[static_cast<std::size_t>(s)] += more_crossings;
+  }
+}
+
+template <typename Units>
+bool ExactState<Units>::place(Block block, Units at, const Part& part) {
+  const auto b = static_cast<std::size_t>(block);
+  const Units end = at + units[b];
+  offset[b] = at;
+  Block& twin = top_twin[problem.kind[b]];
+  placed.push_back({block, twin});
+  twin = block;
+  count(block, -units[b], -1);
+  for (std::size_t k = part.open_first; k < part.open_last; ++k) {
+    const auto other = static_cast<std::size_t>(open[k]);
+    if (!meet(block, open[k]) || supported[other] >= end) continue;
+    raise(open[k], std::max(lowest[other], end));
+    supported[other] = end;
+    if (fixed[other] && lowest[other] != problem.fixed_units[other]) return false;
+  }
+  return true;
+}
+
+template <typename Units>
+void ExactState<Units>::undo(const Mark& to) {
+  for (; placed.size() > to.placed; placed.pop_back()) {
+    const auto b = static_cast<std::size_t>(placed.back().block);
+    top_twin[problem.kind[b]] = placed.back().twin_below;
+    count(placed.back().block, units[b], 1);
+  }
+  for (; raised.size() > to.raised; raised.pop_back()) {
+    const auto b = static_cast<std::size_t>(raised.back().block);
+    lowest[b] = raised.back().lowest;
+    supported[b] = raised.back().supported;
+  }
+}
+
+template <typename Units>
+bool ExactState<Units>::covers(Block block, Section section) const {
+  bool found = false;
+  for_sections(block,
+               [&](Section begin, Section end) { found |= begin <= section && section < end; });
+  return found;
+}
+
+template <typename Units>
+bool ExactState<Units>::meet(Block a, Block b) const {
+  const auto& hull_a = problem.hull[static_cast<std::size_t>(a)];
+  const auto& hull_b = problem.hull[static_cast<std::size_t>(b)];
+  if (hull_a.begin >= hull_b.end || hull_b.begin >= hull_a.end) return false;
+  if (!problem.has_gaps) return true;
+  bool found = false;
+  for_sections(a, [&](Section begin_a, Section end_a) {
+    for_sections(
+        b, [&](Section begin_b, Section end_b) { found |= begin_a < end_b && begin_b < end_a; });
+  });
+  return found;
+}
+
+}  // namespace skyline

@@ -1,0 +1,28 @@
+#include "memory/planners/holes/greedy.h"
+
+#include "memory/planners/holes/hole_packer.h"
+
+namespace skyline {
+namespace {
+
+Plan greedy_by(SortKey key, HoleChoice choice, std::string_view name, const Trace& trace,
+               const PlanOptions& options) {
+  const Packing packing(trace, options.alignment);
+  Placement placement;
+  const bool fits =
+      HolePacker(packing, choice).pack(sorted_by(packing, key), kMaxAddress, placement);
+  require_addressable(fits, name);
+  return to_plan(packing, std::move(placement), name, options);
+}
+
+}  // namespace
+
+Plan greedy_by_size(const Trace& trace, const PlanOptions& options) {
+  return greedy_by(SortKey::kSize, HoleChoice::kLowest, "greedy-by-size", trace, options);
+}
+
+Plan greedy_by_lifetime(const Trace& trace, const PlanOptions& options) {
+  return greedy_by(SortKey::kLifetime, HoleChoice::kSmallest, "greedy-by-lifetime", trace, options);
+}
+
+}  // namespace skyline

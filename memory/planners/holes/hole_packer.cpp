@@ -1,0 +1,69 @@
+#include "memory/planners/holes/hole_packer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "memory/errors.h"
+#include "memory/planners/holes/address_list.h"
+#include "memory/planners/holes/address_tree.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kPlacementsPerLookAtTheClock = 1024;
+
+std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, HoleChoice choice) {
+  if (packing.size() <= HolePacker::most_listed(choice)) return std::make_unique<AddressList>();
+  return std::make_unique<AddressTree>(
+      static_cast<std::int32_t>(packing.ticks.size()),
+      *std::min_element(packing.bytes.begin(), packing.bytes.end()));
+}
+
+}  // namespace
+
+HolePacker::HolePacker(const Packing& packing, HoleChoice choice)
+    : packing_(packing), choice_(choice), ticks_(packing), used_(used_addresses(packing, choice)) {}
+
+bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out) {
+  used_->clear();
+  out.offsets.resize(order.size());
+  out.peak = 0;
+  if (!packing_.fixed.empty() && !place_fixed(limit, out)) return false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i % kPlacementsPerLookAtTheClock == 0 && passed(deadline_)) return false;
+    const BlockIndex block = order[i];
+    if (is_fixed(block)) continue;
+    const std::uint64_t begin = used_->hole(ticks_.of(block), packing_.bytes[block], 0, choice_);
+    if (!place(block, begin, limit, out)) return false;
+  }
+  return true;
+}
+
+bool HolePacker::place_fixed(std::uint64_t limit, Placement& out) {
+  for (BlockIndex block = 0; block < packing_.size(); ++block) {
+    if (!is_fixed(block)) continue;
+    const std::uint64_t begin = packing_.fixed[block];
+    const std::uint64_t bytes = packing_.bytes[block];
+    if (used_->hole(ticks_.of(block), bytes, begin, HoleChoice::kLowest) != begin) {
+      throw TraceError({.source = "trace",
+                        .field = "offset",
+                        .problem = fmt::format("block {} is fixed at {}, in the way of another "
+                                               "fixed block",
+                                               block, begin)});
+    }
+    if (!place(block, begin, limit, out)) return false;
+  }
+  return true;
+}
+
+bool HolePacker::place(BlockIndex block, std::uint64_t begin, std::uint64_t limit, Placement& out) {
+  const std::uint64_t end = begin + packing_.bytes[block];  // both below 2^63
+  if (end > limit) return false;
+  used_->use(ticks_.of(block), begin, end);
+  out.offsets[block] = begin;
+  out.peak = std::max(out.peak, end);
+  return true;
+}
+
+}  // namespace skyline

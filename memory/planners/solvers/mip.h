@@ -1,0 +1,17 @@
+#pragma once
+
+#include "memory/planners/planner.h"
+
+namespace skyline {
+
+// The mixed-integer program of PGMO section 3.1, given to COIN-OR CBC: the paper's reference, for
+// small traces. Asks for a plan below that of a simple rule; returns the best known plan, proved
+// optimal if CBC proved it. Stops at options.time_limit_seconds, without one after a fixed number
+// of nodes. Keeps fixed offsets; blocks share addresses in their gaps. One solve at a time in a
+// process: CBC keeps its state in global variables.
+// Throws std::invalid_argument beyond 1000 blocks, 20000 pairs of blocks that meet, or a peak of
+// 2^20 units (the greatest common divisor of all sizes): with more, CBC's tolerances pass half a
+// unit.
+Plan mip(const Trace& trace, const PlanOptions& options);
+
+}  // namespace skyline

@@ -1,0 +1,87 @@
+#include "memory/planners/solvers/pair_model.h"
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+
+#include "memory/planners/skyline/skyline_packer.h"
+
+namespace skyline {
+namespace {
+
+std::uint64_t largest_unit(const Packing& packing) {
+  std::uint64_t unit = 0;
+  for (const std::uint64_t bytes : packing.bytes) unit = std::gcd(unit, bytes);
+  for (const std::uint64_t offset : packing.fixed) {
+    if (offset != kNotFixed) unit = std::gcd(unit, offset);
+  }
+  return std::max<std::uint64_t>(unit, 1);
+}
+
+void require_at_most(std::string_view name, std::string_view what, std::uint64_t got,
+                     std::uint64_t most) {
+  if (got <= most) return;
+  throw std::invalid_argument(fmt::format(
+      "[{}] too large for this planner: {}, got {}, expected at most {}", name, what, got, most));
+}
+
+}  // namespace
+
+PairModel::PairModel(const Packing& packing, std::string_view name, const PairModelLimits& limits)
+    : packing_(packing),
+      name_(name),
+      packer_(packing),
+      unit_(largest_unit(packing)),
+      bound_(packing.lower_bound) {
+  require_at_most(name_, "blocks", packing.size(), limits.blocks);
+  find_pairs();
+  require_at_most(name_, "pairs of blocks in use at the same tick", pairs_.size(), limits.pairs);
+  place_simply();
+  require_at_most(name_, fmt::format("peak in units of {} bytes", unit_), peak_units(),
+                  limits.units);
+}
+
+void PairModel::find_pairs() {
+  const UsedTicks ticks(packing_);
+  for (BlockIndex a = 0; a < packing_.size(); ++a) {
+    for (BlockIndex b = a + 1; b < packing_.size(); ++b) {
+      if (ticks.meet(a, b) && !(is_fixed(a) && is_fixed(b))) pairs_.emplace_back(a, b);
+    }
+  }
+}
+
+void PairModel::place_simply() {
+  bool found = packer_.pack(sorted_by(packing_, SortKey::kSize), kMaxAddress, best_);
+  if (packing_.fixed.empty()) {
+    Placement best_fit;
+    const std::uint64_t limit = found ? best_.peak : kMaxAddress;
+    if (SkylinePacker(packing_).pack(sorted_by(packing_, SortKey::kLifetime), limit, best_fit)) {
+      best_ = std::move(best_fit);
+      found = true;
+    }
+  }
+  require_addressable(found, name_);
+}
+
+bool PairModel::settled(const PlanOptions& options) const {
+  if (best_.peak == bound_) return true;
+  return options.capacity && (best_.peak <= *options.capacity || bound_ > *options.capacity);
+}
+
+void PairModel::offer_order(const std::vector<BlockIndex>& order) {
+  Placement next;
+  if (packer_.pack(order, best_.peak - 1, next)) best_ = std::move(next);
+}
+
+void PairModel::prove(std::uint64_t units) {
+  bound_ = std::max(bound_, std::min(units * unit_, best_.peak));
+}
+
+Plan PairModel::plan(const PlanOptions& options) {
+  Plan plan = to_plan(packing_, std::move(best_), name_, options);
+  plan.proved_bound = bound_;
+  plan.proved_optimal = plan.peak == bound_;
+  return plan;
+}
+
+}  // namespace skyline

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "memory/planners/holes/hole_packer.h"
+
+namespace skyline {
+
+// The largest trace that a general solver is given.
+struct PairModelLimits {
+  std::size_t blocks = 0;
+  std::size_t pairs = 0;
+  std::uint64_t units = kMaxAddress;  // of the peak
+};
+
+// The packing problem of PGMO section 3.1 as general solvers see it: integer offsets and sizes in
+// units, and for each pair of blocks that are in use at the same tick, one above the other. Also
+// the best placement found so far, at first that of a simple rule, and what is proved.
+class PairModel {
+ public:
+  // A block of a pair is fixed at most once: two fixed blocks are no pair. Throws
+  // std::invalid_argument, naming planner `name` and its limit, for a trace beyond the limits, and
+  // TraceError when no plan lies below 2^63. O(n²).
+  PairModel(const Packing& packing, std::string_view name, const PairModelLimits& limits);
+
+  const std::vector<std::pair<BlockIndex, BlockIndex>>& pairs() const { return pairs_; }
+  std::size_t blocks() const { return packing_.size(); }
+  std::uint64_t size_units(BlockIndex block) const { return packing_.bytes[block] / unit_; }
+  bool is_fixed(BlockIndex block) const {
+    return !packing_.fixed.empty() && packing_.fixed[block] != kNotFixed;
+  }
+  std::uint64_t fixed_units(BlockIndex block) const { return packing_.fixed[block] / unit_; }
+  std::uint64_t bound_units() const { return (bound_ + unit_ - 1) / unit_; }
+  std::uint64_t peak_units() const { return best_.peak / unit_; }
+  std::uint64_t to_units(std::uint64_t bytes) const { return bytes / unit_; }
+
+  // Whether the best placement is within the capacity or optimal, or the capacity out of reach.
+  bool settled(const PlanOptions& options) const;
+
+  // Takes a solver's offsets if they are better than the best so far. They only give the order of
+  // the blocks: each is put as low as it goes, so that a solver's rounding cannot harm.
+  template <class Number>
+  void offer(const std::vector<Number>& offsets) {
+    std::vector<BlockIndex> order(blocks());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&offsets](BlockIndex a, BlockIndex b) { return offsets[a] < offsets[b]; });
+    offer_order(order);
+  }
+
+  // No plan has a peak below so many units.
+  void prove(std::uint64_t units);
+
+  Plan plan(const PlanOptions& options);
+
+ private:
+  void find_pairs();
+  void place_simply();
+  void offer_order(const std::vector<BlockIndex>& order);
+
+  const Packing& packing_;
+  const std::string_view name_;
+  HolePacker packer_;
+  std::uint64_t unit_ = 1;   // bytes: divides all sizes and fixed offsets
+  std::uint64_t bound_ = 0;  // bytes
+  std::vector<std::pair<BlockIndex, BlockIndex>> pairs_;
+  Placement best_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,108 @@
+#include "memory/planners/solvers/smt.h"
+
+#include <z3++.h>
+
+#include <algorithm>
+
+#include "memory/planners/search_budget.h"
+#include "memory/planners/solvers/pair_model.h"
+
+namespace skyline {
+namespace {
+
+constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 20000};
+// For each bound tried without a time limit; of the order of ten seconds.
+constexpr unsigned kWorkWithoutTimeLimit = 4'000'000;
+
+// Whether a plan exists under a bound.
+class Question {
+ public:
+  explicit Question(const PairModel& pairs, const Deadline& deadline)
+      : pairs_(pairs), deadline_(deadline), offsets_(context_) {
+    for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
+      offsets_.push_back(context_.int_const(("x" + std::to_string(i)).c_str()));
+    }
+  }
+
+  z3::check_result ask(std::uint64_t peak_units) {
+    z3::solver solver(context_, "QF_IDL");
+    limit(solver);
+    for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
+      const z3::expr lowest = number(pairs_.is_fixed(i) ? pairs_.fixed_units(i) : 0);
+      solver.add(pairs_.is_fixed(i) ? x(i) == lowest : x(i) >= lowest);
+      solver.add(x(i) <= number(peak_units) - number(pairs_.size_units(i)));
+    }
+    for (const auto& [i, j] : pairs_.pairs()) solver.add(below(i, j) || below(j, i));
+    const z3::check_result answer = solver.check();
+    if (answer == z3::sat) read(solver.get_model());
+    return answer;
+  }
+
+  // Of the last question that was answered by yes.
+  const std::vector<std::uint64_t>& offsets() const { return found_; }
+
+ private:
+  void limit(z3::solver& solver) {
+    z3::params parameters(context_);
+    if (deadline_) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - SearchClock::now());
+      constexpr std::int64_t kMost = 1 << 30;  // 12 days: Z3 counts in unsigned
+      parameters.set("timeout",
+                     static_cast<unsigned>(std::clamp<std::int64_t>(left.count(), 1, kMost)));
+    } else {
+      parameters.set("rlimit", kWorkWithoutTimeLimit);
+    }
+    solver.set(parameters);
+  }
+
+  void read(const z3::model& model) {
+    found_.clear();
+    for (const z3::expr& offset : offsets_) {
+      found_.push_back(model.eval(offset, true).get_numeral_uint64());
+    }
+  }
+
+  z3::expr x(BlockIndex block) { return offsets_[static_cast<int>(block)]; }
+  z3::expr number(std::uint64_t units) { return context_.int_val(units); }
+  z3::expr below(BlockIndex low, BlockIndex high) {
+    return x(low) - x(high) <= -number(pairs_.size_units(low));
+  }
+
+  const PairModel& pairs_;
+  const Deadline& deadline_;
+  z3::context context_;
+  z3::expr_vector offsets_;
+  std::vector<std::uint64_t> found_;
+};
+
+void improve(PairModel& pairs, const PlanOptions& options, const Deadline& deadline) {
+  Question question(pairs, deadline);
+  bool first = true;
+  while (!pairs.settled(options) && !passed(deadline)) {
+    const std::uint64_t lowest = pairs.bound_units();
+    const std::uint64_t highest = pairs.peak_units() - 1;
+    std::uint64_t asked = first ? lowest : lowest + (highest - lowest) / 2;
+    if (options.capacity) asked = std::min(highest, pairs.to_units(*options.capacity));
+    first = false;
+    const z3::check_result answer = question.ask(asked);
+    if (answer == z3::unknown) return;
+    if (answer == z3::unsat) {
+      pairs.prove(asked + 1);
+    } else {
+      pairs.offer(question.offsets());
+      if (pairs.peak_units() > asked) return;  // a wrong answer must not be asked for again
+    }
+  }
+}
+
+}  // namespace
+
+Plan smt(const Trace& trace, const PlanOptions& options) {
+  const Packing packing(trace, options.alignment);
+  PairModel pairs(packing, "smt", kLimits);
+  improve(pairs, options, deadline_in(options.time_limit_seconds));
+  return pairs.plan(options);
+}
+
+}  // namespace skyline

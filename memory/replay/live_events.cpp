@@ -1,0 +1,136 @@
+#include "memory/replay/live_events.h"
+
+#include <functional>
+#include <utility>
+
+#include "memory/formats/csv/trace_csv_columns.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kFirstEntries = 64;  // a power of two, as all sizes of the table
+
+std::uint32_t hash_of(std::string_view id) {
+  const std::size_t hash = std::hash<std::string_view>()(id);
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+}  // namespace
+
+// The index of the id's entry, or of the empty entry where it would go.
+std::size_t LiveBlocks::find(std::string_view id, std::uint32_t hash) const {
+  const std::size_t mask = entries_.size() - 1;
+  std::size_t index = hash & mask;
+  for (; entries_[index].slot != kNone; index = (index + 1) & mask) {
+    if (entries_[index].hash == hash && slots_[entries_[index].slot].id == id) break;
+  }
+  return index;
+}
+
+std::optional<std::size_t> LiveBlocks::add(const AllocationEvent& event, Tick tick) {
+  if (2 * (size_ + 1) > entries_.size()) grow();
+  const std::uint32_t hash = hash_of(event.id);
+  Entry& entry = entries_[find(event.id, hash)];
+  if (entry.slot != kNone) return std::nullopt;
+  const std::size_t slot = take_slot();
+  LiveBlock& block = slots_[slot];
+  block.id.assign(event.id);
+  block.bytes = event.bytes;
+  block.allocated = tick;
+  block.tag.op.assign(event.tag.op);
+  block.tag.layer.assign(event.tag.layer);
+  block.tag.phase = event.tag.phase;
+  block.tag.category = event.tag.category;
+  block.stream.assign(event.stream);
+  block.alive = true;
+  entry = {static_cast<std::uint32_t>(slot), hash};
+  ++size_;
+  return slot;
+}
+
+std::optional<std::size_t> LiveBlocks::remove(std::string_view id) {
+  if (size_ == 0) return std::nullopt;
+  const std::size_t index = find(id, hash_of(id));
+  if (entries_[index].slot == kNone) return std::nullopt;
+  const std::size_t slot = entries_[index].slot;
+  slots_[slot].alive = false;
+  erase_entry(index);
+  --size_;
+  return slot;
+}
+
+// Moves back the entries behind that would not be found any more.
+void LiveBlocks::erase_entry(std::size_t index) {
+  const std::size_t mask = entries_.size() - 1;
+  std::size_t hole = index;
+  for (std::size_t next = (hole + 1) & mask; entries_[next].slot != kNone;
+       next = (next + 1) & mask) {
+    const std::size_t home = entries_[next].hash & mask;
+    if (((next - home) & mask) < ((next - hole) & mask)) continue;
+    entries_[hole] = entries_[next];
+    hole = next;
+  }
+  entries_[hole] = {};
+}
+
+void LiveBlocks::grow() {
+  const std::vector<Entry> before = std::move(entries_);
+  entries_.assign(before.empty() ? kFirstEntries : 2 * before.size(), {});
+  const std::size_t mask = entries_.size() - 1;
+  for (const Entry& entry : before) {
+    if (entry.slot == kNone) continue;
+    std::size_t index = entry.hash & mask;
+    while (entries_[index].slot != kNone) index = (index + 1) & mask;
+    entries_[index] = entry;
+  }
+}
+
+std::size_t LiveBlocks::take_slot() {
+  if (unused_.empty()) {
+    slots_.emplace_back();
+    return slots_.size() - 1;
+  }
+  const std::size_t slot = unused_.back();
+  unused_.pop_back();
+  return slot;
+}
+
+bool LiveEvents::next() {
+  if (freed_) blocks_.forget(*std::exchange(freed_, std::nullopt));
+  while (reader_.next(event_)) {
+    if (take_event()) return true;
+  }
+  return false;
+}
+
+// False for a free that is left out.
+bool LiveEvents::take_event() {
+  if (event_.kind == AllocationEvent::Kind::kStep) {
+    ++steps_;
+    return true;
+  }
+  if (event_.kind == AllocationEvent::Kind::kAllocation) {
+    const auto slot = blocks_.add(event_, ticks_);
+    if (!slot) fail("of a block that is alive, expected a new one or its free first");
+    slot_ = *slot;
+  } else {
+    freed_ = blocks_.remove(event_.id);
+    if (!freed_ && reader_.begins_midway()) {
+      ++unknown_frees_;
+      return false;
+    }
+    if (!freed_) fail("to be freed, expected the id of a block that is alive");
+    slot_ = *freed_;
+  }
+  ++ticks_;
+  return true;
+}
+
+void LiveEvents::fail(std::string problem) const {
+  TraceErrorFacts facts = reader_.place();
+  facts.field = "id";
+  facts.problem = shown_cell(event_.id) + " " + std::move(problem);
+  throw TraceError(std::move(facts));
+}
+
+}  // namespace skyline

@@ -1,0 +1,376 @@
+#include "memory/session/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+void require(bool holds, const std::string& problem) {
+  if (!holds) throw std::invalid_argument("[session] " + problem);
+}
+
+bool known_planner(const std::string& name) {
+  return std::any_of(planners().begin(), planners().end(),
+                     [&](const PlannerEntry& entry) { return entry.name == name; });
+}
+
+// The validator runs on every plan, whoever made it.
+StepPlanner planner_of(const SessionOptions& options) {
+  if (!options.step_planner) {
+    return [name = options.planner, plan_options = options.plan](const Trace& trace) {
+      return plan(trace, name, plan_options);
+    };
+  }
+  return [planner = options.step_planner](const Trace& trace) {
+    Plan made = planner(trace);
+    const Validity verdict = validate(trace, made);
+    if (!verdict.valid) {
+      throw std::logic_error("[session] the step planner's plan is invalid: " + verdict.reason);
+    }
+    return made;
+  };
+}
+
+bool same_demand(const StepDemand& a, const StepDemand& b) {
+  return a.matching == b.matching && same_demand(a.requests, b.requests);
+}
+
+// Adds the time until it dies.
+class StallClock {
+ public:
+  StallClock(SessionStatistics& totals, bool counts) : totals_(totals), counts_(counts) {}
+  ~StallClock() {
+    if (!counts_) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    totals_.stalled_seconds += seconds;
+    totals_.longest_stall_seconds = std::max(totals_.longest_stall_seconds, seconds);
+  }
+  StallClock(const StallClock&) = delete;
+  StallClock& operator=(const StallClock&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  SessionStatistics& totals_;
+  bool counts_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Session::Session(Device& device, SessionOptions options)
+    : options_(std::move(options)),
+      planner_(planner_of(options_)),
+      background_(options_.background.value_or(device.has_memory() &&
+                                               std::thread::hardware_concurrency() > 1)),
+      pool_(device),
+      unbounded_fallback_(device),
+      fallback_(unbounded_fallback_, options_.fallback_limit_bytes),
+      arena_(device, pool_, fallback_, options_.address_bytes),
+      shapes_(options_.max_shapes) {
+  require(known_planner(options_.planner), "unknown planner " + options_.planner);
+  require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
+  require(options_.max_shapes >= 1, "got no shape to keep, expected at least 1");
+  require(options_.plan.alignment > 0 && options_.plan.alignment % kAlignmentBytes == 0,
+          "got alignment " + std::to_string(options_.plan.alignment) + ", expected a multiple of " +
+              std::to_string(kAlignmentBytes));
+}
+
+void Session::begin_step(ShapeKey key) {
+  arena_.settle();
+  catch_up();
+  if (arena_.moved() && arena_.overdue_blocks() == 0) {
+    arena_.commit(bytes_to_hold(nullptr));
+  }
+  SessionShape& shape = shapes_.use(shape_key(key));
+  key_ = key;
+  arena_.install(shape.planned.layout);
+  arena_.begin_step(key);
+  running_ = &shape;
+  ++totals_.steps;
+  if (shape.planned.layout) ++totals_.planned_steps;
+}
+
+StepPlan Session::plan_for(std::span<const Trace> traces) const {
+  require(!traces.empty(), "got no trace to adopt, expected at least 1");
+  std::vector<std::vector<StepRequest>> steps;
+  for (const Trace& trace : traces) steps.push_back(requests_of(trace));
+  StepDemand demand = joined(steps);
+  if (options_.matching == Matching::kByTag) demand.matching = Matching::kByTag;
+  return plan_step(std::move(demand), planner_);
+}
+
+void Session::adopt_plan(StepPlan planned, ShapeKey key) {
+  if (arena_.in_step()) throw std::logic_error("[session] adopt inside a step");
+  arena_.settle();
+  catch_up();
+  count_plan(planned);
+  SessionEvent event = event_before(planned, key);
+  event.kind = SessionEvent::Kind::kAdopted;
+  event.shape_key = key;
+  SessionShape& shape = shapes_.use(shape_key(key));
+  commit_for(shape, planned);
+  if (options_.policy == ShapePolicy::kUpperBound) {
+    adopted_bytes_ = std::max(adopted_bytes_, planned.layout->peak_bytes);
+  }
+  shapes_.renew(shape);
+  enter_plan(shape, std::move(planned), std::move(event));
+}
+
+ShapeKey Session::shape_key(ShapeKey key) const {
+  return options_.policy == ShapePolicy::kPerShape ? key : 0;
+}
+
+// --- what a step showed ---
+
+void Session::catch_up() {
+  SessionShape* shape = std::exchange(running_, nullptr);
+  if (shape != nullptr && arena_.log().was_cut()) ++totals_.abandoned_steps;
+  const bool news = shape != nullptr && !arena_.log().empty();
+  if (!news && !wanted_ && !worker_.busy()) return;
+  const StallClock clock(totals_, switched_);
+  if (news) learn(*shape);
+  plan_what_is_wanted();
+}
+
+void Session::learn(SessionShape& shape) {
+  if (shape.planned.layout) {
+    learn_deviations(shape);
+  } else if (totals_.steps >= static_cast<std::uint64_t>(options_.warmup_steps)) {
+    learn_recording(shape);
+  }
+}
+
+void Session::learn_recording(SessionShape& shape) {
+  const StepLog& log = arena_.log();
+  if (log.was_cut()) return;
+  std::vector<StepRequest> requests = merged({}, log);
+  if (log.refusals() > 0 && !same_demand(requests, shape.doubtful)) {
+    shape.doubtful = std::move(requests);
+    return;
+  }
+  want(shape, {.requests = std::move(requests), .matching = options_.matching});
+}
+
+void Session::learn_deviations(SessionShape& shape) {
+  const StepLog& log = arena_.log();
+  ++totals_.deviating_steps;
+  totals_.deviations += log.observations().size();
+  tell({.kind = SessionEvent::Kind::kDeviated,
+        .step = totals_.steps - 1,
+        .shape_key = key_,
+        .arena_bytes = arena_bytes(),
+        .deviation = first_deviation(shape)});
+  if (turns_to_tags(shape)) return;
+  const StepDemand& known = shape.planned.demand;
+  StepDemand demand{merged(known.requests, log), known.matching};
+  if (same_demand(demand, known)) {
+    if (log.has(Deviation::kOverlapsOverdue)) move_off_survivors();
+    return;
+  }
+  if (shape.wanted) demand = joined(*shape.wanted, demand.requests);
+  want(shape, std::move(demand));
+}
+
+// Whether the places of a step's requests tell nothing, for they are found by tag from now on.
+// Steps that make another number of requests may have grown, so the first is merged like any other.
+bool Session::turns_to_tags(SessionShape& shape) {
+  const StepDemand& known = shape.planned.demand;
+  if (known.matching == Matching::kByTag) return false;
+  if (shape.wanted && shape.wanted->matching == Matching::kByTag) return true;
+  if (arena_.log().was_cut() || !of_another_order(arena_.log(), known.requests)) return false;
+  if (shape.uniform.empty()) {
+    shape.uniform = known.requests;
+    return false;
+  }
+  want(shape, {.requests = std::move(shape.uniform), .matching = Matching::kByTag});
+  return true;
+}
+
+void Session::want(SessionShape& shape, StepDemand demand) {
+  shapes_.want(shape, std::move(demand));
+  wanted_ = true;
+}
+
+DeviationFacts Session::first_deviation(const SessionShape& shape) const {
+  const std::vector<Observation>& seen = arena_.log().observations();
+  const Observation& first = seen.front();
+  DeviationFacts facts{.request = first.request,
+                       .kind = first.kind,
+                       .refused = first.refused,
+                       .bytes = first.bytes,
+                       .tag = first.tag,
+                       .count = seen.size()};
+  if (first.kind != Deviation::kBeyondPlan && first.kind != Deviation::kBetween) {
+    facts.planned_bytes = shape.planned.layout->slots[facts.request].bytes();
+    if (facts.tag == BlockTag{}) facts.tag = shape.planned.demand.requests[facts.request].tag;
+  }
+  return facts;
+}
+
+// --- plans ---
+
+void Session::plan_what_is_wanted() {
+  if (worker_.finished()) take_plan();
+  while (!worker_.busy()) {
+    const auto [key, shape] = shapes_.newest_wanted();
+    wanted_ = shape != nullptr;
+    if (!wanted_) return;
+    if (!plan_beside(key, *shape)) plan_here(key, *shape);
+  }
+}
+
+// False when it has to be planned here.
+bool Session::plan_beside(ShapeKey key, const SessionShape& shape) {
+  if (!background_ || !switched_) return false;
+  try {
+    worker_.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
+    return true;
+  } catch (const std::system_error&) {
+    return false;  // no thread is to be had
+  }
+}
+
+void Session::plan_here(ShapeKey key, SessionShape& shape) {
+  const StepDemand demand = *std::exchange(shape.wanted, std::nullopt);
+  replan(key, shape, plan_step(demand, planner_), /*in_background=*/false);
+}
+
+// What was learned while the plan was in work stays wanted.
+void Session::take_plan() {
+  const BackgroundPlanner::Order order = worker_.order();
+  SessionShape* shape = shapes_.find(order.key, order.shape);
+  std::optional<StepDemand> wanted;
+  if (shape != nullptr) wanted = std::exchange(shape->wanted, std::nullopt);
+  StepPlan planned = worker_.take();
+  ++totals_.background_plans;
+  if (shape == nullptr) {
+    ++totals_.discarded_plans;
+    return;
+  }
+  const bool up_to_date = !wanted || same_demand(*wanted, planned.demand);
+  if (replan(order.key, *shape, std::move(planned), /*in_background=*/true) && !up_to_date) {
+    want(*shape, *std::move(wanted));
+  }
+}
+
+void Session::count_plan(const StepPlan& planned) {
+  totals_.planning_seconds += planned.plan.seconds;
+  totals_.last_planning_seconds = planned.plan.seconds;
+}
+
+// False when the device cannot hold the plan.
+bool Session::replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool in_background) {
+  count_plan(planned);
+  SessionEvent event = event_before(planned, key);
+  event.in_background = in_background;
+  try {
+    commit_for(shape, planned);
+  } catch (const OutOfMemory& refusal) {
+    ++totals_.failed_replans;
+    event.kind = SessionEvent::Kind::kReplanFailed;
+    event.problem = refusal.what();
+    event.arena_bytes = arena_bytes();
+    event.reserved_bytes_after = statistics().reserved_bytes;
+    tell(event);
+    return false;
+  }
+  enter_plan(shape, std::move(planned), std::move(event));
+  return true;
+}
+
+std::uint64_t Session::bytes_to_hold(const SessionShape* except) const {
+  return std::max(adopted_bytes_, shapes_.largest_peak_bytes(except));
+}
+
+// What the pools cache is the arena's now.
+void Session::commit_for(const SessionShape& replaced, const StepPlan& planned) {
+  arena_.release_cached();
+  arena_.commit(std::max(planned.layout->peak_bytes, bytes_to_hold(&replaced)));
+}
+
+// Nothing new to plan, but blocks that stay hold bytes of the plan.
+void Session::move_off_survivors() {
+  try {
+    arena_.commit_around_survivors(bytes_to_hold(nullptr));
+  } catch (const OutOfMemory&) {
+    // The fallback goes on serving what lies over them.
+  }
+}
+
+void Session::enter_plan(SessionShape& shape, StepPlan planned, SessionEvent event) {
+  shape.planned = std::move(planned);
+  if (switched_) {
+    ++(event.kind == SessionEvent::Kind::kAdopted ? totals_.adopted_plans : totals_.replans);
+  } else {
+    switched_ = true;
+    device_allocations_at_switch_ = statistics().device_allocations;
+    arena_.restart_peak();
+    event.kind = SessionEvent::Kind::kSwitched;
+  }
+  event.arena_bytes = arena_bytes();
+  event.reserved_bytes_after = statistics().reserved_bytes;
+  tell(event);
+}
+
+SessionEvent Session::event_before(const StepPlan& planned, ShapeKey key) const {
+  return {.kind = SessionEvent::Kind::kReplanned,
+          .step = totals_.steps,
+          .shape_key = options_.policy == ShapePolicy::kPerShape ? key : key_,
+          .blocks = planned.step.trace.size(),
+          .lower_bound = planned.plan.lower_bound,
+          .peak = planned.plan.peak,
+          .gap = planned.plan.gap(),
+          .proved_optimal = planned.plan.proved_optimal,
+          .planning_seconds = planned.plan.seconds,
+          .reserved_bytes_before = statistics().reserved_bytes,
+          .pool_peak_reserved_bytes = pool_.statistics().peak_reserved_bytes};
+}
+
+void Session::tell(const SessionEvent& event) const {
+  if (options_.listener) options_.listener(event);
+}
+
+// --- figures ---
+
+const SessionShape* Session::current() const noexcept {
+  return totals_.steps > 0 ? shapes_.find(shape_key(key_)) : nullptr;
+}
+
+Session::State Session::state() const noexcept {
+  const SessionShape* shape = current();
+  return shape != nullptr && shape->planned.layout ? State::kPlanned : State::kWarmUp;
+}
+
+const Trace& Session::trace() const noexcept {
+  static const Trace none;
+  const SessionShape* shape = current();
+  return shape != nullptr ? shape->planned.step.trace : none;
+}
+
+const Plan& Session::plan() const noexcept {
+  static const Plan none;
+  const SessionShape* shape = current();
+  return shape != nullptr ? shape->planned.plan : none;
+}
+
+SessionStatistics Session::session_statistics() const {
+  SessionStatistics figures = totals_;
+  figures.planned_requests = arena_.planned_requests();
+  figures.fallback_requests = arena_.fallback_requests();
+  figures.pool_calls = arena_.pool_calls();
+  figures.peak_fallback_reserved_bytes = fallback_.statistics().peak_reserved_bytes;
+  figures.peak_fallback_bytes = fallback_.statistics().peak_allocated_bytes;
+  if (switched_) {
+    figures.device_allocations_since_switch =
+        statistics().device_allocations - device_allocations_at_switch_;
+    figures.peak_reserved_bytes_since_switch = arena_.recent_peak_reserved_bytes();
+  }
+  return figures;
+}
+
+}  // namespace skyline

@@ -1,0 +1,109 @@
+#include "memory/session/tag_matcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+Tag view_of(const BlockTag& tag) { return {tag.op, tag.layer, tag.phase, tag.category}; }
+
+// What the other step would have shown, had it been run under the plan of `known`.
+StepLog log_under(const StepDemand& known, const std::vector<StepRequest>& other) {
+  const bool by_tag = known.matching == Matching::kByTag;
+  const TagMatcher tags(by_tag ? known.requests : std::vector<StepRequest>{});
+  const auto slots = static_cast<RequestIndex>(known.requests.size());
+  RequestIndex next = 0, extra = 0;
+  std::vector<Observation> seen;
+  std::vector<RequestIndex> places;  // of each request, among both
+  for (const StepRequest& request : other) {
+    const RequestIndex slot = by_tag ? tags.next(view_of(request.tag), next) : next;
+    Observation observation{.bytes = request.bytes,
+                            .release_order = request.release_order,
+                            .outlives_step = request.outlives_step,
+                            .tag = request.tag};
+    if (slot < slots) {
+      observation.request = slot;
+      observation.kind = Deviation::kLarger;
+      places.push_back(slot + extra);
+      next = slot + 1;
+    } else {
+      observation.kind = next < slots ? Deviation::kBetween : Deviation::kBeyondPlan;
+      observation.request = next + extra++;
+      places.push_back(observation.request);
+    }
+    seen.push_back(std::move(observation));
+  }
+  StepLog log;
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    seen[i].needed_until = moved_until(other[i].needed_until, places);
+    log.note(std::move(seen[i]));
+  }
+  return log;
+}
+
+}  // namespace
+
+std::size_t TagMatcher::Hash::operator()(const Tag& tag) const noexcept {
+  const std::hash<std::string_view> hash;
+  const std::size_t kinds =
+      static_cast<std::size_t>(tag.phase) * kCategoryCount + static_cast<std::size_t>(tag.category);
+  return (hash(tag.op) * 31 + hash(tag.layer)) * 31 + kinds;
+}
+
+std::size_t TagMatcher::Hash::operator()(const BlockTag& tag) const noexcept {
+  return (*this)(view_of(tag));
+}
+
+bool TagMatcher::Equal::operator()(const Tag& a, const BlockTag& b) const noexcept {
+  return a.op == b.op && a.layer == b.layer && a.phase == b.phase && a.category == b.category;
+}
+
+TagMatcher::TagMatcher(const std::vector<StepRequest>& requests) {
+  for (RequestIndex request = 0; request < requests.size(); ++request) {
+    const auto entry = places_.try_emplace(requests[request].tag).first;
+    entry->second.push_back(request);
+    tags_.push_back(&entry->first);
+  }
+}
+
+RequestIndex TagMatcher::next(const Tag& tag, RequestIndex from) const {
+  if (from < tags_.size() && Equal{}(tag, *tags_[from])) return from;
+  const auto entry = places_.find(tag);
+  if (entry == places_.end()) return kStepEnd;
+  const std::vector<RequestIndex>& places = entry->second;
+  const auto place = std::lower_bound(places.begin(), places.end(), from);
+  return place == places.end() ? kStepEnd : *place;
+}
+
+bool same_tags(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const StepRequest& one, const StepRequest& other) { return one.tag == other.tag; });
+}
+
+bool of_another_order(const StepLog& log, const std::vector<StepRequest>& known) {
+  if (log.requests() != known.size()) return true;
+  const std::vector<Observation>& all = log.observations();
+  return std::any_of(all.begin(), all.end(), [&](const Observation& seen) {
+    return seen.request < known.size() && seen.tag != BlockTag{} &&
+           seen.tag != known[seen.request].tag;
+  });
+}
+
+StepDemand joined(StepDemand known, const std::vector<StepRequest>& other) {
+  const StepLog log = log_under(known, other);
+  known.requests = merged(std::move(known.requests), log);
+  return known;
+}
+
+StepDemand joined(const std::vector<std::vector<StepRequest>>& steps) {
+  StepDemand all;
+  for (const std::vector<StepRequest>& step : steps) {
+    if (!same_tags(steps.front(), step)) all.matching = Matching::kByTag;
+  }
+  for (const std::vector<StepRequest>& step : steps) all = joined(std::move(all), step);
+  return all;
+}
+
+}  // namespace skyline

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/benchmarks/bare/bare_memory.h"
+
+namespace skyline {
+
+using BareCall = std::function<void()>;
+
+// Whether weights lie in the layouts that the primitives like best from one step to the next, or
+// are stored plain and reordered for every use, as ours are.
+enum class BareWeights { kInPlace, kReordered };
+
+// What a maker of calls works on: one op, the memory of the loop, and the calls so far.
+class BareBuilder {
+ public:
+  BareBuilder(const ExecutedOp& op, BareMemory& memory, BareWeights weights)
+      : op_(op), memory_(memory), weights_(weights) {}
+
+  const ExecutedOp& op() const noexcept { return op_; }
+  BareMemory& memory() noexcept { return memory_; }
+
+  // Plain operands; `layout` describes the same bytes another way.
+  dnnl::memory input(std::size_t index) { return memory_.tensor(op_.inputs.at(index)); }
+  dnnl::memory output(std::size_t index) { return memory_.tensor(op_.outputs.at(index)); }
+  dnnl::memory output(std::size_t index, const dnnl::memory::desc& layout) {
+    return memory_.tensor(op_.outputs.at(index), layout);
+  }
+  // A weight in `layout`, reordered by a call of its own where weights are.
+  dnnl::memory weight(const Operand& operand, const dnnl::memory::desc& plain,
+                      const dnnl::memory::desc& layout, BareMemory::Use use);
+  // Where a weight's gradient is written; finish_gradient() comes after the primitive.
+  dnnl::memory gradient(const Operand& operand, const dnnl::memory::desc& layout);
+  void finish_gradient(const Operand& operand, const dnnl::memory& written);
+
+  // Adds a primitive with the library's own scratchpad.
+  void call(const dnnl::primitive_desc_base& descriptor,
+            std::unordered_map<int, dnnl::memory> arguments);
+  void call(BareCall call) { calls_.push_back(std::move(call)); }
+
+  std::vector<BareCall> take() { return std::move(calls_); }
+
+ private:
+  bool reorders() const noexcept { return weights_ == BareWeights::kReordered; }
+  void reorder(const dnnl::memory& from, const dnnl::memory& to);
+
+  const ExecutedOp& op_;
+  BareMemory& memory_;
+  BareWeights weights_;
+  std::vector<BareCall> calls_;
+};
+
+// The oneDNN primitives that do what `op` did, and a plain loop where it has none (the optimizer).
+// Throws std::invalid_argument naming an op that is not known here.
+std::vector<BareCall> bare_calls(const ExecutedOp& op, BareMemory& memory, BareWeights weights);
+
+// Parts of bare_calls, by family; each knows the ops of its own names.
+void add_convolution(BareBuilder& builder);
+void add_linear(BareBuilder& builder);
+void add_batch_norm(BareBuilder& builder);
+void add_response_norm(BareBuilder& builder);
+void add_pooling(BareBuilder& builder);
+void add_elementwise(BareBuilder& builder);
+void add_concat(BareBuilder& builder);
+void add_loss(BareBuilder& builder);
+void add_optimizer(BareBuilder& builder);
+
+}  // namespace skyline

@@ -1,0 +1,153 @@
+// One training step of the paper's networks, with memory from several allocators in turns: images
+// and FLOP a second, the fraction of this machine's matrix-product peak measured in the same run,
+// and what each allocator reserves.
+//
+//   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
+//                      [--recompute DEPTH]
+//
+// With --recompute one more arm, the last, is planned and makes cheap results again.
+// Seconds are medians of N steps after two that warm up (and, for `planned`, record and plan).
+// FLOP are 2 for each multiply-add that really runs in convolutions and matrix products, forward
+// and backward; the gradient of the images is not computed and not counted.
+//
+//   cnn_step_benchmark MODEL --serve
+//
+// reads one line after the other and answers each by the seconds of a planned step: so that
+// pytorch_step.py can take turns with it.
+#include <fmt/core.h>
+#include <omp.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/benchmarks/framework/matrix_peak.h"
+#include "tests/benchmarks/framework/observed_ops.h"
+#include "tests/benchmarks/run_benchmark.h"
+#include "tests/benchmarks/train/step_arm.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/median.h"
+#include "train/cli/table.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kWarmUpSteps = 2;
+
+struct Options {
+  std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet"};
+  std::vector<std::string> allocators = {"planned", "best-fit-pool", "network-wise", "malloc"};
+  int batch = 0;  // 0: the usual one
+  int steps = 5;
+  int threads = omp_get_num_procs();
+  int recompute = 0;
+  bool serve = false;
+};
+
+// FLOP of one step.
+double count_flop(StepArm& arm, const Batch& batch) {
+  OpLog log;
+  arm.step(batch);
+  const std::vector<ExecutedOp> ops = log.take();
+  return flop(ops);
+}
+
+void print_table(const std::vector<std::unique_ptr<StepArm>>& arms,
+                 const std::vector<std::vector<double>>& seconds, const Batch& batch,
+                 double step_flop, double peak) {
+  Table table({{"memory from", Align::kLeft},
+               {"recompute"},
+               {"step"},
+               {"images/s"},
+               {"GFLOP/s"},
+               {"of peak"},
+               {"reserved"}});
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const double step = median(seconds[i]).value();
+    table.add_row({arms[i]->name(), std::to_string(arms[i]->recompute()),
+                   fmt::format("{:.1f} ms", 1e3 * step),
+                   fmt::format("{:.2f}", static_cast<double>(batch.size) / step),
+                   fmt::format("{:.1f}", 1e-9 * step_flop / step),
+                   fmt::format("{:.1f} %", 100 * step_flop / step / peak),
+                   format_bytes(arms[i]->reserved_bytes())});
+  }
+  fmt::print("{}\n", table.str());
+}
+
+void measure(const std::string& model, const Options& options, MatrixPeak& peak) {
+  const ModelEntry& entry = find_model(model);
+  const Batch batch =
+      noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
+  std::vector<std::unique_ptr<StepArm>> arms;
+  for (const std::string& name : options.allocators) {
+    arms.push_back(std::make_unique<StepArm>(name, entry));
+  }
+  if (options.recompute > 0) {
+    arms.push_back(std::make_unique<StepArm>("planned", entry, options.recompute));
+  }
+  for (const auto& arm : arms) {
+    for (int i = 0; i < kWarmUpSteps; ++i) arm->step(batch);
+  }
+  const double step_flop = count_flop(*arms.front(), batch);
+  std::vector<std::vector<double>> seconds(arms.size());
+  for (int i = 0; i < options.steps; ++i) {
+    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+      seconds[arm].push_back(arms[arm]->step(batch));
+    }
+  }
+  peak.improve(measure_matrix_peak());
+  fmt::print("{}, batch {}, {:.1f} GFLOP a step, peak {:.1f} GFLOP/s\n", model, batch.size,
+             1e-9 * step_flop, 1e-9 * peak.product);
+  print_table(arms, seconds, batch, step_flop, peak.product);
+  std::fflush(stdout);
+}
+
+void serve(const std::string& model, const Options& options) {
+  const ModelEntry& entry = find_model(model);
+  const Batch batch =
+      noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
+  StepArm arm(options.allocators.front(), entry);
+  for (int i = 0; i < kWarmUpSteps; ++i) arm.step(batch);
+  fmt::print("{} {}\n", batch.size, parameter_count(arm.model()));
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    fmt::print("{:.6f}\n", arm.step(batch));
+    std::fflush(stdout);
+  }
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("models", options.models, "Models, all of the paper's CNNs without");
+  app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
+  app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
+  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
+  app.add_flag("--serve", options.serve, "One planned step for each line read");
+}
+
+void run(const Options& options) {
+  for (const std::string& model : options.models) find_model(model);  // throws before anything runs
+  omp_set_num_threads(options.threads);
+  if (options.serve) {
+    serve(options.models.front(), options);
+    return;
+  }
+  MatrixPeak peak = measure_matrix_peak();
+  fmt::print(
+      "{} threads; peak: the best matrix product 2048^3 so far, now {:.1f} GFLOP/s; "
+      "multiply-adds on registers {:.1f}\n\n",
+      options.threads, 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
+  for (const std::string& model : options.models) measure(model, options, peak);
+}
+
+}  // namespace
+}  // namespace skyline
+
+int main(int count, char** arguments) {
+  return skyline::run_benchmark(count, arguments,
+                                "One training step of the paper's networks on the CPU",
+                                skyline::add_options, skyline::run);
+}

@@ -1,0 +1,120 @@
+#include "tests/benchmarks/train/cuda_arm.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "framework/cuda/cublas/product.h"
+#include "memory/device/devices.h"
+#include "tests/benchmarks/train/step_arm.h"
+#include "train/images/image_run.h"
+#include "train/lab/pgmo/sentence_lengths.h"
+#include "train/translation/translation_run.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::int64_t kPeakExtent = 8192;
+constexpr int kPeakRuns = 10;
+
+MemoryOptions memory_options(const std::string& allocator) {
+  MemoryOptions memory;
+  memory.device = "cuda";
+  memory.allocator = allocator;
+  memory.timed = true;
+  return memory;
+}
+
+class ImageArm final : public CudaArm {
+ public:
+  ImageArm(const ModelEntry& entry, std::int64_t batch_size, const std::string& allocator,
+           const Context::Options& options)
+      : batch_(noise_batch(entry.shape, static_cast<int>(batch_size))),
+        experiment_(memory_options(allocator), options, entry, entry.shape) {}
+
+  Workplace& workplace() override { return experiment_; }
+  void step() override { experiment_.step(batch_, kStepParams); }
+  double items() const override { return static_cast<double>(batch_.size); }
+
+ private:
+  Batch batch_;
+  Experiment experiment_;
+};
+
+class TranslationArm final : public CudaArm {
+ public:
+  TranslationArm(std::int64_t batch_size, const std::string& allocator,
+                 const Context::Options& options)
+      : lengths_(drawn_lengths(batch_size, 0)),
+        batch_(batch_of_lengths(lengths_.source, lengths_.target)),
+        experiment_(memory_options(allocator), options, {}) {}
+
+  Workplace& workplace() override { return experiment_; }
+  void step() override {
+    translation_training_step(experiment_.context, experiment_.model, *experiment_.optimizer,
+                              batch_, {.adam = {.step = ++steps_}});
+  }
+  double items() const override {
+    return static_cast<double>(batch_.source.words.size() + batch_.target.words.size());
+  }
+  // What the decoder reads has one word more than a sentence.
+  std::string lengths() const override {
+    std::vector<std::int32_t> target = lengths_.target;
+    for (std::int32_t& length : target) ++length;
+    return fmt::format(" {} {}", fmt::join(lengths_.source, ","), fmt::join(target, ","));
+  }
+
+ private:
+  SentenceLengths lengths_;
+  PairBatch batch_;
+  TranslationExperiment experiment_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+double CudaArm::allocation_seconds() {
+  const StepCalls& calls = workplace().memory.calls().last_step();
+  const auto sum = [](const std::vector<std::uint32_t>& times) {
+    return std::accumulate(times.begin(), times.end(), 0.0);
+  };
+  return 1e-9 * (sum(calls.acquire_ns) + sum(calls.release_ns));
+}
+
+std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t batch_size,
+                                       const std::string& allocator,
+                                       const Context::Options& options) {
+  if (model == "seq2seq") return std::make_unique<TranslationArm>(batch_size, allocator, options);
+  return std::make_unique<ImageArm>(find_model(model), batch_size, allocator, options);
+}
+
+std::string items_of(const std::string& model) { return model == "seq2seq" ? "words" : "images"; }
+
+double measure_cuda_peak(const CudaOptions& options) {
+  const std::unique_ptr<Device> device = make_device("cuda");
+  const std::unique_ptr<Compute> compute = make_cuda_compute(options);
+  const ProductProblem problem{.rows = kPeakExtent, .columns = kPeakExtent, .inner = kPeakExtent};
+  const std::size_t matrix_bytes = kPeakExtent * kPeakExtent * sizeof(float);
+  const std::size_t bytes = 3 * matrix_bytes + product_workspace_bytes(problem);
+  std::byte* matrices = device->allocate(bytes);
+  const std::vector<float> noise = noise_values(2 * kPeakExtent * kPeakExtent);
+  compute->write(matrices, noise.data(), 2 * matrix_bytes);
+  const auto matrix = [&](std::size_t i) {
+    return reinterpret_cast<float*>(matrices + i * matrix_bytes);
+  };
+  const auto product = make_product(*compute->cuda(), problem);
+  const ProductOperands operands{
+      .a = matrix(0), .b = matrix(1), .c = matrix(2), .workspace = matrices + 3 * matrix_bytes};
+  for (int i = 0; i < kPeakRuns; ++i) product->run(operands);
+  compute->wait();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kPeakRuns; ++i) product->run(operands);
+  compute->wait();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  device->deallocate(matrices, bytes);
+  constexpr double kFlop = 2.0 * kPeakExtent * kPeakExtent * kPeakExtent;
+  return kPeakRuns * kFlop / seconds.count();
+}
+
+}  // namespace skyline

@@ -1,0 +1,350 @@
+// Training steps of the paper's networks on a CUDA device under several allocators: images or words
+// a second, reserved memory, host time in allocation, the fraction of the card's matrix-product
+// peak, and where the time of a step goes; before them, what mapping memory and an upload cost.
+//
+//   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
+//                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
+//                       [--prefetch]
+//
+// With --recompute or --fused-update one more arm, planned, does so, with --prefetch another: of
+// images only.
+// Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
+// allocators run the same engines. Reserved is what the allocator holds after those steps. The
+// card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
+// What fails leaves its figures open, and the exit code is 1; want of memory is a result.
+//
+//   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
+//
+// reads one line after the other, a number of planned steps, and answers each by the seconds of one
+// of them and the bytes reserved: so that pytorch_step.py can take turns with it. First it tells
+// the batch size, the number of parameters and, of sentences, both sides' lengths.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memory/device/devices.h"
+#include "memory/device/out_of_memory.h"
+#include "models/models.h"
+#include "tests/benchmarks/framework/observed_ops.h"
+#include "tests/benchmarks/run_benchmark.h"
+#include "tests/benchmarks/train/cuda_arm.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
+
+namespace skyline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWarmUpSteps = 3;
+constexpr std::size_t kProfileRows = 15;
+constexpr std::string_view kTranslation = "seq2seq";
+
+struct Options {
+  std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet",
+                                     "seq2seq"};
+  std::vector<std::int64_t> batches;  // none: the usual ones
+  std::vector<std::string> allocators = {"planned", "best-fit-pool", "caching", "network-wise",
+                                         "cuda-async"};
+  int steps = 20;
+  CudaOptions cuda;
+  int recompute = 0;
+  bool fused_update = false;
+  bool prefetch = false;
+  bool profile = false;
+  bool serve = false;
+};
+
+std::vector<std::int64_t> batches_of(const std::string& model, const Options& options) {
+  if (!options.batches.empty()) return options.batches;
+  if (model == kTranslation) return {32, 64, 128, 256};
+  return {32, 64, 128};
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Seconds on the device by op: each is waited for, so that their sum exceeds a step's time.
+class DeviceProfile final : public OpObserver {
+ public:
+  explicit DeviceProfile(Compute& compute) : compute_(compute) {}
+
+  void executing(std::span<const Tensor>) override {
+    compute_.wait();
+    start_ = Clock::now();
+  }
+  void executed(ExecutedOp op) override {
+    compute_.wait();
+    Share& share = shares_[op.name];
+    share.seconds += seconds_since(start_);
+    ++share.calls;
+    flop_ += 2.0 * static_cast<double>(multiply_adds(op));
+  }
+
+  double flop() const noexcept { return flop_; }
+  std::string str() const;
+
+ private:
+  struct Share {
+    double seconds = 0;
+    int calls = 0;
+    Share& operator+=(const Share& other) {
+      seconds += other.seconds;
+      calls += other.calls;
+      return *this;
+    }
+  };
+
+  Compute& compute_;
+  Clock::time_point start_;
+  std::map<std::string, Share> shares_;
+  double flop_ = 0;
+};
+
+std::string DeviceProfile::str() const {
+  std::vector<std::pair<std::string, Share>> rows(shares_.begin(), shares_.end());
+  std::ranges::sort(rows, std::greater(), [](const auto& row) { return row.second.seconds; });
+  Share all, others;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    all += rows[i].second;
+    if (i >= kProfileRows) others += rows[i].second;
+  }
+  rows.resize(std::min(rows.size(), kProfileRows));
+  if (others.calls > 0) rows.emplace_back("others", others);
+  rows.emplace_back("all ops, each waited for", all);
+  Table table({{"op", Align::kLeft}, {"calls"}, {"device"}, {"share"}});
+  for (const auto& [name, share] : rows) {
+    table.add_row({name, std::to_string(share.calls), fmt::format("{:.3f} ms", 1e3 * share.seconds),
+                   fmt::format("{:.1f} %", 100 * share.seconds / all.seconds)});
+  }
+  return table.str();
+}
+
+// Means of one step.
+struct StepSeconds {
+  double all = 0;
+  double in_allocation = 0;  // of the host
+};
+
+StepSeconds measured_steps(CudaArm& arm, int steps) {
+  Compute& compute = arm.workplace().context.compute();
+  StepSeconds seconds;
+  compute.wait();
+  const auto start = Clock::now();
+  for (int i = 0; i < steps; ++i) {
+    arm.step();
+    seconds.in_allocation += arm.allocation_seconds() / steps;
+  }
+  compute.wait();
+  seconds.all = seconds_since(start) / steps;
+  return seconds;
+}
+
+// FLOP of one step, which is printed by op where that was asked for.
+double profile_step(CudaArm& arm, bool print) {
+  DeviceProfile profile(arm.workplace().context.compute());
+  arm.step();
+  if (print) fmt::print("{}\n", profile.str());
+  return profile.flop();
+}
+
+// Says on standard error why `measure` threw; returns 1 then.
+int failure_of(const std::function<void()>& measure) {
+  try {
+    measure();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
+
+// How an arm trains.
+struct TimedTraining {
+  std::string name, allocator;
+  int recompute = 0;
+  bool fused_update = false;
+  bool prefetch = false;
+
+  std::unique_ptr<CudaArm> make(const std::string& model, std::int64_t batch,
+                                const CudaOptions& cuda) const {
+    return make_cuda_arm(model, batch, allocator,
+                         {.compute = make_cuda_compute(cuda),
+                          .recompute = recompute,
+                          .fused_update = fused_update,
+                          .prefetch = prefetch});
+  }
+};
+
+std::vector<TimedTraining> arms_of(const std::string& model, const Options& options) {
+  std::vector<TimedTraining> arms;
+  for (const std::string& allocator : options.allocators) arms.push_back({allocator, allocator});
+  if (model == kTranslation) return arms;
+  if (options.recompute > 0 || options.fused_update) {
+    TimedTraining frugal{"planned", "planned", options.recompute, options.fused_update};
+    if (frugal.recompute > 0) frugal.name += fmt::format(", recompute {}", frugal.recompute);
+    if (frugal.fused_update) frugal.name += ", fused update";
+    arms.push_back(frugal);
+  }
+  if (options.prefetch) arms.push_back({"planned, prefetch", "planned", 0, false, true});
+  return arms;
+}
+
+std::vector<std::string> measured_row(const std::string& model, std::int64_t batch,
+                                      const TimedTraining& tested, const Options& options,
+                                      double peak, bool profile) {
+  const auto arm = tested.make(model, batch, options.cuda);
+  for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
+  const StepSeconds seconds = measured_steps(*arm, options.steps);
+  const std::uint64_t reserved_bytes = arm->reserved_bytes();
+  const double flop = profile_step(*arm, profile);
+  return {tested.name,
+          fmt::format("{:.3f} ms", 1e3 * seconds.all),
+          fmt::format("{:.1f}", arm->items() / seconds.all),
+          model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
+          format_bytes(reserved_bytes),
+          fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
+}
+
+// Returns how many of the allocators failed.
+int measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
+  Table table({{"memory from", Align::kLeft},
+               {"step"},
+               {items_of(model) + "/s"},
+               {"of peak"},
+               {"reserved"},
+               {"in allocation"}});
+  fmt::print("{}, batch {}\n", model, batch);
+  int failures = 0;
+  bool profile = options.profile;
+  for (const TimedTraining& arm : arms_of(model, options)) {
+    std::vector<std::string> row = {arm.name, "", "", "", "failed", ""};
+    failures += failure_of([&] {
+      try {
+        row = measured_row(model, batch, arm, options, peak, std::exchange(profile, false));
+      } catch (const OutOfMemory& refusal) {
+        row[4] = "out of memory";
+        fmt::print(stderr, "{}\n", refusal.what());
+      }
+    });
+    table.add_row(row);
+  }
+  fmt::print("{}\n", table.str());
+  std::fflush(stdout);
+  return failures;
+}
+
+void serve(const Options& options) {
+  const std::string& model = options.models.front();
+  const std::int64_t batch = batches_of(model, options).front();
+  const std::string& allocator = options.allocators.front();
+  const auto arm =
+      TimedTraining{allocator, allocator, options.recompute, options.fused_update, options.prefetch}
+          .make(model, batch, options.cuda);
+  for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
+  fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const int steps = std::max(1, std::atoi(line.c_str()));
+    fmt::print("{:.6f} {}\n", measured_steps(*arm, steps).all, arm->reserved_bytes());
+    std::fflush(stdout);
+  }
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("models", options.models, "Models, all of the paper's without");
+  app.add_option("--batches", options.batches,
+                 "Images or sentences a step; otherwise 32, 64 and 128, of seq2seq also 256")
+      ->delimiter(',');
+  app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
+  app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
+  app.add_flag("--tf32", options.cuda.tf32, "Operands of products rounded to 10 bits");
+  app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
+  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--fused-update", options.fused_update, "Of the same arm: see skyline train");
+  app.add_flag("--prefetch", options.prefetch, "Of one more arm: see skyline train");
+  app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
+  app.add_flag("--serve", options.serve, "Planned steps for each line read");
+}
+
+// What a plan's switch and a step's input cost beside the step.
+void measure_memory(const CudaOptions& options) {
+  constexpr std::size_t kInputBytes = std::size_t{128} * 3 * 224 * 224 * sizeof(float);
+  constexpr int kUploads = 10;
+  const auto device = make_device("cuda");
+  const std::size_t range_bytes = device->capacity_bytes() / 4;
+  const auto range = device->reserve(range_bytes);
+  auto start = Clock::now();
+  range->commit(range_bytes);
+  const double mapping = seconds_since(start);
+  start = Clock::now();
+  range->commit(0);
+  fmt::print("arena: {} mapped in {:.1f} ms, unmapped in {:.1f} ms\n", format_bytes(range_bytes),
+             1e3 * mapping, 1e3 * seconds_since(start));
+  range->commit(kInputBytes);
+  const auto compute = make_cuda_compute(options);
+  const std::vector<std::byte> host(kInputBytes, std::byte{1});
+  double staging = 0, all = 0;
+  for (int i = -2; i < kUploads; ++i) {  // two that pin memory
+    start = Clock::now();
+    compute->upload(range->base(), host.data(), kInputBytes, nullptr);
+    if (i >= 0) staging += seconds_since(start) / kUploads;
+    compute->wait();
+    if (i >= 0) all += seconds_since(start) / kUploads;
+  }
+  fmt::print("input: {} staged in {:.2f} ms, then copied in {:.2f} ms\n\n",
+             format_bytes(kInputBytes), 1e3 * staging, 1e3 * (all - staging));
+  std::fflush(stdout);
+}
+
+void print_card(const EngineChoices& engines) {
+  if (engines.card.empty()) return;
+  fmt::print("{}, cuDNN {}.{}.{}\n", engines.card_name(), engines.cudnn / 10000,
+             engines.cudnn % 10000 / 100, engines.cudnn % 100);
+}
+
+void run(const Options& asked) {
+  Options options = asked;
+  EngineChoices engines;
+  options.cuda.engines = &engines;
+  for (const std::string& model : options.models) {
+    if (model != kTranslation) find_model(model);  // throws before anything runs
+  }
+  if (options.serve) {
+    serve(options);
+    return;
+  }
+  const double peak = measure_cuda_peak(options.cuda);
+  print_card(engines);
+  fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n",
+             options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
+  int failures = failure_of([&] { measure_memory(options.cuda); });
+  for (const std::string& model : options.models) {
+    for (const std::int64_t batch : batches_of(model, options)) {
+      failures += measure(model, batch, options, peak);
+    }
+  }
+  if (failures > 0) throw std::runtime_error(fmt::format("{} measurements failed", failures));
+}
+
+}  // namespace
+}  // namespace skyline
+
+int main(int count, char** arguments) {
+  return skyline::run_benchmark(count, arguments,
+                                "Training steps of the paper's networks on a CUDA device",
+                                skyline::add_options, skyline::run);
+}

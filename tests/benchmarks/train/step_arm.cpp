@@ -1,0 +1,62 @@
+#include "tests/benchmarks/train/step_arm.h"
+
+#include <chrono>
+
+#include "memory/allocators/allocators.h"
+#include "memory/session/session.h"
+#include "tests/benchmarks/memory/malloc_allocator.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kMalloc = "malloc", kPlannedAllocator = "planned";
+
+std::unique_ptr<Allocator> make(std::string_view name, Device& device) {
+  if (name == kPlannedAllocator) return std::make_unique<Session>(device);
+  if (name == kMalloc) return std::make_unique<MallocAllocator>();
+  return make_allocator(name, device);
+}
+
+}  // namespace
+
+int usual_batch_size(std::string_view model) { return model == "inception-resnet" ? 4 : 16; }
+
+std::vector<float> noise_values(std::size_t count) {
+  std::vector<float> values(count);
+  std::uint32_t state = 1;
+  for (float& value : values) {
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    value = static_cast<float>(state >> 8) * 0x1p-23f - 1;
+  }
+  return values;
+}
+
+Batch noise_batch(const ModelShape& shape, int batch_size) {
+  Batch batch;
+  batch.size = static_cast<std::size_t>(batch_size);
+  batch.images =
+      noise_values(batch.size * static_cast<std::size_t>(shape.channels) *
+                   static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width));
+  for (int i = 0; i < batch_size; ++i) batch.labels.push_back(i * 7 % shape.classes);
+  return batch;
+}
+
+StepArm::StepArm(std::string_view allocator, const ModelEntry& entry, int recompute)
+    : name_(allocator),
+      allocator_(make(allocator, device_)),
+      context_(std::make_unique<Context>(*allocator_, Context::Options{.recompute = recompute})),
+      model_(entry.make(*context_, entry.shape)),
+      optimizer_(std::make_unique<Sgd>(*context_, *model_)) {}
+
+double StepArm::step(const Batch& batch) {
+  const auto start = std::chrono::steady_clock::now();
+  training_step(*context_, *model_, *optimizer_, batch, kStepParams);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::uint64_t StepArm::reserved_bytes() const {
+  const Statistics statistics = allocator_->statistics();
+  return name_ == kMalloc ? statistics.peak_reserved_bytes : statistics.reserved_bytes;
+}
+
+}  // namespace skyline

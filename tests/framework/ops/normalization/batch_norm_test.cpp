@@ -1,0 +1,239 @@
+#include "framework/ops/normalization/batch_norm.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/node.h"
+#include "tests/framework/op_check.h"
+#include "tests/framework/ops/support/kernel_run.h"
+#include "tests/framework/recorded_context.h"
+#include "tests/framework/reference/batch_norm.h"
+#include "tests/framework/reference/elementwise.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::uint64_t kSeed = 23;
+constexpr BatchNormParams kParams{.epsilon = 1e-3f, .decay = 0.75f};
+
+class BatchNorm : public testing::TestWithParam<Shape> {
+ protected:
+  Shape shape = GetParam();
+  HostTensor x = random_tensor(shape, kSeed, 0);
+  HostTensor gamma = random_tensor({shape[1]}, kSeed, 1, {.low = 0.5, .high = 2});
+  HostTensor beta = random_tensor({shape[1]}, kSeed, 2);
+  HostTensor mean = random_tensor({shape[1]}, kSeed, 3);
+  HostTensor variance = random_tensor({shape[1]}, kSeed, 4, {.low = 0.5, .high = 2});
+};
+
+std::string shape_name(const testing::TestParamInfo<Shape>& info) {
+  std::string name;
+  for (int axis = 0; axis < 4; ++axis) {
+    name += (axis > 0 ? "x" : "") + std::to_string(info.param[axis]);
+  }
+  return name;
+}
+
+TEST_P(BatchNorm, TrainingEqualsTheReferenceAndItsFiniteDifferences) {
+  check_op({.apply =
+                [this](Context& context, std::vector<Tensor> x_gamma_beta) {
+                  const TensorSpec channels{{shape[1]}};
+                  return batch_norm(
+                      context, std::move(x_gamma_beta[0]), x_gamma_beta[1], x_gamma_beta[2],
+                      context.resident(channels, Category::kState, "mean"),
+                      context.resident(channels, Category::kState, "variance"), kParams);
+                },
+            .reference =
+                [](const std::vector<HostTensor>& inputs) {
+                  return reference::batch_norm(inputs[0], inputs[1], inputs[2], kParams.epsilon);
+                },
+            .inputs = {x, gamma, beta},
+            .forward_tolerance = 1e-5,
+            .gradient_tolerance = 1e-4,  // differences of large sums
+            .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
+            .seed = kSeed,
+            .same_in_inference = false});
+}
+
+TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
+  BatchNormParams params = kParams;
+  params.relu = true;
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    SCOPED_TRACE(mode == Mode::kTraining ? "training" : "inference");
+    RecordedContext recorded({.mode = mode});
+    const auto resident = [&](const HostTensor& tensor) {
+      const std::vector<float> values(tensor.values.begin(), tensor.values.end());
+      return recorded.context.resident({tensor.shape}, Category::kState, "bn", values.data());
+    };
+    const std::vector<double> stored = to_memory_order(x);
+    const std::vector<float> values(stored.begin(), stored.end());
+    const Tensor y =
+        batch_norm(recorded.context, recorded.context.upload({shape}, values.data()),
+                   resident(gamma), resident(beta), resident(mean), resident(variance), params);
+    const auto moments = reference::moments(x);
+    expect_close(
+        "y", from_memory_order(shape, recorded.values(y)),
+        reference::relu(reference::normalize(
+            x, gamma, beta, mode == Mode::kTraining ? moments : reference::Moments{mean, variance},
+            kParams.epsilon)),
+        1e-5);
+  }
+  check_op({.apply =
+                [&](Context& context, std::vector<Tensor> x_gamma_beta) {
+                  const TensorSpec channels{{shape[1]}};
+                  return batch_norm(
+                      context, std::move(x_gamma_beta[0]), x_gamma_beta[1], x_gamma_beta[2],
+                      context.resident(channels, Category::kState, "mean"),
+                      context.resident(channels, Category::kState, "variance"), params);
+                },
+            .reference =
+                [](const std::vector<HostTensor>& inputs) {
+                  return reference::relu(
+                      reference::batch_norm(inputs[0], inputs[1], inputs[2], kParams.epsilon));
+                },
+            .inputs = {x, gamma, beta},
+            .forward_tolerance = 1e-5,
+            .gradient_tolerance = 1e-4,
+            .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
+            .seed = kSeed,
+            .same_in_inference = false});
+}
+
+// Neither the result nor a mask: x and numbers a channel tell what the relu let through.
+TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
+  const Shape shape{4, 16, 6, 6};
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const Parameter gamma = context.parameter({{16}}, "gamma", nullptr);
+  const Parameter beta = context.parameter({{16}}, "beta", nullptr);
+  const std::vector<float> values(static_cast<std::size_t>(shape.elements()), 1.0f);
+  const Tensor y =
+      batch_norm(context, context.upload({shape}, values.data()), gamma.value, beta.value,
+                 context.resident({{16}}, Category::kState, "mean"),
+                 context.resident({{16}}, Category::kState, "variance"), {.relu = true});
+  for (const Node::Retained& kept : y.edge().node->retained) {
+    if (kept.kind == GradientSource::Kind::kOutput) {
+      EXPECT_EQ(kept.ingredient.tensor.shape(), Shape{16});
+    }
+  }
+}
+
+TEST_P(BatchNorm, EveryGradientElementAndTheMomentsEqualTheReference) {
+  const HostTensor grad_output = random_tensor(shape, kSeed, 5);
+  KernelRun run;
+  const auto result = run(*batch_norm_op(kParams), {x, gamma, beta}, grad_output);
+  const auto moments = reference::moments(x);
+  const auto expected = reference::batch_norm_gradients(x, gamma, grad_output, kParams.epsilon);
+  expect_close("y", result.outputs[0], reference::batch_norm(x, gamma, beta, kParams.epsilon),
+               1e-5);
+  expect_close("mean", result.outputs[1], moments.mean, 1e-5);
+  expect_close("variance", result.outputs[2], moments.variance, 1e-5);
+  expect_close("grad_x", result.gradients[0], expected.x, 1e-5);
+  expect_close("grad_gamma", result.gradients[1], expected.gamma, 1e-5);
+  expect_close("grad_beta", result.gradients[2], expected.beta, 1e-5);
+
+  const auto again = run(*batch_norm_op(kParams), {x, gamma, beta}, grad_output);
+  EXPECT_EQ(result.outputs[0].values, again.outputs[0].values);
+  EXPECT_EQ(result.gradients[0].values, again.gradients[0].values);
+}
+
+TEST_P(BatchNorm, InferenceUsesTheRunningValuesAndWritesOverX) {
+  RecordedContext recorded({.mode = Mode::kInference});
+  Context& context = recorded.context;
+  const auto resident = [&](const HostTensor& tensor) {
+    const std::vector<float> values(tensor.values.begin(), tensor.values.end());
+    return context.resident({tensor.shape}, Category::kState, "bn", values.data());
+  };
+  const std::vector<double> stored = to_memory_order(x);
+  const std::vector<float> values(stored.begin(), stored.end());
+  Tensor input = context.upload({shape}, values.data());
+  const std::byte* address = input.address();
+  const Tensor y = batch_norm(context, std::move(input), resident(gamma), resident(beta),
+                              resident(mean), resident(variance), kParams);
+  EXPECT_EQ(y.address(), address);
+  expect_close("y", from_memory_order(shape, recorded.values(y)),
+               reference::normalize(x, gamma, beta, {mean, variance}, kParams.epsilon), 1e-5);
+}
+
+TEST_P(BatchNorm, TrainingMovesTheRunningValues) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const auto resident = [&](const HostTensor& tensor) {
+    const std::vector<float> values(tensor.values.begin(), tensor.values.end());
+    return context.resident({tensor.shape}, Category::kState, "bn", values.data());
+  };
+  const Tensor running_mean = resident(mean), running_variance = resident(variance);
+  const std::vector<double> stored = to_memory_order(x);
+  const std::vector<float> values(stored.begin(), stored.end());
+  batch_norm(context, context.upload({shape}, values.data()), resident(gamma), resident(beta),
+             running_mean, running_variance, kParams);
+
+  const auto moments = reference::moments(x);
+  const double count = reference::per_channel(shape);
+  const double unbias = count > 1 ? count / (count - 1) : 1;
+  HostTensor expected_mean = mean, expected_variance = variance;
+  for (std::int64_t c = 0; c < shape[1]; ++c) {
+    expected_mean[c] = 0.75 * mean[c] + 0.25 * moments.mean[c];
+    expected_variance[c] = 0.75 * variance[c] + 0.25 * unbias * moments.variance[c];
+  }
+  const Shape channels{shape[1]};
+  expect_close("mean", from_memory_order(channels, recorded.values(running_mean)), expected_mean,
+               1e-6);
+  expect_close("variance", from_memory_order(channels, recorded.values(running_variance)),
+               expected_variance, 1e-6);
+}
+
+// The channel counts take different paths: 64 at once, 16 at once, the rest; rows beyond one chunk.
+INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
+                         testing::Values(Shape{4, 16, 6, 6}, Shape{2, 64, 4, 4}, Shape{3, 3, 5, 7},
+                                         Shape{2, 1, 3, 3}, Shape{5, 20, 1, 1}, Shape{2, 17, 1, 2},
+                                         Shape{1, 32, 9, 1}, Shape{1, 83, 40, 26}),
+                         shape_name);
+
+// One number a channel has no variance: y is beta and no gradient reaches x.
+TEST(BatchNormOfOneNumber, GivesBeta) {
+  const HostTensor beta = random_tensor({16}, kSeed, 1);
+  const auto result =
+      KernelRun()(*batch_norm_op(kParams),
+                  {random_tensor({1, 16, 1, 1}, kSeed), HostTensor(Shape{16}, 2), beta},
+                  random_tensor({1, 16, 1, 1}, kSeed, 2));
+  EXPECT_EQ(result.outputs[0].values, beta.values);
+  for (const double gradient : result.gradients[0].values) EXPECT_NEAR(gradient, 0, 1e-6);
+}
+
+// A mean far from zero must not eat the variance.
+TEST(BatchNormOfFarMean, KeepsTheVariance) {
+  for (const std::int64_t channels : {1, 3, 16}) {
+    HostTensor x = random_tensor({4, channels, 8, 8}, kSeed);
+    for (double& value : x.values) value = static_cast<float>(value + 1000);
+    const auto outputs = KernelRun().forward(
+        *batch_norm_op(kParams), {x, HostTensor(Shape{channels}, 1), HostTensor(Shape{channels})});
+    expect_close("variance", outputs[2], reference::moments(x).variance, 1e-3);
+  }
+}
+
+std::string refusal(const Op& op, std::vector<TensorSpec> inputs) {
+  try {
+    op.outputs(inputs);
+  } catch (const ShapeError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
+  const TensorSpec x{{2, 3, 8, 8}}, c{{3}};
+  const auto training = batch_norm_op();
+  EXPECT_EQ(refusal(*training, {x, c, c}), "accepted");
+  EXPECT_EQ(refusal(*training, {x, c}), "[batch_norm] number of inputs, got 2, expected 3");
+  EXPECT_EQ(refusal(*training, {c, c, c}), "[batch_norm] x, got f32[3], expected f32 of rank 4");
+  EXPECT_EQ(refusal(*training, {x, {{4}}, c}), "[batch_norm] gamma, got f32[4], expected f32[3]");
+  EXPECT_EQ(refusal(*training, {x, c, {{1, 3}}}),
+            "[batch_norm] beta, got f32[1, 3], expected f32[3]");
+  EXPECT_EQ(refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
+            "[batch_norm_inference] running_variance, got f32[4], expected f32[3]");
+  EXPECT_EQ(refusal(*batch_norm_update_op({}, 1), {c, c, {{4}}, c}),
+            "[batch_norm_update] mean, got f32[4], expected f32[3]");
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,128 @@
+#include "framework/ops/optimizer/adam.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "tests/framework/recorded_context.h"
+#include "tests/framework/reference/adam.h"
+
+namespace skyline {
+namespace {
+
+std::vector<float> stored(const HostTensor& tensor) {
+  const std::vector<double> values = to_memory_order(tensor);
+  return {values.begin(), values.end()};
+}
+
+// A parameter with its moments; `scale` multiplies the gradients unless it is 1.
+struct Trained {
+  std::vector<float> value, first, second;
+  bool operator==(const Trained&) const = default;
+};
+
+Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float scale) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const Parameter parameter =
+      context.parameter({shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
+  const Tensor first = context.resident({shape}, Category::kOptimizer, "fc");
+  const Tensor second = context.resident({shape}, Category::kOptimizer, "fc");
+  const Tensor factor = scale == 1 ? Tensor() : recorded.upload_vector({scale});
+  for (params.step = 1; params.step <= 3; ++params.step) {
+    const std::vector<float> gradient =
+        stored(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
+    context.write(parameter.gradient, gradient.data());
+    adam(context, parameter, first, second, params, factor);
+    EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
+  }
+  return {RecordedContext::values(parameter.value), RecordedContext::values(first),
+          RecordedContext::values(second)};
+}
+
+void check(const Shape& shape, std::uint64_t seed, AdamParams params, float scale = 1) {
+  HostTensor value = random_tensor(shape, seed, 0), first(shape), second(shape);
+  for (params.step = 1; params.step <= 3; ++params.step) {
+    const auto stream = static_cast<std::uint64_t>(params.step);
+    reference::adam(value, first, second, random_tensor(shape, seed, stream), params,
+                    double{scale});
+  }
+  const Trained got = train(shape, seed, params, scale);
+  const std::vector<float> expected[] = {stored(value), stored(first), stored(second)};
+  for (std::size_t i = 0; i < got.value.size(); ++i) {
+    ASSERT_NEAR(got.value[i], expected[0][i], 1e-6) << "value " << i << ", seed " << seed;
+    ASSERT_NEAR(got.first[i], expected[1][i], 1e-6) << "first moment " << i << ", seed " << seed;
+    ASSERT_NEAR(got.second[i], expected[2][i], 1e-7) << "second moment " << i << ", seed " << seed;
+  }
+}
+
+TEST(Adam, MatchesReference) {
+  check({3, 5}, 301, {});
+  check({4, 3, 2, 2}, 302, {.alpha = 0.1f, .beta1 = 0.5f, .beta2 = 0.9f, .epsilon = 1e-3f});
+  check({23, 1009}, 303, {.alpha = 0.01f});
+}
+
+TEST(Adam, ScalesGradientsByADeviceResidentFactor) { check({7, 11}, 304, {}, 0.125f); }
+
+// Whatever the gradient's size, the first step is alpha long.
+TEST(Adam, TheFirstStepIsAlphaLong) {
+  RecordedContext recorded;
+  const Parameter parameter = recorded.vector_parameter("fc.weight", 3, 1);
+  const std::vector<float> gradient = {1e-3f, -5, 2000};
+  recorded.context.write(parameter.gradient, gradient.data());
+  const Tensor first = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
+  const Tensor second = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
+  adam(recorded.context, parameter, first, second, {.alpha = 0.25f, .epsilon = 0});
+  const std::vector<float> value = RecordedContext::values(parameter.value);
+  EXPECT_NEAR(value[0], 0.75, 1e-6);
+  EXPECT_NEAR(value[1], 1.25, 1e-6);
+  EXPECT_NEAR(value[2], 0.75, 1e-6);
+}
+
+TEST(Adam, IsTheSameOnAnyThreads) {
+  const int threads_before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const Trained serial = train({23, 1009}, 305, {}, 1);
+  omp_set_num_threads(3);
+  const Trained parallel = train({23, 1009}, 305, {}, 1);
+  omp_set_num_threads(threads_before);
+  EXPECT_EQ(serial, parallel);
+}
+
+TEST(Adam, IsAnOpOfTheUpdateThatRequestsNothing) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const Parameter parameter = recorded.vector_parameter("encoder.lstm.w0", 4, 1);
+  const Tensor first = context.resident({Shape{4}}, Category::kOptimizer, "encoder.lstm");
+  const Tensor second = context.resident({Shape{4}}, Category::kOptimizer, "encoder.lstm");
+  const std::uint64_t requests = recorded.pool.statistics().requests;
+  adam(context, parameter, first, second, {});
+  EXPECT_EQ(recorded.pool.statistics().requests, requests);
+  ASSERT_EQ(context.step_graph().ops.size(), 1u);
+  const StepOp& op = context.step_graph().ops[0];
+  EXPECT_EQ(op.layer, "encoder.lstm");
+  EXPECT_EQ(op.phase, Phase::kUpdate);
+  EXPECT_EQ(op.outputs, (std::vector<ValueId>{op.inputs[0], op.inputs[2], op.inputs[3]}));
+}
+
+TEST(Adam, RefusesWhatDoesNotFit) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const Parameter parameter = recorded.vector_parameter("fc.weight", 4, 1);
+  const Tensor four = context.resident({Shape{4}}, Category::kOptimizer, "fc");
+  const Tensor three = context.resident({Shape{3}}, Category::kOptimizer, "fc");
+  EXPECT_THROW(adam(context, parameter, three, four, {}), ShapeError);
+  EXPECT_THROW(adam(context, parameter, four, three, {}), ShapeError);
+  EXPECT_THROW(adam(context, parameter, four, four, {}, three), ShapeError);
+  try {
+    adam(context, parameter, four, four, {.step = 0});
+    FAIL() << "no error";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "[adam] step, got 0, expected at least 1");
+  }
+  context.set_mode(Mode::kInference);
+  EXPECT_THROW(adam(context, recorded.vector_parameter("fc.weight", 4, 1), four, four, {}),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace skyline

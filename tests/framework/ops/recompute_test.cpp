@@ -1,0 +1,102 @@
+// What the backward pass makes again has the bits of the forward pass.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "framework/node.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/tanh.h"
+#include "framework/ops/array/concat.h"
+#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/normalization/batch_norm.h"
+#include "framework/ops/normalization/local_response_norm.h"
+#include "framework/ops/pooling/pool2d.h"
+#include "tests/framework/host_tensor.h"
+#include "tests/framework/recorded_context.h"
+
+namespace skyline {
+namespace {
+
+Tensor remade(Context& context, const Recipe& recipe) {
+  std::vector<Tensor> inputs;
+  for (const Recipe::Ingredient& ingredient : recipe.ingredients) {
+    inputs.push_back(ingredient.recipe ? remade(context, *ingredient.recipe) : ingredient.tensor);
+  }
+  return context.execute(*recipe.op, std::move(inputs), {}, Phase::kBackward, recipe.layer).front();
+}
+
+using Program = std::function<Tensor(Context&, const std::vector<Tensor>&)>;
+
+// `program` reads x and y [N, C, H, W] and four tensors [C], all of them resident.
+void expect_same_bits(const Program& program) {
+  for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 8, 7, 7}, Shape{8, 64, 20, 20}}) {
+    RecordedContext run({.recompute = 5});
+    std::vector<Tensor> operands;
+    for (const char* name : {"x", "y", "gamma", "beta", "mean", "variance"}) {
+      const TensorSpec spec{operands.size() < 2 ? shape : Shape{shape[1]}};
+      const HostTensor noise = random_tensor(spec.shape, operands.size());
+      std::vector<float> values(noise.values.begin(), noise.values.end());
+      operands.push_back(run.context.parameter(spec, name, values.data()).value);
+    }
+    run.context.begin_step();
+    const Tensor y = program(run.context, operands);
+    ASSERT_NE(y.edge().node->recipe, nullptr);
+    const std::vector<float> again =
+        RecordedContext::values(remade(run.context, *y.edge().node->recipe));
+    const std::vector<float> values = RecordedContext::values(y);
+    ASSERT_EQ(again.size(), values.size());
+    EXPECT_EQ(std::memcmp(again.data(), values.data(), 4 * values.size()), 0) << shape.str();
+    run.context.end_step();
+  }
+}
+
+TEST(Remake, GivesTheBitsOfBatchNorm) {
+  for (const bool relu : {false, true}) {
+    expect_same_bits([relu](Context& context, const std::vector<Tensor>& t) {
+      return batch_norm(context, t[0], t[2], t[3], t[4].detach(), t[5].detach(), {.relu = relu});
+    });
+  }
+}
+
+TEST(Remake, GivesTheBitsOfElementwiseOps) {
+  expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return relu(c, t[0]); });
+  expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return sigmoid(c, t[0]); });
+  expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return tanh(c, t[0]); });
+  for (const AddScaledParams params :
+       {AddScaledParams{}, AddScaledParams{.relu = true}, AddScaledParams{0.17f, true}}) {
+    expect_same_bits([params](Context& context, const std::vector<Tensor>& t) {
+      return add_scaled(context, t[0], t[1], params);
+    });
+  }
+}
+
+TEST(Remake, GivesTheBitsOfPoolingAndLocalResponseNorm) {
+  const Pool2dParams windows{.kernel = 3, .stride = 2, .padding = 1};
+  expect_same_bits([&](Context& c, const auto& t) { return max_pool2d(c, t[0], windows); });
+  expect_same_bits([&](Context& c, const auto& t) { return average_pool2d(c, t[0], windows); });
+  expect_same_bits([](Context& c, const auto& t) { return global_average_pool2d(c, t[0]); });
+  expect_same_bits([](Context& c, const auto& t) { return local_response_norm(c, t[0]); });
+}
+
+TEST(Remake, GivesTheBitsOfConcat) {
+  for (const bool relu : {false, true}) {
+    expect_same_bits([relu](Context& context, const std::vector<Tensor>& t) {
+      return concat(context, {t[0], t[1]}, {.relu = relu});
+    });
+  }
+}
+
+TEST(Remake, GivesTheBitsOfAResidualBlock) {
+  expect_same_bits([](Context& context, const std::vector<Tensor>& t) {
+    const auto normalized = [&](const Tensor& x) {
+      return batch_norm(context, x, t[2], t[3], t[4].detach(), t[5].detach());
+    };
+    Tensor y = add_scaled(context, t[0], normalized(t[1]), {.relu = true});
+    return add_scaled(context, std::move(y), normalized(t[0]), {.relu = true});
+  });
+}
+
+}  // namespace
+}  // namespace skyline

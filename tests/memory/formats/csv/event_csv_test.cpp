@@ -1,0 +1,176 @@
+#include "memory/formats/csv/event_csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/memory/replay/replayed_events.h"
+
+namespace skyline {
+namespace {
+
+using Kind = AllocationEvent::Kind;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<PlainEvent> events_of(const std::string& text) {
+  std::istringstream in(text);
+  EventCsvReader reader(in, "events.csv");
+  return all_events(reader);
+}
+
+// The sentence with which a text is refused.
+std::string refusal(const std::string& text) {
+  try {
+    events_of(text);
+  } catch (const TraceError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+PlainEvent plain(Kind kind, const std::string& id, std::uint64_t bytes = 0) {
+  return {kind, id, bytes, {}, {}};
+}
+
+std::string written(const std::vector<PlainEvent>& events, bool tagged) {
+  std::string text;
+  EventCsvWriter writer([&](std::string_view bytes) { text += bytes; }, tagged);
+  for (const PlainEvent& event : events) {
+    writer.write({.kind = event.kind,
+                  .id = event.id,
+                  .bytes = event.bytes,
+                  .tag = {event.tag.op, event.tag.layer, event.tag.phase, event.tag.category},
+                  .stream = event.stream});
+  }
+  writer.finish();
+  return text;
+}
+
+TEST(EventCsvReader, ReadsAllocationsFreesAndSteps) {
+  EXPECT_THAT(events_of("event,id,bytes\na,w,4096\ns,,\na,x,0\nf,x,\nf,w,9\n"),
+              ElementsAre(plain(Kind::kAllocation, "w", 4096), plain(Kind::kStep, ""),
+                          plain(Kind::kAllocation, "x", 0), plain(Kind::kFree, "x"),
+                          plain(Kind::kFree, "w")));
+}
+
+TEST(EventCsvReader, TakesColumnsInAnyOrderAndIgnoresUnknownOnes) {
+  EXPECT_THAT(events_of("colour,bytes , id,event\nred,7,a,a\n,,a,f\n"),
+              ElementsAre(plain(Kind::kAllocation, "a", 7), plain(Kind::kFree, "a")));
+}
+
+TEST(EventCsvReader, ReadsTagsAndStreams) {
+  const auto events = events_of(
+      "event,id,bytes,tag,layer,phase,category,stream\n"
+      "a,x,8,conv2d,conv1,forward,activation,0x7f\n"
+      "a,y,8,,,dreaming,nightmare,\n");
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].tag, (BlockTag{"conv2d", "conv1", Phase::kForward, Category::kActivation}));
+  EXPECT_EQ(events[0].stream, "0x7f");
+  EXPECT_EQ(events[1].tag, BlockTag{}) << "other programs have names of their own";
+}
+
+TEST(EventCsvReader, AcceptsEveryWayToEndLines) {
+  for (const char* text :
+       {"\xef\xbb\xbf"
+        "event,id,bytes\na,x,1\n",
+        "event,id,bytes\r\na,x,1\r\n", "event,id,bytes\na,x,1",
+        "\n\r\nevent,id,bytes\n\n\na,x,1\r\n\n", "\"event\",id,\"bytes\"\n\"a\",\"x\",\"1\"\n",
+        "event,id,bytes\na ,x, 1\t\n"}) {
+    EXPECT_THAT(events_of(text), ElementsAre(plain(Kind::kAllocation, "x", 1))) << text;
+  }
+}
+
+TEST(EventCsvReader, QuotedNamesMayHoldAnything) {
+  EXPECT_THAT(
+      events_of("event,id,bytes\na,\"x,\"\"1\"\"\ny\",5\nf,\"x,\"\"1\"\"\ny\",\na,in\"ner,1\n"),
+      ElementsAre(plain(Kind::kAllocation, "x,\"1\"\ny", 5), plain(Kind::kFree, "x,\"1\"\ny"),
+                  plain(Kind::kAllocation, "in\"ner", 1)));
+}
+
+TEST(EventCsvReader, ReadsTheLargestSize) {
+  EXPECT_EQ(events_of("event,id,bytes\na,x,9223372036854775807\n")[0].bytes, 9223372036854775807u);
+}
+
+TEST(EventCsvReader, RefusesByFileLineAndField) {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"", "events.csv: got no text, expected a header line with the columns event,id,bytes"},
+      {"\n\n", "got no text"},
+      {"id,lower,upper,size\n",
+       "events.csv line 1: got \"id,lower,upper,size\", expected a header"},
+      {"event,id\na,x\n", "expected a header line with the columns event,id,bytes"},
+      {"event,id,bytes,id\n", "line 1, field id: the header names this column twice"},
+      {"event,id,bytes\nb,x,1\n",
+       "events.csv line 2, field event: got \"b\", expected a (allocation), f (free) or s (step)"},
+      {"event,id,bytes\n,x,1\n", "line 2, field event: got \"\""},
+      {"event,id,bytes\na,,1\n", "line 2, field id: got \"\", expected the name of a block"},
+      {"event,id,bytes\nf,,\n", "line 2, field id: got \"\", expected the name of a block"},
+      {"event,id,bytes\na,x,\n",
+       "line 2, field bytes: got \"\", expected a whole number from 0 to 9223372036854775807"},
+      {"event,id,bytes\na,x,-1\n", "field bytes: got \"-1\""},
+      {"event,id,bytes\na,x,9223372036854775808\n", "field bytes: got \"9223372036854775808\""},
+      {"event,id,bytes\na,x,99999999999999999999999\n", "field bytes: got \"9999999"},
+      {"event,id,bytes\na,x,1e3\n", "field bytes: got \"1e3\""},
+      {"event,id,bytes\na,x\n", "line 2: got 2 fields, expected 3 as in the header"},
+      {"event,id,bytes\na,x,1,2\n", "line 2: got 4 fields, expected 3 as in the header"},
+      {"event,id,bytes\na,x,1\n\n\"a,y,1\n", "line 4: a quoted field is not closed"},
+      {"event,id,bytes\n\"a\"b,y,1\n", "line 2: text follows the closing quote of a field"},
+      {"event,id,bytes\na,\"x\ny\",1\nb,z,1\n", "line 4, field event"},
+  };
+  for (const auto& [text, sentence] : refused) EXPECT_THAT(refusal(text), HasSubstr(sentence));
+}
+
+TEST(EventCsvReader, ATruncatedFileIsReadToItsLastWholeLine) {
+  EXPECT_THAT(refusal("event,id,bytes\na,x,1\na,y"), HasSubstr("line 3: got 2 fields"));
+}
+
+TEST(EventCsvReader, RefusesALineWithoutEnd) {
+  const std::string endless =
+      "event,id,bytes\na,\"" + std::string(3 * CsvStream::kLongestRecordBytes, 'x');
+  EXPECT_THAT(refusal(endless), HasSubstr("line 2: the record is longer than 1048576 bytes"));
+}
+
+TEST(EventCsvReader, LinesMayLieAcrossThePiecesOfTheStream) {
+  std::string text = "event,id,bytes\n";
+  for (int i = 0; i < 60'000; ++i) {
+    text += i % 3 == 0 ? "a,\"b\n" + std::to_string(i) + "\",1\n"
+                       : "a,b" + std::to_string(i) + ",1\r\n";
+  }
+  const auto events = events_of(text);
+  ASSERT_EQ(events.size(), 60'000u);
+  for (int i = 0; i < 60'000; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    ASSERT_EQ(events[index].id, (i % 3 == 0 ? "b\n" : "b") + std::to_string(i));
+  }
+}
+
+TEST(EventCsvReader, NamesAStreamThatFails) {
+  std::istringstream in("event,id,bytes\n");
+  in.setstate(std::ios::badbit);
+  EXPECT_THROW(EventCsvReader(in, "events.csv"), TraceError);
+}
+
+TEST(EventCsvWriter, WhatIsWrittenIsReadBack) {
+  const std::vector<PlainEvent> events = {
+      {Kind::kAllocation,
+       "x,\"1\"",
+       7,
+       {"conv2d", "a,b", Phase::kBackward, Category::kGradient},
+       "s"},
+      {Kind::kStep, "", 0, {}, {}},
+      {Kind::kAllocation, "y", 9223372036854775807u, {}, {}},
+      {Kind::kFree, "x,\"1\"", 0, {}, {}},
+  };
+  EXPECT_EQ(events_of(written(events, true)), events);
+}
+
+TEST(EventCsvWriter, LeavesOutTagsWhereThereAreNone) {
+  EXPECT_EQ(
+      written({plain(Kind::kAllocation, "w", 8), plain(Kind::kStep, ""), plain(Kind::kFree, "w")},
+              false),
+      "event,id,bytes\na,w,8\ns,,\nf,w,\n");
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,140 @@
+// Random event traces through every format and back: what comes back asks for the same.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "memory/allocators/allocators.h"
+#include "memory/formats/csv/event_csv.h"
+#include "memory/formats/csv/rmm_log.h"
+#include "memory/formats/csv/trace_csv.h"
+#include "memory/formats/open_events.h"
+#include "memory/formats/pytorch/snapshot_writer.h"
+#include "memory/replay/event_demand.h"
+#include "tests/memory/replay/replayed_events.h"
+
+namespace skyline {
+namespace {
+
+constexpr unsigned kSeeds = 200;
+constexpr std::size_t kCapacityBytes = std::size_t{1} << 22;
+
+// Allocations, frees and steps with few names, which come again, and sizes of all magnitudes.
+std::string random_events(unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text = "event,id,bytes,tag,layer,phase,category,stream\n";
+  std::vector<std::string> live;
+  for (int i = 0; i < 120; ++i) {
+    const unsigned choice = random() % 16;
+    if (choice == 0) {
+      text += "s,,,,,,,\n";
+    } else if (choice < 8 && !live.empty()) {
+      const auto chosen = live.begin() + static_cast<std::ptrdiff_t>(random() % live.size());
+      text += "f,\"" + *chosen + "\",,,,,,\n";
+      live.erase(chosen);
+    } else {
+      const std::string id = "b," + std::to_string(random() % 40);
+      if (std::find(live.begin(), live.end(), id) != live.end()) continue;
+      live.push_back(id);
+      text += "a,\"" + id + "\"," + std::to_string(random() % (1u << (random() % 22)));
+      text += random() % 2 == 0 ? ",conv2d,conv1,forward,activation,7\n" : ",,,,,\n";
+    }
+  }
+  return text;
+}
+
+std::vector<std::int64_t> served_of(const std::string& text) {
+  std::istringstream in(text);
+  SimulatedDevice device;
+  return served(*open_events(in, "copy").reader, device);
+}
+
+// Replays a trace under an allocator with little memory; returns what was served.
+template <class MakeWriter>
+std::vector<std::int64_t> replay_under(const std::string& name, const std::string& text,
+                                       MakeWriter make_writer) {
+  std::istringstream in(text);
+  EventCsvReader reader(in, "events");
+  SimulatedDevice simulated(kCapacityBytes);
+  ObservedDevice device(simulated);
+  const auto allocator = make_allocator(name, device);
+  const std::unique_ptr<ReplayObserver> writer = make_writer(device);
+  ServedBytes served_bytes;
+  EventReplay replay(name, *allocator, device, {writer.get(), &served_bytes});
+  LiveEvents events(reader);
+  while (events.next()) replay.apply(events);
+  replay.finish(events);
+  return served_bytes.bytes;
+}
+
+TEST(RoundTrip, EventTraces) {
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    const std::string text = random_events(seed);
+    std::istringstream in(text);
+    EventCsvReader reader(in, "events");
+    const auto events = all_events(reader);
+    std::string copy;
+    EventCsvWriter writer([&](std::string_view bytes) { copy += bytes; }, reader.tagged());
+    for (const PlainEvent& event : events) {
+      const BlockTag& tag = event.tag;
+      writer.write({event.kind,
+                    event.id,
+                    event.bytes,
+                    {tag.op, tag.layer, tag.phase, tag.category},
+                    event.stream});
+    }
+    writer.finish();
+    std::istringstream again(copy);
+    EventCsvReader back(again, "copy");
+    EXPECT_EQ(all_events(back), events) << "seed " << seed;
+  }
+}
+
+TEST(RoundTrip, RmmsLogUnderEveryAllocator) {
+  for (const AllocatorEntry& entry : allocator_table()) {
+    for (unsigned seed = 0; seed < kSeeds; ++seed) {
+      std::string log;
+      const auto expected =
+          replay_under(std::string(entry.name), random_events(seed), [&](ObservedDevice&) {
+            return std::make_unique<RmmLogWriter>([&](std::string_view bytes) { log += bytes; });
+          });
+      ASSERT_EQ(served_of(log), expected) << entry.name << " seed " << seed;
+    }
+  }
+}
+
+TEST(RoundTrip, SnapshotsUnderEveryAllocator) {
+  for (const AllocatorEntry& entry : allocator_table()) {
+    for (unsigned seed = 0; seed < kSeeds; ++seed) {
+      std::string pickle;
+      const auto expected =
+          replay_under(std::string(entry.name), random_events(seed), [&](ObservedDevice& device) {
+            return std::make_unique<SnapshotWriter>(
+                [&](std::string_view bytes) { pickle += bytes; }, device);
+          });
+      ASSERT_EQ(served_of(pickle), expected) << entry.name << " seed " << seed;
+    }
+  }
+}
+
+// A trace of lifetimes ends with frees where the events just end; it knows no steps.
+TEST(RoundTrip, TracesOfLifetimes) {
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    const std::string text = random_events(seed);
+    std::istringstream in(text);
+    EventCsvReader reader(in, "events");
+    LiveEvents events(reader);
+    TraceBuilder collected(1000, TraceBuilder::Keep::kNames);
+    while (events.next()) collected.apply(events);
+    std::stringstream csv;
+    write_trace_csv(csv, collected.take(events));
+    const std::vector<std::int64_t> before = served_of(text);
+    std::vector<std::int64_t> after = served_of(csv.str());
+    ASSERT_GE(after.size(), before.size());
+    after.resize(before.size());
+    ASSERT_EQ(after, before) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace skyline

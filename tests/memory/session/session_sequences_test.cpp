@@ -1,0 +1,162 @@
+// Sessions under steps of a network for sequences, every batch of which has other lengths.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
+#include "memory/session/session.h"
+#include "tests/memory/planners/effort.h"
+#include "tests/memory/session/sequence_program.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kSentences = 32, kLongest = 50;
+constexpr SequenceProgram::Sizes kPacked{.unrolled = false}, kUnrolled{.unrolled = true};
+
+Trace trace_of(const SequenceProgram& program, const SequenceBatch& batch) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  RecordingAdaptor recording(pool);
+  program.step(recording, batch, 0);
+  return recording.last_step();
+}
+
+std::vector<Trace> upper_bound_traces(const SequenceProgram& program, std::size_t sentences,
+                                      std::size_t longest) {
+  std::vector<Trace> traces;
+  for (const SequenceBatch& batch : upper_bound_batches(sentences, longest)) {
+    traces.push_back(trace_of(program, batch));
+  }
+  return traces;
+}
+
+// Every hand-out is checked against all live blocks.
+class Training {
+ public:
+  Training(const SequenceProgram& program, ShapePolicy policy,
+           Matching matching = Matching::kByPosition)
+      : program_(program),
+        session_(device_, {.policy = policy, .planner = "best-fit", .matching = matching}) {}
+
+  void step(const SequenceBatch& batch, ShapeKey key = 0) { program_.step(checked_, batch, key); }
+  // Re-plans in `steps` random batches.
+  std::uint64_t replans_in(std::uint64_t steps) {
+    const std::uint64_t before = figures().replans;
+    for (std::uint64_t i = 0; i < steps; ++i) step(random_batch(random_, kSentences, kLongest));
+    return figures().replans - before;
+  }
+  SessionStatistics figures() const { return session_.session_statistics(); }
+  Session& session() { return session_; }
+
+ private:
+  const SequenceProgram& program_;
+  SimulatedDevice device_;
+  Session session_;
+  CheckingAdaptor checked_{session_};
+  std::mt19937_64 random_{7};
+};
+
+class SessionSequences : public testing::TestWithParam<bool> {
+ protected:
+  SequenceProgram program_{GetParam() ? kUnrolled : kPacked};
+};
+
+TEST_P(SessionSequences, GrowPlansAnewMoreAndMoreRarely) {
+  Training run(program_, ShapePolicy::kGrow);
+  const std::uint64_t steps = std::max<std::uint64_t>(effort(2000), 400);
+  const std::uint64_t first = run.replans_in(steps / 4);
+  run.replans_in(steps / 2);
+  const std::uint64_t last = run.replans_in(steps / 4);
+  RecordProperty("first_quarter", static_cast<int>(first));
+  RecordProperty("last_quarter", static_cast<int>(last));
+  EXPECT_LT(2 * last, first);
+  // No batch is the largest in each of its requests, so their maximum takes more than any of them.
+  const auto most = static_cast<double>(run.session().statistics().peak_allocated_bytes);
+  EXPECT_LT(static_cast<double>(run.session().plan().peak), (GetParam() ? 1.4 : 1.1) * most);
+}
+
+// A batch larger than all before stretches the plan by as much; it is not served beside it.
+TEST_P(SessionSequences, GrowTakesLittleMoreThanItsLargestPlan) {
+  Training run(program_, ShapePolicy::kGrow, GetParam() ? Matching::kByTag : Matching::kByPosition);
+  run.replans_in(std::max<std::uint64_t>(effort(1000), 100));
+  const auto largest = static_cast<double>(run.session().plan().peak);
+  const auto reserved = static_cast<double>(run.figures().peak_reserved_bytes_since_switch);
+  EXPECT_LT(reserved, 1.4 * largest);
+}
+
+TEST_P(SessionSequences, PerShapeNeverPlansARepeatedShapeAnew) {
+  Training run(program_, ShapePolicy::kPerShape);
+  std::mt19937_64 random(3);
+  std::vector<SequenceBatch> batches;
+  for (int i = 0; i < 20; ++i) batches.push_back(random_batch(random, kSentences, kLongest));
+  for (ShapeKey key = 0; key < batches.size(); ++key) run.step(batches[key], key);
+  run.step(batches[0], 0);  // the last recording is planned before it
+  const SessionStatistics before = run.figures();
+  EXPECT_EQ(before.replans, batches.size() - 1);
+  const std::uint64_t steps = effort(400);
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    const ShapeKey key = random() % batches.size();
+    run.step(batches[key], key);
+  }
+  EXPECT_EQ(run.figures().replans, before.replans);
+  EXPECT_EQ(run.figures().deviations, 0u);
+  EXPECT_EQ(run.figures().planned_steps, before.planned_steps + steps);
+}
+
+TEST_P(SessionSequences, UpperBoundServesEveryBatchInAnyOrder) {
+  Training run(program_, ShapePolicy::kUpperBound);
+  run.session().adopt(upper_bound_traces(program_, kSentences, kLongest));
+  EXPECT_EQ(run.replans_in(effort(500)), 0u);
+  run.session().begin_step(0);
+  EXPECT_EQ(run.figures().deviations, 0u);
+  EXPECT_EQ(run.figures().device_allocations_since_switch, 0u);
+  EXPECT_EQ(run.figures().fallback_requests, 0u);
+  EXPECT_EQ(run.figures().pool_calls, 0u);
+  // The plan of all of them takes what the longest batch alone has alive.
+  const SequenceBatch longest = upper_bound_batches(kSentences, kLongest).front();
+  const std::uint64_t live_bytes = lower_bound_bytes(trace_of(program_, longest), kAlignmentBytes);
+  EXPECT_LE(static_cast<double>(run.session().plan().peak), 1.01 * static_cast<double>(live_bytes));
+}
+
+// Every pair of lengths, with the sentences of a side alike and ending at every place.
+TEST_P(SessionSequences, UpperBoundServesEveryPairOfLengths) {
+  constexpr std::size_t kFew = 4, kShort = 7;
+  Training run(program_, ShapePolicy::kUpperBound);
+  run.session().adopt(upper_bound_traces(program_, kFew, kShort));
+  std::mt19937_64 random(11);
+  const auto sentences = [&](std::size_t longest, bool alike) {
+    std::vector<std::size_t> lengths(1 + random() % kFew, longest);
+    for (std::size_t i = 1; i < lengths.size() && !alike; ++i) {
+      lengths[i] = 1 + random() % lengths[i - 1];
+    }
+    return lengths;
+  };
+  for (std::size_t source = 1; source <= kShort; ++source) {
+    for (std::size_t target = 1; target <= kShort; ++target) {
+      for (int i = 0; i < 5; ++i) run.step({sentences(source, i < 1), sentences(target, i < 2)});
+    }
+  }
+  run.session().begin_step(0);
+  EXPECT_EQ(run.figures().deviations, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SessionSequences, testing::Bool(),
+                         [](const auto& side) { return side.param ? "Unrolled" : "Packed"; });
+
+// The longest batch alone: the number of requests is the same for all, so its plan serves all.
+TEST(SessionSequencesPacked, TheLongestBatchIsEnough) {
+  const SequenceProgram program(kPacked);
+  Training run(program, ShapePolicy::kUpperBound);
+  run.session().adopt(trace_of(program, upper_bound_batches(kSentences, kLongest).front()));
+  EXPECT_EQ(run.replans_in(effort(500)), 0u);
+  run.session().begin_step(0);
+  EXPECT_EQ(run.figures().deviations, 0u);
+}
+
+}  // namespace
+}  // namespace skyline

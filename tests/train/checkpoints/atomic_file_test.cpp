@@ -1,0 +1,126 @@
+#include "train/checkpoints/atomic_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "tests/train/checkpoints/file_size_limit.h"
+#include "tests/train/temporary_folder.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+TEST(AtomicFileTest, AppearsWithCommit) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a.txt";
+  {
+    AtomicFile file(path);
+    file.write("one ");
+    file.write("two");
+    EXPECT_FALSE(fs::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(read_file(path), "one two");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(AtomicFileTest, LeavesTheOldFileAndNoTemporaryWithoutCommit) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a.txt";
+  write_atomically(path, "old");
+  { AtomicFile(path).write("new"); }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(AtomicFileTest, AFullDiskLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a.txt";
+  write_atomically(path, "old");
+  try {
+    const FileSizeLimit limit(1000);
+    write_atomically(path, std::string(5000, 'x'));
+    FAIL() << "5000 bytes were written past a limit of 1000";
+  } catch (const WriteError& error) {
+    EXPECT_EQ(error.path(), path);
+    EXPECT_EQ(error.error_number(), EFBIG);
+    EXPECT_EQ(error.what(), "cannot write " + path.string() + ": File too large");
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(AtomicFileTest, NamesTheCauseOfAFullDevice) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a.txt";
+  fs::create_symlink("/dev/full", path.string() + ".tmp");
+  try {
+    write_atomically(path, "text");
+    FAIL() << "/dev/full took bytes";
+  } catch (const WriteError& error) {
+    EXPECT_EQ(error.what(), "cannot write " + path.string() + ": No space left on device");
+  }
+  EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
+// As root, a rename would have put a file in the place of the device.
+TEST(AtomicFileTest, LeavesDevicesAndLinksWhatTheyAre) {
+  try {
+    write_atomically("/dev/full", "text");
+    FAIL() << "/dev/full took bytes";
+  } catch (const WriteError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+  }
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+  write_atomically("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+
+  const TemporaryFolder folder;
+  const fs::path target = folder / "target.txt", link = folder / "link.txt";
+  write_atomically(target, "old");
+  fs::create_symlink("target.txt", link);
+  write_atomically(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(target), "new");
+  EXPECT_EQ(files_in(folder.path()), 2u);
+  EXPECT_THROW(write_atomically(folder.path(), "text"), WriteError) << "a folder is no file";
+}
+
+TEST(AtomicFileTest, NamesAMissingFolder) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(write_atomically(folder / "none/a.txt", "text"), WriteError);
+}
+
+TEST(AtomicFileTest, RefusesToReplaceAFolder) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "a");
+  EXPECT_THROW(write_atomically(folder / "a", "text"), WriteError);
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(ReadFile, ReadsWholeFilesAndNamesMissingOnes) {
+  const TemporaryFolder folder;
+  const std::string content(3 << 20, 'x');
+  write_atomically(folder / "big", content);
+  write_atomically(folder / "empty", "");
+  EXPECT_TRUE(read_file(folder / "big") == content);
+  EXPECT_EQ(read_file(folder / "empty"), "");
+  const std::string missing = folder / "none";
+  EXPECT_THAT([&] { read_file(missing); },
+              testing::ThrowsMessage<std::runtime_error>("cannot read " + missing +
+                                                         ": No such file or directory"));
+  EXPECT_THROW(read_file(folder.path()), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,56 @@
+// Checkpoints of runs on a CUDA device, read where there is none.
+
+#include <gtest/gtest.h>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/checkpoint.h"
+
+namespace skyline {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class CheckpointDevice : public ::testing::Test {
+ protected:
+  // One step, told to have been made on a card with all that only a card has.
+  void train(Words words) {
+    words.insert(words.end(), {"--steps", "1", "--batch-size", "4", "--threads", "1"});
+    words.insert(words.end(), {"--out", run()});
+    const Outcome outcome = skyline_program(words);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+    Checkpoint checkpoint = load_checkpoint(run()).checkpoint;
+    auto& arguments = checkpoint.position.arguments;
+    arguments["device"] = "cuda";
+    arguments["allocator"] = "cuda-async";
+    arguments["capacity"] = 1;
+    arguments["tf32"] = true;
+    arguments["workspace"] = 8 << 20;
+    arguments["plan"] = (folder_ / "gone.json").string();
+    CheckpointStore(folder_ / "run/checkpoints").save(checkpoint);
+  }
+  std::string run() const { return (folder_ / "run").string(); }
+
+  void expect_read_on_the_cpu(const Words& command) {
+    EXPECT_NE(skyline_program(command).exit_code, 0);
+    Words here = command;
+    here.insert(here.end(), {"--device", "cpu"});
+    const Outcome outcome = skyline_program(here);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CheckpointDevice, EvaluateReadsThem) {
+  train({"train", "--model", "mlp", "--images", "10"});
+  expect_read_on_the_cpu({"evaluate", run()});
+}
+
+TEST_F(CheckpointDevice, TranslateReadsThem) {
+  train({"train", "--model", "seq2seq", "--units", "4", "--pairs", "40", "--val-pairs", "4"});
+  expect_read_on_the_cpu({"translate", run(), "one"});
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,208 @@
+#include "train/checkpoints/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "tests/train/checkpoints/file_size_limit.h"
+#include "tests/train/checkpoints/numbered_checkpoint.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/usage_error.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() : store_(checkpoints_) {}
+
+  void save(std::int64_t step) { store_.save(numbered_checkpoint(step)); }
+  std::int64_t loaded_step() {
+    const LoadedCheckpoint loaded = load_checkpoint(folder_.path());
+    warnings_ = loaded.warnings;
+    return consistent_step(loaded.checkpoint);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(checkpoints_)) {
+      found.push_back(entry.path().filename());
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+  void damage(const std::string& file) const {
+    std::fstream stream(checkpoints_ / file, std::ios::in | std::ios::out);
+    stream.seekp(-1, std::ios::end);
+    stream.put('?');
+    ASSERT_TRUE(stream.good()) << file;
+  }
+
+  TemporaryFolder folder_;  // the run's
+  fs::path checkpoints_ = folder_ / "checkpoints";
+  CheckpointStore store_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(CheckpointTest, LoadsWhatItSaved) {
+  Checkpoint saved = numbered_checkpoint(7);
+  saved.position = {.step = 7,
+                    .epoch = 2,
+                    .batch = 3,
+                    .order_seed = std::numeric_limits<std::uint64_t>::max(),
+                    .random_seed = 5,
+                    .random_next = std::uint64_t{1} << 63,
+                    .best = {{"top1", 0.1}, {"loss", 1.0 / 3}},
+                    .more = {{"sum", 1e-300}},
+                    .arguments = {{"model", "lenet"}, {"batch_size", 32}}};
+  const fs::path path = store_.save(saved);
+  EXPECT_EQ(path, checkpoints_ / "step-000000007");
+  for (const fs::path& from : {folder_.path(), checkpoints_, path, checkpoints_ / "latest"}) {
+    const LoadedCheckpoint loaded = load_checkpoint(from);
+    EXPECT_EQ(loaded.checkpoint.weights, saved.weights);
+    EXPECT_EQ(loaded.checkpoint.state, saved.state);
+    EXPECT_EQ(loaded.checkpoint.position, saved.position);
+    EXPECT_THAT(loaded.warnings, IsEmpty());
+  }
+}
+
+TEST_F(CheckpointTest, KeepsNotANumberAmongTheMetrics) {
+  Checkpoint saved = numbered_checkpoint(1);
+  saved.position.best = {{"loss", std::nan("")}};
+  store_.save(saved);
+  EXPECT_TRUE(std::isnan(load_checkpoint(folder_.path()).checkpoint.position.best.at("loss")));
+}
+
+TEST_F(CheckpointTest, WeightsAreAPlainSafetensorsFile) {
+  save(3);
+  const Safetensors weights = read_safetensors(checkpoints_ / "latest/weights.safetensors");
+  EXPECT_EQ(weights.tensors, numbered_checkpoint(3).weights);
+}
+
+TEST_F(CheckpointTest, KeepsTheLastTwo) {
+  for (const int step : {1, 2, 3, 1000000000}) save(step);
+  EXPECT_THAT(names(), ElementsAre("latest", "step-000000003", "step-1000000000"));
+  EXPECT_EQ(loaded_step(), 1000000000);
+}
+
+TEST_F(CheckpointTest, ADamagedOneFallsBackWithAWarning) {
+  for (const char* file : {"weights.safetensors", "state.safetensors", "SHA256SUMS"}) {
+    save(1);
+    save(2);
+    damage("step-000000002/" + std::string(file));
+    EXPECT_EQ(loaded_step(), 1) << file;
+    ASSERT_THAT(warnings_, SizeIs(1));
+    EXPECT_THAT(warnings_[0], HasSubstr("passed over the checkpoint step-000000002"));
+    EXPECT_THAT(warnings_[0], HasSubstr("is damaged"));
+  }
+}
+
+TEST_F(CheckpointTest, AMissingFileFallsBackToo) {
+  for (const char* file : {"weights.safetensors", "state.safetensors", "SHA256SUMS"}) {
+    save(1);
+    save(2);
+    fs::remove(checkpoints_ / "step-000000002" / file);
+    EXPECT_EQ(loaded_step(), 1) << file;
+    EXPECT_THAT(warnings_, SizeIs(1));
+  }
+}
+
+TEST_F(CheckpointTest, SaysWhyNoneCanBeLoaded) {
+  EXPECT_THAT([&] { load_checkpoint(folder_ / "none"); },
+              ThrowsMessage<UsageError>(HasSubstr("is no folder of a run or a checkpoint")));
+  EXPECT_THAT([&] { load_checkpoint(folder_.path()); },
+              ThrowsMessage<CheckpointError>(HasSubstr("holds no checkpoint")));
+  save(1);
+  damage("step-000000001/state.safetensors");
+  EXPECT_THAT([&] { load_checkpoint(folder_.path()); },
+              ThrowsMessage<CheckpointError>(HasSubstr("state.safetensors is damaged")));
+  EXPECT_THROW(load_checkpoint(checkpoints_ / "step-000000001"), CheckpointError);
+}
+
+TEST_F(CheckpointTest, RefusesAForeignState) {
+  save(1);
+  const fs::path folder = checkpoints_ / "step-000000001";
+  fs::copy_file(folder / "weights.safetensors", folder / "state.safetensors",
+                fs::copy_options::overwrite_existing);
+  fs::remove(folder / "SHA256SUMS");
+  EXPECT_THAT([&] { load_checkpoint(folder); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("SHA256SUMS")));
+}
+
+// What a kill between two steps of save() leaves.
+TEST_F(CheckpointTest, ReadsOnThroughWhatAKilledSaveLeaves) {
+  save(1);
+  fs::create_directory(checkpoints_ / "step-000000002.tmp");
+  std::ofstream(checkpoints_ / "step-000000002.tmp/weights.safetensors") << "half";
+  EXPECT_EQ(loaded_step(), 1);
+  EXPECT_THAT(warnings_, IsEmpty());
+
+  save(2);  // renamed, but `latest` still names the one before
+  fs::remove(checkpoints_ / "latest");
+  fs::create_directory_symlink("step-000000001", checkpoints_ / "latest");
+  fs::create_directory_symlink("step-000000002", checkpoints_ / "latest.tmp");
+  EXPECT_EQ(loaded_step(), 1);
+
+  save(3);
+  EXPECT_EQ(loaded_step(), 3);
+  EXPECT_THAT(names(), ElementsAre("latest", "step-000000002", "step-000000003"));
+}
+
+TEST_F(CheckpointTest, WorksWithoutThePointer) {
+  save(1);
+  save(2);
+  fs::remove(checkpoints_ / "latest");
+  EXPECT_EQ(loaded_step(), 2);
+}
+
+TEST_F(CheckpointTest, SavingAStepAgainReplacesTheOldOneOnlyAfterwards) {
+  save(1);
+  save(2);
+  EXPECT_EQ(store_.save(numbered_checkpoint(2)).filename(), "step-000000002-2");
+  EXPECT_THAT(names(), ElementsAre("latest", "step-000000001", "step-000000002-2"));
+  EXPECT_EQ(loaded_step(), 2);
+  EXPECT_EQ(store_.save(numbered_checkpoint(2)).filename(), "step-000000002");
+  EXPECT_EQ(loaded_step(), 2);
+}
+
+TEST_F(CheckpointTest, GoingOnFromAnEarlierStepForgetsTheLaterOnes) {
+  for (const int step : {10, 20}) save(step);
+  save(15);
+  EXPECT_THAT(names(), ElementsAre("latest", "step-000000010", "step-000000015"));
+  EXPECT_EQ(loaded_step(), 15);
+}
+
+TEST_F(CheckpointTest, AFullDiskLeavesTheLastOneAndNothingHalf) {
+  save(1);
+  {
+    const FileSizeLimit limit(1000);
+    EXPECT_THROW(save(2), WriteError);
+  }
+  EXPECT_THAT(names(), ElementsAre("latest", "step-000000001"));
+  EXPECT_EQ(loaded_step(), 1);
+  save(2);
+  EXPECT_EQ(loaded_step(), 2);
+}
+
+TEST_F(CheckpointTest, LeavesOtherFilesAlone) {
+  fs::create_directories(checkpoints_);
+  for (const char* name : {"step-", "step-1", "step--00000001", "step-000000001x", "notes"}) {
+    std::ofstream(checkpoints_ / name) << "mine";
+  }
+  save(1);
+  EXPECT_EQ(loaded_step(), 1);
+  EXPECT_THAT(names(), SizeIs(7));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,134 @@
+#include "train/checkpoints/training_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/train/images/small_training.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+std::unique_ptr<Experiment> make(const std::string& model) {
+  return std::make_unique<Experiment>(MemoryOptions{}, seeded(), find_model(model),
+                                      small_shape(model));
+}
+
+TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
+  const auto experiment = make("mlp");
+  // Memory of [1, 2, 2, 2], channels last: element (c, h, w) is 100 c + 10 h + w.
+  const std::vector<float> memory = {0, 100, 1, 101, 10, 110, 11, 111};
+  const Tensor tensor =
+      experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter", memory.data());
+  const NamedTensor host = to_host(experiment->context, "filter", tensor);
+  std::vector<float> values(8);
+  std::memcpy(values.data(), host.bytes.data(), host.bytes.size());
+  EXPECT_EQ(values, (std::vector<float>{0, 1, 10, 11, 100, 101, 110, 111}));
+
+  const Tensor copy = experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter");
+  to_device(experiment->context, host, copy);
+  std::vector<float> back(8);
+  experiment->context.download(copy.detach(), back.data());
+  EXPECT_EQ(back, memory);
+}
+
+TEST(TensorCopiesTest, AnotherShapeIsRefusedByName) {
+  const auto experiment = make("mlp");
+  const Tensor tensor = experiment->context.resident({{2, 3}}, Category::kParameter, "fc.weight");
+  NamedTensor host = to_host(experiment->context, "fc.weight", tensor);
+  host.shape = {3, 2};
+  try {
+    to_device(experiment->context, host, tensor);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_NE(std::string(error.what()).find("fc.weight"), std::string::npos);
+  }
+}
+
+class TrainingStateTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
+  const auto batches = small_batches(small_shape(GetParam()), 4, 6);
+  const auto first = make(GetParam());
+  for (int i = 0; i < 3; ++i) first->step(batches[static_cast<std::size_t>(i)], small_params());
+  const Checkpoint checkpoint = capture(*first, {});
+  const auto second = make(GetParam());
+  second->step(batches[5], small_params());  // anything else
+  restore(*second, checkpoint);
+  EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
+  EXPECT_EQ(second->context.random().next, first->context.random().next);
+  for (int i = 3; i < 6; ++i) {
+    const Batch& batch = batches[static_cast<std::size_t>(i)];
+    EXPECT_EQ(first->step(batch, small_params()), second->step(batch, small_params()));
+  }
+  EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
+  EXPECT_EQ(state_sha256(*first), state_sha256(*second));
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(model_names()),
+                         [](const auto& tested) { return tested.param; });
+
+TEST(TrainingStateTest, WeightsAreWhatInferenceNeeds) {
+  const auto experiment = make("resnet20");
+  const Checkpoint checkpoint = capture(*experiment, {});
+  EXPECT_EQ(checkpoint.weights.size(), 59u + 38u);
+  EXPECT_EQ(checkpoint.state.size(), 59u);
+  EXPECT_EQ(checkpoint.weights.front().name, "conv1.weight");
+  EXPECT_EQ(checkpoint.weights.front().shape, (std::vector<std::int64_t>{16, 3, 3, 3}));
+}
+
+TEST(TrainingStateTest, AForeignCheckpointIsNamed) {
+  const auto lenet = make("lenet");
+  const auto problem = [&](const Checkpoint& checkpoint) -> std::string {
+    try {
+      restore(*lenet, checkpoint);
+    } catch (const CheckpointError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  Checkpoint missing = capture(*lenet, {});
+  missing.weights.erase(missing.weights.begin() + 2);
+  EXPECT_EQ(problem(missing),
+            "the checkpoint is not this model's: weights.safetensors has no tensor 'conv2.weight'");
+  Checkpoint left_over = capture(*lenet, {});
+  left_over.state.push_back(left_over.state.back());
+  left_over.state.back().name = "fc9.velocity";
+  EXPECT_EQ(problem(left_over),
+            "the checkpoint is not this model's: state.safetensors has a tensor 'fc9.velocity'");
+  EXPECT_EQ(problem(capture(*lenet, {})), "no error");
+}
+
+TEST(AuxiliaryHeadsTest, AreWhatInferenceDoesNotHave) {
+  const auto names_of = [](const char* model) {
+    const ModelEntry& entry = find_model(model);
+    return auxiliary_names(entry, entry.shape);
+  };
+  EXPECT_TRUE(names_of("resnet20").empty());
+  const std::set<std::string> names = names_of("googlenet");
+  EXPECT_EQ(names.size(), 12u) << "two heads of a convolution and two linear layers with biases";
+  for (const std::string& name : names)
+    EXPECT_EQ(name.find("inception"), std::string::npos) << name;
+}
+
+TEST(AuxiliaryHeadsTest, OnlyTheirTensorsMayBeLeftOver) {
+  const auto trained = make("lenet");
+  Checkpoint checkpoint = capture(*trained, {});
+  NamedTensor head = checkpoint.weights.front();
+  head.name = "loss1_fc.weight";
+  checkpoint.weights.push_back(head);
+  Experiment inference({}, seeded(Mode::kInference), find_model("lenet"), small_shape("lenet"));
+  restore_weights(inference, checkpoint, {head.name});
+  EXPECT_EQ(parameters_sha256(inference), parameters_sha256(*trained));
+  try {
+    restore_weights(inference, checkpoint, {"another.weight"});
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_NE(std::string(error.what()).find("has a tensor 'loss1_fc.weight'"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace skyline

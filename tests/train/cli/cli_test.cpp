@@ -1,0 +1,257 @@
+#include "train/cli/cli.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/App.hpp>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "memory/device/out_of_memory.h"
+#include "tests/train/parsed_json.h"
+#include "tests/train/temporary_folder.h"
+#include "train/cli/option_types.h"
+#include "train/cli/table.h"
+
+namespace skyline {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+struct TrainOptions {
+  std::string model = "lenet";
+  std::vector<std::string> allocators = {"planned"};
+  std::uint64_t capacity = 1 << 20;
+  std::int64_t batch_size = 32;
+  double rate = 0.1;
+  std::filesystem::path file;
+  int count = 0;
+  bool check = true;
+};
+
+CommandRun declare_train(CLI::App& options) {
+  auto values = std::make_shared<TrainOptions>();
+  add_choice(options, "-m,--model", values->model, {"mlp", "lenet", "resnet20"}, "model", "Model");
+  add_choices(options, "--allocators", values->allocators, {"planned", "best-fit-pool"},
+              "allocator", "Allocators");
+  add_bytes(options, "--capacity", values->capacity, "Memory");
+  add_integer(options, "--batch-size", values->batch_size, 1, kMost, "Samples a step");
+  add_number(options, "--rate", values->rate, 0, 1, "Learning rate");
+  add_input_file(options, "TRACE", values->file, "A file");
+  options.add_option("--count", values->count, "Through CLI11's own conversion");
+  options.add_flag("!--no-check", values->check,
+                   "A flag with a long description, of which the help is to make several lines "
+                   "that begin in one column");
+  return [values](Console& console) {
+    console.say("working");
+    return CommandResult{{{"model", values->model},
+                          {"allocators", values->allocators},
+                          {"capacity", values->capacity},
+                          {"batch_size", values->batch_size},
+                          {"rate", values->rate}},
+                         "model " + values->model + "\n"};
+  };
+}
+
+template <typename Error>
+CommandRun failing(Error error) {
+  return [error](Console&) -> CommandResult { throw error; };
+}
+
+CommandRun declare_short(CLI::App&) {
+  return failing(OutOfMemory({.where = "cpu", .requested_bytes = 7}));
+}
+
+CommandRun declare_folder(CLI::App&) {
+  return failing(std::filesystem::filesystem_error(
+      "x", "runs", std::make_error_code(std::errc::permission_denied)));
+}
+
+CommandRun declare_interrupted(CLI::App&) {
+  return [](Console&) { return CommandResult{{{"steps", 3}}, "stopped\n", 130}; };
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table = {
+      {"train", "Train a model", declare_train},
+      {"short", "Run out of memory", declare_short},
+      {"folder", "Fail at a folder", declare_folder},
+      {"interrupted", "Be interrupted", declare_interrupted},
+  };
+  return table;
+}
+
+struct Outcome {
+  int exit_code;
+  std::string output, messages;
+};
+
+Outcome run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "skyline");
+  std::ostringstream output, messages;
+  const int code = run_program(commands(), arguments, {output, messages, {}});
+  return {code, output.str(), messages.str()};
+}
+
+void expect_usage_error(std::vector<const char*> arguments, const std::string& sentence) {
+  for (const bool json : {false, true}) {
+    if (json) arguments.push_back("--json");
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(outcome.messages, "error: " + sentence + "\n");
+  }
+}
+
+TEST(Program, PrintsTextOrOneJsonObject) {
+  const Outcome text = run({"train"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_EQ(text.output, "model lenet\n");
+  EXPECT_EQ(text.messages, "working\n");
+
+  const Outcome json = run({"train", "--json", "-m", "mlp", "--capacity=8MiB", "--allocators",
+                            "best-fit-pool,planned", "--batch-size", "7", "--rate", "1e-3"});
+  EXPECT_EQ(json.exit_code, 0);
+  EXPECT_EQ(json.messages, "working\n");
+  const auto parsed = parsed_json(json.output);
+  EXPECT_EQ(parsed, nlohmann::json({{"model", "mlp"},
+                                    {"allocators", {"best-fit-pool", "planned"}},
+                                    {"capacity", 8388608},
+                                    {"batch_size", 7},
+                                    {"rate", 0.001}}));
+}
+
+TEST(Program, TakesJsonBeforeTheCommandToo) {
+  EXPECT_TRUE(nlohmann::json::accept(run({"--json", "train"}).output));
+}
+
+TEST(Program, LetsTheLastOfARepeatedOptionCount) {
+  EXPECT_EQ(run({"train", "--model", "mlp", "--model", "resnet20"}).output, "model resnet20\n");
+}
+
+TEST(Program, NamesTheNearestCommandAndOption) {
+  expect_usage_error({"trian"}, "unknown command 'trian'; did you mean 'train'?");
+  expect_usage_error({"trian", "--model", "mlp"}, "unknown command 'trian'; did you mean 'train'?");
+  expect_usage_error({"train", "--modle", "mlp"},
+                     "unknown option '--modle'; did you mean '--model'?");
+  expect_usage_error({"train", "--modle=mlp"}, "unknown option '--modle'; did you mean '--model'?");
+  expect_usage_error({"train", "-model", "mlp"},
+                     "--model: unknown model 'odel'; known are: mlp, lenet, resnet20");
+  expect_usage_error({"train", "--colour"},
+                     "unknown option '--colour'; see 'skyline train --help'");
+  expect_usage_error({"train", "-x"}, "unknown option '-x'; see 'skyline train --help'");
+}
+
+TEST(Program, NamesAllCommandsWhenNoneIsNear) {
+  expect_usage_error({"dance"},
+                     "unknown command 'dance'; known are: train, short, folder, interrupted");
+  EXPECT_EQ(run({}).exit_code, 2);
+  EXPECT_EQ(run({}).messages, "error: no command is given; see 'skyline --help'\n");
+}
+
+TEST(Program, PutsAnUnknownFlagBeforeTheDamageItDid) {
+  // "8" became the positional argument, a file that does not exist.
+  expect_usage_error({"train", "--batchsize", "8"},
+                     "unknown option '--batchsize'; did you mean '--batch-size'?");
+}
+
+TEST(Program, RefusesBadValuesByName) {
+  expect_usage_error({"train", "--model", "lenett"},
+                     "--model: unknown model 'lenett'; did you mean 'lenet'?");
+  expect_usage_error({"train", "--allocators", "planned,best-fit"},
+                     "--allocators: unknown allocator 'best-fit'; did you mean 'best-fit-pool'?");
+  expect_usage_error({"train", "--allocators", "planned,planned"},
+                     "--allocators: allocator 'planned' is given twice");
+  expect_usage_error({"train", "--capacity", "8MB"},
+                     "--capacity: '8MB' is no size: units are binary; did you mean '8MiB'?");
+  expect_usage_error({"train", "--batch-size", "0"},
+                     "--batch-size: 0 is out of range: it must be at least 1");
+  expect_usage_error({"train", "--batch-size", "-3"},
+                     "--batch-size: -3 is out of range: it must be at least 1");
+  expect_usage_error({"train", "--batch-size", "9223372036854775808"},
+                     "--batch-size: 9223372036854775808 is out of range: it must be at least 1");
+  expect_usage_error({"train", "--batch-size", "8.5"}, "--batch-size: '8.5' is not a whole number");
+  expect_usage_error({"train", "--batch-size", "many"},
+                     "--batch-size: 'many' is not a whole number");
+  expect_usage_error({"train", "--rate", "2"}, "--rate: 2 is out of range: it must be from 0 to 1");
+  expect_usage_error({"train", "--rate", "nan"},
+                     "--rate: nan is out of range: it must be from 0 to 1");
+  expect_usage_error({"train", "--count", "many"}, "--count: 'many' is no value for it");
+  expect_usage_error({"train", "--rate", "fast"}, "--rate: 'fast' is not a number");
+  expect_usage_error({"train", "no-such.csv"}, "TRACE: no file 'no-such.csv'");
+  expect_usage_error({"train", "/tmp"}, "TRACE: '/tmp' is a folder, not a file");
+}
+
+TEST(Program, RefusesMissingValuesAndStrayWords) {
+  EXPECT_EQ(run({"train", "--model"}).messages, "error: --model needs a value\n");
+  EXPECT_EQ(run({"train", "--model"}).exit_code, 2);
+  const TemporaryFolder folder;
+  const std::string file = folder / "trace.csv";
+  std::ofstream(file) << "id,lower,upper,size\n";
+  EXPECT_EQ(run({"train", file.c_str()}).exit_code, 0);
+  expect_usage_error({"train", file.c_str(), "stray"},
+                     "'skyline train' takes no 'stray'; see 'skyline train --help'");
+}
+
+TEST(Program, ExitsWithOneAndTheSentenceOfAFailure) {
+  for (const bool json : {false, true}) {
+    std::vector<const char*> arguments = {"short"};
+    if (json) arguments.push_back("--json");
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.messages, HasSubstr("error: [cpu] out of memory"));
+  }
+  EXPECT_EQ(run({"folder"}).messages, "error: runs: Permission denied\n");
+}
+
+TEST(Program, PrintsTheResultOfAnInterruptedCommand) {
+  const Outcome outcome = run({"interrupted", "--json"});
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(parsed_json(outcome.output)["steps"], 3);
+}
+
+TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
+  const Outcome all = run({"--help"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.messages, IsEmpty());
+  for (const Command& command : commands()) {
+    EXPECT_THAT(all.output, HasSubstr(command.name));
+    EXPECT_THAT(all.output, HasSubstr(command.summary));
+    EXPECT_EQ(run({command.name.c_str(), "--help"}).exit_code, 0);
+  }
+  const Outcome train = run({"train", "--help"});
+  for (const char* part : {"--model", "mlp, lenet, resnet20", "lenet", "--batch-size", "32", "1MiB",
+                           "--json", "TRACE"}) {
+    EXPECT_THAT(train.output, HasSubstr(part));
+  }
+}
+
+TEST(Program, HelpStaysWithin100Columns) {
+  std::istringstream help(run({"train", "--help"}).output);
+  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 100u) << line;
+  EXPECT_THAT(help.str(),
+              HasSubstr("is to make\n                                several lines that"));
+  EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
+}
+
+TEST(Program, RefusesAnUnknownCommandThoughHelpIsAskedFor) {
+  EXPECT_EQ(run({"trian", "--help"}).exit_code, 2);
+}
+
+TEST(Program, SaysWhenStandardOutputIsFull) {
+  std::ofstream full("/dev/full");
+  std::ostringstream messages;
+  const std::vector<const char*> arguments = {"skyline", "train"};
+  EXPECT_EQ(run_program(commands(), arguments, {full, messages, {}}), 1);
+  EXPECT_THAT(messages.str(), EndsWith("error: cannot write to standard output\n"));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,85 @@
+#include "train/cli/interrupt.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace skyline {
+namespace {
+
+TEST(InterruptTest, NothingCame) {
+  const Interrupt interrupt;
+  EXPECT_FALSE(interrupt.requested());
+  EXPECT_EQ(interrupt.signal(), 0);
+  EXPECT_EQ(interrupt.exit_code(), 0);
+}
+
+TEST(InterruptTest, TheFirstSignalSetsTheFlagOnly) {
+  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}}) {
+    const Interrupt interrupt;
+    raise(signal);
+    EXPECT_TRUE(interrupt.requested());
+    EXPECT_EQ(interrupt.signal(), signal);
+    EXPECT_EQ(interrupt.exit_code(), exit_code);
+  }
+}
+
+// Runs `body` in a process of its own and returns the signal that ended it, or −exit code.
+template <typename Body>
+int ended_by(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+TEST(InterruptTest, TheSecondSignalOfEitherKindEnds) {
+  for (const int first : {SIGINT, SIGTERM}) {
+    for (const int second : {SIGINT, SIGTERM}) {
+      EXPECT_EQ(ended_by([&] {
+                  const Interrupt interrupt;
+                  raise(first);
+                  if (interrupt.signal() != first) _exit(1);
+                  raise(second);
+                }),
+                second);
+    }
+  }
+}
+
+volatile std::sig_atomic_t former_called = 0;
+
+TEST(InterruptTest, RestoresTheFormerHandlers) {
+  const auto before = std::signal(SIGINT, [](int) { former_called = 1; });
+  {
+    const Interrupt interrupt;
+    raise(SIGINT);
+    EXPECT_EQ(former_called, 0);
+  }
+  raise(SIGINT);
+  EXPECT_EQ(former_called, 1);
+  std::signal(SIGINT, before);
+}
+
+TEST(InterruptTest, ForgetsTheSignalOfTheOneBefore) {
+  {
+    const Interrupt interrupt;
+    raise(SIGTERM);
+  }
+  const Interrupt interrupt;
+  EXPECT_FALSE(interrupt.requested());
+}
+
+TEST(InterruptTest, OneAtATime) {
+  const Interrupt interrupt;
+  EXPECT_THROW(Interrupt(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace skyline

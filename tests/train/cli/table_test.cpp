@@ -1,0 +1,34 @@
+#include "train/cli/table.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace skyline {
+namespace {
+
+TEST(TableTest, AlignsColumnsAndShowsUnknownAsADash) {
+  Table table({{"allocator", Align::kLeft}, {"reserved"}, {"step"}});
+  table.add_row({"best-fit-pool", "12.41 MiB", "31 ms"});
+  table.add_row({"planned", "8 MiB", ""});
+  EXPECT_EQ(table.str(),
+            "allocator       reserved   step\n"
+            "─────────────  ─────────  ─────\n"
+            "best-fit-pool  12.41 MiB  31 ms\n"
+            "planned            8 MiB      –\n");
+}
+
+TEST(TableTest, CountsCharactersNotBytes) {
+  EXPECT_EQ(display_width("12 µs"), 5u);
+  Table table({{"µ"}, {"last", Align::kLeft}});
+  table.add_row({"é", "x"});
+  EXPECT_EQ(table.str(), "µ  last\n─  ────\né  x\n");
+}
+
+TEST(TableTest, RefusesARowOfAnotherLength) {
+  Table table({{"a"}, {"b"}});
+  EXPECT_THROW(table.add_row({"1"}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,213 @@
+// dry-run as a user types it.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "memory/formats/csv/trace_csv.h"
+#include "tests/cuda/described_card.h"
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/temporary_folder.h"
+#include "train/cli/table.h"
+#include "train/run/memory_chain.h"
+
+namespace skyline {
+namespace {
+
+Outcome dry_run_of(std::vector<std::string> more) {
+  std::vector<std::string> words = {"dry-run"};
+  words.insert(words.end(), more.begin(), more.end());
+  return skyline_program(words);
+}
+
+TEST(DryRunCommandTest, JsonHasItsKeys) {
+  const nlohmann::json json =
+      dry_run_of({"--batch-size", "8", "--device-memory", "2MiB", "--json"}).json();
+  for (const char* key : {"model",
+                          "batch_size",
+                          "mode",
+                          "workspace",
+                          "parameters",
+                          "resident_bytes",
+                          "resident",
+                          "blocks",
+                          "lower_bound",
+                          "peak",
+                          "gap",
+                          "planner",
+                          "proved_optimal",
+                          "planning_seconds",
+                          "categories",
+                          "layers",
+                          "allocators",
+                          "strategies",
+                          "device_memory",
+                          "largest_batch_ceiling",
+                          "batch_sizes_run",
+                          "seconds"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  for (const std::string& name : allocator_names()) {
+    const nlohmann::json& row = json["allocators"][name];
+    for (const char* key : {"fits", "peak_reserved", "peak_reserved_without_limit", "problem",
+                            "device_allocations", "largest_batch", "largest_batch_proved"}) {
+      EXPECT_TRUE(row.contains(key)) << name << " " << key;
+    }
+    EXPECT_EQ(row["fits"], row["problem"].is_null()) << name;
+    EXPECT_EQ(row["fits"], row["largest_batch"] >= 8) << name;
+  }
+  std::uint64_t resident = 0;
+  for (const auto& [name, bytes] : json["resident"].items()) resident += bytes.get<std::uint64_t>();
+  EXPECT_EQ(resident, json["resident_bytes"]);
+}
+
+TEST(DryRunCommandTest, WithoutADeviceNothingIsSaidOfOne) {
+  const nlohmann::json json = dry_run_of({"--batch-size", "4", "--json"}).json();
+  EXPECT_FALSE(json.contains("device_memory"));
+  EXPECT_FALSE(json["allocators"]["planned"].contains("largest_batch"));
+  EXPECT_EQ(dry_run_of({"--batch-size", "4"}).output.find("largest batch"), std::string::npos);
+}
+
+// By hand, rounded to 512: images 6,272, labels 8, conv1's output 37,632 with the relu in it,
+// pool1's output 9,408 and its places 2,352, conv2's output 12,800, and conv2's workspace.
+TEST(DryRunCommandTest, TheFullestTickOfLeNetByHand) {
+  const nlohmann::json json =
+      dry_run_of({"--batch-size", "2", "--workspace", "8MiB", "--json"}).json();
+  const std::uint64_t held = 6'656 + 512 + 37'888 + 9'728 + 2'560 + 12'800 + 8'388'608;
+  EXPECT_EQ(json["lower_bound"], held);
+  EXPECT_EQ(json["peak"], held);
+  EXPECT_EQ(json["proved_optimal"], true);
+  EXPECT_EQ(json["categories"]["workspace"]["bytes_at_lower_bound"], 8'388'608);
+  EXPECT_EQ(json["categories"]["input"]["bytes_at_lower_bound"], 6'656 + 512);
+  // Weights and biases 156, 2,416, 48,120, 10,164 and 850 elements, each rounded; thrice.
+  const std::uint64_t parameters =
+      1'024 + 512 + 9'728 + 512 + 192'000 + 512 + 40'448 + 512 + 3'584 + 512;
+  EXPECT_EQ(json["resident_bytes"], 3 * parameters);
+}
+
+// As the paper's: image, label, the first convolution's output and its workspace.
+TEST(DryRunCommandTest, InferenceKeepsOnlyWhatTheFirstConvolutionNeeds) {
+  const nlohmann::json json =
+      dry_run_of({"--infer", "--batch-size", "1", "--workspace", "8MiB", "--json"}).json();
+  EXPECT_EQ(json["peak"], 3'584 + 512 + 18'944 + 8'388'608);
+  EXPECT_EQ(json["mode"], "inference");
+  EXPECT_EQ(json["strategies"].size(), 4u) << "forward only is what it is";
+}
+
+TEST(DryRunCommandTest, TheStrategiesTellWhatRecomputeSaves) {
+  const auto planned = [](const nlohmann::json& json, const std::string& name) {
+    for (const auto& row : json["strategies"]) {
+      if (row["strategy"] == name) return row["planned"].get<std::uint64_t>();
+    }
+    return std::uint64_t{0};
+  };
+  const std::vector<std::string> resnet = {"--model", "resnet20", "--json"};
+  const nlohmann::json kept = dry_run_of(resnet).json();
+  EXPECT_LT(planned(kept, "recompute 4"), planned(kept, "both") * 2 / 3);
+  std::vector<std::string> recomputing = resnet;
+  recomputing.insert(recomputing.end(), {"--recompute", "4"});
+  const nlohmann::json again = dry_run_of(recomputing).json();
+  EXPECT_EQ(planned(again, "both"), planned(kept, "recompute 4"));
+  EXPECT_EQ(planned(again, "recompute 4"), 0u) << "it is what both is";
+  EXPECT_EQ(planned(dry_run_of({"--model", "mlp", "--json"}).json(), "recompute 4"), 0u)
+      << "nothing is saved";
+}
+
+TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "card.json") << R"({"card": )" << testing::kDescribedCard << "}";
+  const std::vector<std::string> asked = {"--device", "cuda", "--plan", folder / "card.json",
+                                          "--json"};
+  const Outcome outcome = dry_run_of(asked);
+  if (outcome.messages.find("no CUDA backend") != std::string::npos) {
+    GTEST_SKIP() << "this build has no CUDA backend";
+  }
+  const nlohmann::json planned = outcome.json()["allocators"]["planned"];
+  EXPECT_EQ(planned["fits"], true);
+  // An arena on the card grows by 2 MiB.
+  EXPECT_EQ((planned["peak_reserved"].get<std::uint64_t>() -
+             outcome.json()["resident_bytes"].get<std::uint64_t>()) %
+                (2 << 20),
+            0u);
+}
+
+TEST(DryRunCommandTest, ACardThatNothingDescribesIsRefused) {
+  const Outcome outcome = dry_run_of({"--device", "cuda"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.messages.find("--plan"), std::string::npos) << outcome.messages;
+  EXPECT_EQ(dry_run_of({"--plan", "engines.json"}).exit_code, 2) << "without --device cuda";
+  EXPECT_EQ(dry_run_of({"--prefetch"}).exit_code, 2) << "without --device cuda";
+}
+
+TEST(DryRunCommandTest, CapacityIsAnotherNameOfDeviceMemory) {
+  EXPECT_EQ(dry_run_of({"--capacity", "2MiB", "--json"}).json()["device_memory"], 2 << 20);
+}
+
+TEST(DryRunCommandTest, AModelThatCannotFitIsAnsweredWithWhatWould) {
+  const Outcome outcome = dry_run_of({"--device-memory", "500KiB"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.output.find("not even one image fits 500 KiB"), std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("inference fits up to batch "), std::string::npos)
+      << outcome.output;
+  const nlohmann::json json = dry_run_of({"--device-memory", "500KiB", "--json"}).json();
+  EXPECT_EQ(json["allocators"]["planned"]["largest_batch"], 0);
+  EXPECT_GT(json["one_image"]["planned"], 500 << 10);
+  EXPECT_GT(json["largest_inference_batch"], 0);
+  EXPECT_NE(dry_run_of({"--device-memory", "1KiB"}).output.find("nor does inference"),
+            std::string::npos);
+}
+
+TEST(DryRunCommandTest, OptionsOfAllocatorsCount) {
+  const nlohmann::json json = dry_run_of({"--bfc-limit", "1MiB", "--json"}).json();
+  EXPECT_EQ(json["allocators"]["bfc"]["fits"], false);
+  EXPECT_EQ(json["allocators"]["caching"]["fits"], true);
+  EXPECT_EQ(json["allocator_options"]["bfc_limit"], 1 << 20);
+}
+
+TEST(DryRunCommandTest, TheTraceCanBeWritten) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "trace.csv").string();
+  const nlohmann::json json =
+      dry_run_of({"--batch-size", "4", "--write-trace", file, "--json"}).json();
+  std::ifstream in(file);
+  const Trace trace = read_trace_csv(in, file).trace;
+  EXPECT_EQ(trace.size(), json["blocks"]);
+  EXPECT_EQ(lower_bound_bytes(trace, 512), json["lower_bound"]);
+}
+
+TEST(DryRunCommandTest, TablesFitATerminal) {
+  for (const char* memory : {"1MiB", "1GiB"}) {
+    const Outcome outcome =
+        dry_run_of({"--model", "mlp", "--batch-size", "12345", "--device-memory", memory});
+    std::istringstream lines(outcome.output);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), 80u) << line;
+    }
+  }
+}
+
+TEST(DryRunCommandTest, WrongUsageNamesItself) {
+  const struct {
+    std::vector<std::string> words;
+    const char* hint;
+  } cases[] = {{{"--device-memory", "0"}, "--device-memory"},
+               {{"--device-memory", "16GB"}, "did you mean '16GiB'"},
+               {{"--device-memory", "much"}, "--device-memory"},
+               {{"--workspace", "8MB"}, "did you mean '8MiB'"},
+               {{"--batch-size", "0"}, "--batch-size"},
+               {{"--allocators", "plannd"}, "did you mean 'planned'"},
+               {{"--allocators", "pool,best-fit-poll"}, "did you mean 'best-fit-pool'"},
+               {{"--model", "alxnet"}, "unknown model 'alxnet'"},
+               {{"--insize", "8"}, "image, got 8 x 8, expected at least 12 x 12"},
+               {{"--no-bfc-growth"}, "--bfc-limit"}};
+  for (const auto& [words, hint] : cases) {
+    const Outcome outcome = dry_run_of(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words.back();
+    EXPECT_NE(outcome.messages.find(hint), std::string::npos) << outcome.messages;
+    EXPECT_EQ(outcome.output, "");
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,337 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "memory/allocators/allocators.h"
+#include "tests/train/checkpoints/file_size_limit.h"
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/lab/golden_events.h"
+#include "tests/train/parsed_json.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/run/memory_chain.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class ReplayCommand : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
+  }
+  Outcome replay(const std::string& events, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"replay", file("events.csv", events)});
+    return skyline_program(arguments);
+  }
+  nlohmann::json figures(const std::string& events, std::vector<std::string> arguments) const {
+    arguments.push_back("--json");
+    const Outcome outcome = replay(events, arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+    return outcome.json();
+  }
+  // The figures of an allocator under which a file of any format is replayed.
+  nlohmann::json figures_of_file(const std::string& name, const std::string& allocator) const {
+    const Outcome outcome =
+        skyline_program({"replay", path(name), "--allocator", allocator, "--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+    return outcome.json();
+  }
+  void expect_refused(const Outcome& outcome, const std::string& sentence) const {
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+  }
+
+  TemporaryFolder folder_;
+};
+
+// --- figures ---
+
+struct GoldenRow {
+  const char* allocator;
+  std::uint64_t t1, t1_reversed, t2, t3;  // peak reserved bytes
+};
+constexpr GoldenRow kGolden[] = {
+    {"network-wise", 268435456, 268435456, 8565760, 40810496},
+    {"exact-pool", 268435456, 268435456, 8564736, 32400384},
+    {"best-fit-pool", 268435456, 134217728, 8565760, 34407424},
+    {"caching", 268435456, 134217728, 23068672, 44040192},
+    {"bfc", 268435456, 134217728, 18874368, 67108864},
+};
+
+TEST_F(ReplayCommand, ReproducesTheGoldenVectors) {
+  // All but `bfc` have no limit there.
+  const std::vector<std::string> arguments = {"--capacity", "64GiB"};
+  const auto t1 = figures(golden_t1(), arguments);
+  const auto t1_reversed = figures(golden_t1_reversed(), arguments);
+  const auto t2 = figures(golden_t2(), arguments);
+  const auto t3 = figures(golden_t3(), arguments);
+  const std::vector<std::string> known = allocator_names();
+  for (const GoldenRow& row : kGolden) {
+    if (std::ranges::find(known, row.allocator) == known.end()) continue;
+    const auto peak = [&](const nlohmann::json& json) {
+      return json["allocators"][row.allocator]["peak_reserved"];
+    };
+    EXPECT_EQ(peak(t1), row.t1) << row.allocator;
+    EXPECT_EQ(peak(t1_reversed), row.t1_reversed) << row.allocator;
+    EXPECT_EQ(peak(t2), row.t2) << row.allocator;
+    EXPECT_EQ(peak(t3), row.t3) << row.allocator;
+  }
+  EXPECT_EQ(t1["lower_bound"], 134217728);
+  EXPECT_EQ(t1_reversed["lower_bound"], 134217728);
+  EXPECT_EQ(t2["lower_bound"], 8565760);
+  EXPECT_EQ(t3["lower_bound"], 27047936);
+  for (const auto* json : {&t1, &t1_reversed, &t2, &t3}) {
+    EXPECT_EQ((*json)["plan"]["peak"], (*json)["lower_bound"]);
+    EXPECT_EQ((*json)["plan"]["proved_optimal"], true);
+  }
+  EXPECT_EQ(t3["steps"], 3);
+  EXPECT_LE(t3["allocators"]["planned"]["peak_reserved"], 34407424);
+}
+
+TEST_F(ReplayCommand, PrintsTheKeysOfOneAllocator) {
+  const auto json = figures(golden_t2(), {"--allocator", "pool"});
+  EXPECT_EQ(json["allocator"], "best-fit-pool");
+  EXPECT_EQ(json["peak_requested"], 8563800);
+  EXPECT_EQ(json["peak_allocated"], 8565760);
+  EXPECT_EQ(json["peak_reserved"], 8565760);
+  EXPECT_EQ(json["device_allocations"], 6);
+  EXPECT_EQ(json["device_frees"], 0);
+  EXPECT_EQ(json["flushes"], 0);
+  EXPECT_EQ(json["out_of_memory"], 0);
+  EXPECT_EQ(json["largest_free_block"], 512);
+  EXPECT_EQ(json["external_fragmentation"], 0.0);
+  EXPECT_EQ(json["internal_fragmentation_at_peak"], 8565760 - 8563800);
+  EXPECT_EQ(json["events"], 7);
+  EXPECT_EQ(json["blocks"], 6);
+  EXPECT_EQ(json["lower_bound"], 8565760);
+}
+
+TEST_F(ReplayCommand, PrintsOneTableWithThePlanInItsLastRow) {
+  const Outcome outcome = replay(golden_t1(), {"--allocators", "network-wise,pool"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  const std::size_t network_wise = outcome.output.find("\nnetwork-wise "),
+                    pool = outcome.output.find("\nbest-fit-pool "),
+                    plan = outcome.output.find("\nplan (");
+  EXPECT_LT(network_wise, pool);
+  EXPECT_LT(pool, plan);
+  EXPECT_NE(plan, std::string::npos);
+  EXPECT_THAT(outcome.output, HasSubstr("lower bound 128 MiB (134217728 bytes)"));
+  EXPECT_THAT(outcome.output, HasSubstr("+100.0 %"));
+}
+
+TEST_F(ReplayCommand, ReplaysUnderAllAllocatorsByDefault) {
+  const auto json = figures(golden_t2(), {});
+  EXPECT_EQ(json["allocators"].size(), allocator_table().size() + 1);
+  EXPECT_TRUE(json["allocators"].contains("planned"));
+  EXPECT_EQ(figures(golden_t2(), {"--allocators", "all"})["allocators"], json["allocators"]);
+}
+
+TEST_F(ReplayCommand, LeavesOutAPlanOfTooManyBlocksAndSaysSo) {
+  const auto json = figures(golden_t1(), {"--allocator", "pool", "--plan-limit", "11"});
+  EXPECT_TRUE(json["plan"].is_null());
+  EXPECT_EQ(json["plan_left_out"], "12 blocks are more than the limit of 11 for a plan");
+  EXPECT_EQ(json["lower_bound"], 134217728) << "streamed";
+  EXPECT_FALSE(
+      figures(golden_t1(), {"--allocator", "pool", "--plan-limit", "12"})["plan"].is_null());
+  EXPECT_TRUE(figures(golden_t1(), {"--allocator", "pool", "--plan-limit", "0"})["plan"].is_null());
+}
+
+TEST_F(ReplayCommand, TakesTheOptionsOfTheAllocators) {
+  const auto json =
+      figures(golden_t2(), {"--allocator", "bfc", "--no-bfc-growth", "--bfc-limit", "10MiB"});
+  EXPECT_EQ(json["peak_reserved"], 10 << 20);
+}
+
+TEST_F(ReplayCommand, ReadsATraceOfLifetimes) {
+  const auto json =
+      figures("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
+              {"--allocator", "pool"});
+  EXPECT_EQ(json["blocks"], 5);
+  EXPECT_EQ(json["peak_requested"], 12);
+  EXPECT_EQ(json["requested"], 0);
+  EXPECT_EQ(json["peak_reserved"], 1536) << "frees come first";
+}
+
+TEST_F(ReplayCommand, ReadsStandardInput) {
+  std::istringstream text(golden_t2());
+  std::streambuf* const before = std::cin.rdbuf(text.rdbuf());
+  const Outcome outcome = skyline_program({"replay", "-", "--allocator", "pool", "--json"});
+  std::cin.rdbuf(before);
+  EXPECT_EQ(outcome.json()["peak_reserved"], 8565760);
+}
+
+TEST_F(ReplayCommand, ReadsAnEmptyTrace) {
+  const auto json = figures(kEventHeader, {});
+  EXPECT_EQ(json["events"], 0);
+  EXPECT_EQ(json["lower_bound"], 0);
+  EXPECT_EQ(json["allocators"]["best-fit-pool"]["peak_reserved"], 0);
+  EXPECT_EQ(replay(kEventHeader, {}).exit_code, 0);
+}
+
+// --- out of memory ---
+
+TEST_F(ReplayCommand, ReportsShortagesAndFailsOnlyWhenStrict) {
+  const std::vector<std::string> arguments = {"--allocator", "pool", "--capacity", "160MiB"};
+  const std::string events = golden_t1() + "a,last,167772160\nf,last,\n";
+  const Outcome outcome = replay(events, arguments);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("best-fit-pool refused 1 of the requests"));
+  EXPECT_THAT(outcome.output, HasSubstr("events.csv line 22: block last asks for 160 MiB"));
+  EXPECT_THAT(outcome.output, HasSubstr("out of memory (the device is full): requested 167772160"));
+  EXPECT_THAT(outcome.output, HasSubstr("largest free block"));
+  EXPECT_THAT(outcome.output, HasSubstr("alive: 4 blocks, 128 MiB requested"));
+  EXPECT_THAT(outcome.output, HasSubstr("largest: q0 32 MiB; q1 32 MiB"));
+
+  std::vector<std::string> strict = arguments;
+  strict.push_back("--strict");
+  EXPECT_EQ(replay(events, strict).exit_code, 1);
+  EXPECT_EQ(replay(golden_t1(), strict).exit_code, 0) << "a flush is no failure";
+
+  const auto json = figures(events, arguments);
+  EXPECT_EQ(json["out_of_memory"], 1);
+  EXPECT_GE(json["flushes"], 1);
+  ASSERT_EQ(json["out_of_memory_reports"].size(), 1u);
+  const auto& report = json["out_of_memory_reports"][0];
+  EXPECT_EQ(report["id"], "last");
+  EXPECT_EQ(report["line"], 22);
+  EXPECT_EQ(report["capacity"], 160 << 20);
+  EXPECT_EQ(report["live_requested"], 128 << 20);
+}
+
+TEST_F(ReplayCommand, SaysWhenNoAllocatorCouldServeAll) {
+  const std::string sentence = "the capacity, 8388608 bytes, is below the lower bound";
+  EXPECT_THAT(replay(golden_t2(), {"--capacity", "8MiB"}).output, HasSubstr(sentence));
+  EXPECT_THAT(replay(golden_t2(), {"--capacity", "9MiB"}).output,
+              testing::Not(HasSubstr("is below the lower bound")));
+}
+
+TEST_F(ReplayCommand, EveryAllocatorHasADeviceOfItsOwn) {
+  const auto json = figures(golden_t2(), {"--capacity", "9MiB"});
+  EXPECT_EQ(json["allocators"]["best-fit-pool"]["out_of_memory"], 0);
+  EXPECT_EQ(json["allocators"]["network-wise"]["out_of_memory"], 0);
+  for (const auto& [name, row] : json["allocators"].items()) {
+    EXPECT_LE(row["peak_reserved"], 9 << 20) << name;
+  }
+}
+
+TEST_F(ReplayCommand, AbsurdSizesAreRefusedAndCounted) {
+  const auto json =
+      figures(kEventHeader + "a,zero,0\na,x,9223372036854775807\nf,x,\nf,zero,\n", {});
+  EXPECT_TRUE(json["lower_bound"].is_null());
+  EXPECT_TRUE(json["plan"].is_null());
+  EXPECT_EQ(json["plan_left_out"], "more than 2^63 - 1 bytes are alive at once");
+  for (const auto& [name, row] : json["allocators"].items()) {
+    EXPECT_EQ(row["out_of_memory"], 1) << name;
+    EXPECT_EQ(row["requested"], 0) << name;
+  }
+}
+
+// --- bad input ---
+
+TEST_F(ReplayCommand, BrokenEventsAreNamedAndNothingIsWritten) {
+  const std::string output = path("out.csv"), pickle = path("out.pickle");
+  for (const auto& [events, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"", "events.csv: got no text, expected an event trace"},
+           {"a,x,1\n", "events.csv line 1: got \"a,x,1\", expected an event trace"},
+           {kEventHeader + "a,x,many\n", "events.csv line 2, field bytes: got \"many\", expected"},
+           {kEventHeader + "a,x,1\na,x,1\n",
+            "line 3, field id: got \"x\" of a block that is alive"},
+           {kEventHeader + "a,x,1\nf,y,\n", "line 3, field id: got \"y\" to be freed, expected"},
+           {kEventHeader + "a,x,1\na,y", "line 3: got 2 fields, expected 3 as in the header"},
+           {"id,lower,upper,size\nx,5,3,1\n", "line 2, field upper"},
+           {std::string("\x80\x04\x95", 3), "the pickle ends after 3 bytes"},
+           {std::string("\x80\x02"
+                        "cos\nsystem\n.",
+                        14),
+            "got the opcode GLOBAL (0x63)"}}) {
+    expect_refused(replay(events, {"--allocator", "pool", "--write-events", output,
+                                   "--write-snapshot", pickle}),
+                   sentence);
+    EXPECT_EQ(files(), 1u) << "only the input is there";
+  }
+}
+
+TEST_F(ReplayCommand, WrongUsageIsNamed) {
+  expect_refused(replay(golden_t2(), {"--allocator", "cacheing"}), "did you mean 'caching'?");
+  expect_refused(replay(golden_t2(), {"--allocators", "pool,best-fit"}),
+                 "did you mean 'best-fit-pool'?");
+  expect_refused(replay(golden_t2(), {"--allocator", "pool", "--allocators", "all"}),
+                 "give one of them");
+  expect_refused(replay(golden_t2(), {"--format", "rmn"}), "did you mean 'rmm'?");
+  expect_refused(replay(golden_t2(), {"--format", "rmm"}), "expected RMM's header line");
+  expect_refused(replay(golden_t2(), {"--write-rmm", path("x")}), "under one allocator, got ");
+  expect_refused(replay(golden_t2(), {"--allocator", "pool", "--write-rmm", path("x"),
+                                      "--write-events", folder_.path() / "." / "x"}),
+                 "two outputs are to be written to");
+  expect_refused(skyline_program({"replay", path("none.csv")}), "No such file or directory");
+  expect_refused(skyline_program({"replay", folder_.path()}), "cannot be read");
+}
+
+TEST_F(ReplayCommand, AFullDiskLeavesNothing) {
+  std::string events = kEventHeader;
+  for (int i = 0; i < 20'000; ++i) events += "a,b" + std::to_string(i) + ",512\n";
+  const std::string input = file("events.csv", events);
+  for (const char* flag : {"--write-events", "--write-trace", "--write-rmm", "--write-snapshot",
+                           "--write-chrome-trace"}) {
+    const FileSizeLimit limit(1000);
+    const Outcome outcome =
+        skyline_program({"replay", input, "--allocator", "pool", flag, path("out")});
+    EXPECT_EQ(outcome.exit_code, 1) << flag;
+    EXPECT_THAT(outcome.messages, HasSubstr("cannot write " + path("out") + ": File too large"));
+    EXPECT_EQ(files(), 1u) << flag;
+  }
+}
+
+TEST_F(ReplayCommand, NamesTheCauseOfAFullDevice) {
+  fs::create_symlink("/dev/full", path("out.tmp"));
+  const Outcome outcome = replay(golden_t2(), {"--allocator", "pool", "--write-rmm", path("out")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages, HasSubstr("cannot write " + path("out") + ": No space left"));
+  EXPECT_EQ(files(), 1u);
+}
+
+// --- round trips ---
+
+TEST_F(ReplayCommand, WhatItWritesItReads) {
+  const auto before =
+      figures(golden_t3(), {"--allocator", "best-fit-pool", "--write-events", path("copy.csv"),
+                            "--write-trace", path("trace.csv"), "--write-rmm", path("rmm.csv"),
+                            "--write-snapshot", path("snapshot.pickle")});
+  for (const char* name : {"copy.csv", "trace.csv", "rmm.csv", "snapshot.pickle"}) {
+    const auto after = figures_of_file(name, "best-fit-pool");
+    for (const char* key : {"peak_requested", "peak_allocated", "peak_reserved", "blocks",
+                            "device_allocations", "lower_bound"}) {
+      EXPECT_EQ(after[key], before[key]) << name << ' ' << key;
+    }
+  }
+  EXPECT_EQ(read_file(path("copy.csv")), golden_t3());
+}
+
+TEST_F(ReplayCommand, WhatItWritesCanBePlanned) {
+  replay(golden_t3(), {"--allocator", "pool", "--write-trace", path("trace.csv")});
+  const Outcome planned =
+      skyline_program({"plan", path("trace.csv"), "--alignment", "512B", "--json"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.messages;
+  EXPECT_EQ(planned.json()["lower_bound"], 27047936);
+}
+
+TEST_F(ReplayCommand, WritesChromeTraceEvents) {
+  replay(golden_t2(), {"--allocator", "pool", "--write-chrome-trace", path("trace.json")});
+  const auto json = parsed_json(read_file(path("trace.json")));
+  EXPECT_EQ(json["traceEvents"].size(), 1 + 6 + 3 * 7u);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,258 @@
+// Training, evaluation and checking of image files, as a user types them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/images/image_folder_files.h"
+#include "tests/train/parsed_json.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/checkpoint.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class ImageTrainingTest : public ::testing::Test {
+ protected:
+  ImageTrainingTest() { write_image_folder(data_, 8, 3); }
+
+  // 2 epochs of 4 steps of LeNet on 16 x 16 pixels out of 20 x 20.
+  Outcome train(const std::string& out, const std::vector<std::string>& more = {},
+                bool with_data = true) {
+    std::vector<std::string> words = {
+        "train",       "--model",      "lenet", "--insize",        "16",  "--resize",
+        "20",          "--epochs",     "2",     "--threads",       "1",   "--out",
+        folder_ / out, "--batch-size", "4",     "--learning-rate", "0.01"};
+    if (with_data) words.insert(words.end(), {"--data", data_.string()});
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words);
+  }
+  Checkpoint last(const std::string& run) { return load_checkpoint(folder_ / run).checkpoint; }
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+
+  const TemporaryFolder folder_;
+  const fs::path data_ = folder_ / "some data";
+};
+
+TEST_F(ImageTrainingTest, TrainsOnAFolderAndKeepsItsMean) {
+  const Outcome outcome = train("run", {"--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_EQ(outcome.json()["data"], "some data");
+  EXPECT_EQ(outcome.json()["steps"], 8);
+  EXPECT_EQ(outcome.json()["top5"], nullptr) << "of two classes";
+  EXPECT_GE(outcome.json()["data_wait_seconds"], 0);
+  EXPECT_TRUE(outcome.json()["bad_images"].empty());
+  EXPECT_THAT(outcome.messages, HasSubstr("mean of 16 training images taken in"));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "mean.safetensors"));
+  std::ifstream log(folder_ / "run" / "log.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(log, line));
+  EXPECT_TRUE(parsed_json(line).contains("data_wait"));
+}
+
+TEST_F(ImageTrainingTest, DecodingThreadsChangeNoBit) {
+  ASSERT_EQ(train("one", {"--decode-threads", "1"}).exit_code, 0);
+  ASSERT_EQ(train("five", {"--decode-threads", "5"}).exit_code, 0);
+  EXPECT_EQ(last("one").weights, last("five").weights);
+}
+
+TEST_F(ImageTrainingTest, ResumingInAnEpochChangesNoBitAndTakesTheMeanOnce) {
+  ASSERT_EQ(train("whole", {"--checkpoint-every", "1"}).exit_code, 0);
+  // Two checkpoints are kept: the one of step 7, in the middle of the second epoch, is taken up.
+  fs::copy(folder_ / "whole", folder_ / "again",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const std::string from = (folder_ / "again/checkpoints/step-000000007").string();
+  const Outcome outcome = skyline_program({"train", "--resume", from});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.messages, Not(HasSubstr("mean of")));
+  EXPECT_EQ(last("again").weights, last("whole").weights);
+  EXPECT_EQ(last("again").position.step, 8);
+}
+
+TEST_F(ImageTrainingTest, ResumingWithoutTheMeanTakesItAgain) {
+  ASSERT_EQ(train("run").exit_code, 0);
+  fs::remove(folder_ / "run" / "mean.safetensors");
+  const Outcome outcome = skyline_program({"train", "--resume", (folder_ / "run").string()});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.messages, HasSubstr("mean.safetensors is missing in"));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "mean.safetensors"));
+}
+
+TEST_F(ImageTrainingTest, BadImagesAreNamedOnceSkippedAndSummedUp) {
+  write_bad_images(data_);
+  const Outcome outcome = train("run");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  const std::string root = data_.string();
+  for (const char* name :
+       {"/train/blue/bad 1.jpg", "/train/blue/bad 2.jpg", "/val/blue/bad \"3\".jpg"}) {
+    EXPECT_EQ(count(outcome.messages, "skipped " + root + name), 1u) << outcome.messages;
+  }
+  EXPECT_THAT(outcome.output, HasSubstr("3 images could not be read: " + root +
+                                        "/train/blue/bad 1.jpg (file ends early, after 248 "
+                                        "bytes); "));
+  EXPECT_EQ(train("again", {"--json"}).json()["bad_images"].size(), 3u);
+}
+
+TEST_F(ImageTrainingTest, StrictFailsAtTheFirstBadImage) {
+  write_bad_images(data_);
+  const Outcome outcome = train("run", {"--strict"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages,
+              HasSubstr("error: [" + data_.string() + "/train/blue/bad 1.jpg] file ends early"));
+}
+
+TEST_F(ImageTrainingTest, EveryMeanTrains) {
+  for (const char* mean : {"none", "channel"}) {
+    const Outcome outcome = train(mean, {"--mean", mean});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+    EXPECT_EQ(fs::exists(folder_ / mean / "mean.safetensors"), std::string(mean) != "none");
+    const Outcome evaluated = skyline_program({"evaluate", (folder_ / mean).string()});
+    EXPECT_EQ(evaluated.exit_code, 0) << evaluated.messages;
+  }
+}
+
+TEST_F(ImageTrainingTest, EvaluateFindsWhatTrainingFound) {
+  write_bad_images(data_);
+  const nlohmann::json trained = train("run", {"--json"}).json();
+  const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string(), "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_EQ(outcome.json()["top1"], trained["top1"]);
+  EXPECT_EQ(outcome.json()["images"], 6) << "without the bad one";
+  EXPECT_EQ(outcome.json()["bad_images"].size(), 1u);
+  EXPECT_EQ(outcome.json()["step"], 8);
+  // One checkpoint, another batch size, elsewhere, without training images.
+  fs::create_directory(folder_ / "elsewhere");
+  fs::rename(data_ / "val", folder_ / "elsewhere/val");
+  const Outcome moved =
+      skyline_program({"evaluate", (folder_ / "run/checkpoints/latest").string(), "--data",
+                       (folder_ / "elsewhere").string(), "--batch-size", "5", "--json"});
+  ASSERT_EQ(moved.exit_code, 0) << moved.messages;
+  EXPECT_EQ(moved.json()["top1"], trained["top1"]);
+  EXPECT_NEAR(moved.json()["loss"].get<double>(), outcome.json()["loss"].get<double>(), 1e-5);
+}
+
+TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
+  ASSERT_EQ(train("run").exit_code, 0);
+  fs::rename(data_ / "train/blue", data_ / "train/green");
+  fs::rename(data_ / "val/blue", data_ / "val/green");
+  const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages,
+              HasSubstr("class 0, got \"green\", expected \"blue\", the one of the training"));
+}
+
+TEST_F(ImageTrainingTest, EvaluateWithoutAMeanOrImagesToTakeItOfSaysSo) {
+  ASSERT_EQ(train("run").exit_code, 0);
+  fs::remove(folder_ / "run" / "mean.safetensors");
+  fs::remove_all(data_ / "train");
+  const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages, HasSubstr("mean.safetensors is missing"));
+}
+
+TEST_F(ImageTrainingTest, ListsTrainAsTheFolderDoes) {
+  std::string train_list, val_list;
+  for (const auto& [split, list] : {std::pair{"train", &train_list}, {"val", &val_list}}) {
+    int label = 0;
+    for (const char* name : {"blue", "red ones"}) {
+      std::vector<std::string> files;
+      for (const auto& entry : fs::directory_iterator(data_ / split / name)) {
+        files.push_back(entry.path().filename().string());
+      }
+      std::ranges::sort(files);
+      for (const std::string& file : files) {
+        *list += std::string(split) + "/" + name + "/" + file + " " + std::to_string(label) + "\n";
+      }
+      ++label;
+    }
+  }
+  write_text(folder_ / "train.txt", train_list);
+  write_text(folder_ / "val.txt", val_list);
+  const Outcome by_list = train("list",
+                                {"--train-list", folder_ / "train.txt", "--val-list",
+                                 folder_ / "val.txt", "--root", data_.string()},
+                                false);
+  ASSERT_EQ(by_list.exit_code, 0) << by_list.messages;
+  ASSERT_EQ(train("folder").exit_code, 0);
+  EXPECT_EQ(last("list").weights, last("folder").weights);
+  const Outcome evaluated = skyline_program({"evaluate", (folder_ / "list").string()});
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.messages;
+}
+
+TEST_F(ImageTrainingTest, CompareTrainsOnAFolder) {
+  const Outcome outcome = skyline_program(
+      {"compare", "--model", "lenet", "--insize", "16", "--data", data_.string(), "--steps", "3",
+       "--batch-size", "4", "--threads", "1", "--allocators", "planned,pool", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_EQ(outcome.json()["bit_equal"], true);
+}
+
+TEST_F(ImageTrainingTest, AModelMayHaveMoreClasses) {
+  const Outcome outcome = train("run", {"--classes", "7", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_TRUE(outcome.json()["top5"].is_number()) << "five guesses among seven classes";
+  const Outcome fewer = train("fewer", {"--classes", "1"});
+  EXPECT_EQ(fewer.exit_code, 2);
+  EXPECT_THAT(fewer.messages, HasSubstr("--classes is 1, but some data has 2 classes"));
+}
+
+TEST_F(ImageTrainingTest, WrongUsageIsNamed) {
+  const std::string list = folder_ / "list.txt";
+  write_text(list, "some data/train/blue/0.png 0\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--data", data_.string(), "--val-list", list}, "--data and lists exclude each other"},
+      {{"--train-list", list}, "--train-list needs --val-list"},
+      {{"--root", data_.string()}, "--root is for"},
+      {{"--data", data_.string(), "--resize", "15"}, "--resize is 15, but the model reads 16"},
+      {{"--data", data_.string(), "--mean", "imgae"}, "did you mean 'image'"},
+      {{"--data", list}, "is not a folder of images"},
+  };
+  for (const auto& [words, sentence] : cases) {
+    const Outcome outcome = train("run", words, false);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.messages;
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+    EXPECT_EQ(count(outcome.messages, "\n"), 1u) << outcome.messages;
+  }
+}
+
+TEST_F(ImageTrainingTest, CheckDataNamesEveryBadFile) {
+  EXPECT_EQ(skyline_program({"check-data", data_.string()}).exit_code, 0);
+  write_bad_images(data_);
+  const Outcome outcome = skyline_program({"check-data", data_.string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const std::string root = data_.string();
+  EXPECT_THAT(outcome.output, HasSubstr("bad: " + root + "/train/blue/bad 2.jpg: file is empty\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("smallest: 9 x 7, "));
+  EXPECT_THAT(outcome.output, HasSubstr("some data: 25 images of 2 classes in"));
+  const nlohmann::json json = skyline_program({"check-data", root, "--json"}).json();
+  EXPECT_EQ(json["images"], 25);
+  EXPECT_EQ(json["formats"]["PNG"], 22);
+  EXPECT_EQ(json["classes"][0]["bad"], 3);
+  EXPECT_EQ(json["bad"].size(), 3u);
+}
+
+TEST_F(ImageTrainingTest, CheckDataRefusesWhatItCannotScan) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {(folder_ / "none").string(), "no data set"},
+      {folder_.path().string(), "neither an image folder (train/CLASS/*, val/CLASS/*) nor IDX"}};
+  for (const auto& [path, sentence] : cases) {
+    const Outcome outcome = skyline_program({"check-data", path});
+    EXPECT_NE(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+  }
+  EXPECT_THAT(skyline_program({"check-data"}).messages, HasSubstr("which images?"));
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,58 @@
+// Inference on one image, every convolution asking for 8 MiB, as PGMO measured it (section 5.2.3):
+// the planned peak is the paper's to the byte.
+
+#include <gtest/gtest.h>
+
+#include "memory/planners/planner.h"
+#include "tests/models/paper_networks.h"
+#include "train/images/image_dry_run.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{8} << 20;
+
+Trace inference_trace(const std::string& model) {
+  return dry_run({.model = model,
+                  .shape = find_model(model).shape,
+                  .batch_size = 1,
+                  .mode = Mode::kInference,
+                  .convolution_workspace_bytes = kWorkspaceBytes})
+      .trace;
+}
+
+void expect_peak(const std::string& model, std::uint64_t bytes) {
+  const Trace trace = inference_trace(model);
+  EXPECT_EQ(lower_bound_bytes(trace, kAlignmentBytes), bytes);
+  EXPECT_EQ(plan(trace, "best-fit").peak, bytes);
+  const Plan exact = plan(trace, "exact");
+  EXPECT_EQ(exact.peak, bytes);
+  EXPECT_EQ(exact.proved_bound, bytes);
+  EXPECT_TRUE(exact.proved_optimal);
+}
+
+// Image, label, conv1's output and its workspace, rounded to 512 bytes.
+TEST(InferencePeakTest, AlexNet) {
+  static_assert(618'496 + 512 + 1'161'728 + kWorkspaceBytes == 10'169'344);
+  expect_peak("alexnet", 10'169'344);
+}
+
+TEST(InferencePeakTest, GoogLeNet) {
+  static_assert(602'112 + 512 + 3'211'264 + kWorkspaceBytes == 12'202'496);
+  expect_peak("googlenet", 12'202'496);
+}
+
+// The others plan without a gap too.
+TEST(InferencePeakTest, EveryNetworkIsPlannedWithoutAGap) {
+  for (const PaperNetwork& network : paper_networks()) {
+    SCOPED_TRACE(network.name);
+    const Trace trace = inference_trace(network.name);
+    const Plan best_fit = plan(trace, "best-fit");
+    EXPECT_EQ(best_fit.peak, lower_bound_bytes(trace, kAlignmentBytes));
+  }
+}
+
+}  // namespace
+}  // namespace skyline

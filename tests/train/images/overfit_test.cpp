@@ -1,0 +1,66 @@
+// Every network of the paper learns one batch by heart, which it would not by a wrong gradient.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "tests/memory/planners/effort.h"
+#include "tests/train/images/paper_training.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+constexpr int kMostSteps = 100;  // twice as many as the slowest takes
+
+struct Case {
+  PaperNetwork network;
+  float learning_rate = 0.01f;
+  float brightest_pixel = 1;
+};
+
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.network.name; }
+
+// Under sanitizers, which do not look into the kernel library, one network will do.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const PaperNetwork& network : paper_networks()) {
+    if (effort(1) == 0 && network.name != "resnet50") continue;
+    Case tested{network};
+    // 22 layers without normalization, which as they are drawn pass on little of an image: it
+    // learns sooner from bytes.
+    if (network.name == "googlenet") tested.learning_rate = 0.007f, tested.brightest_pixel = 255;
+    all.push_back(tested);
+  }
+  return all;
+}
+
+class OverfitTest : public ::testing::TestWithParam<Case> {};
+
+// The loss of training: with dropout, and with GoogLeNet's auxiliary heads. Steps shrink as the
+// loss does.
+TEST_P(OverfitTest, TheLossOfOneBatchFallsByNineTenths) {
+  const auto& [network, learning_rate, brightest_pixel] = GetParam();
+  const ModelShape shape = step_shape(network);
+  Experiment experiment({}, seeded(), find_model(network.name), shape);
+  Batch batch = small_batches(shape, 16, 1).front();
+  for (float& pixel : batch.images) pixel *= brightest_pixel;
+  std::string losses;
+  float first = 0, share = 1;
+  for (int step = 0; step < kMostSteps && share > 0.1f; ++step) {
+    const float loss =
+        experiment.step(batch, {.learning_rate = learning_rate * share, .momentum = 0.9f});
+    if (step == 0) first = loss;
+    share = loss / first;
+    losses += fmt::format(" {:.3f}", loss);
+  }
+  EXPECT_LE(share, 0.1f) << losses;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OverfitTest, ::testing::ValuesIn(cases()),
+                         [](const auto& tested) { return test_name(tested.param.network.name); });
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,210 @@
+#include "train/lab/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "data/errors.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kAllocators = {"network-wise", "best-fit-pool", "planned"};
+
+TrainOptions small_options(const std::string& model) {
+  TrainOptions options;
+  options.model = model;
+  options.data.images = 40;
+  options.data.test_images = 10;
+  options.batch_size = 8;
+  options.threads = 1;
+  resolve(options);
+  return options;
+}
+
+class ComparisonTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
+  const Comparison comparison = compare_allocators(small_options(GetParam()), kAllocators, 12);
+  EXPECT_TRUE(comparison.bit_equal());
+  ASSERT_EQ(comparison.runs.size(), 3u);
+  for (const ComparedRun& run : comparison.runs) {
+    EXPECT_EQ(run.losses.size(), 12u);
+    EXPECT_EQ(run.parameters_sha256.size(), 64u);
+    EXPECT_EQ(run.memory.device_allocations_after_switch, 0u) << run.memory.allocator;
+    EXPECT_EQ(run.memory.calls_per_step, 2.0 * static_cast<double>(comparison.trace.size()));
+    EXPECT_TRUE(run.step_seconds_median && run.allocate_ns_median);
+  }
+  const auto reserved = [&](std::size_t i) {
+    return comparison.runs[i].memory.peak_reserved_bytes;
+  };
+  EXPECT_LT(reserved(2), reserved(1) + 4096) << "but for the arena's last page";
+  EXPECT_LT(reserved(2), reserved(0));
+  EXPECT_GE(reserved(2) - comparison.runs[2].memory.resident_bytes, comparison.plan.lower_bound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ComparisonTest, ::testing::Values("mlp", "lenet", "resnet20"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.batch_size = 8;
+  options.threads = 1;
+  options.translation.pairs = 80;
+  options.translation.val_pairs = 10;
+  options.translation.units = 12;
+  resolve(options);
+  const std::vector<std::string> allocators = {"caching", "planned-grow", "planned-upper-bound"};
+  const Comparison comparison = compare_allocators(options, allocators, 6);
+  EXPECT_TRUE(comparison.bit_equal());
+  EXPECT_EQ(comparison.runs[2].memory.session->deviations, 0u);
+  const ReportData report = comparison_report(comparison);
+  EXPECT_EQ(report.curves.size(), 2u) << "one of caching, one of the plan";
+  ASSERT_EQ(report.steps.lines.size(), allocators.size());
+  ASSERT_EQ(report.steps.live_bytes.size(), 6u);
+  for (std::size_t i = 0; i < allocators.size(); ++i) {
+    const StepsLine& line = report.steps.lines[i];
+    EXPECT_EQ(line.name, allocators[i]);
+    ASSERT_EQ(line.reserved_bytes.size(), 6u);
+    EXPECT_EQ(comparison.runs[i].live_bytes, report.steps.live_bytes);
+    for (std::size_t step = 0; step < 6; ++step) {
+      EXPECT_GE(line.reserved_bytes[step], report.steps.live_bytes[step]) << line.name;
+    }
+  }
+  EXPECT_EQ(report.steps.lengths.size(), 2u);
+}
+
+TEST(ComparisonTest, JsonHasItsKeys) {
+  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 4));
+  EXPECT_EQ(json["bit_equal"], true);
+  for (const std::string& name : kAllocators) {
+    for (const char* key :
+         {"losses", "peak_reserved", "resident_bytes", "device_allocations_after_switch",
+          "step_seconds_median", "allocate_ns_median", "parameters_sha256"}) {
+      EXPECT_TRUE(json["allocators"][name].contains(key)) << name << " " << key;
+    }
+  }
+}
+
+TEST(ComparisonTest, AnythingThatDiffersIsFound) {
+  Comparison comparison =
+      compare_allocators(small_options("lenet"), {"best-fit-pool", "planned"}, 3);
+  ASSERT_TRUE(comparison.bit_equal());
+  Comparison other = comparison;
+  other.runs[1].losses[2] += 1e-7;
+  EXPECT_FALSE(other.bit_equal());
+  other = comparison;
+  other.runs[1].parameters_sha256[0] = 'x';
+  EXPECT_FALSE(other.bit_equal());
+  other = comparison;
+  other.runs[1].state_sha256[0] = 'x';
+  EXPECT_FALSE(other.bit_equal());
+  EXPECT_NE(comparison_text(other).find("NOT EQUAL"), std::string::npos);
+}
+
+// One step is warm-up alone: times and plan are unknown and not printed as zero.
+TEST(ComparisonTest, WhatWasNotMeasuredIsNull) {
+  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 1));
+  EXPECT_TRUE(json["allocators"]["planned"]["step_seconds_median"].is_null());
+  EXPECT_TRUE(json["allocators"]["planned"]["allocate_ns_median"].is_null());
+  EXPECT_TRUE(json["allocators"]["planned"]["lower_bound"].is_null());
+}
+
+TEST(ComparisonTest, GuardsKeepTheRunsEqual) {
+  TrainOptions options = small_options("lenet");
+  options.memory.guard = true;
+  options.memory.check = true;
+  EXPECT_TRUE(compare_allocators(options, kAllocators, 4).bit_equal());
+}
+
+TEST(ComparisonTest, ThePageNamesEveryAllocator) {
+  const std::string page =
+      render_report(comparison_report(compare_allocators(small_options("lenet"), kAllocators, 4)));
+  for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
+}
+
+TEST(ComparisonTest, InferenceIsComparedToo) {
+  TrainOptions options = small_options("resnet20");
+  const std::vector<std::string> all = allocator_names();
+  const Comparison comparison = compare_allocators(options, all, 3, Mode::kInference);
+  EXPECT_TRUE(comparison.bit_equal());
+  const std::uint64_t trained =
+      compare_allocators(options, {"planned"}, 3).runs[0].memory.resident_bytes;
+  for (const ComparedRun& run : comparison.runs) {
+    ASSERT_EQ(run.losses.size(), 3u) << run.memory.allocator;
+    EXPECT_GT(run.losses[0], 0) << run.memory.allocator;
+    EXPECT_LT(run.memory.resident_bytes, trained / 2) << "neither gradients nor velocities";
+  }
+  EXPECT_EQ(to_json(comparison)["mode"], "inference");
+}
+
+// A row with its reason; the others go on.
+TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
+  TrainOptions options = small_options("lenet");
+  const std::uint64_t pool =
+      compare_allocators(options, {"best-fit-pool"}, 4).runs[0].memory.peak_reserved_bytes;
+  options.memory.capacity_bytes = pool;
+  const Comparison comparison = compare_allocators(options, kAllocators, 4);
+  ASSERT_EQ(comparison.runs[0].memory.allocator, "network-wise");
+  EXPECT_FALSE(comparison.runs[0].fits());
+  EXPECT_TRUE(comparison.runs[1].fits());
+  EXPECT_TRUE(comparison.runs[2].fits());
+  EXPECT_TRUE(comparison.bit_equal());
+  const Json json = to_json(comparison);
+  EXPECT_EQ(json["allocators"]["network-wise"]["fits"], false);
+  EXPECT_TRUE(json["allocators"]["network-wise"]["peak_reserved"].is_null());
+  EXPECT_EQ(json["baseline"], "best-fit-pool");
+  const std::string text = comparison_text(comparison);
+  EXPECT_NE(text.find("network-wise does not fit: [network-wise"), std::string::npos) << text;
+  EXPECT_NE(render_report(comparison_report(comparison)).find("network-wise does not fit"),
+            std::string::npos);
+}
+
+TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
+  TrainOptions options = small_options("lenet");
+  options.memory.capacity_bytes = 1 << 16;
+  try {
+    compare_allocators(options, kAllocators, 2);
+    FAIL() << "nothing fits 64 KiB";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("none of the allocators fits"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ComparisonTest, ThePageSaysWhatWasRun) {
+  const ReportData report =
+      comparison_report(compare_allocators(small_options("lenet"), kAllocators, 2));
+  const auto fact = [&](const std::string& name) {
+    for (const ReportFact& known : report.facts) {
+      if (known.name == name) return known.value;
+    }
+    return std::string("missing");
+  };
+  EXPECT_EQ(fact("model"), "lenet");
+  EXPECT_EQ(fact("batch size"), "8");
+  EXPECT_EQ(fact("steps"), "2 training");
+  EXPECT_EQ(fact("images"), "1 × 28 × 28");
+  EXPECT_EQ(fact("momentum"), "0.9");
+}
+
+TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
+  Comparison comparison =
+      compare_allocators(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
+  comparison.runs.push_back(comparison.runs[0]);
+  comparison.runs.back().memory.allocator = "cuda-async";  // on a card
+  const ReportData report = comparison_report(comparison);
+  ASSERT_EQ(report.curves.size(), 1u);
+  EXPECT_EQ(report.curves[0].name, "caching");
+  EXPECT_EQ(report.comparison.size(), 4u);
+}
+
+TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
+  TrainOptions options = small_options("lenet");
+  options.batch_size = 41;
+  EXPECT_THROW(compare_allocators(options, kAllocators, 1), DataError);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,61 @@
+#include "train/lab/model_summary.h"
+
+#include <gtest/gtest.h>
+
+namespace skyline {
+namespace {
+
+struct Totals {
+  std::int64_t parameters = 0, multiply_adds = 0;
+};
+
+Totals totals(const std::vector<LayerSummary>& rows) {
+  Totals sum;
+  for (const LayerSummary& row : rows) {
+    sum.parameters += row.parameters;
+    sum.multiply_adds += row.multiply_adds;
+  }
+  return sum;
+}
+
+std::vector<LayerSummary> summarized(const std::string& model) {
+  return summarize(find_model(model), find_model(model).shape);
+}
+
+// By hand: 784*256 + 256*128 + 128*10.
+TEST(ModelSummaryTest, Mlp) {
+  const Totals sum = totals(summarized("mlp"));
+  EXPECT_EQ(sum.parameters, 235'146);
+  EXPECT_EQ(sum.multiply_adds, 234'752);
+}
+
+// By hand: 28*28*6*25 + 10*10*16*150 + 400*120 + 120*84 + 84*10.
+TEST(ModelSummaryTest, Lenet) {
+  const std::vector<LayerSummary> rows = summarized("lenet");
+  EXPECT_EQ(totals(rows).parameters, 61'706);
+  EXPECT_EQ(totals(rows).multiply_adds, 416'520);
+  EXPECT_EQ(rows.front().layer, "conv1");
+  EXPECT_EQ(rows.front().op, "conv2d");
+  EXPECT_EQ(rows.front().output, Shape({1, 6, 28, 28}));
+  EXPECT_EQ(rows.front().parameters, 156);
+  EXPECT_EQ(rows.front().multiply_adds, 117'600);
+  EXPECT_EQ(rows.back().layer, "fc3");
+}
+
+// By hand: 32*32*16*27 + 6*32*32*16*144 + 16*16*32*(144+5*288) + 8*8*64*(288+5*576) + 640.
+TEST(ModelSummaryTest, Resnet20) {
+  const Totals sum = totals(summarized("resnet20"));
+  EXPECT_EQ(sum.parameters, 269'722);
+  EXPECT_EQ(sum.multiply_adds, 40'551'040);
+}
+
+TEST(ModelSummaryTest, MultiplyAddsGrowWithTheBatch) {
+  const ModelEntry& entry = find_model("lenet");
+  const Totals one = totals(summarize(entry, entry.shape, 1));
+  const Totals five = totals(summarize(entry, entry.shape, 5));
+  EXPECT_EQ(five.multiply_adds, 5 * one.multiply_adds);
+  EXPECT_EQ(five.parameters, one.parameters);
+}
+
+}  // namespace
+}  // namespace skyline

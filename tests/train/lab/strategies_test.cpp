@@ -1,0 +1,68 @@
+#include "train/lab/strategies.h"
+
+#include <gtest/gtest.h>
+
+#include "train/images/image_dry_run.h"
+
+namespace skyline {
+namespace {
+
+// An MLP 784-256-128-10 on a batch of 100, without the workspaces, which are the library's. Rounded
+// to 512: images 313,856, labels 512, fc1 and its relu 102,400 each, fc2 and its relu 51,200 each,
+// logits and their probabilities 4,096 each, loss 512; backward the gradient of the loss 512, of
+// the logits 4,096, of what entered fc3 and of its relu 51,200 each, of what entered fc2 and of its
+// relu 102,400 each.
+StepGraph without_workspaces(Mode mode) {
+  StepGraph graph = dry_run({.model = "mlp", .shape = {}, .batch_size = 100, .mode = mode}).graph;
+  for (StepOp& op : graph.ops) op.workspace_bytes = 0;
+  return graph;
+}
+
+constexpr std::uint64_t kImages = 313'856, kLabels = 512, kFc1 = 102'400, kFc2 = 51'200,
+                        kLogits = 4'096, kLoss = 512;
+
+std::uint64_t planned(const std::vector<Strategy>& strategies, const std::string& name) {
+  for (const Strategy& strategy : strategies) {
+    if (strategy.name == name) {
+      EXPECT_TRUE(strategy.plan.proved_optimal) << name;
+      return strategy.plan.peak;
+    }
+  }
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+TEST(StrategiesTest, AnMlpByHand) {
+  const auto strategies = strategies_of(without_workspaces(Mode::kTraining), "portfolio");
+  ASSERT_EQ(strategies.size(), 4u);
+  EXPECT_EQ(strategies[0].blocks, 15u);
+  const std::uint64_t all = kImages + kLabels + 4 * kFc1 + 4 * kFc2 + 3 * kLogits + 2 * kLoss;
+  EXPECT_EQ(planned(strategies, "none"), all);
+  // Written over: what enters each relu, forward and backward, the logits by the probabilities and
+  // those by the logits' gradient, the loss by its own.
+  EXPECT_EQ(strategies[1].blocks, 8u);
+  EXPECT_EQ(planned(strategies, "in place"), all - 2 * kFc1 - 2 * kFc2 - 2 * kLogits - kLoss);
+  // The fullest tick is the backward relu of fc1: its output, its gradient, the gradient written,
+  // and the images, which fc1's weights are still to read. In place it is the product before:
+  // written from fc2's gradient.
+  EXPECT_EQ(planned(strategies, "sharing"), kImages + 3 * kFc1);
+  EXPECT_EQ(planned(strategies, "both"), kImages + 2 * kFc1 + kFc2);
+}
+
+TEST(StrategiesTest, ForwardOnlyByHand) {
+  const Strategy strategy = forward_only(without_workspaces(Mode::kInference), "portfolio");
+  EXPECT_EQ(strategy.name, "forward only");
+  // fc1 reads the images and writes its output; the labels wait.
+  EXPECT_EQ(strategy.plan.peak, kImages + kLabels + kFc1);
+  EXPECT_TRUE(strategy.plan.proved_optimal);
+}
+
+TEST(StrategiesTest, BothIsWhatADryStepRecords) {
+  const DryRunFacts facts = dry_run({.model = "lenet", .shape = {}, .batch_size = 8});
+  const std::vector<Strategy> strategies = strategies_of(facts.graph, "portfolio");
+  EXPECT_EQ(planned(strategies, "both"), lower_bound_bytes(facts.trace, 512));
+  EXPECT_EQ(strategies.back().blocks, facts.trace.size());
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,285 @@
+#include "train/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "memory/errors.h"
+#include "tests/train/parsed_json.h"
+#include "tests/train/report/browser.h"
+
+namespace skyline {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kDataBegin = R"(<script type="application/json" id="data">)";
+
+std::string data_text(const std::string& page) {
+  const std::size_t begin = page.find(kDataBegin) + kDataBegin.size();
+  return page.substr(begin, page.find("</script", begin) - begin);
+}
+json data_of(const std::string& page) { return parsed_json(data_text(page)); }
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++count;
+  return count;
+}
+
+// Three blocks: an activation under a workspace, then a gradient where the workspace was.
+ReportData small_report() {
+  ReportData data;
+  data.title = "mlp on shapes";
+  data.facts = {{"model", "mlp"}, {"batch size", "64"}};
+  data.trace.blocks = {{0, 5, 4096}, {1, 2, 1000}, {3, 4, 1024}};
+  data.trace.tags = {{"linear", "fc1", Phase::kForward, Category::kActivation},
+                     {"linear", "fc1", Phase::kForward, Category::kWorkspace},
+                     {"linear", "fc2", Phase::kBackward, Category::kGradient}};
+  data.plan = {.offsets = {0, 4096, 4096},
+               .peak = 5120,
+               .lower_bound = 5120,
+               .planner = "best-fit",
+               .proved_optimal = true,
+               .seconds = 0.25};
+  data.curves = {{"best-fit-pool", {{0, 8192, 4096}, {3, 9216, 5120}}},
+                 {"planned", {{0, 5120, 0}}}};
+  data.resident_bytes = 512;
+  data.comparison = {{.allocator = "best-fit-pool", .peak_reserved_bytes = 9216, .gap = 0.8},
+                     {.allocator = "planned", .peak_reserved_bytes = 5120, .gap = 0.0}};
+  data.losses = {{"best-fit-pool", {2.5, 1.25}}, {"planned", {2.5, 1.25}}};
+  data.bit_equal = true;
+  return data;
+}
+
+TEST(Report, HoldsTheWholeRun) {
+  const json data = data_of(render_report(small_report()));
+  const auto index_of = [&](const std::string& text) {
+    const auto& all = data["strings"];
+    return std::find(all.begin(), all.end(), text) - all.begin();
+  };
+  ASSERT_EQ(data["blocks"].size(), 3u);
+  EXPECT_EQ(data["blocks"][2], json({3, 4, 1024, 4096, index_of("linear"), index_of("fc2"),
+                                     static_cast<int>(Phase::kBackward),
+                                     static_cast<int>(Category::kGradient), index_of("")}));
+  EXPECT_EQ(data["phases"][static_cast<int>(Phase::kBackward)], "backward");
+  EXPECT_EQ(data["categories"][static_cast<int>(Category::kGradient)], "gradient");
+  EXPECT_EQ(data["plan"], json({{"planner", "best-fit"},
+                                {"peak", 5120},
+                                {"lowerBound", 5120},
+                                {"gap", 0.0},
+                                {"alignment", 512},
+                                {"provedOptimal", true},
+                                {"seconds", 0.25}}));
+  EXPECT_EQ(data["curves"][0], json({{"name", "best-fit-pool"},
+                                     {"ticks", {0, 3}},
+                                     {"reserved", {8192, 9216}},
+                                     {"live", {4096, 5120}}}));
+  EXPECT_EQ(data["residentBytes"], 512);
+  EXPECT_EQ(data["facts"], parsed_json(R"([["model","mlp"],["batch size","64"]])"));
+  EXPECT_EQ(data["losses"][1], json({{"name", "planned"}, {"values", {2.5, 1.25}}}));
+  EXPECT_EQ(data["bitEqual"], true);
+}
+
+TEST(Report, KeepsWhatIsUnknownApartFromZero) {
+  ReportData data = small_report();
+  data.bit_equal.reset();
+  data.losses[0].losses = {std::nan(""), std::numeric_limits<double>::infinity(), 0};
+  const json read = data_of(render_report(data));
+  EXPECT_TRUE(read["bitEqual"].is_null());
+  EXPECT_EQ(read["losses"][0]["values"], json({nullptr, nullptr, 0.0}));
+  const json& planned = read["comparison"][1];
+  EXPECT_EQ(planned["gap"], 0.0);
+  for (const char* key : {"residentBytes", "deviceAllocationsAfterSwitch", "callsPerStep",
+                          "allocateNanoseconds", "stepSeconds"}) {
+    ASSERT_TRUE(planned.contains(key)) << key;
+    EXPECT_TRUE(planned[key].is_null()) << key;
+  }
+}
+
+// A hundred thousand steps of lengths that change, an allocator that ran out of memory on the way.
+StepsChart steps_chart(std::size_t steps) {
+  StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned", .replans = {3, 40}}},
+                   .lengths = {{.name = "source"}, {.name = "target"}},
+                   .lengths_name = "longest sentence, in words"};
+  for (std::size_t step = 0; step < steps; ++step) {
+    const std::size_t length = 1 + step * 7919 % 50;
+    chart.live_bytes.push_back(1024 * length);
+    chart.lengths[0].values.push_back(length);
+    chart.lengths[1].values.push_back(51 - length);
+    chart.lines[1].reserved_bytes.push_back(step < 3 ? 40960 : 51200);
+    if (step < steps / 2) chart.lines[0].reserved_bytes.push_back(60000 + 100 * (step / 10));
+  }
+  return chart;
+}
+
+TEST(Report, HoldsTheStepsOfARun) {
+  ReportData data = small_report();
+  EXPECT_FALSE(data_of(render_report(data)).contains("steps"));
+  data.steps = steps_chart(100);
+  data.steps.first_step = 7;
+  const json steps = data_of(render_report(data))["steps"];
+  EXPECT_EQ(steps["first"], 7);
+  EXPECT_EQ(steps["lengthsName"], "longest sentence, in words");
+  EXPECT_EQ(steps["live"].size(), 100u);
+  EXPECT_EQ(steps["lines"][0]["steps"], 50);
+  EXPECT_EQ(steps["lines"][0]["at"], json({0, 10, 20, 30, 40}));
+  EXPECT_EQ(steps["lines"][1], json({{"name", "planned"},
+                                     {"steps", 100},
+                                     {"at", {0, 3}},
+                                     {"reserved", {40960, 51200}},
+                                     {"replans", {3, 40}}}));
+  EXPECT_EQ(steps["lengths"][1]["values"][0], 50);
+}
+
+TEST(Report, CarriesLargeNumbersExactly) {
+  ReportData data = small_report();
+  data.trace.blocks[0].bytes = (std::uint64_t{1} << 52) + 1;
+  EXPECT_EQ(data_of(render_report(data))["blocks"][0][2], (std::uint64_t{1} << 52) + 1);
+}
+
+TEST(Report, NeedsNothingFromElsewhere) {
+  const std::string page = render_report(small_report());
+  for (const char* reach : {"src=", "href", "url(", "@import", "import(", "fetch(",
+                            "XMLHttpRequest", "https:", "WebSocket"}) {
+    EXPECT_THAT(page, Not(HasSubstr(reach)));
+  }
+  EXPECT_EQ(count_of(page, "http:"), 1u) << "the name of SVG's namespace, which nobody fetches";
+}
+
+TEST(Report, LetsNoTextOfTheRunBecomeMarkup) {
+  ReportData data = small_report();
+  const std::string hostile = "</script><!-- <b>&amp; {{style}}";
+  data.title = hostile;
+  data.trace.tags[0].layer = hostile;
+  data.facts[0].value = hostile;
+  const std::string page = render_report(data);
+  EXPECT_EQ(count_of(page, "</script"), count_of(render_report(small_report()), "</script"));
+  EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;!-- &lt;b&gt;&amp;amp; {{style}}</h1>"));
+  EXPECT_THAT(data_text(page), Not(HasSubstr("<")));
+  EXPECT_EQ(data_of(page)["facts"][0][1], hostile);
+}
+
+TEST(Report, ShowsBytesThatAreNoTextAsReplacements) {
+  ReportData data = small_report();
+  data.trace.tags[0].op = "conv\xff";
+  EXPECT_THAT(data_text(render_report(data)), HasSubstr("conv\xEF\xBF\xBD"));
+}
+
+TEST(Report, IsMadeOfAnEmptyRunToo) {
+  const json data = data_of(render_report({}));
+  for (const char* key : {"facts", "blocks", "curves", "comparison", "losses"}) {
+    EXPECT_EQ(data[key], json::array()) << key;
+  }
+}
+
+TEST(Report, RefusesAPlanOfAnotherTrace) {
+  ReportData data = small_report();
+  data.plan.offsets.pop_back();
+  EXPECT_THAT([&] { render_report(data); },
+              testing::ThrowsMessage<PlanMismatch>(
+                  "[report] offsets of the plan, got 2, expected 3, one a block"));
+}
+
+// The script and the style speak of the template's elements and of the categories by name.
+TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
+  const std::string page = render_report({});
+  const std::regex by_id(R"re(byId\('([^']+)'\))re");
+  std::size_t uses = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), by_id), end; it != end; ++it, ++uses) {
+    EXPECT_THAT(page, HasSubstr("id=\"" + (*it)[1].str() + "\""));
+  }
+  EXPECT_GT(uses, 15u);
+  for (int i = 0; i < kCategoryCount; ++i) {
+    std::string name(category_name(static_cast<Category>(i)));
+    std::replace(name.begin(), name.end(), ' ', '-');
+    EXPECT_THAT(page, HasSubstr("  --" + name + ": #"));
+  }
+}
+
+TEST(ReportPage, RunsInABrowser) {
+  const std::string page = opened_in_browser(render_report(small_report()));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  for (const char* made :
+       {"<span>planned peak of the step</span><strong>5 KiB</strong>",
+        "The plan takes 5 KiB from the device where best-fit-pool takes 9 KiB.",
+        "Each of the <span id=\"block-count\">3</span> rectangles",
+        "<span id=\"fullest-tick\">tick 1 (forward)</span>", "−4 KiB, −44.4 %",
+        "<span id=\"loss-equality\">Where bytes lie must not change what is computed. All curves",
+        "<span id=\"equality\">Losses and parameters were equal", "ticks 0 to 5 of 5"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;  // the whole page would not be read
+  }
+}
+
+TEST(ReportPage, ShowsAHundredThousandSteps) {
+  ReportData data = small_report();
+  data.steps = steps_chart(100000);
+  std::string page = render_report(data);
+  // Points at a third of the chart's width.
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#steps-chart canvas');
+      const box = canvas.getBoundingClientRect();
+      const clientX = box.left + box.width / 3, clientY = box.top + box.height / 2;
+      canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
+    }, 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const std::size_t tooltip = page.find("<div id=\"tooltip\"");
+  EXPECT_TRUE(std::regex_search(
+      page.substr(tooltip, 1000),
+      std::regex(
+          "<strong>Step [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th><td>holds [23][0-9]{2}"
+          " KiB.*planned</th><td>holds 50 KiB.*alive.*source.*target")))
+      << page.substr(tooltip, 1000);
+  for (const char* made : {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
+                           "Re-plans of planned: 2, of which 2 in the first tenth", "peak 547 KiB",
+                           "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
+  }
+  EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
+}
+
+// Without a comparison the page speaks of the recorded step, and says so.
+TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
+  ReportData data = small_report();
+  data.comparison.clear();
+  const std::string page = opened_in_browser(render_report(data));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const char* made =
+      "For the memory of one step, the plan takes 5 KiB from the device where "
+      "best-fit-pool takes 9 KiB.";
+  EXPECT_NE(page.find(made), page.npos);
+}
+
+// A peak above the lower bound can be the best there is.
+TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
+  ReportData data = small_report();
+  data.plan.lower_bound = 5000;
+  data.plan.proved_bound = data.plan.peak;
+  const std::string page = opened_in_browser(render_report(data));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  EXPECT_NE(page.find("above the lower bound, which no plan reaches: a search proved that none is"),
+            page.npos);
+}
+
+TEST(ReportPage, HidesPartsWithoutData) {
+  const std::string page = opened_in_browser(render_report({.title = "nothing"}));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  for (const char* id : {"step", "comparison-section", "steps-section", "loss-section"}) {
+    EXPECT_TRUE(
+        std::regex_search(page, std::regex("<section id=\"" + std::string(id) + "\"[^>]* hidden")))
+        << id;
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,141 @@
+// Losses, parameters, running statistics and momentum after 22 steps are the same bit for bit under
+// every allocator, with guard bytes and poison on and off.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/memory/planners/effort.h"
+#include "tests/train/images/paper_training.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+constexpr std::size_t kBatchSize = 4;
+const std::size_t kSteps = effort(20) + 2;  // three under sanitizers
+
+struct Outcome {
+  std::vector<float> losses;
+  std::string parameters, state;
+  bool operator==(const Outcome&) const = default;
+};
+
+Context::Options frugal(int recompute, bool fused_update) {
+  Context::Options options = seeded();
+  options.recompute = recompute;
+  options.fused_update = fused_update;
+  return options;
+}
+
+Outcome train(const std::string& model, const MemoryOptions& memory,
+              const Context::Options& options = seeded()) {
+  const ModelShape shape = small_shape(model);
+  Experiment experiment(memory, options, find_model(model), shape);
+  Outcome outcome;
+  for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
+    outcome.losses.push_back(experiment.step(batch, small_params()));
+  }
+  outcome.parameters = parameters_sha256(experiment);
+  outcome.state = state_sha256(experiment);
+  return outcome;
+}
+
+class BitEqualityTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BitEqualityTest, UnderEveryAllocatorWithAndWithoutGuards) {
+  const Outcome expected = train(GetParam(), {.allocator = "best-fit-pool"});
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  for (const std::string& allocator : allocator_names()) {
+    for (const bool guard : {false, true}) {
+      SCOPED_TRACE(allocator + (guard ? " with guards" : ""));
+      EXPECT_EQ(train(GetParam(), {.allocator = allocator, .guard = guard, .check = true}),
+                expected);
+    }
+  }
+}
+
+TEST_P(BitEqualityTest, WithAndWithoutWritingInPlace) {
+  const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
+  EXPECT_EQ(train(GetParam(), memory, seeded(Mode::kTraining, false)), train(GetParam(), memory));
+}
+
+TEST_P(BitEqualityTest, WithAndWithoutRecomputeAndFusedUpdates) {
+  const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
+  const Outcome expected = train(GetParam(), memory);
+  for (const int depth : {0, 1, 3, 1000}) {
+    for (const bool fused : {false, true}) {
+      EXPECT_EQ(train(GetParam(), memory, frugal(depth, fused)), expected) << depth << fused;
+    }
+  }
+}
+
+TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
+  const ModelShape shape = small_shape(GetParam());
+  const auto first_loss = [&](std::uint64_t seed) {
+    Experiment experiment({}, {.seed = seed}, find_model(GetParam()), shape);
+    return experiment.step(small_batches(shape, kBatchSize, 1).front(), small_params());
+  };
+  EXPECT_NE(first_loss(1), first_loss(2));
+}
+
+// The networks of the paper: five steps of two images. Drawing millions of parameters for each
+// run takes most of the time: a network's other form, and sanitizers, get the planned run only.
+class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork> {
+ protected:
+  // An experiment and what its steps gave.
+  struct Run {
+    explicit Run(const MemoryOptions& memory, const Context::Options& options = seeded())
+        : experiment(memory, options, find_model(GetParam().name), step_shape(GetParam())) {
+      for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
+        losses.push_back(experiment.step(batch, small_params()));
+      }
+    }
+    std::vector<Tensor> tensors() const {
+      std::vector<Tensor> all = values_of(experiment.model->parameters());
+      for (const auto& buffers :
+           {experiment.model->buffers(), experiment.optimizer->velocities()}) {
+        for (const Tensor& value : values_of(buffers)) all.push_back(value);
+      }
+      return all;
+    }
+    Experiment experiment;
+    std::vector<float> losses;
+  };
+
+  static void expect_equal(const Run& run, const Run& expected) {
+    EXPECT_EQ(run.losses, expected.losses);
+    const std::vector<Tensor> got = run.tensors(), wanted = expected.tensors();
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].spec(), wanted[i].spec());
+      EXPECT_EQ(std::memcmp(got[i].address(), wanted[i].address(), got[i].spec().bytes()), 0) << i;
+    }
+  }
+};
+
+TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
+  const Run expected({.allocator = "best-fit-pool"});
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  const bool thorough = effort(1) > 0 && GetParam().name != "inception-resnet-figure";
+  for (const std::string& allocator : allocator_names()) {
+    const bool planned = allocator == kPlannedAllocator;
+    if (allocator == "best-fit-pool" || (!planned && !thorough)) continue;
+    SCOPED_TRACE(allocator);
+    expect_equal(Run({.allocator = allocator, .guard = planned, .check = true}), expected);
+  }
+  SCOPED_TRACE("recompute, fused updates");
+  expect_equal(Run({.allocator = "planned", .guard = true, .check = true}, frugal(3, true)),
+               expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkBitEqualityTest,
+                         ::testing::ValuesIn(paper_networks()),
+                         [](const auto& tested) { return test_name(tested.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Networks, BitEqualityTest, ::testing::ValuesIn(model_names()),
+                         [](const auto& tested) { return tested.param; });
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,79 @@
+#include "train/run/divergence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tests/train/images/small_training.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+class DivergenceTest : public ::testing::Test {
+ protected:
+  // Fills the parameter with NaN.
+  void spoil(const std::string& name) {
+    for (const Parameter& parameter : experiment_.model->parameters()) {
+      if (parameter.name != name) continue;
+      NamedTensor host = to_host(experiment_.context, name, parameter.value);
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      std::memcpy(host.bytes.data(), &nan, sizeof nan);
+      to_device(experiment_.context, host, parameter.value);
+    }
+  }
+  Divergence explained(const Batch& batch) {
+    const auto forward = [&] { forward_loss(experiment_.context, *experiment_.model, batch); };
+    return explain_divergence(experiment_.context, *experiment_.model, forward,
+                              experiment_.context.random(), 7, std::nanf(""));
+  }
+
+  Experiment experiment_{{.guard = true}, seeded(), find_model("lenet"), small_shape("lenet")};
+  std::vector<Batch> batches_ = small_batches(small_shape("lenet"), 4, 3);
+};
+
+TEST_F(DivergenceTest, NamesTheLayerWhoseParameterWasSpoilt) {
+  spoil("fc2.weight");
+  EXPECT_THROW(experiment_.step(batches_[0], small_params()), LossNotFinite);
+  const Divergence::Facts facts = explained(batches_[0]).facts();
+  EXPECT_EQ(facts.layer, "fc2");
+  EXPECT_EQ(facts.op, "linear");
+  EXPECT_EQ(facts.parameter, "fc2.weight");
+  EXPECT_EQ(facts.step, 7);
+}
+
+TEST_F(DivergenceTest, NamesTheFirstLayerForASpoiltImage) {
+  batches_[0].images[3] = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(experiment_.step(batches_[0], small_params()), LossNotFinite);
+  const Divergence::Facts facts = explained(batches_[0]).facts();
+  EXPECT_EQ(facts.layer, "conv1");
+  EXPECT_EQ(facts.parameter, "");
+}
+
+TEST_F(DivergenceTest, SaysSoWhenTheForwardPassIsFinite) {
+  const Divergence found = explained(batches_[0]);
+  EXPECT_EQ(found.facts().layer, "");
+  EXPECT_NE(std::string(found.what()).find("run again, was finite"), std::string::npos);
+}
+
+TEST_F(DivergenceTest, TheStepChangesNoParameterAndTheNextOneIsRight) {
+  Experiment undisturbed({}, seeded(), find_model("lenet"), small_shape("lenet"));
+  undisturbed.step(batches_[0], small_params());
+  experiment_.step(batches_[0], small_params());
+  const std::string before = parameters_sha256(experiment_);
+  Batch spoilt = batches_[1];
+  spoilt.images[0] = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(experiment_.step(spoilt, small_params()), LossNotFinite);
+  explained(spoilt);
+  EXPECT_EQ(parameters_sha256(experiment_), before);
+  EXPECT_FALSE(experiment_.context.options().check_finite);
+  EXPECT_EQ(experiment_.step(batches_[2], small_params()),
+            undisturbed.step(batches_[2], small_params()));
+  EXPECT_EQ(parameters_sha256(experiment_), parameters_sha256(undisturbed));
+}
+
+}  // namespace
+}  // namespace skyline

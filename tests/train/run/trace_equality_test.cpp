@@ -1,0 +1,261 @@
+// The trace simulated from the step graph is the one that the allocator recorded, tick for tick.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <tuple>
+
+#include "tests/train/images/paper_training.h"
+#include "tests/train/translation/small_translation.h"
+#include "train/images/image_dry_run.h"
+#include "train/images/image_step.h"
+
+namespace skyline {
+namespace {
+
+using namespace testing;
+
+struct Case {
+  std::string model;
+  Mode mode;
+  bool in_place;
+  int recompute = 0;
+  bool fused_update = false;
+
+  Context::Options options() const {
+    Context::Options options = seeded(mode, in_place);
+    options.recompute = recompute;
+    options.fused_update = fused_update;
+    return options;
+  }
+};
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
+         (info.param.in_place ? "_in_place" : "_out_of_place") +
+         (info.param.recompute > 0 ? "_recompute" : "") +
+         (info.param.fused_update ? "_fused_update" : "");
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::string& model : model_names()) {
+    for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+      for (const bool in_place : {true, false}) cases.push_back({model, mode, in_place});
+    }
+    for (const bool in_place : {true, false}) {
+      cases.push_back({model, Mode::kTraining, in_place, 2});
+      cases.push_back({model, Mode::kTraining, in_place, 0, true});
+    }
+  }
+  return cases;
+}
+
+// The first request that differs, for the failure's message.
+std::string difference(const Trace& recorded, const Trace& simulated) {
+  const auto text = [](const Trace& trace, std::size_t i) {
+    if (i >= trace.size()) return std::string("nothing");
+    const TraceBlock& block = trace.blocks[i];
+    return trace.tags[i].op + " of " + trace.tags[i].layer + " [" + std::to_string(block.lower) +
+           ", " + std::to_string(block.upper) + ") " + std::to_string(block.bytes);
+  };
+  for (std::size_t i = 0; i < std::max(recorded.size(), simulated.size()); ++i) {
+    const bool same =
+        i < recorded.size() && i < simulated.size() && recorded.blocks[i] == simulated.blocks[i];
+    if (!same) {
+      return "request " + std::to_string(i) + ": recorded " + text(recorded, i) + ", simulated " +
+             text(simulated, i);
+    }
+  }
+  return "none";
+}
+
+class TraceEqualityTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // The second step, so that what a first step does once is no excuse.
+  void check(const std::string& device, bool execute) {
+    Context::Options options = GetParam().options();
+    options.record_graph = true;
+    options.execute = execute;
+    const ModelShape shape = small_shape(GetParam().model);
+    Experiment experiment({.device = device, .allocator = "best-fit-pool", .record = true}, options,
+                          find_model(GetParam().model), shape);
+    for (const Batch& batch : small_batches(shape, 4, 2)) experiment.step(batch, small_params());
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated =
+        simulate(experiment.context.step_graph(), {.in_place = GetParam().in_place});
+    ASSERT_GT(recorded.size(), 5u);
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+  }
+};
+
+TEST_P(TraceEqualityTest, OfARealStep) { check("cpu", true); }
+TEST_P(TraceEqualityTest, OfADryStep) { check("simulated", false); }
+
+TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
+  const ModelShape shape = small_shape(GetParam().model);
+  Experiment experiment({.allocator = "best-fit-pool", .record = true}, GetParam().options(),
+                        find_model(GetParam().model), shape);
+  experiment.step(small_batches(shape, 4, 1).front(), small_params());
+  const DryRunFacts dry = dry_run({.model = GetParam().model,
+                                   .shape = shape,
+                                   .batch_size = 4,
+                                   .mode = GetParam().mode,
+                                   .in_place = GetParam().in_place,
+                                   .recompute = GetParam().recompute,
+                                   .fused_update = GetParam().fused_update});
+  const Trace& recorded = experiment.memory.recording()->last_step();
+  EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
+  EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes());
+}
+
+TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
+  const ModelShape shape = small_shape(GetParam().model);
+  Experiment experiment({.allocator = "best-fit-pool"}, GetParam().options(),
+                        find_model(GetParam().model), shape);
+  for (const Batch& batch : small_batches(shape, 4, 2)) {
+    experiment.step(batch, small_params());
+    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, TraceEqualityTest, ::testing::ValuesIn(all_cases()), name_of);
+
+// The networks of the paper, two images, small ones: large ones take seconds and gigabytes, and are
+// what the variable SKYLINE_PAPER_SIZE asks for.
+class PaperNetworkTraceTest : public ::testing::TestWithParam<std::tuple<PaperNetwork, Mode>> {
+ protected:
+  static ModelShape shape() {
+    const PaperNetwork& network = std::get<0>(GetParam());
+    const bool paper_size = std::getenv("SKYLINE_PAPER_SIZE") != nullptr;
+    return paper_size ? find_model(network.name).shape : step_shape(network);
+  }
+};
+
+TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
+  const auto& [network, mode] = GetParam();
+  for (const int recompute : {0, 3}) {
+    if (recompute > 0 && mode == Mode::kInference) continue;
+    Context::Options options = seeded(mode);
+    options.record_graph = true;
+    options.recompute = recompute;
+    options.fused_update = recompute > 0;
+    Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
+                          find_model(network.name), shape());
+    for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated = simulate(experiment.context.step_graph());
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+    const DryRunFacts dry = dry_run({.model = network.name,
+                                     .shape = shape(),
+                                     .batch_size = 2,
+                                     .mode = mode,
+                                     .recompute = recompute,
+                                     .fused_update = recompute > 0});
+    EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
+    EXPECT_EQ(recorded.tags, dry.trace.tags);
+    EXPECT_EQ(experiment.resident_bytes(), dry.resident_bytes);
+    EXPECT_EQ(experiment.memory.statistics().allocated_bytes, dry.resident_bytes);
+  }
+}
+
+std::string network_and_mode(const ::testing::TestParamInfo<std::tuple<PaperNetwork, Mode>>& info) {
+  const auto& [network, mode] = info.param;
+  return test_name(network.name) + (mode == Mode::kTraining ? "_training" : "_inference");
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
+                         ::testing::Combine(::testing::ValuesIn(paper_networks()),
+                                            ::testing::Values(Mode::kTraining, Mode::kInference)),
+                         network_and_mode);
+
+// Steps of translation, each of another shape, with LSTMs of one op or unrolled word by word.
+class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mode, bool>> {
+ protected:
+  static void read_loss(TranslationExperiment& experiment, const PairBatch& batch) {
+    StepScope step(experiment.context, translation_key(batch));
+    float loss = 0;
+    experiment.context.download(translation_loss(experiment.context, experiment.model, batch),
+                                &loss);
+    step.end();
+  }
+
+  // An inference step whose every result is read: logits and the decoder's last states.
+  static void read_all(TranslationExperiment& experiment, const PairBatch& batch) {
+    Context& context = experiment.context;
+    const auto upload = [&context](const PackedWords& side) {
+      const auto words = static_cast<std::int64_t>(side.words.size());
+      return context.upload({{words}, DType::kInt32}, side.words.data());
+    };
+    const auto download = [&context](Tensor tensor) {
+      std::vector<float> host(static_cast<std::size_t>(tensor.shape().elements()));
+      context.download(std::move(tensor), host.data());
+    };
+    StepScope step(context, translation_key(batch));
+    LstmState state = experiment.model.encode(context, upload(batch.source),
+                                              PackedShape(batch.source.batch_sizes));
+    state = experiment.model.reordered(context, std::move(state), batch.source_to_target);
+    LstmOutput decoded = experiment.model.decode(context, std::move(state), upload(batch.target),
+                                                 PackedShape(batch.target.batch_sizes));
+    download(experiment.model.logits(context, std::move(decoded.y)));
+    download(std::move(decoded.h));
+    download(std::move(decoded.c));
+    step.end();
+  }
+};
+
+TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
+  const auto& [unroll, mode, in_place] = GetParam();
+  const TranslationData data = small_text();
+  Context::Options options = seeded(mode, in_place);
+  options.record_graph = true;
+  TranslationExperiment experiment({.allocator = "best-fit-pool", .record = true}, options,
+                                   small_seq2seq(data, unroll));
+  const auto expect_one = [&] {
+    const Trace& recorded = experiment.memory.recording()->last_step();
+    const Trace simulated =
+        simulate(experiment.context.step_graph(), {.in_place = std::get<2>(GetParam())});
+    EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
+    EXPECT_EQ(recorded.tags, simulated.tags);
+  };
+  for (const PairBatch& batch : small_pair_batches(data, 3)) {
+    if (mode == Mode::kTraining) {
+      run_steps(experiment, {batch});
+    } else {
+      read_loss(experiment, batch);
+      expect_one();
+      read_all(experiment, batch);
+    }
+    expect_one();
+  }
+}
+
+std::string translation_case(const ::testing::TestParamInfo<std::tuple<bool, Mode, bool>>& info) {
+  const auto& [unroll, mode, in_place] = info.param;
+  return std::string(unroll ? "unrolled" : "packed") +
+         (mode == Mode::kTraining ? "_training" : "_inference") +
+         (in_place ? "_in_place" : "_out_of_place");
+}
+
+INSTANTIATE_TEST_SUITE_P(Seq2Seq, TranslationTraceTest,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Mode::kTraining, Mode::kInference),
+                                            ::testing::Bool()),
+                         translation_case);
+
+// In place is not a dead letter: it asks for fewer requests in every network.
+TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {
+  for (const ModelEntry& entry : models()) {
+    const std::string model(entry.name);
+    SCOPED_TRACE(model);
+    DryRunOptions options{.model = model, .shape = entry.shape, .batch_size = 4};
+    const std::size_t in_place = dry_run(options).trace.size();
+    options.in_place = false;
+    EXPECT_LT(in_place, dry_run(options).trace.size());
+  }
+}
+
+}  // namespace
+}  // namespace skyline

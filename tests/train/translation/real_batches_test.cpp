@@ -1,0 +1,155 @@
+// Translation steps on batches of real sentences, another shape each, with every hand-out checked:
+// of the texts in the folder SKYLINE_TEXTS, 2,000 batches; else fewer, of numbers in words.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+
+#include "tests/memory/planners/effort.h"
+#include "train/checkpoints/tensor_copies.h"
+#include "train/lab/compared_steps.h"
+#include "train/run/memory_summary.h"
+
+namespace skyline {
+namespace {
+
+const char* texts() { return std::getenv("SKYLINE_TEXTS"); }
+
+std::int64_t batches() {
+  if (texts() != nullptr) return 2000;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(effort(36)), 12);
+}
+
+// A network so small that memory is what it takes time for. The last batch of an epoch is smaller.
+TrainOptions small_options(bool unroll, bool bucket = false) {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.batch_size = 12;
+  options.threads = 1;
+  options.memory.guard = options.memory.check = true;
+  options.translation.pairs = 200;
+  options.translation.units = 8;
+  options.translation.vocab_size = 200;
+  options.translation.dropout = 0.2;
+  options.translation.unroll = unroll;
+  options.translation.bucket = bucket;
+  if (texts() != nullptr) {
+    const std::filesystem::path folder = texts();
+    options.translation.source = {(folder / "newstest2012.en").string()};
+    options.translation.target = {(folder / "newstest2012.fr").string()};
+  }
+  resolve(options);
+  return options;
+}
+
+struct Outcome {
+  std::vector<float> losses;
+  std::string parameters_sha256;
+  std::uint64_t reserved_bytes = 0, resident_bytes = 0;
+  SessionStatistics figures = {};
+  std::vector<std::uint64_t> replans;  // the steps before which there were some
+};
+
+Outcome run(const ComparedData& data, const MemoryOptions& memory) {
+  const auto steps = data.steps(memory);
+  Workplace& workplace = steps->workplace();
+  const Session* session = workplace.memory.session();
+  Outcome result;
+  for (std::int64_t number = 1; number <= batches(); ++number) {
+    steps->next();
+    result.losses.push_back(steps->step(number, 1e-3));
+    if (session == nullptr) continue;
+    session->wait_for_plan();  // so that the number of plans does not depend on time
+    const SessionStatistics figures = session->session_statistics();
+    if (figures.replans > result.figures.replans) {
+      result.replans.push_back(static_cast<std::uint64_t>(number - 1));
+    }
+    result.figures = figures;
+  }
+  result.parameters_sha256 =
+      tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
+  result.reserved_bytes = memory_summary(workplace, memory.allocator, 0).peak_reserved_bytes;
+  result.resident_bytes = workplace.resident_bytes();
+  return result;
+}
+
+void tell(const std::string& name, const Outcome& run) {
+  std::cout << name << ": " << run.figures.planned_steps << " of " << run.losses.size()
+            << " steps planned, " << run.figures.deviations << " deviations, "
+            << run.figures.replans << " re-plans, by hundreds:";
+  for (const std::uint64_t count : counts_per_hundred(run.replans, run.losses.size())) {
+    std::cout << ' ' << count;
+  }
+  std::cout << "; reserved " << run.reserved_bytes << " bytes, " << run.resident_bytes
+            << " of them resident\n";
+}
+
+class RealBatches : public ::testing::TestWithParam<bool> {
+ protected:
+  void expect_the_same_under(const std::string& allocator) {
+    const Outcome other = run(*data_, with_policy(options_.memory, allocator));
+    tell(allocator, other);
+    EXPECT_EQ(other.losses, pool().losses);
+    EXPECT_EQ(other.parameters_sha256, pool().parameters_sha256);
+    outcome_ = other;
+  }
+  const Outcome& pool() {
+    if (!pool_) pool_ = run(*data_, with_policy(options_.memory, "best-fit-pool"));
+    return *pool_;
+  }
+  std::uint64_t longest_bytes() const { return data_->longest_batch()->live_bytes; }
+
+  TrainOptions options_ = small_options(GetParam());
+  std::unique_ptr<ComparedData> data_ = open_compared_data(options_, Mode::kTraining, batches());
+  Outcome outcome_;
+
+ private:
+  std::optional<Outcome> pool_;
+};
+
+TEST_P(RealBatches, GrowPlansAnewMoreAndMoreRarely) {
+  expect_the_same_under("planned-grow");
+  if (batches() < 36) return;  // too few to tell, as under sanitizers
+  const auto half = static_cast<std::uint64_t>(batches() / 2);
+  const auto late =
+      std::ranges::count_if(outcome_.replans, [half](std::uint64_t step) { return step >= half; });
+  EXPECT_LT(2 * late, static_cast<std::int64_t>(outcome_.replans.size()));
+}
+
+TEST_P(RealBatches, PerShapeDeviatesFromNoPlan) {
+  expect_the_same_under("planned-per-shape");
+  EXPECT_EQ(outcome_.figures.deviations, 0u);
+}
+
+TEST_P(RealBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
+  expect_the_same_under("planned-upper-bound");
+  EXPECT_EQ(outcome_.figures.planned_steps, outcome_.losses.size());
+  EXPECT_EQ(outcome_.figures.deviations, 0u);
+  EXPECT_EQ(outcome_.figures.replans, 0u);
+  EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);
+  EXPECT_EQ(outcome_.figures.fallback_requests, 0u);
+  const auto least = static_cast<double>(outcome_.resident_bytes + longest_bytes());
+  const double page = 4096;  // an arena is a number of them
+  EXPECT_LE(static_cast<double>(outcome_.reserved_bytes), 1.01 * least + page);
+  EXPECT_LE(outcome_.reserved_bytes, pool().reserved_bytes);
+}
+
+TEST_P(RealBatches, UpperBoundServesBatchesOfLikeLengths) {
+  options_ = small_options(GetParam(), /*bucket=*/true);
+  data_ = open_compared_data(options_, Mode::kTraining, batches());
+  expect_the_same_under("planned-upper-bound");
+  EXPECT_EQ(outcome_.figures.deviations, 0u);
+  EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);
+}
+
+std::string how(const ::testing::TestParamInfo<bool>& info) {
+  return info.param ? "unrolled" : "packed";
+}
+INSTANTIATE_TEST_SUITE_P(Lstm, RealBatches, ::testing::Bool(), how);
+
+}  // namespace
+}  // namespace skyline

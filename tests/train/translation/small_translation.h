@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/checkpoints/tensor_copies.h"
+#include "train/images/image_data.h"
+#include "train/options/train_options.h"
+#include "train/translation/translation_data.h"
+#include "train/translation/translation_run.h"
+
+// A small translation model and batches of numbers in words, another shape each.
+namespace skyline::testing {
+
+inline TranslationData small_text(std::int64_t pairs = 96) {
+  TranslationOptions options;
+  options.pairs = pairs;
+  options.val_pairs = 20;
+  return open_translation_data(options, "numbers", 3);
+}
+
+inline Seq2SeqShape small_seq2seq(const TranslationData& data, bool unroll = false) {
+  return {.source_words = static_cast<std::int64_t>(data.vocabularies.source.size()),
+          .target_words = static_cast<std::int64_t>(data.vocabularies.target.size()),
+          .layers = 2,
+          .units = 16,
+          .embedding = 12,
+          .dropout = 0.2f,
+          .unroll = unroll};
+}
+
+inline std::vector<PairBatch> small_pair_batches(const TranslationData& data, std::size_t count,
+                                                 std::size_t batch_size = 6) {
+  PairLoader loader(data.train, {.batch_size = batch_size}, random_bits(4));
+  std::vector<PairBatch> batches;
+  for (std::size_t i = 0; i < count; ++i) batches.push_back(loader.next());
+  return batches;
+}
+
+// Steps over `batches`; their losses.
+inline std::vector<float> run_steps(TranslationExperiment& experiment,
+                                    const std::vector<PairBatch>& batches) {
+  std::vector<float> losses;
+  for (const PairBatch& batch : batches) {
+    const AdamParams adam{.step = static_cast<std::int64_t>(losses.size()) + 1};
+    losses.push_back(translation_training_step(experiment.context, experiment.model,
+                                               *experiment.optimizer, batch,
+                                               {.adam = adam, .clip = 5}));
+  }
+  return losses;
+}
+
+inline std::string parameters_sha256(Workplace& workplace) {
+  return tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
+}
+
+}  // namespace skyline::testing

@@ -1,0 +1,122 @@
+// Memory of translation steps, each of which has another shape.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "memory/step_graph.h"
+#include "tests/memory/planners/effort.h"
+#include "tests/train/translation/small_translation.h"
+
+namespace skyline {
+namespace {
+
+using namespace skyline::testing;
+
+// Names the first request that differs.
+void expect_same(const Trace& trace, const Trace& recorded) {
+  ASSERT_EQ(trace.size(), recorded.size());
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceBlock &one = trace.blocks[i], &other = recorded.blocks[i];
+    ASSERT_TRUE(one == other) << "request " << i << ", " << recorded.tags[i].op << " of "
+                              << recorded.tags[i].layer << ": [" << one.lower << ", " << one.upper
+                              << ") of " << one.bytes << ", recorded [" << other.lower << ", "
+                              << other.upper << ") of " << other.bytes;
+  }
+}
+
+class TranslationMemory : public ::testing::TestWithParam<bool> {
+ protected:
+  Context::Options seeded() const { return {.seed = 11}; }
+  Seq2SeqShape shape() const { return small_seq2seq(data_, GetParam()); }
+
+  TranslationData data_ = small_text();
+};
+
+TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPolicy) {
+  const auto batches = small_pair_batches(data_, 6);
+  TranslationExperiment first({.allocator = "network-wise"}, seeded(), shape());
+  const std::vector<float> losses = run_steps(first, batches);
+  for (const std::string& allocator : allocator_names()) {
+    for (const std::string& policy : policy_names()) {
+      if (allocator != kPlannedAllocator && policy != policy_names().front()) continue;
+      SCOPED_TRACE(allocator + ", " + policy);
+      TranslationExperiment other(
+          {.allocator = allocator, .policy = policy_of(policy), .guard = true, .check = true},
+          seeded(), shape());
+      EXPECT_EQ(run_steps(other, batches), losses);
+      EXPECT_EQ(parameters_sha256(other), parameters_sha256(first));
+    }
+  }
+}
+
+TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
+  for (const PairBatch& batch : small_pair_batches(data_, 3)) {
+    TranslationExperiment real({.allocator = "best-fit-pool", .record = true},
+                               {.record_graph = true, .seed = 11}, shape());
+    run_steps(real, {batch});
+    const Trace recorded = real.memory.recording()->last_step();
+    const Trace predicted = dry_run({.shape = shape(), .batch = batch, .clip = 5});
+    expect_same(predicted, recorded);
+    expect_same(simulate(real.context.step_graph()), recorded);
+  }
+}
+
+TEST_P(TranslationMemory, PerShapePlansEachRepeatedShapeOnce) {
+  const std::vector<PairBatch> different = small_pair_batches(data_, 3);
+  TranslationExperiment experiment(
+      {.allocator = std::string(kPlannedAllocator), .policy = ShapePolicy::kPerShape, .check = true},
+      seeded(), shape());
+  const Session& session = *experiment.memory.session();
+  for (const std::size_t batch : {0, 1, 2, 0, 2, 1, 1, 0, 2, 2}) {
+    run_steps(experiment, {different[batch]});
+    session.wait_for_plan();  // so that none is recorded while its plan is in work
+  }
+  const SessionStatistics statistics = session.session_statistics();
+  EXPECT_EQ(statistics.replans, 2u) << "of the second shape and the third";
+  EXPECT_EQ(statistics.planned_steps, 7u);
+  EXPECT_EQ(statistics.deviations, 0u);
+}
+
+std::string how(const ::testing::TestParamInfo<bool>& info) {
+  return info.param ? "unrolled" : "packed";
+}
+INSTANTIATE_TEST_SUITE_P(Lstm, TranslationMemory, ::testing::Bool(), how);
+
+// The plan of the longest batch serves all others in any order: packed, each makes as many
+// requests.
+TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
+  const TranslationData data = small_text();
+  const std::size_t size = 6;
+  std::vector<std::int32_t> source, target;
+  for (std::size_t i = 0; i < data.train.source.size(); ++i) {
+    source.push_back(static_cast<std::int32_t>(data.train.source[i].size()));
+    target.push_back(static_cast<std::int32_t>(data.train.target[i].size()));
+  }
+  std::ranges::sort(source, std::greater());
+  std::ranges::sort(target, std::greater());
+  const PairBatch longest =
+      batch_of_lengths(std::span(source).first(size), std::span(target).first(size));
+  TranslationExperiment experiment(
+      {.allocator = std::string(kPlannedAllocator), .policy = ShapePolicy::kUpperBound, .check = true},
+      {.seed = 11}, small_seq2seq(data));
+  Session& session = *experiment.memory.session();
+  session.adopt(dry_run({.shape = small_seq2seq(data), .batch = longest, .clip = 5}));
+  const auto before = experiment.memory.statistics().device_allocations;
+  run_steps(experiment, small_pair_batches(data, effort(30) + 10, size));
+  EXPECT_EQ(session.session_statistics().deviations, 0u);
+  EXPECT_EQ(experiment.memory.statistics().device_allocations, before);
+}
+
+TEST(TranslationStep, PackedAndUnrolledAgreeToRounding) {
+  const TranslationData data = small_text();
+  const auto batches = small_pair_batches(data, 3);
+  Seq2SeqShape packed = small_seq2seq(data), unrolled = small_seq2seq(data, true);
+  packed.dropout = unrolled.dropout = 0;
+  TranslationExperiment one({}, {.seed = 11}, packed), other({}, {.seed = 11}, unrolled);
+  const auto losses = run_steps(one, batches), others = run_steps(other, batches);
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], others[i], 1e-3);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,147 @@
+// `skyline train --model seq2seq`, from the options to the run's folder.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "memory/formats/csv/trace_csv.h"
+#include "tests/train/run/signalling_buffer.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/trainer.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One epoch of 6 steps.
+TrainOptions small_options() {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.epochs = 1;
+  options.batch_size = 8;
+  options.threads = 1;
+  options.checkpoint_every = 4;
+  options.translation.pairs = 48;
+  options.translation.val_pairs = 10;
+  options.translation.units = 12;
+  resolve(options);
+  return options;
+}
+
+class TranslationTraining : public ::testing::Test {
+ protected:
+  CommandResult train(const TrainOptions& options, const std::string& name) {
+    Trainer trainer(options, console_);
+    trainer.start(folder_.path() / name);
+    return trainer.run();
+  }
+  std::string weights(const std::string& name, const std::string& step) const {
+    return read_file(folder_.path() / name / "checkpoints" / step / "weights.safetensors");
+  }
+
+  TemporaryFolder folder_;
+  std::ostringstream messages_;
+  Console console_{messages_, {}};
+};
+
+TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  fs::copy(folder_.path() / "whole", folder_.path() / "cut",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  fs::remove_all(folder_.path() / "cut/checkpoints/step-000000006");
+  Trainer trainer(options, console_);
+  trainer.resume(load_checkpoint(folder_.path() / "cut/checkpoints/step-000000004"));
+  EXPECT_EQ(trainer.run().json["steps"], 6);
+  EXPECT_EQ(weights("cut", "step-000000006"), weights("whole", "step-000000006"));
+}
+
+TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies) {
+  TrainOptions options = small_options();
+  options.keep_best = true;
+  const CommandResult result = train(options, "run");
+  EXPECT_GT(result.json["perplexity"].get<double>(), 1);
+  EXPECT_TRUE(result.json.contains("bleu"));
+  EXPECT_EQ(result.json["pairs"], 48);
+  EXPECT_NE(messages_.str().find("reference"), std::string::npos);
+  for (const char* file : {"source.vocabulary.txt", "target.vocabulary.txt"}) {
+    EXPECT_TRUE(fs::exists(folder_.path() / "run" / file)) << file;
+  }
+  EXPECT_EQ(run_folder_of(load_checkpoint(folder_.path() / "run/best")), folder_.path() / "run");
+}
+
+// Two epochs, shuffled anew, the last batch of each smaller, with an evaluation after each.
+TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
+  for (const bool unroll : {false, true}) {
+    SCOPED_TRACE(unroll ? "unrolled" : "packed");
+    TrainOptions options = small_options();
+    options.epochs = 2;
+    options.translation.pairs = 50;
+    options.translation.unroll = unroll;
+    options.memory.policy = ShapePolicy::kUpperBound;
+    options.memory.check = true;
+    const std::string name = unroll ? "unrolled" : "packed";
+    const CommandResult result = train(options, name);
+    const auto& memory = result.json["memory"];
+    EXPECT_EQ(result.json["steps"], 14);
+    EXPECT_EQ(memory["planned_steps"], 14);
+    EXPECT_EQ(memory["adopted_plans"], unroll ? 14 : 0);
+    for (const char* figure : {"deviations", "replans", "fallback_bytes", "fallback_requests",
+                               "device_allocations_after_switch"}) {
+      EXPECT_EQ(memory[figure], 0) << figure;
+    }
+    const auto& longest = result.json["longest_batch"];
+    EXPECT_EQ(longest["one_plan"], !unroll);
+    EXPECT_EQ(memory["lower_bound"], longest[unroll ? "live_bytes" : "one_plan_bytes"])
+        << "whichever batch came last";
+    const auto least = memory["resident_bytes"].get<double>() + longest["live_bytes"].get<double>();
+    const double page = 4096;  // an arena is a number of them
+    EXPECT_LE(memory["peak_reserved"].get<double>(), 1.01 * least + page);
+    EXPECT_NE(messages_.str().find("longest batch: "), std::string::npos);
+    EXPECT_NE(read_file(folder_.path() / name / "epochs.csv").find(",fallback_bytes"),
+              std::string::npos);
+  }
+}
+
+TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
+  TrainOptions options = small_options();
+  options.steps = 4;
+  options.translation.translate_every = 2;
+  train(options, "run");
+  const std::string told = messages_.str();
+  const auto first = told.find("reference"), second = told.find("reference", first + 1);
+  EXPECT_NE(second, std::string::npos) << "after steps 2 and 4";
+  EXPECT_EQ(told.find("reference", second + 1), std::string::npos);
+}
+
+TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
+  TrainOptions options = small_options();
+  options.translation.pairs = 400;  // the longest batch comes later
+  options.memory.policy = ShapePolicy::kGrow;
+  testing::SignallingBuffer buffer("switched to the plan");  // said before step 2
+  std::ostream stream(&buffer);
+  Console console(stream, {});
+  Trainer trainer(options, console);
+  trainer.start(folder_.path() / "cut");
+  const CommandResult result = trainer.run();
+  EXPECT_EQ(result.json["steps"], 2);
+  std::ifstream file(folder_.path() / "cut/trace.csv");
+  const Trace trace = read_trace_csv(file, "trace.csv").trace;
+  EXPECT_EQ(result.json["memory"]["lower_bound"], lower_bound_bytes(trace, kAlignmentBytes));
+}
+
+TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
+  const TrainOptions options = small_options();
+  train(options, "run");
+  write_atomically(folder_.path() / "run/source.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
+  Trainer trainer(options, console_);
+  EXPECT_THROW(trainer.resume(load_checkpoint(folder_.path() / "run")), CheckpointError);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,253 @@
+#include "train/checkpoints/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/sha256.h"
+#include "train/cli/usage_error.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kState = "state.safetensors";
+constexpr const char* kSums = "SHA256SUMS";
+constexpr const char* kLatest = "latest";
+constexpr const char* kPosition = "skyline.position";  // key of the state's metadata
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kTemporary = ".tmp";
+
+// "step-000000123", or "step-000000123-2" when the first name was taken at its time.
+struct Saved {
+  std::int64_t step = 0;
+  std::int64_t again = 1;
+  fs::path path;
+  std::pair<std::int64_t, std::int64_t> order() const { return {step, again}; }
+};
+
+std::string folder_name(std::int64_t step, std::int64_t again) {
+  const std::string name = fmt::format("{}{:09}", kPrefix, step);
+  return again == 1 ? name : fmt::format("{}-{}", name, again);
+}
+
+std::optional<Saved> parse_folder(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  Saved saved{.path = path};
+  const char* end = name.data() + name.size();
+  auto number = std::from_chars(name.data() + kPrefix.size(), end, saved.step);
+  if (number.ec == std::errc() && number.ptr != end && *number.ptr == '-') {
+    number = std::from_chars(number.ptr + 1, end, saved.again);
+  }
+  // The round trip refuses everything else: signs, other digits, trailing text.
+  if (number.ec != std::errc() || folder_name(saved.step, saved.again) != name) return std::nullopt;
+  return saved;
+}
+
+// Latest first. A folder that cannot be read holds none.
+std::vector<Saved> saved_checkpoints(const fs::path& folder) {
+  std::vector<Saved> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (auto saved = parse_folder(entry.path())) found.push_back(std::move(*saved));
+  }
+  std::ranges::sort(found, std::greater{}, &Saved::order);
+  return found;
+}
+
+Json to_json(const TrainingPosition& position) {
+  return {{"step", position.step},
+          {"epoch", position.epoch},
+          {"batch", position.batch},
+          {"order_seed", position.order_seed},
+          {"random_seed", position.random_seed},
+          {"random_next", position.random_next},
+          {"best", position.best},
+          {"more", position.more},
+          {"arguments", position.arguments}};
+}
+
+TrainingPosition from_json(const Json& json) {
+  TrainingPosition position;
+  json.at("step").get_to(position.step);
+  json.at("epoch").get_to(position.epoch);
+  json.at("batch").get_to(position.batch);
+  json.at("order_seed").get_to(position.order_seed);
+  json.at("random_seed").get_to(position.random_seed);
+  json.at("random_next").get_to(position.random_next);
+  for (const auto& [name, value] : json.at("best").items()) {
+    // JSON knows no NaN: it was written as null.
+    position.best[name] = value.is_null() ? std::nan("") : value.get<double>();
+  }
+  position.more = json.at("more");
+  position.arguments = json.at("arguments");
+  return position;
+}
+
+// Names of files that are not UTF-8 must not make a checkpoint fail.
+std::string to_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// As sha256sum prints it.
+std::string sum_line(std::string_view content, const char* name) {
+  return fmt::format("{}  {}\n", sha256_hex(std::as_bytes(std::span(content))), name);
+}
+
+Safetensors decoded(const fs::path& folder, const char* name, const std::string& sums) {
+  const std::string content = read_file(folder / name);
+  if (sums.find(sum_line(content, name)) == std::string::npos) {
+    throw CheckpointError(fmt::format("{} is damaged: its SHA-256 is not the one in {}",
+                                      (folder / name).string(), kSums));
+  }
+  return decode_safetensors(std::as_bytes(std::span(content)), (folder / name).string());
+}
+
+Checkpoint load_folder(const fs::path& folder) {
+  const std::string sums = read_file(folder / kSums);
+  Safetensors weights = decoded(folder, kWeights, sums);
+  Safetensors state = decoded(folder, kState, sums);
+  const auto position = state.metadata.find(kPosition);
+  const std::string file = (folder / kState).string();
+  if (position == state.metadata.end()) {
+    throw CheckpointError(fmt::format("{}: the metadata '{}' is missing", file, kPosition));
+  }
+  try {
+    return {std::move(weights.tensors), std::move(state.tensors),
+            from_json(Json::parse(position->second))};
+  } catch (const Json::exception& error) {
+    throw CheckpointError(
+        fmt::format("{}: the metadata '{}' does not fit: {}", file, kPosition, error.what()));
+  }
+}
+
+// Where to look, best first: what `latest` names, then the others from the latest step down.
+std::vector<fs::path> candidates(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code ignored;
+  const fs::path latest = fs::read_symlink(folder / kLatest, ignored);
+  if (!latest.empty()) paths.push_back(folder / latest.filename());
+  for (const Saved& saved : saved_checkpoints(folder)) {
+    if (paths.empty() || saved.path != paths.front()) paths.push_back(saved.path);
+  }
+  return paths;
+}
+
+void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::create_directories(folder, error);
+  if (error) throw WriteError(folder, error.value());
+  write_safetensors(folder / kWeights, checkpoint.weights, {{"format", "skyline"}});
+  write_safetensors(folder / kState, checkpoint.state,
+                    {{kPosition, to_text(to_json(checkpoint.position))}});
+  std::string sums;
+  for (const char* name : {kWeights, kState}) sums += sum_line(read_file(folder / name), name);
+  write_atomically(folder / kSums, sums);
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw WriteError(to, error.value());
+  sync_directory(to.parent_path());
+}
+
+// Points `link` at `target`; a reader sees the old or the new target.
+void replace_link(const fs::path& link, const fs::path& target) {
+  const fs::path temporary = link.string() + kTemporary;
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_directory_symlink(target, temporary, error);
+  if (error) throw WriteError(link, error.value());
+  rename_durably(temporary, link);
+}
+
+// Removes what `saved` makes superfluous, and what killed processes left. A folder that cannot be
+// removed costs space only.
+void remove_others(const fs::path& folder, const Saved& saved, int keep) {
+  std::error_code ignored;
+  int kept = 1;
+  for (const Saved& other : saved_checkpoints(folder)) {
+    if (other.path == saved.path) continue;
+    if (other.step < saved.step && kept < keep) {
+      ++kept;
+    } else {
+      fs::remove_all(other.path, ignored);
+    }
+  }
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == kTemporary) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder, int keep)
+    : folder_(std::move(folder)), keep_(std::max(keep, 1)) {}
+
+fs::path CheckpointStore::save(const Checkpoint& checkpoint) {
+  Saved saved{.step = checkpoint.position.step};
+  do {
+    saved.path = folder_ / folder_name(saved.step, saved.again);
+  } while (fs::exists(saved.path) && ++saved.again);
+  const fs::path temporary = saved.path.string() + kTemporary;
+  try {
+    write_folder(temporary, checkpoint);
+    rename_durably(temporary, saved.path);
+  } catch (const WriteError&) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);  // gives a full disk its space back
+    throw;
+  }
+  replace_link(folder_ / kLatest, saved.path.filename());
+  remove_others(folder_, saved, keep_);
+  return saved.path;
+}
+
+fs::path run_folder_of(const LoadedCheckpoint& loaded) {
+  const fs::path checkpoint =
+      loaded.path.has_filename() ? loaded.path : loaded.path.parent_path();  // without a last '/'
+  const fs::path folder = checkpoint.parent_path();
+  const bool holds_checkpoints = folder.filename() == "checkpoints" || folder.filename() == "best";
+  return holds_checkpoints ? folder.parent_path() : folder;
+}
+
+LoadedCheckpoint load_checkpoint(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    throw UsageError(fmt::format("'{}' is no folder of a run or a checkpoint", path.string()));
+  }
+  if (fs::exists(path / kSums) || fs::exists(path / kWeights)) {
+    return {load_folder(path), path, {}};
+  }
+  const fs::path inner = path / "checkpoints";
+  const fs::path folder = fs::is_directory(inner) ? inner : path;
+  std::vector<std::string> failures;
+  for (const fs::path& candidate : candidates(folder)) {
+    try {
+      return {load_folder(candidate), candidate, std::move(failures)};
+    } catch (const std::runtime_error& error) {
+      failures.push_back(fmt::format("passed over the checkpoint {}: {}",
+                                     candidate.filename().string(), error.what()));
+    }
+  }
+  if (failures.empty()) {
+    throw CheckpointError(fmt::format("{} holds no checkpoint", path.string()));
+  }
+  throw CheckpointError(
+      fmt::format("no checkpoint under {} can be loaded; {}", path.string(), failures.front()));
+}
+
+}  // namespace skyline

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "train/checkpoints/safetensors.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's bound
+constexpr const char* kMetadata = "__metadata__";
+
+// One file being decoded: all checks name it.
+class Decoder {
+ public:
+  Decoder(std::span<const std::byte> content, std::string_view file)
+      : content_(content), file_(file) {}
+
+  Safetensors decode() {
+    const Json header = parse_header();
+    Safetensors result;
+    std::vector<Extent> extents;
+    for (const auto& [name, entry] : header.items()) {
+      if (name == kMetadata) {
+        result.metadata = metadata(entry);
+      } else {
+        extents.push_back(tensor(name, entry));
+      }
+    }
+    std::ranges::stable_sort(extents, {},
+                             [](const Extent& e) { return std::pair(e.begin, e.end); });
+    check_no_gaps(extents);
+    for (Extent& extent : extents) {
+      const auto bytes = data_.subspan(extent.begin, extent.end - extent.begin);
+      extent.tensor.bytes.assign(bytes.begin(), bytes.end());
+      result.tensors.push_back(std::move(extent.tensor));
+    }
+    return result;
+  }
+
+ private:
+  struct Extent {
+    NamedTensor tensor;  // without bytes yet
+    std::uint64_t begin = 0, end = 0;
+  };
+
+  template <typename... Arguments>
+  [[noreturn]] void refuse(fmt::format_string<Arguments...> what, Arguments&&... arguments) const {
+    throw SafetensorsError(file_, fmt::format(what, std::forward<Arguments>(arguments)...));
+  }
+
+  std::uint64_t header_bytes() const {
+    if (content_.size() < kLengthBytes) {
+      refuse("is no safetensors file: it has {} bytes, the header's length alone takes 8",
+             content_.size());
+    }
+    std::uint64_t length = 0;
+    for (std::size_t i = kLengthBytes; i-- > 0;) {
+      length = length << 8 | std::to_integer<std::uint64_t>(content_[i]);
+    }
+    if (length > kMostHeaderBytes) {
+      refuse("is no safetensors file: the header's length is {} bytes, more than the {} allowed",
+             length, kMostHeaderBytes);
+    }
+    const std::size_t left = content_.size() - kLengthBytes;
+    if (length > left) refuse("is cut off: the header needs {} bytes, {} are left", length, left);
+    return length;
+  }
+
+  // Refuses repeated keys, of which a plain parser would keep the last one without a word, and
+  // deep nesting.
+  Json parse_header() {
+    const std::uint64_t length = header_bytes();
+    const auto header = content_.subspan(kLengthBytes, length);
+    data_ = content_.subspan(kLengthBytes + length);
+    std::vector<std::set<std::string>> keys;
+    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+      constexpr int kDeepest = 3;
+      if (depth > kDeepest) refuse("header: is nested too deeply");
+      if (event == Json::parse_event_t::object_start) keys.emplace_back();
+      if (event == Json::parse_event_t::object_end) keys.pop_back();
+      if (event == Json::parse_event_t::key &&
+          !keys.back().insert(value.get<std::string>()).second) {
+        refuse("header: the key '{}' is repeated", value.get<std::string>());
+      }
+      return true;
+    };
+    const char* text = reinterpret_cast<const char*>(header.data());
+    if (header.empty() || *text != '{') refuse("header: does not begin with '{{'");
+    Json parsed;
+    try {
+      parsed = Json::parse(text, text + header.size(), watch);
+    } catch (const Json::parse_error& error) {
+      refuse("header: is not JSON (at byte {})", error.byte);
+    } catch (const Json::exception&) {
+      refuse("header: holds a number out of range");
+    }
+    return parsed;
+  }
+
+  std::map<std::string, std::string> metadata(const Json& entry) const {
+    if (!entry.is_object()) refuse("__metadata__: is not an object");
+    std::map<std::string, std::string> result;
+    for (const auto& [key, value] : entry.items()) {
+      if (!value.is_string()) refuse("__metadata__: '{}' is not a string", key);
+      result[key] = value.get<std::string>();
+    }
+    return result;
+  }
+
+  std::uint64_t whole_number(const std::string& name, const char* field, const Json& value) const {
+    if (!value.is_number_unsigned()) {
+      refuse("tensor '{}': {} holds {}, expected a whole number from 0", name, field,
+             value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
+    return value.get<std::uint64_t>();
+  }
+
+  StoredType dtype(const std::string& name, const Json& value) const {
+    if (!value.is_string()) refuse("tensor '{}': dtype is not a string", name);
+    const auto text = value.get<std::string>();
+    const auto type = stored_type(text);
+    if (!type) refuse("tensor '{}': dtype '{}' is unknown", name, text);
+    return *type;
+  }
+
+  Extent tensor(const std::string& name, const Json& entry) const {
+    if (!entry.is_object()) refuse("tensor '{}': is not an object", name);
+    for (const auto& [key, value] : entry.items()) {
+      if (key != "dtype" && key != "shape" && key != "data_offsets") {
+        refuse("tensor '{}': the field '{}' is unknown", name, key);
+      }
+    }
+    for (const char* field : {"dtype", "shape", "data_offsets"}) {
+      if (!entry.contains(field)) refuse("tensor '{}': the field '{}' is missing", name, field);
+    }
+    Extent extent;
+    extent.tensor.name = name;
+    extent.tensor.dtype = dtype(name, entry["dtype"]);
+    extent.tensor.shape = shape(name, entry["shape"]);
+    read_offsets(extent, entry["data_offsets"]);
+    return extent;
+  }
+
+  std::vector<std::int64_t> shape(const std::string& name, const Json& value) const {
+    if (!value.is_array()) refuse("tensor '{}': shape is not an array", name);
+    std::vector<std::int64_t> result;
+    for (const Json& extent : value) {
+      const std::uint64_t number = whole_number(name, "shape", extent);
+      if (number > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+        refuse("tensor '{}': shape holds {}, above 2^63 - 1", name, number);
+      }
+      result.push_back(static_cast<std::int64_t>(number));
+    }
+    return result;
+  }
+
+  void read_offsets(Extent& extent, const Json& value) const {
+    const std::string& name = extent.tensor.name;
+    if (!value.is_array() || value.size() != 2) {
+      refuse("tensor '{}': data_offsets is not a pair", name);
+    }
+    extent.begin = whole_number(name, "data_offsets", value[0]);
+    extent.end = whole_number(name, "data_offsets", value[1]);
+    if (extent.begin > extent.end) {
+      refuse("tensor '{}': data_offsets {} to {} run backwards", name, extent.begin, extent.end);
+    }
+    if (extent.end > data_.size()) {
+      refuse("tensor '{}': data_offsets end at {}, but the file holds {} bytes of data", name,
+             extent.end, data_.size());
+    }
+    const auto needed = stored_bytes(extent.tensor.shape, extent.tensor.dtype);
+    if (!needed) refuse("tensor '{}': shape needs more than 2^63 - 1 bytes", name);
+    if (*needed != extent.end - extent.begin) {
+      refuse("tensor '{}': shape needs {} bytes, data_offsets give {}", name, *needed,
+             extent.end - extent.begin);
+    }
+  }
+
+  void check_no_gaps(const std::vector<Extent>& extents) const {
+    std::uint64_t end = 0;
+    for (const Extent& extent : extents) {
+      if (extent.begin != end) {
+        refuse("tensor '{}': data_offsets begin at {}, expected {}: {}", extent.tensor.name,
+               extent.begin, end, extent.begin < end ? "tensors overlap" : "a gap lies before it");
+      }
+      end = extent.end;
+    }
+    if (end != data_.size()) {
+      refuse("is damaged: {} bytes of data follow the last tensor", data_.size() - end);
+    }
+  }
+
+  std::span<const std::byte> content_, data_;
+  std::string_view file_;
+};
+
+}  // namespace
+
+Safetensors decode_safetensors(std::span<const std::byte> content, std::string_view file) {
+  return Decoder(content, file).decode();
+}
+
+}  // namespace skyline

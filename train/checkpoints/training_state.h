@@ -1,0 +1,31 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "models/models.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/run/model_run.h"
+
+namespace skyline {
+
+// Everything that the next step of a run depends on: parameters and running values as weights,
+// velocities or moments as state, the random stream in the position. The rest of `position` is the
+// caller's.
+Checkpoint capture(Workplace& workplace, TrainingPosition position);
+
+// Puts a checkpoint's tensors and random stream into a workplace.
+// Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is
+// another model's; then the workplace may be half restored.
+void restore(Workplace& workplace, const Checkpoint& checkpoint);
+
+// Puts a checkpoint's weights alone into a workplace in inference mode; tensors of `ignored` may
+// be left over. Throws CheckpointError as restore() does.
+void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
+                     const std::set<std::string>& ignored);
+
+// The names of what a model has in training mode and not in inference mode: parameters and buffers
+// of auxiliary heads. Takes no memory.
+std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape);
+
+}  // namespace skyline

@@ -1,0 +1,52 @@
+#include "train/cli/interrupt.h"
+
+#include <atomic>
+#include <stdexcept>
+
+namespace skyline {
+namespace {
+
+// Signal handlers reach globals only.
+std::atomic<int> caught{0};
+std::atomic<bool> installed{false};
+static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
+
+// Async-signal-safe: an atomic store and sigaction.
+void on_first_signal(int signal) {
+  caught.store(signal);
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  sigaction(SIGINT, &by_default, nullptr);
+  sigaction(SIGTERM, &by_default, nullptr);
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  if (installed.exchange(true)) throw std::logic_error("[interrupt] one at a time");
+  caught.store(0);
+  struct sigaction action {};
+  action.sa_handler = on_first_signal;
+  // Writes of logs and checkpoints go on as if nothing had happened.
+  action.sa_flags = SA_RESTART;
+  // Two signals at the same moment: the second one waits until the handler is done.
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaction(SIGINT, &action, &former_interrupt_);
+  sigaction(SIGTERM, &action, &former_terminate_);
+}
+
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &former_interrupt_, nullptr);
+  sigaction(SIGTERM, &former_terminate_, nullptr);
+  installed.store(false);
+}
+
+int Interrupt::signal() const noexcept { return caught.load(); }
+
+int Interrupt::exit_code() const noexcept {
+  constexpr int kKilledBySignal = 128;  // the shell's convention
+  return requested() ? kKilledBySignal + signal() : 0;
+}
+
+}  // namespace skyline

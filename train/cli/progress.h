@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "train/cli/console.h"
+
+namespace skyline {
+
+// Where a run stands after a step.
+struct ProgressFacts {
+  std::int64_t step = 0;   // steps done in this run, over all epochs
+  std::int64_t steps = 0;  // of the whole run; 0: unknown
+  std::int64_t epoch = 0;  // running one, from 1
+  std::int64_t epochs = 0;
+  std::optional<double> loss;
+  std::optional<double> items_per_second;
+  std::optional<double> seconds_left;
+  std::string item = "images";  // what a batch counts: "images", "sentences"
+  std::string note;             // shown last: "planned", "warm-up"
+};
+
+// One line of at most `width` columns: bar, step, epoch, loss, rate, time left, note; the bar
+// shrinks first, then the last parts are left out.
+std::string progress_bar(const ProgressFacts& facts, int width);
+
+// The same facts as a plain line for logs.
+std::string progress_line(const ProgressFacts& facts);
+
+// "4 s", "2 min 05 s", "1 h 02 min".
+std::string format_duration(double seconds);
+
+// Shows a run's progress: one moving line on a terminal, at most ten times a second; elsewhere a
+// plain line at the first and the last step, and between them after 1, 2, 4, … and then every 30
+// seconds. Rate and time left are measured here, over about the last ten seconds.
+class Progress {
+ public:
+  using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment
+
+  // `items_per_step` is the batch size. The clock is for tests.
+  Progress(Console& console, std::int64_t steps, double items_per_step, std::string item,
+           std::int64_t steps_done_before = 0, Clock clock = {});
+  ~Progress();  // wipes the moving line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
+                 const std::string& note = {});
+
+ private:
+  bool due(std::int64_t step, double now) const;
+  void measure(ProgressFacts& facts, double now);
+
+  Console& console_;
+  std::int64_t steps_;
+  double items_per_step_;
+  std::string item_;
+  Clock clock_;
+  std::optional<double> last_shown_;  // when a line was shown last
+  double interval_ = 1;               // seconds until the next plain line
+  // The rate is measured from `window_`; each window becomes the next one's start.
+  struct Mark {
+    double seconds;
+    std::int64_t step;
+  };
+  Mark window_, next_window_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,69 @@
+#include "train/cli/table.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kUnknown = "–", kRule = "─", kGap = "  ";
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string result;
+  for (std::size_t i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+std::string padded(const std::string& cell, std::size_t width, Align align) {
+  const std::string blanks(width - display_width(cell), ' ');
+  return align == Align::kLeft ? cell + blanks : blanks + cell;
+}
+
+void end_line(std::string& text) {
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  text += '\n';
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  // Bytes 10xxxxxx continue a character.
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+void Table::add_row(std::vector<std::string> cells) {
+  if (cells.size() != columns_.size()) {
+    throw std::logic_error("[table] got " + std::to_string(cells.size()) + " cells, expected " +
+                           std::to_string(columns_.size()));
+  }
+  for (std::string& cell : cells) {
+    if (cell.empty()) cell = kUnknown;
+  }
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::str() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = display_width(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto add_line = [&](const auto& cell) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (c > 0) text += kGap;
+      text += padded(cell(c), widths[c], columns_[c].align);
+    }
+    end_line(text);
+  };
+  add_line([this](std::size_t c) { return columns_[c].title; });
+  add_line([&widths](std::size_t c) { return repeated(kRule, widths[c]); });
+  for (const auto& row : rows_) add_line([&row](std::size_t c) { return row[c]; });
+  return text;
+}
+
+}  // namespace skyline

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/images/image_data.h"
+
+namespace skyline {
+
+// "3 images could not be read: a.jpg (file is empty); b.jpg (…); c.jpg (…)" and a line's end, the
+// first ten of them by name; empty when all could be read.
+std::string bad_images_text(const std::vector<BadImage>& images);
+std::string bad_images_text(const TrainingData& data);
+
+// All of them: [{"path": …, "reason": …}, …].
+nlohmann::ordered_json bad_images_json(const TrainingData& data);
+nlohmann::ordered_json to_json(const std::vector<BadImage>& images);
+
+}  // namespace skyline

@@ -1,0 +1,104 @@
+#include "train/images/image_step.h"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/backward_graph.h"
+#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "framework/ops/math/add_scaled.h"
+#include "memory/device/device_account.h"
+
+namespace skyline {
+namespace {
+
+std::array<TensorSpec, 2> input_specs(const Model& model, std::size_t batch_size) {
+  const ModelShape& shape = model.shape();
+  const auto size = static_cast<std::int64_t>(batch_size);
+  return {{{{size, shape.channels, shape.height, shape.width}}, {{size}, DType::kInt32}}};
+}
+
+// A batch on the device. Its tensors are moved on, so that each dies with its last reader.
+struct Uploaded {
+  Uploaded(Context& context, const Model& model, const Batch& batch) {
+    const auto [images_spec, labels_spec] = input_specs(model, batch.size);
+    images = context.upload(images_spec, batch.images.data(), "images");
+    labels = context.upload(labels_spec, batch.labels.data(), "labels");
+  }
+  Tensor images, labels;
+};
+
+float read_scalar(Context& context, Tensor scalar) {
+  float value = 0;
+  context.download(std::move(scalar), &value);
+  return value;
+}
+
+}  // namespace
+
+LossNotFinite::LossNotFinite(float loss)
+    : std::runtime_error("the loss is " + std::to_string(loss)), loss_(loss) {}
+
+ShapeKey training_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size}; }
+ShapeKey inference_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size} + 1; }
+
+std::size_t input_bytes(const Model& model, std::size_t batch_size) {
+  std::size_t bytes = 0;
+  for (const TensorSpec& input : input_specs(model, batch_size)) {
+    bytes += round_up(input.bytes(), kAlignmentBytes);
+  }
+  return bytes;
+}
+
+Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
+  Uploaded uploaded(context, model, batch);
+  Prediction prediction = model.forward(context, std::move(uploaded.images));
+  const LayerScope scope(context, "loss");
+  Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
+  for (AuxiliaryLogits& head : prediction.auxiliary) {
+    Tensor auxiliary = softmax_cross_entropy(context, std::move(head.logits), uploaded.labels);
+    loss = add_scaled(context, std::move(loss), std::move(auxiliary), {.scale = head.weight});
+  }
+  return loss;
+}
+
+float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
+                    const SgdParams& params) {
+  context.stage_uploads(input_bytes(model, batch.size));
+  StepScope step(context, training_key(batch.size));
+  Tensor loss = forward_loss(context, model, batch);
+  const float value = read_scalar(context, loss);
+  if (!std::isfinite(value)) throw LossNotFinite(value);
+  if (context.options().fused_update) {
+    BackwardGraph(context, std::move(loss)).run(context, [&](const Node& leaf, Tensor gradient) {
+      optimizer.update(context, leaf, std::move(gradient), params);
+    });
+  } else {
+    backward(context, std::move(loss));
+    optimizer.update(context, params);
+  }
+  step.end();
+  return value;
+}
+
+Inference inference_step(Context& context, const Model& model, const Batch& batch) {
+  // What a training step staged is enough for evaluations between them.
+  if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
+  const ModeScope mode(context, Mode::kInference);
+  StepScope step(context, inference_key(batch.size));
+  Uploaded uploaded(context, model, batch);
+  Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
+  Inference inference;
+  if (context.options().execute) {
+    inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
+  }
+  context.download(logits, inference.logits.data());
+  inference.loss = read_scalar(
+      context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));
+  step.end();
+  return inference;
+}
+
+}  // namespace skyline

@@ -1,0 +1,68 @@
+#include "train/images/mean_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "train/checkpoints/safetensors.h"
+
+namespace skyline {
+namespace {
+
+constexpr const char* kTensor = "mean";
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point started) {
+  return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+}  // namespace
+
+void write_mean(const std::filesystem::path& folder, const MeanImage& mean) {
+  NamedTensor tensor{.name = kTensor, .shape = {mean.side, mean.side, 3}};
+  tensor.bytes.resize(mean.values.size() * sizeof(float));
+  std::memcpy(tensor.bytes.data(), mean.values.data(), tensor.bytes.size());
+  write_safetensors(folder / kMeanFile, {&tensor, 1});
+}
+
+std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kMeanFile;
+  if (!std::filesystem::exists(path)) return nullptr;
+  const Safetensors file = read_safetensors(path);
+  const NamedTensor* tensor = file.find(kTensor);
+  const bool fits = tensor != nullptr && tensor->dtype == StoredType::kF32 &&
+                    tensor->shape.size() == 3 && tensor->shape[0] == tensor->shape[1] &&
+                    tensor->shape[2] == 3;
+  if (!fits) throw SafetensorsError(path.string(), "no mean image of shape [side, side, 3]");
+  auto mean = std::make_shared<MeanImage>();
+  mean->side = static_cast<int>(tensor->shape[0]);
+  mean->values.resize(tensor->bytes.size() / sizeof(float));
+  std::memcpy(mean->values.data(), tensor->bytes.data(), tensor->bytes.size());
+  return mean;
+}
+
+std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const DataOptions& options,
+                                              Console& console) {
+  constexpr double kBetweenLines = 0.1;  // seconds
+  const auto started = Clock::now();
+  double shown = 0;
+  std::shared_ptr<const MeanImage> mean =
+      compute_mean(data, options, [&](std::size_t done, std::size_t images) {
+        const double now = seconds_since(started);
+        if (now - shown < kBetweenLines) return;
+        shown = now;
+        console.show_transient(fmt::format("mean image: {} of {} images", done, images));
+      });
+  console.wipe_transient();
+  if (mean != nullptr) {
+    const std::size_t all = data.train->size(), used = std::min(all, kMostMeanImages);
+    console.say(fmt::format("mean of {} training images{} taken in {:.2f} s", used,
+                            used < all ? fmt::format(", chosen at random out of {},", all) : "",
+                            seconds_since(started)));
+  }
+  return mean;
+}
+
+}  // namespace skyline

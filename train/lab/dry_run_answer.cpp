@@ -1,0 +1,205 @@
+#include "train/lab/dry_run_answer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "memory/replay/live_bytes.h"
+#include "train/options/allocator_options.h"
+#include "train/run/memory_chain.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Deeper chains save little more of the paper's networks.
+constexpr int kShownRecompute = 4;
+
+std::vector<Strategy> strategies(DryProgram& program, const DryRunRequest& question,
+                                 const DryRunFacts& facts) {
+  std::vector<Strategy> rows = strategies_of(facts.graph, question.planner);
+  if (question.program.mode == Mode::kTraining) {
+    if (question.program.recompute < kShownRecompute) {
+      DryRunOptions again = question.program;
+      again.recompute = kShownRecompute;
+      const StepGraph graph = dry_run(again).graph;
+      if (graph.ops.size() > facts.graph.ops.size()) {
+        rows.push_back(recomputed(graph, kShownRecompute, question.planner));
+      }
+    }
+    const DryRunFacts inference =
+        program.step(question.program.batch_size, Mode::kInference, DryProgram::Graph::kOn);
+    rows.push_back(forward_only(inference.graph, question.planner));
+  }
+  return rows;
+}
+
+bool nothing_fits(const LargestBatches& largest) {
+  return std::ranges::all_of(largest.allocators,
+                             [](const LargestBatch& row) { return row.batch_size == 0; });
+}
+
+// What one image needs, and what would fit.
+void add_way_out(DryProgram& program, DryRunResult& answer) {
+  const DryRunRequest& question = answer.question;
+  const DryRunFacts single = program.step(1, question.program.mode);
+  for (const ReplayChoice& choice : question.allocators) {
+    answer.single_image.push_back(replay_run(single.run, single.trace, choice));
+  }
+  if (question.program.mode == Mode::kInference) return;
+  DryRunOptions inference = question.program;
+  inference.mode = Mode::kInference;
+  const ReplayChoice planned{.allocator = std::string(kPlannedAllocator), .planner = question.planner};
+  answer.inference_batch =
+      largest_batches(inference, *question.device_memory_bytes, {planned}).allocators[0].batch_size;
+}
+
+AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFacts& facts,
+                                 ReplayChoice choice) {
+  choice.capacity_bytes = {};
+  AllocatorAnswer answer{.unlimited = replay_run(facts.run, facts.trace, choice)};
+  if (question.device_memory_bytes) {
+    choice.capacity_bytes = question.device_memory_bytes;
+    answer.on_device = replay_run(facts.run, facts.trace, choice);
+  }
+  return answer;
+}
+
+// --- JSON ---
+
+// Bytes by the names of the categories that have some.
+Json by_category(const CategoryBytes& bytes) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] > 0) json[std::string(category_name(static_cast<Category>(i)))] = bytes[i];
+  }
+  return json;
+}
+
+Json categories_json(const DryRunResult& answer) {
+  const CategoryBytes parts = lower_bound_parts(answer.facts.trace, answer.plan.alignment);
+  Json json = Json::object();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (answer.facts.peak_bytes[i] == 0) continue;
+    json[std::string(category_name(static_cast<Category>(i)))] = {
+        {"peak_bytes", answer.facts.peak_bytes[i]}, {"bytes_at_lower_bound", parts[i]}};
+  }
+  return json;
+}
+
+Json layers_json(const DryRunResult& answer) {
+  Json json = Json::array();
+  for (const LayerBytes& layer :
+       layer_bytes(answer.facts.run, answer.facts.trace, Grouping::kLayer, answer.plan.alignment)) {
+    json.push_back({{"layer", layer.layer},
+                    {"resident_bytes", layer.resident_bytes},
+                    {"peak_bytes", layer.peak_bytes},
+                    {"bytes_at_lower_bound", layer.bytes_at_lower_bound},
+                    {"categories_at_lower_bound", by_category(layer.categories_at_lower_bound)}});
+  }
+  return json;
+}
+
+Json allocator_json(const DryRunResult& answer, std::size_t index) {
+  const AllocatorAnswer& row = answer.allocators[index];
+  const AllocatorUse& use = row.on_device ? *row.on_device : row.unlimited;
+  Json json = {{"fits", use.fits},
+               {"peak_reserved", use.fits ? Json(use.peak_reserved_bytes) : Json(nullptr)},
+               {"peak_reserved_without_limit", row.unlimited.peak_reserved_bytes},
+               {"device_allocations", use.fits ? Json(use.device_allocations) : Json(nullptr)},
+               {"device_allocations_after_switch",
+                use.fits ? Json(use.later_device_allocations) : Json(nullptr)},
+               {"flushes", use.fits ? Json(use.flushes) : Json(nullptr)},
+               {"steps", use.steps},
+               {"problem", use.fits ? Json(nullptr) : Json(use.problem)}};
+  if (answer.largest) {
+    const LargestBatch& largest = answer.largest->allocators[index];
+    json["largest_batch"] = largest.batch_size;
+    json["largest_batch_proved"] = largest.proved;
+  }
+  return json;
+}
+
+Json strategies_json(const std::vector<Strategy>& strategies) {
+  Json json = Json::array();
+  for (const Strategy& strategy : strategies) {
+    json.push_back({{"strategy", strategy.name},
+                    {"in_place", strategy.in_place},
+                    {"sharing", strategy.sharing},
+                    {"blocks", strategy.blocks},
+                    {"lower_bound", strategy.plan.lower_bound},
+                    {"planned", strategy.plan.peak},
+                    {"proved_optimal", strategy.plan.proved_optimal}});
+  }
+  return json;
+}
+
+}  // namespace
+
+DryRunResult answer(const DryRunRequest& question) {
+  const auto started = std::chrono::steady_clock::now();
+  DryProgram program(question.program);
+  DryRunResult answer{.question = question,
+                      .facts = program.step(question.program.batch_size, question.program.mode,
+                                            DryProgram::Graph::kOn)};
+  answer.plan = plan(answer.facts.trace, question.planner);
+  for (const ReplayChoice& choice : question.allocators) {
+    answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
+  }
+  answer.strategies = strategies(program, question, answer.facts);
+  if (question.device_memory_bytes) {
+    answer.largest =
+        largest_batches(question.program, *question.device_memory_bytes, question.allocators);
+    if (nothing_fits(*answer.largest)) add_way_out(program, answer);
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+  answer.seconds = elapsed.count();
+  return answer;
+}
+
+Json to_json(const DryRunResult& answer) {
+  const DryRunRequest& question = answer.question;
+  const auto& workspace = question.program.convolution_workspace_bytes;
+  Json allocators = Json::object();
+  for (std::size_t i = 0; i < answer.allocators.size(); ++i) {
+    allocators[answer.allocators[i].unlimited.allocator] = allocator_json(answer, i);
+  }
+  Json json = {{"model", question.program.model},
+               {"batch_size", question.program.batch_size},
+               {"mode", question.program.mode == Mode::kTraining ? "training" : "inference"},
+               {"workspace", workspace ? Json(*workspace) : Json(nullptr)},
+               {"parameters", answer.facts.parameters},
+               {"resident_bytes", answer.facts.resident_bytes},
+               {"resident", by_category(resident_parts(answer.facts.run, answer.plan.alignment))},
+               {"blocks", answer.facts.trace.size()},
+               {"lower_bound", answer.plan.lower_bound},
+               {"peak", answer.plan.peak},
+               {"gap", answer.plan.gap()},
+               {"planner", answer.plan.planner},
+               {"proved_optimal", answer.plan.proved_optimal},
+               {"planning_seconds", answer.plan.seconds},
+               {"categories", categories_json(answer)},
+               {"layers", layers_json(answer)},
+               {"allocators", allocators},
+               {"strategies", strategies_json(answer.strategies)}};
+  if (!question.allocators.empty()) {
+    json["allocator_options"] = Json::object();
+    write_allocator_options(question.allocators.front().allocator_options,
+                            json["allocator_options"]);
+  }
+  if (answer.largest) {
+    json["device_memory"] = *question.device_memory_bytes;
+    json["largest_batch_ceiling"] = answer.largest->ceiling;
+    json["batch_sizes_run"] = answer.largest->sizes_run;
+    if (!answer.single_image.empty()) {
+      for (const AllocatorUse& use : answer.single_image) {
+        json["one_image"][use.allocator] = use.peak_reserved_bytes;
+      }
+    }
+    if (answer.inference_batch) json["largest_inference_batch"] = *answer.inference_batch;
+  }
+  json["seconds"] = answer.seconds;
+  return json;
+}
+
+}  // namespace skyline

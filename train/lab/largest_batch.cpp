@@ -1,0 +1,115 @@
+#include "train/lab/largest_batch.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace skyline {
+namespace {
+
+// The largest x in [low, high] that holds, sought from `guess` on: strides double as long as the
+// bracket is wider, then it is halved. `low` is taken to hold without being asked; the successor of
+// the answer was asked and does not, unless it is above `high`.
+std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t guess,
+                           const std::function<bool(std::int64_t)>& holds) {
+  std::int64_t probe = std::clamp(guess, low + 1, std::max(high, low + 1));
+  for (std::int64_t stride = 1; low < high; stride *= 2) {
+    const bool held = holds(probe);
+    (held ? low : high) = held ? probe : probe - 1;
+    const std::int64_t away = std::min(stride, (high - low + 1) / 2);
+    probe = held ? low + away : high + 1 - away;
+  }
+  return low;
+}
+
+class Search {
+ public:
+  Search(const DryRunOptions& options, std::uint64_t capacity_bytes)
+      : program_(options), mode_(options.mode), capacity_bytes_(capacity_bytes) {}
+
+  std::int64_t sizes_run() const { return std::ssize(steps_); }
+
+  std::int64_t ceiling() {
+    return largest_where(0, kMostImages, guessed_ceiling(), [this](std::int64_t size) {
+      return step(size).run.most_bytes(1) <= capacity_bytes_;
+    });
+  }
+
+  LargestBatch largest(const ReplayChoice& choice, std::int64_t ceiling) {
+    const auto serves = [&](std::int64_t size) { return use(choice, size, capacity_bytes_).fits; };
+    LargestBatch found{.allocator = choice.allocator};
+    if (ceiling == 0) return found;
+    found.batch_size = largest_where(0, ceiling, guess(choice, ceiling), serves);
+    if (choice.allocator == "network-wise") return found;
+    const bool few = ceiling - found.batch_size <= kFewSizes;
+    const std::int64_t stride = few ? 1 : (ceiling + kGridSizes - 1) / kGridSizes;
+    for (std::int64_t size = ceiling; size > found.batch_size; size -= stride) {
+      if (serves(size)) found.batch_size = largest_where(size, ceiling, size + 1, serves);
+    }
+    found.proved = (few || found.batch_size == ceiling) && ceiling < kMostImages;
+    return found;
+  }
+
+ private:
+  struct Step {
+    RecordedRun run;
+    Trace trace;
+  };
+
+  const Step& step(std::int64_t size) {
+    const auto found = steps_.find(size);
+    if (found != steps_.end()) return found->second;
+    DryRunFacts facts = program_.step(size, mode_);
+    return steps_[size] = {std::move(facts.run), std::move(facts.trace)};
+  }
+
+  AllocatorUse use(ReplayChoice choice, std::int64_t size, std::optional<std::uint64_t> capacity) {
+    choice.capacity_bytes = capacity;
+    const Step& tried = step(size);
+    return replay_run(tried.run, tried.trace, choice);
+  }
+
+  // Where a line through two sizes passes the capacity.
+  std::int64_t crossing(std::int64_t size, double bytes, double bytes_an_image) const {
+    const double images = (static_cast<double>(capacity_bytes_) - bytes) / bytes_an_image;
+    const double most = static_cast<double>(kMostImages);
+    return bytes_an_image > 0 ? size + static_cast<std::int64_t>(std::clamp(images, -most, most))
+                              : kMostImages;
+  }
+
+  std::int64_t guessed_ceiling() {
+    const auto few = static_cast<double>(step(kFew).run.most_bytes(1));
+    const auto more = static_cast<double>(step(2 * kFew).run.most_bytes(1));
+    return crossing(kFew, few, (more - few) / static_cast<double>(kFew));
+  }
+
+  std::int64_t guess(const ReplayChoice& choice, std::int64_t ceiling) {
+    const auto bytes = static_cast<double>(use(choice, ceiling, {}).peak_reserved_bytes);
+    const auto resident = static_cast<double>(step(ceiling).run.resident_bytes(kAlignmentBytes));
+    return crossing(ceiling, bytes, (bytes - resident) / static_cast<double>(ceiling));
+  }
+
+  // Enough images that the fullest tick lies where it does for many.
+  static constexpr std::int64_t kFew = 16;
+
+  DryProgram program_;
+  Mode mode_;
+  std::uint64_t capacity_bytes_;
+  std::map<std::int64_t, Step> steps_;  // by batch size
+};
+
+}  // namespace
+
+LargestBatches largest_batches(const DryRunOptions& options, std::uint64_t capacity_bytes,
+                               const std::vector<ReplayChoice>& choices) {
+  Search search(options, capacity_bytes);
+  LargestBatches found{.ceiling = search.ceiling()};
+  found.at_limit = found.ceiling == kMostImages;
+  for (const ReplayChoice& choice : choices) {
+    found.allocators.push_back(search.largest(choice, found.ceiling));
+  }
+  found.sizes_run = search.sizes_run();
+  return found;
+}
+
+}  // namespace skyline

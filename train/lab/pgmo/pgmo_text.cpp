@@ -1,0 +1,277 @@
+// The reproduction in words: text and JSON.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
+#include "train/lab/pgmo/pgmo.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
+
+// Without a sign before 0.0.
+std::string percent(double share) {
+  const double percent = std::round(1000 * share) / 10;
+  return fmt::format("{:.1f} %", percent == 0 ? 0 : percent);
+}
+
+// Notes once each, by their numbers.
+class Notes {
+ public:
+  std::string mark(const std::string& note) {
+    if (note.empty()) return {};
+    const auto found = std::ranges::find(notes_, note);
+    const auto number = found - notes_.begin() + 1;
+    if (found == notes_.end()) notes_.push_back(note);
+    return std::to_string(number);
+  }
+  std::string text() const {
+    std::string text;
+    for (std::size_t i = 0; i < notes_.size(); ++i) {
+      text += fmt::format("{} {}\n", i + 1, wrapped(notes_[i]));
+    }
+    return text;
+  }
+
+ private:
+  // Lines of at most 78 columns, indented.
+  static std::string wrapped(const std::string& note) {
+    std::string text;
+    std::size_t column = 2;
+    for (std::size_t begin = 0; begin < note.size();) {
+      const std::size_t end = std::min(note.find(' ', begin), note.size());
+      const std::size_t width = end - begin;
+      if (begin > 0) {
+        const bool breaks = column + 1 + width > 78;
+        text += breaks ? "\n  " : " ";
+        column = breaks ? 2 : column + 1;
+      }
+      text.append(note, begin, width);
+      column += width;
+      begin = end + 1;
+    }
+    return text;
+  }
+
+  std::vector<std::string> notes_;
+};
+
+std::string figures_text(const PgmoReproduction& reproduction) {
+  Table table({{"figure", Align::kLeft},
+               {"section", Align::kLeft},
+               {"paper"},
+               {"ours"},
+               {"difference"},
+               {"note"}});
+  Notes notes;
+  for (const PgmoFigure& figure : reproduction.figures) {
+    const std::string relation = figure.relation.empty() ? "" : figure.relation + " ";
+    table.add_row({figure.what, figure.section, relation + figure_text(figure.unit, figure.paper),
+                   figure.ours ? figure_text(figure.unit, *figure.ours) : "",
+                   difference_text(figure), notes.mark(figure.note)});
+  }
+  return table.str() + notes.text();
+}
+
+std::string memory_text(const PgmoReproduction& reproduction) {
+  Table table({{"network", Align::kLeft},
+               {"step", Align::kLeft},
+               {"resident"},
+               {"network-wise"},
+               {"exact-pool"},
+               {"pool"},
+               {"planned"},
+               {"its step"},
+               {"saves"}});
+  for (const PgmoRow& row : reproduction.rows) {
+    table.add_row({row.network, fmt::format("{} {}", mode_name(row.mode), row.batch_size),
+                   format_bytes(row.resident_bytes), format_bytes(row.network_wise_bytes),
+                   format_bytes(row.exact_pool_bytes), format_bytes(row.pool_bytes),
+                   format_bytes(row.planned_bytes()), format_bytes(row.heuristic_bytes),
+                   percent(row.saving())});
+  }
+  return table.str() +
+         "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to "
+         "1.24;\nsaves: against the pool; seq2seq: after ten mini-batches, planned by the policy "
+         "grow\n";
+}
+
+// How far above the bytes alive at most.
+std::string above(std::uint64_t bytes, std::uint64_t least) {
+  return fmt::format("+{:.1f} %",
+                     100 * (static_cast<double>(bytes) / static_cast<double>(least) - 1));
+}
+
+std::string mini_batches_text(const PgmoReproduction& reproduction) {
+  Table table({{"step", Align::kLeft},
+               {"alive at most"},
+               {"exact-pool"},
+               {"pool"},
+               {"grow"},
+               {"re-plans"},
+               {"upper-bound"},
+               {"takes: exact-pool"},
+               {"pool"},
+               {"upper-bound"}});
+  for (const PgmoRow& row : reproduction.rows) {
+    if (!row.mini_batches) continue;
+    const PgmoMiniBatches& ran = *row.mini_batches;
+    const auto over = [&](const char* name) {
+      return above(ran.arm(name).reserved_bytes, ran.live_bytes);
+    };
+    const auto takes = [&](const char* name) {
+      return std::to_string(ran.arm(name).device_allocations);
+    };
+    table.add_row({fmt::format("{} {}", mode_name(row.mode), row.batch_size),
+                   format_bytes(ran.live_bytes), over("exact-pool"), over("best-fit-pool"),
+                   over("planned-grow"), std::to_string(ran.arm("planned-grow").replans),
+                   over("planned-upper-bound"), takes("exact-pool"), takes("best-fit-pool"),
+                   takes("planned-upper-bound")});
+  }
+  return table.str() +
+         "ten mini-batches one after the other, each of another shape: sentences of 1 to 50 words, "
+         "as\nlong as those of WMT's development sets; reserved above what is alive at most, "
+         "resident memory\nincluded; takes: device allocations after the first mini-batch; grow "
+         "plans anew when a request\ngrows, upper-bound plans dry runs of all of them "
+         "beforehand\n";
+}
+
+std::string planning_text(const PgmoReproduction& reproduction) {
+  Table table({{"network", Align::kLeft},
+               {"step", Align::kLeft},
+               {"blocks"},
+               {"heuristic"},
+               {"a block"},
+               {"above the best plan"},
+               {"best plan", Align::kLeft}});
+  for (const PgmoRow& row : reproduction.rows) {
+    const double above =
+        static_cast<double>(row.heuristic_bytes) / static_cast<double>(row.best_plan_bytes) - 1;
+    table.add_row(
+        {row.network, fmt::format("{} {}", mode_name(row.mode), row.batch_size),
+         format_count(static_cast<std::int64_t>(row.blocks)),
+         fmt::format("{:.3f} ms", 1e3 * row.heuristic_seconds),
+         fmt::format("{:.0f} ns", 1e9 * row.heuristic_seconds / static_cast<double>(row.blocks)),
+         above > 0 ? fmt::format("{:.2f} %", 100 * above) : "0",
+         row.proved_optimal ? "proved optimal" : "best known"});
+  }
+  std::string text = table.str();
+  if (reproduction.growth_exponent) {
+    text += fmt::format(
+        "the heuristic's time grows with the number of blocks to the power of {:.2f}; a larger "
+        "batch\nasks for as many blocks, only larger ones\n",
+        *reproduction.growth_exponent);
+  }
+  return text;
+}
+
+Json figure_json(const PgmoFigure& figure) {
+  static constexpr const char* kUnitNames[] = {"bytes", "bytes", "share"};
+  return {{"figure", figure.what},
+          {"section", figure.section},
+          {"unit", kUnitNames[static_cast<std::size_t>(figure.unit)]},
+          {"relation", figure.relation.empty() ? Json("equal to") : Json(figure.relation)},
+          {"paper", figure.paper},
+          {"ours", figure.ours ? Json(*figure.ours) : Json(nullptr)},
+          {"difference", difference_text(figure)},
+          {"note", figure.note}};
+}
+
+Json mini_batches_json(const PgmoMiniBatches& ran) {
+  Json allocators = Json::object();
+  for (const PgmoArm& arm : ran.arms) {
+    allocators[arm.allocator] = {{"peak_reserved", arm.reserved_bytes},
+                                 {"device_allocations_after_first", arm.device_allocations},
+                                 {"replans", arm.replans}};
+  }
+  return {
+      {"count", ran.count}, {"live_bytes", ran.live_bytes}, {"allocators", std::move(allocators)}};
+}
+
+Json row_json(const PgmoRow& row) {
+  return {
+      {"network", row.network},
+      {"mode", mode_name(row.mode)},
+      {"batch_size", row.batch_size},
+      {"resident_bytes", row.resident_bytes},
+      {"network_wise", row.network_wise_bytes},
+      {"exact_pool", row.exact_pool_bytes},
+      {"pool", row.pool_bytes},
+      {"planned", row.planned_bytes()},
+      {"planned_step", row.heuristic_bytes},
+      {"best_plan_step", row.best_plan_bytes},
+      {"proved_optimal", row.proved_optimal},
+      {"saving", row.saving()},
+      {"blocks", row.blocks},
+      {"heuristic_seconds", row.heuristic_seconds},
+      {"mini_batches", row.mini_batches ? mini_batches_json(*row.mini_batches) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string figure_text(PgmoFigure::Unit unit, double value) {
+  switch (unit) {
+    case PgmoFigure::Unit::kBytes:
+      return format_count(std::llround(value));
+    case PgmoFigure::Unit::kGigabytes:
+      return fmt::format("{:.2f} GB", value / 1e9);
+    case PgmoFigure::Unit::kShare:
+      break;
+  }
+  return percent(value);
+}
+
+std::string difference_text(const PgmoFigure& figure) {
+  if (!figure.ours) return "not measured";
+  const double ours = *figure.ours;
+  if (!figure.relation.empty()) {
+    const bool at_most = figure.relation == "at most";
+    return (ours <= figure.paper) == at_most ? "holds" : "does not hold";
+  }
+  if (ours == figure.paper) return "equal";
+  if (figure.unit == PgmoFigure::Unit::kShare) {
+    return fmt::format("{:+.1f} points", 100 * (ours - figure.paper));
+  }
+  return fmt::format("{:+.1f} %", 100 * (ours / figure.paper - 1));
+}
+
+std::string row_name(const PgmoRow& row) {
+  return fmt::format("{}, {}, batch {}", row.network, mode_name(row.mode), row.batch_size);
+}
+
+std::string pgmo_text(const PgmoReproduction& reproduction) {
+  return fmt::format(
+             "PGMO (Sekiyama et al. 2018, arXiv:1804.10001): its figures and ours\n"
+             "memory by dry run; every convolution asks for {} of workspace, sizes are rounded\n"
+             "to 512 bytes\n\n",
+             format_bytes(reproduction.options.workspace_bytes)) +
+         figures_text(reproduction) + "\nmemory (the paper's figure 2)\n\n" +
+         memory_text(reproduction) + "\nseq2seq, whose every mini-batch has another shape\n\n" +
+         mini_batches_text(reproduction) + "\ntime of the heuristic (the paper's figure 4)\n\n" +
+         planning_text(reproduction);
+}
+
+Json to_json(const PgmoReproduction& reproduction) {
+  Json figures = Json::array(), rows = Json::array();
+  for (const PgmoFigure& figure : reproduction.figures) figures.push_back(figure_json(figure));
+  for (const PgmoRow& row : reproduction.rows) rows.push_back(row_json(row));
+  return {{"paper", "pgmo"},
+          {"source", "Sekiyama et al. 2018, arXiv:1804.10001"},
+          {"workspace", reproduction.options.workspace_bytes},
+          {"alignment", kAlignmentBytes},
+          {"figures", std::move(figures)},
+          {"rows", std::move(rows)},
+          {"growth_exponent",
+           reproduction.growth_exponent ? Json(*reproduction.growth_exponent) : Json(nullptr)},
+          {"seconds", reproduction.seconds}};
+}
+
+}  // namespace skyline

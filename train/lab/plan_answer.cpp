@@ -1,0 +1,193 @@
+#include "train/lab/plan_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
+#include "train/cli/usage_error.h"
+
+namespace skyline {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The blocks that have a fixed offset, and nothing else.
+CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
+  CsvPlan part{.plan = {.alignment = alignment, .planner = "fixed"}};
+  auto gap = trace.gaps.begin();
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::optional<std::uint64_t> offset = trace.fixed_offset(i);
+    for (; gap != trace.gaps.end() && gap->block == i; ++gap) {
+      if (offset) part.trace.gaps.push_back({part.trace.size(), gap->lower, gap->upper});
+    }
+    if (!offset) continue;
+    part.trace.blocks.push_back(trace.blocks[i]);
+    part.trace.ids.push_back(trace.id(i));
+    part.plan.offsets.push_back(*offset);
+    part.plan.peak = std::max(part.plan.peak, *offset + rounded(trace.blocks[i].bytes, alignment));
+  }
+  part.plan.lower_bound = lower_bound_bytes(part.trace, alignment);
+  return part;
+}
+
+// The plan that the trace itself says, once all its offsets are fixed.
+Plan fixed_plan(const PlanRequest& question, Plan plan) {
+  plan.proved_bound = plan.peak;  // there is no other
+  plan.proved_optimal = true;
+  plan.seed = question.options.seed;
+  return plan;
+}
+
+void require_keeper(std::string_view planner) {
+  std::vector<std::string_view> keepers;
+  for (const PlannerEntry& entry : planners()) {
+    if (!entry.keeps_fixed_offsets) continue;
+    if (entry.name == planner) return;
+    keepers.push_back(entry.name);
+  }
+  throw UsageError(
+      fmt::format("the trace fixes offsets, which planner '{}' cannot keep; these can: {}; "
+                  "--ignore-offsets plans without them",
+                  planner, fmt::join(keepers, ", ")));
+}
+
+Plan found_plan(const PlanRequest& question) {
+  const CsvPlan fixed = fixed_part(question.trace, question.options.alignment);
+  if (const Validity verdict = validate(fixed.trace, fixed.plan); !verdict.valid) {
+    throw UsageError(fmt::format("the trace's fixed offsets cannot be kept: {}", verdict.reason));
+  }
+  if (fixed.trace.size() > 0 && fixed.trace.size() == question.trace.size()) {
+    return fixed_plan(question, fixed.plan);
+  }
+  if (fixed.trace.size() > 0) require_keeper(question.planner);
+  Plan found = plan(question.trace, question.planner, question.options);
+  // Nothing that keeps the fixed offsets ends below the highest of them.
+  found.proved_bound = std::max(found.proved_bound, fixed.plan.peak);
+  found.proved_optimal = found.peak == found.proved_bound;
+  return found;
+}
+
+std::string both(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
+}
+
+std::string blocks_line(const PlanResult& answer) {
+  std::string line = std::to_string(answer.blocks);
+  if (answer.fixed_blocks > 0) line += fmt::format(", {} at fixed offsets", answer.fixed_blocks);
+  if (answer.gaps > 0) line += fmt::format(", {} gaps", answer.gaps);
+  return line;
+}
+
+std::string optimality(const PlanResult& answer) {
+  const Plan& plan = *answer.plan;
+  if (!plan.proved_optimal) return "not proved";
+  if (plan.peak == plan.lower_bound) return "yes, proved: the peak is the lower bound";
+  return answer.fixed_blocks == answer.blocks ? "yes: the trace fixes every offset"
+                                              : "yes, proved: no plan has a lower peak";
+}
+
+std::string feasibility(const PlanResult& answer) {
+  const std::optional<bool> feasible = answer.feasible();
+  if (!feasible) return "not found; whether a plan fits is open";
+  if (*feasible) return "yes, the plan fits";
+  if (answer.lower_bound > *answer.capacity) {
+    return fmt::format("no, proved: {} are in use at one tick", both(answer.lower_bound));
+  }
+  return fmt::format("no, proved: no plan is below {}", both(answer.proved_bound()));
+}
+
+std::string time_line(const PlanResult& answer) {
+  const std::string time = answer.seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * answer.seconds)
+                                              : fmt::format("{:.3g} s", answer.seconds);
+  if (!answer.time_is_up()) return time;
+  return time +
+         fmt::format(", the limit of {:.6g} s: the best plan so far", *answer.time_limit_seconds);
+}
+
+void add_plan_rows(const PlanResult& answer, Table& table) {
+  const Plan& plan = *answer.plan;
+  if (plan.proved_bound > plan.lower_bound) {
+    table.add_row({"proved bound", both(plan.proved_bound)});
+  }
+  table.add_row({"peak", both(plan.peak)});
+  table.add_row({"gap", fmt::format("{:.3g} %", 100 * plan.gap())});
+  table.add_row({"optimal", optimality(answer)});
+}
+
+}  // namespace
+
+std::optional<bool> PlanResult::feasible() const {
+  if (!capacity) return true;
+  if (proved_bound() > *capacity) return false;
+  if (plan && plan->peak <= *capacity) return true;
+  return std::nullopt;
+}
+
+// Searches begin nothing that they expect to end after the limit, so they may stop a little early.
+bool PlanResult::time_is_up() const {
+  constexpr double kNearlyAll = 0.9;
+  return plan && time_limit_seconds && !plan->proved_optimal &&
+         !(capacity && plan->peak <= *capacity) && seconds >= kNearlyAll * *time_limit_seconds;
+}
+
+nlohmann::ordered_json PlanResult::json() const {
+  using Json = nlohmann::ordered_json;
+  const std::optional<bool> fits = feasible();
+  return {{"blocks", blocks},
+          {"lower_bound", lower_bound},
+          {"peak", plan ? Json(plan->peak) : Json(nullptr)},
+          {"gap", plan ? Json(plan->gap()) : Json(nullptr)},
+          {"planner", plan ? Json(plan->planner) : Json(nullptr)},
+          {"proved_optimal", plan && plan->proved_optimal},
+          {"feasible", fits ? Json(*fits) : Json(nullptr)},
+          {"seconds", seconds},
+          {"proved_bound", proved_bound()},
+          {"seed", seed},
+          {"alignment", alignment},
+          {"capacity", capacity ? Json(*capacity) : Json(nullptr)},
+          {"fixed_blocks", fixed_blocks},
+          {"time_is_up", time_is_up()}};
+}
+
+std::string PlanResult::text() const {
+  Table table({{"plan", Align::kLeft}, {"", Align::kLeft}});
+  table.add_row({"blocks", blocks_line(*this)});
+  table.add_row({"lower bound", both(lower_bound)});
+  if (plan) add_plan_rows(*this, table);
+  if (capacity) {
+    table.add_row({"capacity", both(*capacity)});
+    table.add_row({"feasible", feasibility(*this)});
+  }
+  if (plan) table.add_row({"planner", fmt::format("{}, seed {}", plan->planner, seed)});
+  table.add_row({"alignment", format_bytes(alignment)});
+  table.add_row({"time", time_line(*this)});
+  return table.str();
+}
+
+PlanResult answer(const PlanRequest& question) {
+  const auto start = std::chrono::steady_clock::now();
+  const PlanOptions& options = question.options;
+  PlanResult answer{.blocks = question.trace.size(),
+                    .fixed_blocks = fixed_block_count(question.trace),
+                    .gaps = question.trace.gaps.size(),
+                    .lower_bound = lower_bound_bytes(question.trace, options.alignment),
+                    .alignment = options.alignment,
+                    .seed = options.seed,
+                    .capacity = options.capacity,
+                    .time_limit_seconds = options.time_limit_seconds};
+  if (!options.capacity || answer.lower_bound <= *options.capacity) {
+    answer.plan = found_plan(question);
+  }
+  answer.seconds =
+      answer.plan && answer.plan->seconds > 0 ? answer.plan->seconds : seconds_since(start);
+  return answer;
+}
+
+}  // namespace skyline

@@ -1,0 +1,107 @@
+// The steps of an explanation in words.
+#include <fmt/format.h>
+
+#include "train/cli/byte_sizes.h"
+#include "train/report/plan_explanation.h"
+
+namespace skyline {
+namespace {
+
+std::string count_of(double count, std::string_view noun) {
+  return fmt::format("{:.0f} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string span_of(const SkylineLine& line) {
+  return fmt::format("[{}, {})", line.lower, line.upper);
+}
+
+std::string line_sentence(const ExplainedStep& step) {
+  const std::string where =
+      fmt::format("{} at {}", span_of(step.line), format_bytes(step.line.offset));
+  if (step.equally_low == 1) return fmt::format("The lowest line is {}.", where);
+  return fmt::format("The leftmost of {} equally low lines is {}.", step.equally_low, where);
+}
+
+std::string_view superlative(BestFitKey key) {
+  switch (key) {
+    case BestFitKey::kLifetime:
+      return "lives longest";
+    case BestFitKey::kSize:
+      return "is largest";
+    case BestFitKey::kArea:
+      break;
+  }
+  return "has the most bytes × ticks";
+}
+
+std::string key_figure(const PlanExplanation& explanation, const Trace& trace, std::size_t block) {
+  const double key = key_of(explanation, trace, block);
+  switch (explanation.key) {
+    case BestFitKey::kLifetime:
+      return count_of(key, "tick");
+    case BestFitKey::kSize:
+      return format_bytes(explanation.rounded[block]);
+    case BestFitKey::kArea:
+      break;
+  }
+  return fmt::format("{:.12g}", key);
+}
+
+// Why the block goes before a runner-up.
+std::string reason_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block,
+                      std::size_t runner_up) {
+  const std::string id = trace.id(runner_up);
+  if (key_of(explanation, trace, block) != key_of(explanation, trace, runner_up)) {
+    return fmt::format("next is block {} with {}", id, key_figure(explanation, trace, runner_up));
+  }
+  const TraceBlock &first = trace.blocks[block], &second = trace.blocks[runner_up];
+  const std::string equal = fmt::format("block {} equals it", id);
+  if (explanation.rounded[block] != explanation.rounded[runner_up])
+    return equal + " but is smaller";
+  const auto ticks = [](const TraceBlock& one) {
+    return static_cast<std::uint64_t>(one.upper) - static_cast<std::uint64_t>(one.lower);
+  };
+  if (ticks(first) != ticks(second)) return equal + " but lives shorter";
+  return equal + " but was requested later";
+}
+
+std::string placement_sentence(const PlanExplanation& explanation, const Trace& trace,
+                               const ExplainedStep& step) {
+  const std::string id = trace.id(step.block);
+  const std::string place = fmt::format("goes to {} and ends at {}", format_bytes(step.line.offset),
+                                        format_bytes(step.top));
+  if (!step.runner_up) return fmt::format("Only block {} lives within it: it {}.", id, place);
+  return fmt::format("{} unplaced blocks live within it. Block {} {}, {} ({}): it {}.",
+                     step.candidates, id, superlative(explanation.key),
+                     key_figure(explanation, trace, step.block),
+                     reason_of(explanation, trace, step.block, *step.runner_up), place);
+}
+
+std::string lift_sentence(const ExplainedStep& step) {
+  const std::string_view side = step.joins_left && step.joins_right
+                                    ? "both neighbours, which are equally high"
+                                : step.joins_left ? "its left neighbour"
+                                                  : "its right neighbour";
+  const std::uint64_t wasted = step.merged.offset - step.line.offset;
+  if (wasted == 0) {
+    return fmt::format("No unplaced block lives within it, so it merges with {} to {}.", side,
+                       span_of(step.merged));
+  }
+  const double ticks = static_cast<double>(step.line.upper) - static_cast<double>(step.line.lower);
+  return fmt::format(
+      "No unplaced block lives within it, so it is lifted to {} at {} and merges with it to {}. {} "
+      "× {} beneath stay unused.",
+      side, format_bytes(step.merged.offset), span_of(step.merged), format_bytes(wasted),
+      count_of(ticks, "tick"));
+}
+
+}  // namespace
+
+std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
+                        const ExplainedStep& step) {
+  return line_sentence(step) + " " +
+         (step.act == ExplainedStep::Act::kPlace ? placement_sentence(explanation, trace, step)
+                                                 : lift_sentence(step));
+}
+
+}  // namespace skyline

@@ -1,0 +1,112 @@
+#include "train/report/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "memory/formats/csv/trace_csv.h"
+#include "memory/replay/trace_replay.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
+#include "train/report/plan_map.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin holds the scale
+constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
+
+// Reserved by an allocator of the table for one step and what is resident.
+std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
+  return summary.memory.resident_bytes +
+         replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
+}
+
+// Where steps differ, or one left its plan.
+std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
+  if (steps.lines.empty() && session.deviations == 0) return {};
+  std::string text = fmt::format(
+      "{} of {} steps had a plan, {} left it in {} requests; {} re-plans, {:.1f} ms of planning, "
+      "which steps waited for {:.1f} ms; at most {} served outside of the plan\n",
+      session.planned_steps, session.steps, session.deviating_steps, session.deviations,
+      session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
+      format_bytes(session.peak_fallback_bytes));
+  if (session.replans == 0 || steps.lines.empty()) return text;
+  const StepsLine& line = steps.lines.front();
+  return text +
+         fmt::format("re-plans in each hundred steps: {}\n",
+                     fmt::join(counts_per_hundred(line.replans, line.reserved_bytes.size()), " "));
+}
+
+std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
+
+template <typename T>
+std::string render(const T& write) {
+  std::ostringstream out;
+  write(out);
+  return out.str();
+}
+
+}  // namespace
+
+std::string summary_text(const RunSummary& summary, int width) {
+  const MemorySummary& memory = summary.memory;
+  const std::uint64_t pool_bytes =
+      memory.warm_up_peak_reserved_bytes.value_or(replayed_bytes(summary, kPool));
+  Table table({{"allocator", Align::kLeft},
+               {"reserved peak"},
+               {"of it resident"},
+               {"gap"},
+               {"how", Align::kLeft}});
+  const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how) {
+    const double step_bytes = static_cast<double>(bytes - memory.resident_bytes);
+    const double bound = static_cast<double>(summary.plan.lower_bound);
+    table.add_row({std::string(name), format_bytes(bytes), format_bytes(memory.resident_bytes),
+                   bound > 0 ? percent(step_bytes / bound - 1) : "", std::string(how)});
+  };
+  if (memory.allocator != kNetworkWise) {
+    row(kNetworkWise, replayed_bytes(summary, kNetworkWise), "the recorded step, replayed");
+  }
+  if (memory.allocator != kPool) {
+    row(kPool, pool_bytes,
+        memory.warm_up_peak_reserved_bytes ? "warm-up" : "the recorded step, replayed");
+  }
+  row(memory.allocator, memory.peak_reserved_bytes, "this run");
+  std::string text = table.str();
+  text += fmt::format("lower bound of a step: {} in {} requests; plan of {}: {}, gap {}{}\n",
+                      format_bytes(summary.plan.lower_bound), summary.trace.size(),
+                      summary.plan.planner, format_bytes(summary.plan.peak),
+                      percent(summary.plan.gap()),
+                      summary.plan.proved_optimal ? ", proved optimal" : "");
+  if (memory.blocks) {
+    text += fmt::format("against the pool the plan {}; {} device allocations after the switch\n",
+                        saving_sentence(pool_bytes, memory.peak_reserved_bytes),
+                        memory.device_allocations_after_switch);
+  }
+  if (memory.session) text += session_text(*memory.session, summary.steps);
+  const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
+  return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
+}
+
+void write_summary(const RunSummary& summary, const RunDirectory& directory) {
+  directory.replace("trace.csv", render([&](std::ostream& out) {
+                      write_trace_csv(out, summary.trace, summary.plan.alignment);
+                    }));
+  directory.replace("plan.csv", render([&](std::ostream& out) {
+                      write_plan_csv(out, summary.trace, summary.plan);
+                    }));
+  ReportData report;
+  report.title = summary.title;
+  report.facts = summary.facts;
+  report.trace = summary.trace;
+  report.plan = summary.plan;
+  report.curves = {replay_trace(summary.trace, kNetworkWise).curve,
+                   replay_trace(summary.trace, kPool).curve,
+                   planned_curve(summary.trace, summary.plan)};
+  report.losses = {{summary.memory.allocator, summary.losses}};
+  report.steps = summary.steps;
+  directory.replace("report.html", render_report(report));
+}
+
+}  // namespace skyline

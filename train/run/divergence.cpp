@@ -1,0 +1,69 @@
+#include "train/run/divergence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "train/images/image_step.h"
+
+namespace skyline {
+namespace {
+
+// A shape of its own: a pass of one half, never planned for.
+constexpr ShapeKey kRepeated = std::numeric_limits<ShapeKey>::max();
+
+std::string sentence(const Divergence::Facts& facts) {
+  std::string text =
+      "step " + std::to_string(facts.step) + ": the loss is " + std::to_string(facts.loss) + "; ";
+  if (facts.layer.empty() && facts.op.empty()) {
+    text += "the same forward pass, run again, was finite";
+  } else {
+    text += "the first layer that made it is " + (facts.layer.empty() ? facts.op : facts.layer) +
+            " (" + facts.op + ", forward pass)";
+  }
+  if (!facts.parameter.empty()) {
+    text += "; " + facts.parameter +
+            " was not finite before this step: an earlier update overflowed, try a lower "
+            "--learning-rate";
+  }
+  return text;
+}
+
+bool is_finite(Context& context, const Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.shape().elements()));
+  context.download(tensor.detach(), values.data());
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+Divergence::Divergence(Facts facts)
+    : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
+
+Divergence explain_divergence(Context& context, const Network& network,
+                              const std::function<void()>& forward, const RandomStream& random,
+                              std::int64_t step, float loss) {
+  Divergence::Facts facts{.step = step, .loss = loss};
+  for (const Parameter& parameter : network.parameters()) {
+    if (is_finite(context, parameter.value)) continue;
+    facts.parameter = parameter.name;
+    break;
+  }
+  context.random() = random;
+  const bool checked_before = context.options().check_finite;
+  context.set_check_finite(true);
+  try {
+    const StepScope abandoned(context, kRepeated);
+    forward();
+  } catch (const NotFinite& found) {
+    facts.op = found.op();
+    facts.layer = found.layer();
+  }
+  context.set_check_finite(checked_before);
+  return Divergence(std::move(facts));
+}
+
+}  // namespace skyline

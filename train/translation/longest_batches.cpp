@@ -1,0 +1,119 @@
+#include "train/translation/longest_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "memory/session/tag_matcher.h"
+#include "train/cli/byte_sizes.h"
+#include "train/images/image_data.h"
+#include "train/translation/translation_workload.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::int64_t kMostBatches = 1'000'000;  // looked at for the longest: under a minute
+constexpr double kOnePlanShare = 0.01;            // that it may take more than the longest batch
+
+// What the requests of a step grow with, and, unrolled, their number.
+using Extents = std::array<std::size_t, 7>;
+
+std::size_t different_lengths(const PackedWords& side) {
+  std::size_t count = 1;
+  for (std::size_t t = 1; t < side.batch_sizes.size(); ++t) {
+    if (side.batch_sizes[t] < side.batch_sizes[t - 1]) ++count;
+  }
+  return count;
+}
+
+Extents extents_of(const PairBatch& batch) {
+  const PackedWords &source = batch.source, &target = batch.target;
+  return {batch.size(),
+          source.words.size(),
+          target.words.size(),
+          source.batch_sizes.size(),
+          target.batch_sizes.size(),
+          different_lengths(source),
+          different_lengths(target)};
+}
+
+struct Candidate {
+  Extents extents;
+  PairBatch batch;
+};
+
+// In no respect below.
+bool covers(const Candidate& one, const Extents& other) {
+  return std::ranges::equal(one.extents, other, std::greater_equal());
+}
+
+// The batches that no other one covers.
+std::vector<Candidate> uncovered_batches(const TrainOptions& options, const TranslationData& data,
+                                         std::int64_t steps) {
+  PairLoader loader(data.train, pair_loader_options(options), random_bits(options.data.seed));
+  std::vector<Candidate> found;
+  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
+    PairBatch batch = loader.next();
+    Candidate next{extents_of(batch), std::move(batch)};
+    const auto covers_next = [&](const Candidate& one) { return covers(one, next.extents); };
+    if (std::ranges::any_of(found, covers_next)) continue;
+    std::erase_if(found, [&](const Candidate& one) { return covers(next, one.extents); });
+    found.push_back(std::move(next));
+  }
+  return found;
+}
+
+double share_above(const LongestBatchFacts& facts) {
+  return static_cast<double>(facts.one_plan_bytes) / static_cast<double>(facts.live_bytes) - 1;
+}
+
+}  // namespace
+
+std::string longest_batch_text(const LongestBatchFacts& facts) {
+  return fmt::format("longest batch: {} alive at once; one plan for all batches {} {:.2f} % more{}",
+                     format_bytes(facts.live_bytes), facts.one_plan ? "takes" : "would take",
+                     100 * share_above(facts),
+                     facts.one_plan ? " and serves them" : ", so each has a plan of its own");
+}
+
+nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
+  return {{"live_bytes", facts.live_bytes},
+          {"one_plan_bytes", facts.one_plan_bytes},
+          {"one_plan", facts.one_plan}};
+}
+
+LongestBatches longest_batches(const TrainOptions& options, const TranslationData& data,
+                               std::int64_t steps) {
+  const bool unrolled = options.translation.unroll;
+  TranslationDryRunner runner(translation_dry_run(options, data));
+  LongestBatches longest;
+  LongestBatchFacts& facts = longest.facts;
+  StepDemand all{.requests = {}, .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
+  for (const Candidate& candidate : uncovered_batches(options, data, steps)) {
+    Trace trace = runner.run(candidate.batch);
+    all = joined(std::move(all), requests_of(trace));
+    const std::uint64_t live_bytes = lower_bound_bytes(trace, kAlignmentBytes);
+    const bool longer =
+        live_bytes > std::exchange(facts.live_bytes, std::max(facts.live_bytes, live_bytes));
+    longest.steps.insert(longer ? longest.steps.begin() : longest.steps.end(), std::move(trace));
+    if (unrolled) longest.steps.resize(1);  // they are large, and the others not adopted
+  }
+  facts.one_plan_bytes = lower_bound_bytes(canonical_step(all.requests).trace, kAlignmentBytes);
+  facts.one_plan = !unrolled && share_above(facts) <= kOnePlanShare;
+  if (!facts.one_plan) longest.steps.resize(1);
+  return longest;
+}
+
+TranslationDryRun translation_dry_run(const TrainOptions& options, const TranslationData& data) {
+  return {.shape = seq2seq_shape(options.translation, data),
+          .batch = {},
+          .in_place = options.in_place,
+          .guard = options.memory.guard,
+          .clip = static_cast<float>(options.translation.clip),
+          .compute = make_compute(options.memory.device, options.device)};
+}
+
+}  // namespace skyline

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/text/pair_loader.h"
+#include "data/text/parallel_text.h"
+#include "data/text/vocabulary.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/options/translation_options.h"
+
+namespace skyline {
+
+// The words of both sides.
+struct Vocabularies {
+  Vocabulary source, target;
+
+  // "402 words, crc32 89abcdef; 500 words, crc32 …": kept in checkpoints.
+  std::string fingerprint() const;
+  // source.vocabulary.txt and target.vocabulary.txt of a run folder.
+  void save(const std::filesystem::path& run) const;
+  static Vocabularies open(const std::filesystem::path& run);
+};
+
+// Throws CheckpointError when these, which are those of `origin`, a folder or a text, are not the
+// vocabularies that the checkpoint at `position` was trained with.
+void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
+                        const TrainingPosition& position);
+
+// Sentence pairs to train on and to validate with.
+struct TranslationData {
+  std::string name;
+  SentencePairs train, val;
+  std::vector<std::vector<std::string>> references;  // the validation's targets, word by word
+  Vocabularies vocabularies;
+  TextSummary train_summary;
+  std::optional<TextSummary> val_summary;  // none where validation pairs were kept apart
+};
+
+// Reads, tokenizes and encodes. `data` is "numbers" or a tab-separated file, unless the options
+// name files of lines; `pairs` and `val_pairs` are drawn by the generator. Vocabularies are those
+// given, or made from the training pairs. Throws UsageError when there are no such data, DataError
+// as the readers do and when nothing is left.
+TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
+                                      std::uint64_t seed,
+                                      std::optional<Vocabularies> vocabularies = std::nullopt);
+
+}  // namespace skyline

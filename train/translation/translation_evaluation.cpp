@@ -1,0 +1,70 @@
+#include "train/translation/translation_evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/images/image_step.h"
+#include "train/translation/translation_step.h"
+
+namespace skyline {
+namespace {
+
+std::vector<std::size_t> indices(std::size_t first, std::size_t last) {
+  std::vector<std::size_t> pairs(last - first);
+  std::iota(pairs.begin(), pairs.end(), first);
+  return pairs;
+}
+
+double perplexity(Context& context, const Seq2Seq& model, const SentencePairs& pairs,
+                  std::size_t batch_size) {
+  const ModeScope mode(context, Mode::kInference);
+  double loss_sum = 0, words = 0;
+  for (std::size_t first = 0; first < pairs.source.size(); first += batch_size) {
+    const PairBatch batch =
+        make_pair_batch(pairs, indices(first, std::min(first + batch_size, pairs.source.size())));
+    float loss = 0;
+    context.download(translation_loss(context, model, batch), &loss);
+    loss_sum += double{loss} * static_cast<double>(batch.size());
+    words += static_cast<double>(batch.target_out.size());
+  }
+  return std::exp(loss_sum / words);
+}
+
+std::vector<std::vector<std::int32_t>> sources(const SentencePairs& pairs, std::size_t first,
+                                               std::size_t last) {
+  std::vector<std::vector<std::int32_t>> sentences;
+  for (std::size_t i = first; i < last; ++i) {
+    sentences.emplace_back(pairs.source[i].begin(), pairs.source[i].end());
+  }
+  return sentences;
+}
+
+}  // namespace
+
+TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
+                                       const TranslationData& data, std::size_t batch_size,
+                                       std::size_t pairs, std::size_t sample,
+                                       const TranslatorOptions& options) {
+  const RandomStream random = context.random();
+  TranslationQuality quality;
+  quality.perplexity = perplexity(context, model, data.val, batch_size);
+  const std::size_t translated = std::min(pairs, data.val.source.size());
+  for (std::size_t first = 0; first < translated; first += batch_size) {
+    const std::size_t last = std::min(first + batch_size, translated);
+    const auto answers =
+        translate(context, model, pack_source(sources(data.val, first, last)), options);
+    for (std::size_t i = first; i < last; ++i) {
+      const auto words = data.vocabularies.target.decode(answers[i - first]);
+      quality.bleu.add(words, data.references[i]);
+      if (i != sample % translated) continue;
+      quality.sample_source = detokenize(data.vocabularies.source.decode(data.val.source[i]));
+      quality.sample_answer = detokenize(words);
+      quality.sample_reference = detokenize(data.references[i]);
+    }
+  }
+  context.random() = random;
+  return quality;
+}
+
+}  // namespace skyline

@@ -1,0 +1,87 @@
+#include "train/translation/translation_step.h"
+
+#include <cmath>
+#include <utility>
+
+#include "data/text/vocabulary.h"
+#include "framework/apply.h"
+#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "train/images/image_step.h"
+
+namespace skyline {
+namespace {
+
+Tensor upload_words(Context& context, const std::vector<std::int32_t>& words,
+                    std::string_view name) {
+  const TensorSpec spec{{static_cast<std::int64_t>(words.size())}, DType::kInt32};
+  return context.upload(spec, words.data(), name);
+}
+
+// FNV-1a, 64 bits, number by number.
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
+  return (hash ^ number) * 0x100000001b3u;
+}
+
+std::vector<std::vector<std::int32_t>> unknown_sentences(std::span<const std::int32_t> lengths) {
+  std::vector<std::vector<std::int32_t>> sentences;
+  for (const std::int32_t length : lengths) {
+    sentences.emplace_back(static_cast<std::size_t>(length), kUnknownWord);
+  }
+  return sentences;
+}
+
+}  // namespace
+
+ShapeKey translation_key(const PairBatch& batch) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const PackedWords* side : {&batch.source, &batch.target}) {
+    for (const std::int32_t size : side->batch_sizes) {
+      hash = mixed(hash, static_cast<std::uint64_t>(size));
+    }
+    hash = mixed(hash, 0);
+  }
+  return hash;
+}
+
+Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch) {
+  Tensor source = upload_words(context, batch.source.words, "source");
+  Tensor target = upload_words(context, batch.target.words, "target");
+  Tensor answers = upload_words(context, batch.target_out, "answers");
+  LstmState state = model.encode(context, std::move(source), PackedShape(batch.source.batch_sizes));
+  state = model.reordered(context, std::move(state), batch.source_to_target);
+  LstmOutput decoded = model.decode(context, std::move(state), std::move(target),
+                                    PackedShape(batch.target.batch_sizes), LstmWanted::kOutputs);
+  Tensor logits = model.logits(context, std::move(decoded.y));
+  const LayerScope scope(context, "loss");
+  return softmax_cross_entropy(context, std::move(logits), std::move(answers),
+                               {.divisor = static_cast<float>(batch.size())});
+}
+
+float translation_training_step(Context& context, const Seq2Seq& model, const Adam& optimizer,
+                                const PairBatch& batch, const TranslationStepParams& params) {
+  StepScope step(context, translation_key(batch));
+  Tensor loss = translation_loss(context, model, batch);
+  float value = 0;
+  context.download(loss, &value);
+  if (!std::isfinite(value)) throw LossNotFinite(value);
+  backward(context, std::move(loss));
+  optimizer.update(context, params.adam, params.clip);
+  step.end();
+  return value;
+}
+
+PairBatch batch_of_lengths(std::span<const std::int32_t> source_lengths,
+                           std::span<const std::int32_t> target_lengths) {
+  const auto source = unknown_sentences(source_lengths);
+  const auto target = unknown_sentences(target_lengths);
+  SentencePairs pairs{.name = "a dry run's sentences"};
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < source.size() && i < target.size(); ++i) {
+    pairs.source.push_back(source[i]);
+    pairs.target.push_back(target[i]);
+    indices.push_back(i);
+  }
+  return make_pair_batch(pairs, indices);
+}
+
+}  // namespace skyline

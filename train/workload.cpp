@@ -1,0 +1,17 @@
+#include "train/workload.h"
+
+#include "train/images/image_workload.h"
+#include "train/options/train_options.h"
+#include "train/translation/translation_workload.h"
+
+namespace skyline {
+
+std::unique_ptr<Task> make_task(const TrainOptions& options, SessionListener listener,
+                                Console& console) {
+  if (translates(options)) {
+    return std::make_unique<TranslationTask>(options, std::move(listener), console);
+  }
+  return std::make_unique<ImageTask>(options, std::move(listener), console);
+}
+
+}  // namespace skyline
