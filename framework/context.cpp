@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "framework/node.h"
-#include "memory/device/device_account.h"
+#include "memory/alignment.h"
 
 namespace skyline {
 
@@ -288,7 +288,7 @@ std::optional<Staging> Context::staging(std::size_t bytes) {
   if (bytes == 0 || staged_bytes_ + bytes > staging_.bytes()) return {};
   const Staging staging{staging_.address() + staged_bytes_, staging_users_};
   staging_users_ = Staging::Users::kNone;
-  staged_bytes_ += round_up(bytes, kAlignmentBytes);
+  staged_bytes_ += align_up(bytes, kAlignmentBytes);
   return staging;
 }
 

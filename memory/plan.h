@@ -26,17 +26,4 @@ struct Plan {
   double gap() const noexcept;
 };
 
-// The verdict of the independent validator; it shares no code with any planner.
-struct Validity {
-  bool valid = false;
-  std::uint64_t peak = 0;   // recomputed
-  std::string reason = {};  // empty when valid; else names the blocks, ticks and addresses
-};
-
-// Checks that offsets exist for all blocks, are aligned, that fixed offsets are kept, that no two
-// blocks in use at the same tick share a byte, and that the peak, the lower bound and the proofs
-// are as claimed (a proved bound above the lower bound is checked only to be no more than the
-// peak). O(n log n).
-Validity validate(const Trace& trace, const Plan& plan);
-
 }  // namespace skyline

@@ -28,12 +28,12 @@ std::vector<Change> changes_in_order(const Trace& trace, std::uint64_t alignment
   std::vector<Change> changes;
   changes.reserve(2 * (trace.size() + trace.gaps.size()));
   for (const TraceBlock& block : trace.blocks) {
-    const std::uint64_t bytes = rounded(block.bytes, alignment);
+    const std::uint64_t bytes = align_checked(block.bytes, alignment);
     changes.push_back({block.lower, true, bytes});
     changes.push_back({block.upper, false, bytes});
   }
   for (const TraceGap& gap : trace.gaps) {
-    const std::uint64_t bytes = rounded(trace.blocks[gap.block].bytes, alignment);
+    const std::uint64_t bytes = align_checked(trace.blocks[gap.block].bytes, alignment);
     changes.push_back({gap.lower, false, bytes});
     changes.push_back({gap.upper, true, bytes});
   }
@@ -92,16 +92,16 @@ void require_sound(const Trace& trace) {
   require_sound_gaps(trace);
 }
 
-std::uint64_t rounded(std::uint64_t bytes, std::uint64_t alignment) {
+std::uint64_t align_checked(std::uint64_t bytes, std::uint64_t alignment) {
   if (alignment == 0 || alignment > kMaxBytes) {
     refuse(fmt::format("got alignment {}, expected 1 to {}", alignment, kMaxBytes));
   }
-  const std::uint64_t units = bytes == 0 ? 1 : (bytes - 1) / alignment + 1;
-  if (units > kMaxBytes / alignment) {
-    refuse(fmt::format("{} bytes rounded up to a multiple of {} pass {}", bytes, alignment,
+  const std::uint64_t aligned_bytes = align_request(bytes, alignment);
+  if (aligned_bytes > kMaxBytes) {
+    refuse(fmt::format("{} bytes rounded up to a multiple of {} exceed {}", bytes, alignment,
                        kMaxBytes));
   }
-  return units * alignment;
+  return aligned_bytes;
 }
 
 std::uint64_t lower_bound_bytes(const Trace& trace, std::uint64_t alignment) {

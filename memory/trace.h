@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "memory/allocator.h"
+#include "memory/alignment.h"
+#include "memory/tag.h"
 
 namespace skyline {
 
@@ -29,15 +30,6 @@ struct TraceGap {
   bool operator==(const TraceGap&) const = default;
 };
 
-// A tag that owns its strings.
-struct BlockTag {
-  std::string op = {};
-  std::string layer = {};
-  Phase phase = Phase::kOutside;
-  Category category = Category::kUnknown;
-  bool operator==(const BlockTag&) const = default;
-};
-
 // What one step requested, in the order of the requests.
 struct Trace {
   std::vector<TraceBlock> blocks = {};
@@ -57,9 +49,9 @@ struct Trace {
   bool same_requests(const Trace& other) const { return blocks == other.blocks; }
 };
 
-// The smallest multiple of `alignment` that is at least max(bytes, 1).
-// Throws TraceError on overflow of 2^63 − 1.
-std::uint64_t rounded(std::uint64_t bytes, std::uint64_t alignment);
+// align_request() for sizes that were read from a file. Throws TraceError when the alignment is 0
+// or above 2^63 − 1, or when the result would be.
+std::uint64_t align_checked(std::uint64_t bytes, std::uint64_t alignment);
 
 // Throws TraceError, naming the block, for an empty or inverted lifetime, for gaps that are out of
 // order, empty, meet each other or leave their block's lifetime, and for lists of another length

@@ -1,13 +1,13 @@
-// The independent validator. It shares no code with the planners nor with trace.cpp: it rounds,
-// sweeps and sums on its own, so that a mistake there shows here.
+// Rounds, sweeps and sums on its own: code shared with trace.cpp or a planner would share its
+// mistakes.
+#include "memory/validator.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
-
-#include "memory/plan.h"
 
 namespace skyline {
 namespace {

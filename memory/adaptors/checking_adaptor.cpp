@@ -10,8 +10,8 @@ namespace skyline {
 namespace {
 
 std::string described(const Extent& extent, const BlockTag& tag) {
-  return fmt::format("{}, {} bytes at {}", tag_name({tag.op, tag.layer, tag.phase, tag.category}),
-                     extent.bytes, static_cast<const void*>(extent.address));
+  return fmt::format("{}, {} bytes at {}", tag_name(tag.view()), extent.bytes,
+                     static_cast<const void*>(extent.address));
 }
 
 const std::byte* end_of(const Extent& extent) noexcept {
@@ -30,11 +30,11 @@ SharedBytes::SharedBytes(const Extent& granted, BlockTag granted_tag, const Exte
 Extent CheckingAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const Extent extent = upstream().acquire(bytes, tag);
   try {
-    BlockTag owned{std::string(tag.op), std::string(tag.layer), tag.phase, tag.category};
+    BlockTag granted_tag(tag);
     if (const Live* live = overlapping(extent)) {
-      throw SharedBytes(extent, std::move(owned), live->extent, live->tag);
+      throw SharedBytes(extent, std::move(granted_tag), live->extent, live->tag);
     }
-    live_.emplace(extent.address, Live{extent, std::move(owned)});
+    live_.emplace(extent.address, Live{extent, std::move(granted_tag)});
   } catch (...) {
     upstream().release(extent);
     throw;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kGuardWord = 0x01010101u * static_cast<std::uint32_t>(Gu
 
 std::string sentence(const BlockTag& tag, std::size_t bytes, std::ptrdiff_t offset) {
   return fmt::format("[guard] bytes outside of a block were written: {}, {} bytes, at offset {}",
-                     tag_name({tag.op, tag.layer, tag.phase, tag.category}), bytes, offset);
+                     tag_name(tag.view()), bytes, offset);
 }
 
 }  // namespace

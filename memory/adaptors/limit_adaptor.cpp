@@ -5,7 +5,7 @@
 namespace skyline {
 
 Extent LimitAdaptor::acquire(std::size_t bytes, const Tag& tag) {
-  const std::size_t rounded_bytes = rounded_request_bytes(bytes);
+  const std::size_t rounded_bytes = align_request(bytes);
   const std::size_t left_bytes = limit_bytes_ - live_bytes_;
   if (rounded_bytes > left_bytes) {
     ++refusals_;
@@ -25,7 +25,7 @@ Extent LimitAdaptor::acquire(std::size_t bytes, const Tag& tag) {
 
 void LimitAdaptor::release(const Extent& extent) noexcept {
   upstream().release(extent);
-  live_bytes_ -= rounded_request_bytes(extent.bytes);
+  live_bytes_ -= align_request(extent.bytes);
 }
 
 Statistics LimitAdaptor::statistics() const {

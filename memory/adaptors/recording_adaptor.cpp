@@ -85,7 +85,7 @@ void RecordingAdaptor::reserve_request(const Tag& tag) {
   const std::size_t requests = trace_.blocks.size() + 1;
   reserve_ahead(trace_.blocks, requests);
   if (with_curve_) reserve_ahead(curve_, 2 * requests);
-  trace_.tags.push_back({std::string(tag.op), std::string(tag.layer), tag.phase, tag.category});
+  trace_.tags.emplace_back(tag);
 }
 
 void RecordingAdaptor::tick() noexcept {

@@ -3,15 +3,8 @@
 #include <algorithm>
 
 #include "memory/allocator.h"
-#include "memory/device/device_account.h"
 
 namespace skyline {
-
-// `bytes` as allocators round them: a multiple of kAlignmentBytes, at least one. Saturates instead
-// of overflowing, so that the device refuses.
-constexpr std::size_t rounded_request_bytes(std::size_t bytes) noexcept {
-  return round_up(std::max(bytes, std::size_t{1}), kAlignmentBytes);
-}
 
 // Keeps an allocator's Statistics; every counter changes after success only.
 class Account {

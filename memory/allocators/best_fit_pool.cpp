@@ -3,7 +3,7 @@
 namespace skyline {
 
 Extent BestFitPool::acquire(std::size_t bytes, const Tag& tag) {
-  const Request request{bytes, rounded_request_bytes(bytes), tag};
+  const Request request{bytes, align_request(bytes), tag};
   segments_.reserve_chunks();
   const auto found = free_.at_least(request.rounded_bytes);
   if (found == free_.end()) return segments_.serve(take_from_device(request), request);

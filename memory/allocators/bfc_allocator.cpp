@@ -19,7 +19,7 @@ BfcAllocator::BfcAllocator(Device& device, const BfcOptions& options)
 }
 
 Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {
-  const Request request{bytes, round_up(std::max(bytes, std::size_t{1}), kUnitBytes), tag};
+  const Request request{bytes, align_request(bytes, kUnitBytes), tag};
   segments_.reserve_chunks();
   const auto found = free_.at_least(request.rounded_bytes);
   Chunk& chunk = found != free_.end() ? *found->chunk : take_region(request);
@@ -68,7 +68,7 @@ Chunk& BfcAllocator::take_stepping_back(std::size_t bytes, std::size_t least_byt
       return segments_.take(bytes);
     } catch (const OutOfMemory&) {
       stepped_back_ = true;
-      const std::size_t fewer_bytes = round_up(bytes - bytes / 10, kUnitBytes);
+      const std::size_t fewer_bytes = align_up(bytes - bytes / 10, kUnitBytes);
       if (!may_step_back || fewer_bytes < least_bytes || fewer_bytes == bytes) throw;
       bytes = fewer_bytes;
     }

@@ -35,7 +35,7 @@ std::size_t segment_bytes(std::size_t bytes) noexcept {
   using A = CachingAllocator;
   if (bytes <= A::kSmallRequestBytes) return A::kSmallSegmentBytes;
   if (bytes < A::kOwnSegmentBytes) return A::kLargeSegmentBytes;
-  return round_up(bytes, A::kSegmentUnitBytes);
+  return align_up(bytes, A::kSegmentUnitBytes);
 }
 
 }  // namespace
@@ -90,10 +90,10 @@ std::vector<Segment> CachingAllocator::segments() const { return segments_.snaps
 
 // PyTorch's roundup_power2_next_division, which leaves 512 · divisions and less to the 512 bytes.
 std::size_t CachingAllocator::rounded_bytes(std::size_t bytes) const noexcept {
-  if (roundup_shift_ == 0) return rounded_request_bytes(bytes);
+  if (roundup_shift_ == 0) return align_request(bytes);
   const std::size_t step_bytes = std::bit_floor(bytes) >> roundup_shift_;
-  if (step_bytes <= kAlignmentBytes) return rounded_request_bytes(bytes);
-  return round_up(bytes, step_bytes);
+  if (step_bytes <= kAlignmentBytes) return align_request(bytes);
+  return align_up(bytes, step_bytes);
 }
 
 // PyTorch's get_free_block.

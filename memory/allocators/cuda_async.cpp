@@ -5,7 +5,7 @@ namespace skyline {
 CudaAsync::CudaAsync(Device& device) : pool_(device.stream_pool()) {}
 
 Extent CudaAsync::acquire(std::size_t bytes, const Tag& tag) {
-  const std::size_t rounded_bytes = rounded_request_bytes(bytes);
+  const std::size_t rounded_bytes = align_request(bytes);
   std::byte* address = nullptr;
   try {
     address = pool_->allocate(rounded_bytes);
@@ -20,7 +20,7 @@ Extent CudaAsync::acquire(std::size_t bytes, const Tag& tag) {
 
 void CudaAsync::release(const Extent& extent) noexcept {
   pool_->deallocate(extent.address);
-  account_.released(extent.bytes, rounded_request_bytes(extent.bytes));
+  account_.released(extent.bytes, align_request(extent.bytes));
   observe_reserved();
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "memory/allocators/account.h"
+#include "memory/device/device.h"
 #include "memory/device/stream_pool.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 namespace skyline {
 
 Extent ExactPool::acquire(std::size_t bytes, const Tag& tag) {
-  const Request request{bytes, round_up(std::max(bytes, std::size_t{1}), kUnitBytes), tag};
+  const Request request{bytes, align_request(bytes, kUnitBytes), tag};
   const std::uint32_t number = list_for(request.rounded_bytes);
   SizeList& list = lists_[number];
   if (list.free.empty()) return segments_.serve(take_from_device(number, request), request);

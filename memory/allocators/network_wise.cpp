@@ -8,7 +8,7 @@ namespace skyline {
 
 Extent NetworkWise::acquire(std::size_t bytes, const Tag& tag) {
   Slot& slot = choose_slot();
-  const std::size_t rounded_bytes = rounded_request_bytes(bytes);
+  const std::size_t rounded_bytes = align_request(bytes);
   if (slot.bytes < rounded_bytes) grow(slot, rounded_bytes, bytes, tag);
   if (slot.use != Use::kStep) {
     spare_.pop_back();

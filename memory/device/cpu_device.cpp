@@ -35,7 +35,7 @@ class CpuRange final : public Range {
  public:
   CpuRange(DeviceAccount& account, std::size_t bytes)
       : account_(account),
-        reserved_bytes_(round_up(bytes, kHugePageBytes)),
+        reserved_bytes_(align_up(bytes, kHugePageBytes)),
         base_(map_aligned(reserved_bytes_, kHugePageBytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)) {
     if (base_ == nullptr) account_.refuse(bytes);
@@ -53,7 +53,7 @@ class CpuRange final : public Range {
 
   void commit(std::size_t bytes) override {
     if (bytes > reserved_bytes_) account_.refuse_range(bytes, reserved_bytes_);
-    const std::size_t wanted_bytes = round_up(bytes, std::max(kCommitBytes, page_bytes()));
+    const std::size_t wanted_bytes = align_up(bytes, std::max(kCommitBytes, page_bytes()));
     if (wanted_bytes > committed_bytes_) grow(wanted_bytes - committed_bytes_);
     if (wanted_bytes < committed_bytes_) shrink(committed_bytes_ - wanted_bytes);
   }
@@ -92,7 +92,7 @@ std::byte* CpuDevice::allocate(std::size_t bytes) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
   std::byte* address = nullptr;
   if (bytes >= kHugePageBytes) {
-    const std::size_t mapped_bytes = round_up(bytes, page_bytes());
+    const std::size_t mapped_bytes = align_up(bytes, page_bytes());
     address = map_aligned(mapped_bytes, kHugePageBytes, PROT_READ | PROT_WRITE, kFlags);
     if (address != nullptr) madvise(address, mapped_bytes, MADV_HUGEPAGE);
   } else {

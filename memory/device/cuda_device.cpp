@@ -118,7 +118,7 @@ class ManagedRange final : public Range {
  public:
   ManagedRange(ManagedMemory& managed, std::size_t bytes)
       : managed_(managed),
-        reserved_bytes_(std::min(round_up(bytes, kHugePageBytes), most_bytes(managed))),
+        reserved_bytes_(std::min(align_up(bytes, kHugePageBytes), most_bytes(managed))),
         base_(managed.take(reserved_bytes_)) {}
   ~ManagedRange() override {
     managed_.give_back(base_, reserved_bytes_);
@@ -134,7 +134,7 @@ class ManagedRange final : public Range {
   void commit(std::size_t bytes) override {
     DeviceAccount& account = managed_.memory().account();
     if (bytes > reserved_bytes_) account.refuse_range(bytes, reserved_bytes_);
-    const std::size_t wanted_bytes = round_up(bytes, kCommitBytes);
+    const std::size_t wanted_bytes = align_up(bytes, kCommitBytes);
     if (wanted_bytes > committed_bytes_) {
       managed_.memory().require(wanted_bytes - committed_bytes_);
       account.take(wanted_bytes - committed_bytes_);

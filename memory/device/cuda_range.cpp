@@ -17,7 +17,7 @@ constexpr std::size_t kPieces = 128;  // of a range that has grown at once, and 
 CudaRange::CudaRange(CudaMemory& memory, std::size_t bytes)
     : memory_(memory),
       unit_bytes_(memory.granularity_bytes()),
-      reserved_bytes_(round_up(bytes, unit_bytes_)) {
+      reserved_bytes_(align_up(bytes, unit_bytes_)) {
   const CudaDriver& driver = memory_.driver();
   const CUresult result = driver.mem_address_reserve(&base_, reserved_bytes_,
                                                      std::max(unit_bytes_, kHugePageBytes), 0, 0);
@@ -32,7 +32,7 @@ CudaRange::~CudaRange() {
 
 void CudaRange::commit(std::size_t bytes) {
   if (bytes > reserved_bytes_) memory_.account().refuse_range(bytes, reserved_bytes_);
-  const std::size_t wanted_bytes = round_up(bytes, unit_bytes_);
+  const std::size_t wanted_bytes = align_up(bytes, unit_bytes_);
   if (wanted_bytes > committed_bytes_) grow(wanted_bytes - committed_bytes_);
   if (wanted_bytes < committed_bytes_) shrink(committed_bytes_ - wanted_bytes);
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "memory/alignment.h"
 #include "memory/device/device.h"
 
 namespace skyline {
@@ -12,13 +13,6 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // The host's and the simulated device's ranges commit in multiples of a page; in huge pages the
 // arena of a small network would reserve more for its last page than it saves.
 inline constexpr std::size_t kCommitBytes = 4096;
-
-// The smallest multiple of `unit`, a power of two, that is at least `bytes`. Without overflow: the
-// largest multiple where there is none.
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
-  const std::size_t most = ~std::size_t{0} & ~(unit - 1);
-  return bytes > most ? most : (bytes + unit - 1) & ~(unit - 1);
-}
 
 // The books of a device: what it has handed out, held to its capacity. Counts bytes as asked for.
 class DeviceAccount {

@@ -25,7 +25,7 @@ class SimulatedRange final : public Range {
 
   void commit(std::size_t bytes) override {
     if (bytes > reserved_bytes_) account_.refuse_range(bytes, reserved_bytes_);
-    const std::size_t wanted_bytes = round_up(bytes, commit_bytes_);
+    const std::size_t wanted_bytes = align_up(bytes, commit_bytes_);
     if (wanted_bytes > committed_bytes_) {
       account_.require(wanted_bytes - committed_bytes_);
       account_.take(wanted_bytes - committed_bytes_);
@@ -52,7 +52,7 @@ SimulatedDevice::SimulatedDevice(std::optional<std::size_t> capacity_bytes,
 std::byte* SimulatedDevice::take_addresses(std::size_t bytes) {
   if (bytes > kAddressSpaceBytes - next_address_) account_.refuse(bytes);
   const std::uint64_t address = next_address_;
-  next_address_ = round_up(address + bytes, kHugePageBytes);
+  next_address_ = align_up(address + bytes, kHugePageBytes);
   return reinterpret_cast<std::byte*>(address);
 }
 
@@ -68,7 +68,7 @@ void SimulatedDevice::deallocate(std::byte*, std::size_t bytes) noexcept {
 }
 
 std::unique_ptr<Range> SimulatedDevice::reserve(std::size_t bytes) {
-  const std::size_t reserved_bytes = round_up(bytes, kHugePageBytes);
+  const std::size_t reserved_bytes = align_up(bytes, kHugePageBytes);
   return std::make_unique<SimulatedRange>(account_, take_addresses(reserved_bytes), reserved_bytes,
                                           commit_bytes_);
 }

@@ -31,7 +31,7 @@ bool TraceEventReader::next(AllocationEvent& event) {
   event.bytes = trace_.blocks[change.block].bytes;
   if (!tagged()) return true;
   const BlockTag& tag = trace_.tags[change.block];
-  event.tag = {tag.op, tag.layer, tag.phase, tag.category};
+  event.tag = tag.view();
   return true;
 }
 

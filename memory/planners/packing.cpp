@@ -104,7 +104,7 @@ std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t align
     if (!trace.fixed_offsets[i]) continue;
     fixed[i] = *trace.fixed_offsets[i];
     if (fixed[i] % alignment == 0 &&
-        fixed[i] <= kMaxAddress - rounded(trace.blocks[i].bytes, alignment)) {
+        fixed[i] <= kMaxAddress - align_checked(trace.blocks[i].bytes, alignment)) {
       continue;
     }
     throw TraceError({.source = "trace",
@@ -141,7 +141,8 @@ std::uint64_t most_alive(const Packing& packing) {
 Packing::Packing(const Trace& trace, std::uint64_t alignment_bytes) : alignment(alignment_bytes) {
   require_numerable(trace);
   bytes.reserve(trace.size());
-  for (const TraceBlock& block : trace.blocks) bytes.push_back(rounded(block.bytes, alignment));
+  for (const TraceBlock& block : trace.blocks)
+    bytes.push_back(align_checked(block.bytes, alignment));
   renumber(trace, *this);
   fixed = fixed_offsets(trace, alignment);
   lower_bound = most_alive(*this);

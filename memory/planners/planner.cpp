@@ -14,6 +14,7 @@
 #include "memory/planners/skyline/restarts.h"
 #include "memory/planners/solvers/mip.h"
 #include "memory/planners/solvers/smt.h"
+#include "memory/validator.h"
 
 namespace skyline {
 namespace {

@@ -9,14 +9,10 @@ namespace {
 
 constexpr std::size_t kLargestShown = 5;
 
-Tag tag_of(const LiveBlock& block) {
-  return {block.tag.op, block.tag.layer, block.tag.phase, block.tag.category};
-}
-
 bool larger(const LiveShare& a, const LiveShare& b) { return a.bytes > b.bytes; }
 
 std::string block_name(const LiveBlock& block) {
-  return block.tag == BlockTag{} ? block.id : block.id + ", " + tag_name(tag_of(block));
+  return block.tag == BlockTag{} ? block.id : block.id + ", " + tag_name(block.tag.view());
 }
 
 // Fills in what is alive: the slots that hold an extent.
@@ -86,7 +82,7 @@ void EventReplay::allocate(const LiveEvents& events) {
   const std::size_t slot = events.slot();
   if (slot >= extents_.size()) extents_.resize(slot + 1);
   try {
-    extents_[slot] = allocator_.acquire(events.block().bytes, tag_of(events.block()));
+    extents_[slot] = allocator_.acquire(events.block().bytes, events.block().tag.view());
   } catch (const OutOfMemory& refusal) {
     return refuse(events, refusal);
   }

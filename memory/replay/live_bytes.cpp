@@ -30,7 +30,7 @@ Tick fullest_tick(const Trace& trace, std::uint64_t alignment) {
   std::uint64_t alive = 0, most = 0;
   Tick tick = 0;
   for (const Change& change : changes_of(trace)) {
-    const std::uint64_t bytes = rounded(trace.blocks[change.block].bytes, alignment);
+    const std::uint64_t bytes = align_checked(trace.blocks[change.block].bytes, alignment);
     alive = change.allocation ? alive + bytes : alive - bytes;
     if (alive > most) {
       most = alive;
@@ -44,8 +44,8 @@ void count(const RecordedRun::Event& event, const RecordedRun& run, std::uint64_
            CategoryBytes& bytes) {
   const RecordedRun::Request& request = run.requests[event.request];
   std::uint64_t& part = bytes[static_cast<std::size_t>(request.tag.category)];
-  if (event.act == RecordedRun::Act::kAllocate) part += rounded(request.bytes, alignment);
-  if (event.act == RecordedRun::Act::kFree) part -= rounded(request.bytes, alignment);
+  if (event.act == RecordedRun::Act::kAllocate) part += align_checked(request.bytes, alignment);
+  if (event.act == RecordedRun::Act::kFree) part -= align_checked(request.bytes, alignment);
 }
 
 // "conv2_1.conv1.weight" → "conv2_1.conv1".
@@ -90,7 +90,7 @@ CategoryBytes lower_bound_parts(const Trace& trace, std::uint64_t alignment) {
   CategoryBytes parts{};
   for (const std::size_t block : blocks_at_fullest_tick(trace, alignment)) {
     parts[static_cast<std::size_t>(trace.tags[block].category)] +=
-        rounded(trace.blocks[block].bytes, alignment);
+        align_checked(trace.blocks[block].bytes, alignment);
   }
   return parts;
 }
@@ -119,21 +119,21 @@ std::vector<LayerBytes> layer_bytes(const RecordedRun& run, const Trace& step, G
   for (const RecordedRun::Event& event : run.before) {
     const RecordedRun::Request& request = run.requests[event.request];
     std::uint64_t& bytes = layers.at(layers.index_of(request.tag)).resident_bytes;
-    if (event.act == Act::kAllocate) bytes += rounded(request.bytes, alignment);
-    if (event.act == Act::kFree) bytes -= rounded(request.bytes, alignment);
+    if (event.act == Act::kAllocate) bytes += align_checked(request.bytes, alignment);
+    if (event.act == Act::kFree) bytes -= align_checked(request.bytes, alignment);
   }
   std::vector<std::size_t> layer_of;  // block → row
   for (const BlockTag& tag : step.tags) layer_of.push_back(layers.index_of(tag));
   std::unordered_map<std::size_t, std::uint64_t> alive;  // by row
   for (const Change& change : changes_of(step)) {
     const std::size_t layer = layer_of[change.block];
-    const std::uint64_t bytes = rounded(step.blocks[change.block].bytes, alignment);
+    const std::uint64_t bytes = align_checked(step.blocks[change.block].bytes, alignment);
     alive[layer] = change.allocation ? alive[layer] + bytes : alive[layer] - bytes;
     layers.at(layer).peak_bytes = std::max(layers.at(layer).peak_bytes, alive[layer]);
   }
   for (const std::size_t block : blocks_at_fullest_tick(step, alignment)) {
     LayerBytes& layer = layers.at(layer_of[block]);
-    const std::uint64_t bytes = rounded(step.blocks[block].bytes, alignment);
+    const std::uint64_t bytes = align_checked(step.blocks[block].bytes, alignment);
     layer.bytes_at_lower_bound += bytes;
     layer.categories_at_lower_bound[static_cast<std::size_t>(step.tags[block].category)] += bytes;
   }

@@ -21,12 +21,9 @@ void reserve_ahead(std::vector<T>& list, std::size_t size) {
 
 void apply(const RecordedRun::Event& event, const RecordedRun& run, std::uint64_t alignment,
            std::uint64_t& bytes) {
-  if (event.act == Act::kAllocate) bytes += rounded(run.requests[event.request].bytes, alignment);
-  if (event.act == Act::kFree) bytes -= rounded(run.requests[event.request].bytes, alignment);
-}
-
-Tag tag_of(const RecordedRun::Request& request) {
-  return {request.tag.op, request.tag.layer, request.tag.phase, request.tag.category};
+  if (event.act == Act::kAllocate)
+    bytes += align_checked(run.requests[event.request].bytes, alignment);
+  if (event.act == Act::kFree) bytes -= align_checked(run.requests[event.request].bytes, alignment);
 }
 
 // A run under one allocator.
@@ -72,7 +69,7 @@ class ReplayedAllocator {
       switch (event.act) {
         case Act::kAllocate: {
           const RecordedRun::Request& request = run_.requests[event.request];
-          blocks_[event.request] = allocator_->allocate(request.bytes, tag_of(request));
+          blocks_[event.request] = allocator_->allocate(request.bytes, request.tag.view());
           break;
         }
         case Act::kFree:
@@ -122,13 +119,13 @@ Extent RunRecorder::acquire(std::size_t bytes, const Tag& tag) {
   reserve_ahead(run_.before, 3 * request + 3);
   reserve_ahead(run_.step, 3 * request + 3);
   note({Act::kAllocate, static_cast<std::uint32_t>(request)});
-  account_.served(bytes, rounded_request_bytes(bytes));
+  account_.served(bytes, align_request(bytes));
   // Any address that is aligned and not null.
   return {reinterpret_cast<std::byte*>(kHugePageBytes), bytes, steps_ << 32 | request};
 }
 
 void RunRecorder::release(const Extent& extent) noexcept {
-  account_.released(extent.bytes, rounded_request_bytes(extent.bytes));
+  account_.released(extent.bytes, align_request(extent.bytes));
   const auto request = static_cast<std::uint32_t>(extent.cookie);
   const bool of_this_step = extent.cookie >> 32 == steps_;
   if (of_this_step || request < requests_before_) note({Act::kFree, request});

@@ -29,12 +29,6 @@ std::vector<Event> events_of(const Trace& trace) {
   return events;
 }
 
-Tag tag_of(const Trace& trace, std::size_t block) {
-  if (trace.tags.empty()) return {};
-  const BlockTag& tag = trace.tags[block];
-  return {tag.op, tag.layer, tag.phase, tag.category};
-}
-
 }  // namespace
 
 TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
@@ -48,7 +42,8 @@ TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
   for (const Event& event : events_of(trace)) {
     if (event.allocation) {
       blocks[event.block] =
-          allocator->allocate(trace.blocks[event.block].bytes, tag_of(trace, event.block));
+          allocator->allocate(trace.blocks[event.block].bytes,
+                              trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
     } else {
       blocks[event.block].reset();
     }

@@ -14,10 +14,6 @@ namespace {
 // of the plan after them is not known.
 constexpr std::uint64_t kStretchShare = 4;
 
-BlockTag owned(const Tag& tag) {
-  return {std::string(tag.op), std::string(tag.layer), tag.phase, tag.category};
-}
-
 }  // namespace
 
 Arena::Arena(Device& device, Allocator& pool, Allocator& fallback, std::size_t address_bytes)
@@ -30,7 +26,11 @@ Arena::Arena(Device& device, Allocator& pool, Allocator& fallback, std::size_t a
 
 Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   if (!in_step_ && interruptions_ > 0) {
-    if (const std::optional<Extent> extent = acquire_between_steps(bytes)) return *extent;
+    settle();
+    if (const std::optional<Extent> extent = lend(bytes, kLent, kNotObserved)) {
+      ++other_requests_;
+      return *extent;
+    }
   }
   if (!in_step_ || interruptions_ > 0) {
     const Extent extent = acquire_elsewhere(pool_, bytes, tag, kNotObserved);
@@ -42,17 +42,15 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   return acquire_planned(bytes, tag);
 }
 
-// No planned block is alive, or else settle() made it overdue. A block that is lent counts as
-// overdue, too, so no plan is served over it until it is freed.
-std::optional<Extent> Arena::acquire_between_steps(std::size_t bytes) {
-  settle();
-  if (bytes > arena_bytes()) return {};  // before rounding, which has no larger number
-  const std::size_t needed = LiveBytes::rounded(bytes);
+// Without a running plan every planned block is free or overdue. A lent block counts as overdue,
+// too, so that no plan is served over it until it is freed.
+std::optional<Extent> Arena::lend(std::size_t bytes, std::uint64_t epoch, std::size_t observation) {
+  const std::size_t needed = align_request(bytes);
+  if (needed > arena_bytes()) return {};
   const std::uint64_t offset = overdue_.first_free_offset(needed);
-  if (offset + needed > arena_bytes()) return {};
-  overdue_.insert(offset, {needed, kLent, kNotObserved});
+  if (offset > arena_bytes() - needed) return {};
+  overdue_.insert(offset, {needed, epoch, observation});
   live_.acquired(bytes);
-  ++other_requests_;
   return Extent{range_->base() + offset, bytes, kLent};
 }
 
@@ -74,7 +72,7 @@ Extent Arena::acquire_unplanned(std::size_t bytes, const Tag& tag) {
   Observation observation{.request = requests_made(),
                           .kind = between ? Deviation::kBetween : Deviation::kBeyondPlan,
                           .bytes = bytes,
-                          .tag = owned(tag)};
+                          .tag = BlockTag(tag)};
   const std::size_t seen = log_.observations().size();
   Extent extent;
   try {
@@ -106,7 +104,7 @@ Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
     extent = acquire_observed({.request = next_,
                                .kind = larger ? Deviation::kLarger : Deviation::kOverlapsOverdue,
                                .bytes = bytes,
-                               .tag = owned(tag)},
+                               .tag = BlockTag(tag)},
                               fallback_, tag);
     mark_released(slot.rank);  // the plan's bytes stay unused
   } else {
@@ -123,12 +121,15 @@ void Arena::note_larger(std::size_t bytes, const Tag& tag) {
              .kind = Deviation::kLarger,
              .bytes = bytes,
              .needed_until = 0,
-             .tag = owned(tag)});
+             .tag = BlockTag(tag)});
 }
 
 Extent Arena::acquire_observed(Observation observation, Allocator& server, const Tag& tag) {
   const std::size_t bytes = observation.bytes;
   const std::size_t place = log_.note(std::move(observation));
+  if (!layout_) {
+    if (const std::optional<Extent> extent = lend(bytes, epoch(), place)) return *extent;
+  }
   try {
     return acquire_elsewhere(server, bytes, tag, place);
   } catch (const OutOfMemory& refusal) {
@@ -184,8 +185,8 @@ Extent Arena::ask(Allocator& server, std::size_t bytes, const Tag& tag) {
 // Once the plan's growth is at most half of what larger requests take elsewhere.
 void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {
   if (bytes >= slot.bytes() + slot.bytes() / kStretchShare) return;
-  displaced_bytes_ += LiveBytes::rounded(bytes);
-  const std::uint64_t factor = StretchedPlan::factor_for(LiveBytes::rounded(bytes), slot.bytes());
+  displaced_bytes_ += align_request(bytes);
+  const std::uint64_t factor = StretchedPlan::factor_for(align_request(bytes), slot.bytes());
   if (factor <= stretch_.factor()) return;
   const std::uint64_t alignment = layout_->alignment_bytes, peak = layout_->peak_bytes;
   const std::uint64_t end = StretchedPlan::ceil_of(peak, factor, alignment);
@@ -286,7 +287,7 @@ void Arena::release_elsewhere(std::uint64_t row, const Extent& extent) noexcept 
 void Arena::release_overdue(const Extent& extent) noexcept {
   const auto offset = static_cast<std::uint64_t>(extent.address - range_->base());
   const OverdueBlocks::Entry block = overdue_.take(offset);
-  if ((extent.cookie & kEpochMask) == epoch()) {
+  if ((block.cookie & kEpochMask) == epoch()) {
     log_.note_release(block.observation, in_step_ ? requests_made() : kStepEnd);
   }
   if (overdue_.empty()) update_gate();

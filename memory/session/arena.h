@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "memory/allocator.h"
 #include "memory/device/device.h"
 #include "memory/live_table.h"
 #include "memory/session/overdue_blocks.h"
@@ -17,6 +18,7 @@ namespace skyline {
 // base + offset[k] (PGMO section 4.2). What the plan does not cover goes elsewhere:
 //
 //   request                                                      served by
+//   of a step without a plan, where the arena has room           arena
 //   while interrupted between steps, where the arena has room    arena
 //   outside of steps, while interrupted, of a step without plan  pool
 //   planned to outlive its step                                  pool
@@ -122,12 +124,9 @@ class Arena final : public Allocator {
     std::size_t requested_in = 0, requested_out = 0, peak_requested = 0;
     std::size_t rounded_in = 0, rounded_out = 0, peak_rounded = 0;
 
-    static std::size_t rounded(std::size_t bytes) noexcept {
-      return ((bytes - (bytes != 0)) | (kAlignmentBytes - 1)) + 1;
-    }
     void acquired(std::size_t bytes) noexcept {
       requested_in += bytes;
-      rounded_in += rounded(bytes);
+      rounded_in += align_request(bytes);
       if (requested_in - requested_out > peak_requested) {
         peak_requested = requested_in - requested_out;
       }
@@ -135,7 +134,7 @@ class Arena final : public Allocator {
     }
     void released(std::size_t bytes) noexcept {
       requested_out += bytes;
-      rounded_out += rounded(bytes);
+      rounded_out += align_request(bytes);
     }
   };
   // A block that pool or fallback serves.
@@ -161,7 +160,7 @@ class Arena final : public Allocator {
   std::size_t largest_free_range_bytes() const;
 
   Extent acquire_slowly(std::size_t bytes, const Tag& tag);
-  std::optional<Extent> acquire_between_steps(std::size_t bytes);
+  std::optional<Extent> lend(std::size_t bytes, std::uint64_t epoch, std::size_t observation);
   Extent acquire_unplanned(std::size_t bytes, const Tag& tag);
   bool find_place(const Tag& tag);
   Extent acquire_planned(std::size_t bytes, const Tag& tag);

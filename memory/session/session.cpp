@@ -1,4 +1,5 @@
 #include "memory/session/session.h"
+#include "memory/validator.h"
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +72,8 @@ Session::Session(Device& device, SessionOptions options)
       unbounded_fallback_(device),
       fallback_(unbounded_fallback_, options_.fallback_limit_bytes),
       arena_(device, pool_, fallback_, options_.address_bytes),
-      shapes_(options_.max_shapes) {
+      shapes_(options_.policy == ShapePolicy::kPerShape ? options_.max_shapes
+                                                        : std::numeric_limits<std::size_t>::max()) {
   require(known_planner(options_.planner), "unknown planner " + options_.planner);
   require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
   require(options_.max_shapes >= 1, "got no shape to keep, expected at least 1");
@@ -122,7 +124,7 @@ void Session::adopt_plan(StepPlan planned, ShapeKey key) {
 }
 
 ShapeKey Session::shape_key(ShapeKey key) const {
-  return options_.policy == ShapePolicy::kPerShape ? key : 0;
+  return options_.policy == ShapePolicy::kPerShape ? key : ShapeKey{0, key.kind};
 }
 
 // --- what a step showed ---
@@ -320,7 +322,7 @@ void Session::enter_plan(SessionShape& shape, StepPlan planned, SessionEvent eve
 SessionEvent Session::event_before(const StepPlan& planned, ShapeKey key) const {
   return {.kind = SessionEvent::Kind::kReplanned,
           .step = totals_.steps,
-          .shape_key = options_.policy == ShapePolicy::kPerShape ? key : key_,
+          .shape_key = shape_key(key_) == key ? key_ : key,
           .blocks = planned.step.trace.size(),
           .lower_bound = planned.plan.lower_bound,
           .peak = planned.plan.peak,

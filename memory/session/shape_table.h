@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "memory/allocator.h"
@@ -51,7 +51,7 @@ class ShapeTable {
   void forget_oldest();
 
   std::size_t most_;
-  std::unordered_map<ShapeKey, SessionShape> shapes_;
+  std::map<ShapeKey, SessionShape> shapes_;
   std::uint64_t uses_ = 0, wants_ = 0, identities_ = 0;
 };
 

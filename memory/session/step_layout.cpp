@@ -18,7 +18,7 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
   for (std::size_t block = 0; block < trace.size(); ++block) {
     StepSlot& slot = layout.slots[step.request_of[block]];
     slot.offset = plan.offsets[block];
-    slot.bytes_limit = rounded(trace.blocks[block].bytes, plan.alignment) + 1;
+    slot.bytes_limit = align_checked(trace.blocks[block].bytes, plan.alignment) + 1;
   }
   for (const std::uint32_t block : step.by_release) {
     const RequestIndex request = step.request_of[block];

@@ -6,8 +6,6 @@
 namespace skyline {
 namespace {
 
-Tag view_of(const BlockTag& tag) { return {tag.op, tag.layer, tag.phase, tag.category}; }
-
 // What the other step would have shown, had it been run under the plan of `known`.
 StepLog log_under(const StepDemand& known, const std::vector<StepRequest>& other) {
   const bool by_tag = known.matching == Matching::kByTag;
@@ -17,7 +15,7 @@ StepLog log_under(const StepDemand& known, const std::vector<StepRequest>& other
   std::vector<Observation> seen;
   std::vector<RequestIndex> places;  // of each request, among both
   for (const StepRequest& request : other) {
-    const RequestIndex slot = by_tag ? tags.next(view_of(request.tag), next) : next;
+    const RequestIndex slot = by_tag ? tags.next(request.tag.view(), next) : next;
     Observation observation{.bytes = request.bytes,
                             .release_order = request.release_order,
                             .outlives_step = request.outlives_step,
@@ -52,7 +50,7 @@ std::size_t TagMatcher::Hash::operator()(const Tag& tag) const noexcept {
 }
 
 std::size_t TagMatcher::Hash::operator()(const BlockTag& tag) const noexcept {
-  return (*this)(view_of(tag));
+  return (*this)(tag.view());
 }
 
 bool TagMatcher::Equal::operator()(const Tag& a, const BlockTag& b) const noexcept {

@@ -5,6 +5,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/validator.h"
 
 namespace {
 

@@ -14,22 +14,22 @@ namespace {
 constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 TEST(Rounded, IsTheNextMultipleAndAtLeastOneUnit) {
-  EXPECT_EQ(rounded(0, 512), 512u);
-  EXPECT_EQ(rounded(1, 512), 512u);
-  EXPECT_EQ(rounded(512, 512), 512u);
-  EXPECT_EQ(rounded(513, 512), 1024u);
-  EXPECT_EQ(rounded(0, 1), 1u);
-  EXPECT_EQ(rounded(10, 7), 14u);  // need not be a power of two
+  EXPECT_EQ(align_checked(0, 512), 512u);
+  EXPECT_EQ(align_checked(1, 512), 512u);
+  EXPECT_EQ(align_checked(512, 512), 512u);
+  EXPECT_EQ(align_checked(513, 512), 1024u);
+  EXPECT_EQ(align_checked(0, 1), 1u);
+  EXPECT_EQ(align_checked(10, 7), 14u);  // need not be a power of two
 }
 
 TEST(Rounded, RefusesWhatPasses2To63) {
-  EXPECT_EQ(rounded(kMost, 1), kMost);
-  EXPECT_EQ(rounded(kMost - 511, 512), kMost - 511);
-  EXPECT_THROW(rounded(kMost - 510, 512), TraceError);
-  EXPECT_THROW(rounded(kMost + 1, 1), TraceError);
-  EXPECT_THROW(rounded(std::numeric_limits<std::uint64_t>::max(), 512), TraceError);
-  EXPECT_THROW(rounded(1, 0), TraceError);
-  EXPECT_THROW(rounded(1, kMost + 1), TraceError);
+  EXPECT_EQ(align_checked(kMost, 1), kMost);
+  EXPECT_EQ(align_checked(kMost - 511, 512), kMost - 511);
+  EXPECT_THROW(align_checked(kMost - 510, 512), TraceError);
+  EXPECT_THROW(align_checked(kMost + 1, 1), TraceError);
+  EXPECT_THROW(align_checked(std::numeric_limits<std::uint64_t>::max(), 512), TraceError);
+  EXPECT_THROW(align_checked(1, 0), TraceError);
+  EXPECT_THROW(align_checked(1, kMost + 1), TraceError);
 }
 
 TEST(LowerBound, IsTheMostAliveAtOneTick) {
@@ -47,7 +47,7 @@ TEST(LowerBound, AgreesWithCountingTickByTick) {
     for (Tick tick = 0; tick < 30; ++tick) {
       std::uint64_t alive = 0;
       for (const TraceBlock& block : trace.blocks) {
-        if (block.lower <= tick && tick < block.upper) alive += rounded(block.bytes, 8);
+        if (block.lower <= tick && tick < block.upper) alive += align_checked(block.bytes, 8);
       }
       most = std::max(most, alive);
     }

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "memory/plan.h"
+#include "memory/validator.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -162,7 +162,7 @@ TEST(Validate, AgreesWithComparingEveryPair) {
     for (std::size_t i = 0; i < trace.size(); ++i) plan.offsets.push_back(random() % 10);
     bool overlap = false;
     const auto end = [&](std::size_t i) {
-      return plan.offsets[i] + rounded(trace.blocks[i].bytes, 1);
+      return plan.offsets[i] + align_checked(trace.blocks[i].bytes, 1);
     };
     for (std::size_t i = 0; i < trace.size(); ++i) {
       plan.peak = std::max(plan.peak, end(i));

@@ -8,6 +8,7 @@
 
 #include "data/errors.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/validator.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "train/run/divergence.h"

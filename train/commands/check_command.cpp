@@ -5,6 +5,7 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
+#include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/option_types.h"
 #include "train/cli/usage_error.h"

@@ -9,7 +9,7 @@
 #include "framework/backward_graph.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "framework/ops/math/add_scaled.h"
-#include "memory/device/device_account.h"
+#include "memory/alignment.h"
 
 namespace skyline {
 namespace {
@@ -41,13 +41,13 @@ float read_scalar(Context& context, Tensor scalar) {
 LossNotFinite::LossNotFinite(float loss)
     : std::runtime_error("the loss is " + std::to_string(loss)), loss_(loss) {}
 
-ShapeKey training_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size}; }
-ShapeKey inference_key(std::size_t batch_size) { return 2 * ShapeKey{batch_size} + 1; }
+ShapeKey training_key(std::size_t batch_size) { return batch_size; }
+ShapeKey inference_key(std::size_t batch_size) { return {batch_size, StepKind::kInference}; }
 
 std::size_t input_bytes(const Model& model, std::size_t batch_size) {
   std::size_t bytes = 0;
   for (const TensorSpec& input : input_specs(model, batch_size)) {
-    bytes += round_up(input.bytes(), kAlignmentBytes);
+    bytes += align_up(input.bytes(), kAlignmentBytes);
   }
   return bytes;
 }

@@ -31,7 +31,8 @@ CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
     part.trace.blocks.push_back(trace.blocks[i]);
     part.trace.ids.push_back(trace.id(i));
     part.plan.offsets.push_back(*offset);
-    part.plan.peak = std::max(part.plan.peak, *offset + rounded(trace.blocks[i].bytes, alignment));
+    part.plan.peak =
+        std::max(part.plan.peak, *offset + align_checked(trace.blocks[i].bytes, alignment));
   }
   part.plan.lower_bound = lower_bound_bytes(part.trace, alignment);
   return part;

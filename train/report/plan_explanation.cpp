@@ -176,7 +176,7 @@ PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFi
                              const BestFitLog& log) {
   PlanExplanation story{.key = key};
   for (const TraceBlock& block : trace.blocks) {
-    story.rounded.push_back(rounded(block.bytes, alignment));
+    story.rounded.push_back(align_checked(block.bytes, alignment));
   }
   if (trace.size() == 0) return story;
   const auto [first, last] = ticks_of(trace);

@@ -63,7 +63,7 @@ class Picture {
     for (const TraceBlock& block : trace.blocks) {
       first_ = std::min(first_, block.lower);
       last_ = std::max(last_, block.upper);
-      rounded_.push_back(rounded(block.bytes, plan.alignment));
+      rounded_.push_back(align_checked(block.bytes, plan.alignment));
     }
     kinds_ = picture_kinds(trace, rounded_);
   }

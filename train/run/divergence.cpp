@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 // A shape of its own: a pass of one half, never planned for.
-constexpr ShapeKey kRepeated = std::numeric_limits<ShapeKey>::max();
+constexpr ShapeKey kRepeated = std::numeric_limits<std::uint64_t>::max();
 
 std::string sentence(const Divergence::Facts& facts) {
   std::string text =

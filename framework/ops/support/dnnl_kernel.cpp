@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/alignment.h"
+
 namespace skyline {
 
 namespace {
@@ -10,10 +12,6 @@ using dnnl::memory;
 
 // oneDNN's vector loads are widest at 64 bytes.
 constexpr std::size_t kScratchAlignmentBytes = 64;
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kScratchAlignmentBytes - 1) / kScratchAlignmentBytes * kScratchAlignmentBytes;
-}
 
 memory::dims dims_of(const Shape& shape) {
   memory::dims dims;
@@ -69,7 +67,7 @@ DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& la
 
 DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
   const std::size_t offset_bytes = scratch_bytes_;
-  scratch_bytes_ += aligned(layout.get_size());
+  scratch_bytes_ += align_up(layout.get_size(), kScratchAlignmentBytes);
   return add(Place::Kind::kScratch, 0, offset_bytes, layout);
 }
 

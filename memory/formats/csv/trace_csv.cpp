@@ -31,7 +31,7 @@ std::string text_of(std::istream& in, std::string_view source) {
 void complete(const Trace& trace, std::uint64_t proved, Plan& plan) {
   plan.peak = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    const std::uint64_t bytes = rounded(trace.blocks[i].bytes, plan.alignment);
+    const std::uint64_t bytes = align_checked(trace.blocks[i].bytes, plan.alignment);
     if (plan.offsets[i] > kMaxNumber - bytes) {
       throw TraceError({.source = "plan",
                         .field = "offset",

@@ -57,7 +57,7 @@ Segment filled_segment(std::uint64_t address, std::uint64_t bytes,
     const auto behind = std::next(next);
     const std::uint64_t limit = behind == live.end() ? end : std::min(end, behind->first);
     const std::size_t requested = extents[next->second].bytes;
-    const std::uint64_t size = std::min(rounded_request_bytes(requested), limit - next->first);
+    const std::uint64_t size = std::min(align_request(requested), limit - next->first);
     segment.blocks.push_back({pointer(next->first), size, requested, true});
     at = next->first + size;
   }

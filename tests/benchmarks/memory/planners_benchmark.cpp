@@ -13,6 +13,7 @@
 #include "memory/planners/portfolio.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"
+#include "memory/validator.h"
 #include "tests/memory/planners/mixed_trace.h"
 #include "tests/memory/planners/random_traces.h"
 

@@ -262,7 +262,7 @@ TEST_P(Conformance, SurvivesADeviceThatRefusesFromAnyCallOn) {
     try {
       kept = fresh.allocate(600, kTag);
       std::memset(kept.address(), 6, 600);
-      for (ShapeKey step = 0; step < 4; ++step) {
+      for (std::uint64_t step = 0; step < 4; ++step) {
         fresh.begin_step(0);
         std::vector<Block> blocks;
         for (std::size_t i = 1; i < 8; ++i) {

@@ -17,7 +17,7 @@ class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const Trace& trace, std::uint64_t alignment) {
     for (std::size_t i = 0; i < trace.size(); ++i) {
-      Block block{.bytes = rounded(trace.blocks[i].bytes, alignment)};
+      Block block{.bytes = align_checked(trace.blocks[i].bytes, alignment)};
       for (Tick t = trace.blocks[i].lower; t < trace.blocks[i].upper; ++t) block.used |= bit(t);
       for (const TraceGap& gap : trace.gaps) {
         if (gap.block != i) continue;

@@ -62,7 +62,7 @@ inline Trace with_fixed_offsets(Trace trace, std::uint64_t seed, std::uint64_t a
     top += alignment * (random() % 3);
     const bool fixed = random() % 3 == 0;
     trace.fixed_offsets.push_back(fixed ? std::optional(top) : std::nullopt);
-    if (fixed) top += rounded(block.bytes, alignment);
+    if (fixed) top += align_checked(block.bytes, alignment);
   }
   return trace;
 }

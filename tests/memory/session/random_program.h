@@ -71,7 +71,7 @@ class RandomProgram {
     while (!residents_.empty()) free_held(residents_, residents_.size() - 1);
   }
 
-  ShapeKey random_key() { return below(habits_.size()); }
+  std::uint64_t random_key() { return below(habits_.size()); }
   std::uint64_t random() { return random_(); }
   std::size_t below(std::size_t bound) { return random_() % bound; }
   bool chance(unsigned percent) { return random_() % 100 < percent; }
@@ -105,7 +105,7 @@ class RandomProgram {
   }
 
   void run_requests(ShapeKey key, const Mischief& mischief) {
-    std::vector<Request> requests = habits_[key % habits_.size()];
+    std::vector<Request> requests = habits_[key.shape % habits_.size()];
     const std::size_t cut_at = chance(mischief.cut) ? below(requests.size()) : kEndOfStep;
     for (std::size_t i = 0; i + 1 < requests.size(); ++i) {
       if (chance(mischief.swapped)) std::swap(requests[i].bytes, requests[i + 1].bytes);

@@ -57,7 +57,7 @@ std::vector<Trace> habits_of(std::uint64_t seed, std::size_t shapes) {
   RecordingAdaptor recording(pool);
   RandomProgram program(recording, seed, /*has_memory=*/false, shapes);
   std::vector<Trace> habits;
-  for (ShapeKey key = 0; key < shapes; ++key) {
+  for (std::uint64_t key = 0; key < shapes; ++key) {
     program.run_step(key, {});
     habits.push_back(recording.last_step());
   }
@@ -110,7 +110,7 @@ void run_wild_steps(RandomProgram& program, RefusingDevice& device, const Sessio
 
 void expect_convergence(RandomProgram& program, const Session& session,
                         const SessionOptions& options) {
-  const ShapeKey key = program.random_key();
+  const std::uint64_t key = program.random_key();
   std::uint64_t deviations = 0;
   for (int step = 0; step <= steps_to_converge(options) + kHotSteps; ++step) {
     session.wait_for_plan();

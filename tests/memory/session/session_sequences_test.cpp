@@ -94,13 +94,13 @@ TEST_P(SessionSequences, PerShapeNeverPlansARepeatedShapeAnew) {
   std::mt19937_64 random(3);
   std::vector<SequenceBatch> batches;
   for (int i = 0; i < 20; ++i) batches.push_back(random_batch(random, kSentences, kLongest));
-  for (ShapeKey key = 0; key < batches.size(); ++key) run.step(batches[key], key);
+  for (std::uint64_t key = 0; key < batches.size(); ++key) run.step(batches[key], key);
   run.step(batches[0], 0);  // the last recording is planned before it
   const SessionStatistics before = run.figures();
   EXPECT_EQ(before.replans, batches.size() - 1);
   const std::uint64_t steps = effort(400);
   for (std::uint64_t i = 0; i < steps; ++i) {
-    const ShapeKey key = random() % batches.size();
+    const std::uint64_t key = random() % batches.size();
     run.step(batches[key], key);
   }
   EXPECT_EQ(run.figures().replans, before.replans);

@@ -172,7 +172,7 @@ TEST_F(SessionTest, PerShapePlansEachShapeOnceInOneArena) {
 
 TEST_F(SessionTest, PerShapeForgetsTheLeastRecentlyUsedShape) {
   Session& session = make({.policy = ShapePolicy::kPerShape, .max_shapes = 2});
-  for (const ShapeKey key : {1, 1, 2, 2, 1, 3, 3}) step(session, {key * kMiB}, key);
+  for (const std::uint64_t key : {1, 1, 2, 2, 1, 3, 3}) step(session, {key * kMiB}, key);
   step(session, {kMiB}, 1);
   EXPECT_EQ(session.state(), Session::State::kPlanned);
   step(session, {2 * kMiB}, 2);

@@ -241,7 +241,7 @@ TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["peak"], json["lower_bound"]);
-  const std::uint64_t arena = rounded(json["peak"].get<std::uint64_t>(), 4096);  // a page
+  const std::uint64_t arena = align_checked(json["peak"].get<std::uint64_t>(), 4096);  // a page
   EXPECT_EQ(json["allocators"]["planned"]["peak_reserved"],
             json["resident_bytes"].get<std::uint64_t>() + arena);
   EXPECT_EQ(json["strategies"].size(), 6u);

@@ -102,7 +102,7 @@ TEST(DryRunTest, StrategiesNeverNeedMoreThanTheirAbsence) {
 TEST(TraceReplayTest, NetworkWiseReservesEveryRequest) {
   const Trace trace = lenet().trace;
   std::uint64_t sum = 0;
-  for (const TraceBlock& block : trace.blocks) sum += rounded(block.bytes, kAlignmentBytes);
+  for (const TraceBlock& block : trace.blocks) sum += align_checked(block.bytes, kAlignmentBytes);
   EXPECT_EQ(replay_trace(trace, "network-wise").statistics.peak_reserved_bytes, sum);
 }
 

@@ -6,6 +6,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/validator.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -28,7 +29,7 @@ TEST(PlanCsv, RoundTripsAPlan) {
   std::uint64_t end = 0;
   for (const TraceBlock& block : trace.blocks) {
     plan.offsets.push_back(end);
-    end += rounded(block.bytes, 512);
+    end += align_checked(block.bytes, 512);
   }
   std::ostringstream out;
   write_plan_csv(out, trace, plan);
@@ -52,7 +53,7 @@ Plan stacked(const Trace& trace, std::uint64_t alignment) {
   Plan plan{.alignment = alignment, .planner = "stack"};
   for (const TraceBlock& block : trace.blocks) {
     plan.offsets.push_back(plan.peak);
-    plan.peak += rounded(block.bytes, alignment);
+    plan.peak += align_checked(block.bytes, alignment);
   }
   plan.lower_bound = plan.proved_bound = lower_bound_bytes(trace, alignment);
   plan.proved_optimal = plan.peak == plan.lower_bound;

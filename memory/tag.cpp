@@ -1,6 +1,4 @@
-#include "memory/allocator.h"
-
-#include <algorithm>
+#include "memory/tag.h"
 
 namespace skyline {
 
@@ -49,13 +47,6 @@ std::string tag_name(const Tag& tag) {
   if (!tag.layer.empty()) name.append(" of ").append(tag.layer);
   name.append(" (").append(phase_name(tag.phase)).append(", ");
   return name.append(category_name(tag.category)).append(")");
-}
-
-double Statistics::external_fragmentation() const noexcept {
-  const std::size_t free_bytes = cached_bytes();
-  if (free_bytes == 0) return 0;
-  return static_cast<double>(free_bytes - std::min(free_bytes, largest_free_block_bytes)) /
-         static_cast<double>(free_bytes);
 }
 
 }  // namespace skyline
