@@ -196,7 +196,7 @@ run_train() {
     --policy upper-bound --device cuda --out "$out-seq2seq" || status=1
   ours train/skyline compare --model googlenet --data shapes --steps 6 --batch-size 32 --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
-  ours train/skyline dry-run --model resnet20 --device cuda --plan "$out/engines.json" || status=1
+  ours train/skyline dry-run --model resnet20 --device cuda --engines "$out/engines.json" || status=1
   LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 10 "$folder/train/skyline" \
     train --model resnet20 --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then

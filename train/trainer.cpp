@@ -9,6 +9,7 @@
 
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/json_text.h"
 #include "train/cli/median.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/report/run_summary.h"
@@ -317,9 +318,10 @@ CommandResult Trainer::finish(int exit_code) {
 
   CommandResult result;
   result.exit_code = exit_code;
-  result.json = result_json(loss, exit_code != 0);
+  Json json = result_json(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
-  task_->add_facts(result.json, result.text);
+  task_->add_facts(json, result.text);
+  result.json = json_text(json);
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
                              format_duration(seconds_), loss, evaluation, run_words_.text(),
                              directory_->path().string());

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Bytes of a unit; an empty unit means bytes.
+// The bytes of a unit; an empty unit means bytes.
 std::optional<std::uint64_t> unit_bytes(std::string_view unit) {
   if (unit.empty()) return 1;
   for (std::size_t i = 0; i < kUnits.size(); ++i) {
@@ -48,10 +48,10 @@ std::optional<std::string_view> binary_unit(std::string_view unit) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw UsageError(fmt::format("'{}' is no size: {}", text, why));
+  throw UsageError(fmt::format("invalid size '{}': {}", text, why));
 }
 
-// number · unit, exact; `fraction` holds the digits behind the point.
+// Returns number · unit, exactly. `fraction` holds the digits after the point.
 std::uint64_t scaled(std::string_view text, std::string_view whole, std::string_view fraction,
                      std::uint64_t unit) {
   // 128 bits hold 2^63 · 10 as well as 2^50 · 10^18.
@@ -62,7 +62,7 @@ std::uint64_t scaled(std::string_view text, std::string_view whole, std::string_
     if (bytes * unit > kLargest) refuse(text, "it is above 2^63 - 1 bytes");
   }
   bytes *= unit;
-  if (fraction.size() > 18) refuse(text, "it has more than 18 digits behind the point");
+  if (fraction.size() > 18) refuse(text, "it has more than 18 digits after the point");
   Wide numerator = 0, denominator = 1;
   for (const char digit : fraction) {
     numerator = numerator * 10 + static_cast<Wide>(digit - '0');
@@ -86,14 +86,14 @@ std::uint64_t parse_bytes(std::string_view text) {
     const std::size_t begin = ++end;
     while (end < size.size() && is_digit(size[end])) ++end;
     fraction = size.substr(begin, end - begin);
-    if (fraction.empty()) refuse(text, "digits are missing behind the point");
+    if (fraction.empty()) refuse(text, "digits are missing after the point");
   }
   if (whole.empty()) refuse(text, "give a number and a unit, like 8MiB or 16GiB");
   const std::string_view unit = trimmed(size.substr(end));
   if (const auto bytes = unit_bytes(unit)) return scaled(text, whole, fraction, *bytes);
   if (const auto binary = binary_unit(unit)) {
-    refuse(text, fmt::format("units are binary; did you mean '{}{}'?", trimmed(size.substr(0, end)),
-                             *binary));
+    refuse(text, fmt::format("use KiB, MiB or GiB; did you mean '{}{}'?",
+                             trimmed(size.substr(0, end)), *binary));
   }
   refuse(text, fmt::format("unknown unit '{}'; known are: B, KiB, MiB, GiB, TiB, PiB", unit));
 }
@@ -101,7 +101,7 @@ std::uint64_t parse_bytes(std::string_view text) {
 std::string format_bytes(std::uint64_t bytes) {
   std::size_t unit = 0;
   double value = static_cast<double>(bytes);
-  // 1023.95 would be rounded to "1024".
+  // 1023.95 would round to "1024".
   while (value >= 1023.95 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;

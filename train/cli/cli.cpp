@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
 #include <new>
 #include <ostream>
 #include <sstream>
@@ -19,25 +21,26 @@ constexpr int kSuccess = 0, kFailure = 1, kWrongUsage = 2;
 constexpr const char* kFooter =
     "Results go to standard output, messages and progress to standard error.\n"
     "Sizes are given with binary units: 512KiB, 8MiB, 1.5GiB.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 and 143 interrupted and saved.";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted and saved.";
 
-// One run of the program: the parser and what each command does once parsed.
+// One run of the program: the parser, and each command with its options.
 struct Parser {
+  struct Declared {
+    CLI::App* app;
+    std::unique_ptr<OptionList> options;
+    CommandRun run;
+  };
   CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
   bool json = false;
-  std::vector<CLI::App*> commands;
-  std::vector<CommandRun> runs;
+  std::vector<Declared> commands;
 };
 
-// Help that stays within 100 columns.
+// CLI11's help with descriptions that wrap.
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(kNameColumns); }
-
-  // CLI11 shows a flag that sets false as "--no-in-place{false}".
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    const std::string name = CLI::Formatter::make_option_name(option, positional);
-    return name.substr(0, name.find('{'));
+  explicit HelpFormatter(int columns)
+      : text_columns_(static_cast<std::size_t>(std::clamp(columns, 60, 100)) - kNameColumns) {
+    column_width(kNameColumns);
   }
 
   std::string make_option_desc(const CLI::Option* option) const override {
@@ -45,10 +48,10 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
-  static constexpr std::size_t kNameColumns = 32, kTextColumns = 66;
+  static constexpr std::size_t kNameColumns = 30;
 
-  // Line ends in place of blanks; those of the text stay.
-  static std::string wrapped(const std::string& text) {
+  // Replaces blanks by line breaks; keeps the text's own.
+  std::string wrapped(const std::string& text) const {
     std::string result;
     std::size_t column = 0;
     std::istringstream lines(text);
@@ -56,7 +59,7 @@ class HelpFormatter : public CLI::Formatter {
       if (!result.empty()) result += '\n';
       std::istringstream words(line);
       for (std::string word; words >> word; column += display_width(word) + 1) {
-        const bool fits = column + display_width(word) <= kTextColumns;
+        const bool fits = column + display_width(word) <= text_columns_;
         if (column > 0) result += fits ? ' ' : '\n';
         if (!fits) column = 0;
         result += word;
@@ -64,19 +67,63 @@ class HelpFormatter : public CLI::Formatter {
     }
     return result;
   }
+
+  std::size_t text_columns_;
 };
 
-void declare(Parser& parser, std::span<const Command> commands) {
+std::string help_text(const Option& option) {
+  if (option.value.choices.empty()) return option.help;
+  return fmt::format("{}: {}", option.help, fmt::join(option.value.choices, ", "));
+}
+
+CLI::Option* declare_value(CLI::App& app, Option& option) {
+  const std::string help = help_text(option);
+  if (option.value.type.empty()) {
+    return app.add_flag_function(
+        option.flag, [&option](std::int64_t count) { option.take(count > 0 ? "true" : "false"); },
+        help);
+  }
+  if (!option.value.many) {
+    return app.add_option_function<std::string>(
+        option.flag, [&option](const std::string& text) { option.take(text); }, help);
+  }
+  const auto take = [&option](const std::vector<std::string>& parts) {
+    option.take(fmt::format("{}", fmt::join(parts, ",")));
+  };
+  return app.add_option_function<std::vector<std::string>>(option.flag, take, help)->delimiter(',');
+}
+
+void declare_option(CLI::App& app, Option& option, bool grouped) {
+  CLI::Option* declared = declare_value(app, option);
+  if (!option.value.type.empty()) declared->type_name(option.value.type);
+  if (!option.value.initial.empty()) declared->default_str(option.value.initial);
+  if ((option.traits & kRequired) != 0) declared->required();
+  if (grouped && (option.traits & kImagesOnly) != 0) declared->group("Images");
+  if (grouped && (option.traits & kTextOnly) != 0) declared->group("Translation");
+}
+
+// Groups the help by kind of model only where a command has options of both kinds.
+void declare_options(CLI::App& app, OptionList& list) {
+  const bool grouped = std::ranges::any_of(
+      list.options(), [](const Option& option) { return (option.traits & kTextOnly) != 0; });
+  for (Option& option : list.options()) {
+    if ((option.traits & kStoredOnly) == 0) declare_option(app, option, grouped);
+  }
+}
+
+void declare(Parser& parser, std::span<const Command> commands, int help_columns) {
   parser.app.footer(kFooter);
-  parser.app.formatter(std::make_shared<HelpFormatter>());
+  parser.app.formatter(std::make_shared<HelpFormatter>(help_columns));
   parser.app.add_flag("--json", parser.json, "Print one JSON object");
   parser.app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   for (const Command& command : commands) {
-    CLI::App* options = parser.app.add_subcommand(command.name, command.summary);
-    options->footer("");
-    parser.runs.push_back(command.declare(*options));
-    options->add_flag("--json", parser.json, "Print one JSON object and nothing else");
-    parser.commands.push_back(options);
+    CLI::App* app = parser.app.add_subcommand(command.name, command.summary);
+    app->footer("");
+    auto options = std::make_unique<OptionList>();
+    CommandRun run = command.declare(*options);
+    declare_options(*app, *options);
+    app->add_flag("--json", parser.json, "Print one JSON object and nothing else");
+    parser.commands.push_back({app, std::move(options), std::move(run)});
   }
 }
 
@@ -100,7 +147,8 @@ std::string called(const CLI::App& app) {
   throw UsageError(fmt::format("unknown option '{}'; see '{} --help'", name, called(app)));
 }
 
-// Throws for what no option took: unknown flags first, then unknown commands and stray words.
+// Throws for words that no option took: first an unknown command, then unknown flags, then stray
+// words.
 void check_leftovers(const Parser& parser) {
   const auto parsed = parser.app.get_subcommands();
   const CLI::App& app = parsed.empty() ? parser.app : *parsed.front();
@@ -108,7 +156,7 @@ void check_leftovers(const Parser& parser) {
   const bool command_missing = parsed.empty() && !left.empty() && left.front().front() != '-';
   if (command_missing) {
     std::vector<std::string> known;
-    for (const CLI::App* command : parser.commands) known.push_back(command->get_name());
+    for (const auto& command : parser.commands) known.push_back(command.app->get_name());
     throw UsageError(unknown_name("command", left.front(), known));
   }
   for (const std::string& word : left) {
@@ -130,13 +178,13 @@ std::string sentence(const CLI::ParseError& error) {
   const auto start = what.find(": "), equals = what.find(" = ");
   const bool conversion = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
   if (conversion && start < equals && equals != std::string::npos) {
-    return fmt::format("{}: '{}' is no value for it", what.substr(start + 2, equals - start - 2),
+    return fmt::format("{}: invalid value '{}'", what.substr(start + 2, equals - start - 2),
                        what.substr(equals + 3));
   }
   return what;
 }
 
-// Fills all options. Throws CLI::CallForHelp when help is asked for, and UsageError.
+// Fills all options. Throws CLI::CallForHelp if help is requested, and UsageError.
 void parse(Parser& parser, std::span<const char* const> arguments) {
   try {
     parser.app.parse(static_cast<int>(arguments.size()), arguments.data());
@@ -155,24 +203,13 @@ void parse(Parser& parser, std::span<const char* const> arguments) {
   }
 }
 
-void print_result(const CommandResult& result, bool json, std::ostream& output) {
-  if (json) {
-    // Text that is not UTF-8 (file names) must not make a finished run fail.
-    output << result.json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  } else {
-    output << result.text;
-  }
-  output.flush();
-  if (!output) throw std::runtime_error("cannot write to standard output");
-}
-
 int run_parsed(const Parser& parser, const ProgramStreams& streams, Console& console) {
   const CLI::App* chosen = parser.app.get_subcommands().front();
-  std::size_t index = 0;
-  while (parser.commands[index] != chosen) ++index;
-  const CommandResult result = parser.runs[index](console);
+  const auto command = std::ranges::find(parser.commands, chosen, &Parser::Declared::app);
+  const CommandResult result = command->run(console);
   console.wipe_transient();
-  print_result(result, parser.json, streams.output);
+  streams.output << (parser.json ? result.json + "\n" : result.text) << std::flush;
+  if (!streams.output) throw std::runtime_error("cannot write to standard output");
   return result.exit_code;
 }
 
@@ -192,7 +229,7 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
   };
   Parser parser;
   try {
-    declare(parser, commands);
+    declare(parser, commands, streams.help_columns);
     parse(parser, arguments);
     return run_parsed(parser, streams, console);
   } catch (const CLI::CallForHelp&) {
@@ -205,7 +242,7 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(sentence(error));
   } catch (const std::bad_alloc&) {
-    return failed("this machine has no memory left for the program");
+    return failed("the program is out of host memory");
   } catch (const std::logic_error& error) {
     return failed(fmt::format("internal error: {}", error.what()));
   } catch (const std::exception& error) {

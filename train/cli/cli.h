@@ -2,49 +2,45 @@
 
 #include <functional>
 #include <iosfwd>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "train/cli/console.h"
-#include "train/cli/usage_error.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "train/cli/option_list.h"
 
 namespace skyline {
 
-// What a command hands back. The program prints `json` under --json and `text` otherwise, to
-// standard output; commands print nothing there themselves.
+// What a command returns. The program prints `json` under --json and `text` otherwise, to standard
+// output; commands print nothing there themselves.
 struct CommandResult {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  std::string text;  // ends with a newline, or empty
+  std::string json = "{}";  // one object, see json_text()
+  std::string text;         // ends with a newline, or empty
   int exit_code = 0;
 };
 
-// Runs a command whose options are parsed. Failures are exceptions: UsageError exits 2, any other
-// std::exception exits 1; its what() is the sentence the user reads. It owns the variables that its
-// options fill (by shared pointer).
+// Runs a command after its options are parsed. Failures are exceptions: UsageError exits 2, any
+// other std::exception exits 1; its what() is the sentence for the user. The function owns the
+// variables behind its options (by shared pointer).
 using CommandRun = std::function<CommandResult(Console&)>;
 
 // A row of the program's table. To add a command: write train/commands/<name>_command.cpp with a
-// function of this kind, declare it in train/commands/commands.h, and add a row there.
+// function of this kind, declare it in train/commands/commands.h, and add a row in commands.cpp.
 struct Command {
   std::string name;
-  std::string summary;                       // one line, no full stop
-  CommandRun (*declare)(CLI::App& options);  // adds options; what it returns runs afterwards
+  std::string summary;                      // one line without a full stop
+  CommandRun (*declare)(OptionList& list);  // adds the options, which outlive the returned function
 };
 
 // The streams of the program.
 struct ProgramStreams {
-  std::ostream& output;    // results
+  std::ostream& output;    // results and help
   std::ostream& messages;  // everything else
   TerminalFacts terminal;  // of `messages`
+  int help_columns = 80;
 };
 
-// The whole program: parses, runs one command, prints. Returns the exit code: 0; 1 a failure;
-// 2 wrong usage; or the result's own. --json and --help are added to every command.
+// The whole program: parses, runs one command, prints. Returns the exit code: 0 on success, 1 on a
+// failure, 2 on wrong usage, or the result's own. Adds --json and --help to every command.
 int run_program(std::span<const Command> commands, std::span<const char* const> arguments,
                 const ProgramStreams& streams);
 

@@ -15,7 +15,7 @@ bool begins_with(std::string_view word, std::string_view beginning) {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
-// Two letters and more are enough to mean the word that begins with them.
+// Two letters are enough to stand for a word that begins with them.
 bool abbreviates(std::string_view a, std::string_view b) {
   return std::min(a.size(), b.size()) >= 2 && (begins_with(a, b) || begins_with(b, a));
 }
@@ -29,7 +29,7 @@ std::string joined(std::span<const std::string> names) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows i − 2, i − 1 and i of the table of prefixes.
+  // Rows i − 2, i − 1 and i of the table over all prefixes of a.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/did_you_mean.h"
@@ -14,27 +14,41 @@
 namespace skyline {
 namespace {
 
-// "--model" of "-m,--model"; "TRACE" of a positional argument.
-std::string shown_name(const std::string& flag) {
-  const auto comma = flag.rfind(',');
-  return comma == std::string::npos ? flag : flag.substr(comma + 1);
+using Json = nlohmann::ordered_json;
+
+// Every maker reads through an optional, whether its variable is one or not.
+template <typename T>
+struct Plain {
+  using Type = T;
+};
+template <typename T>
+struct Plain<std::optional<T>> {
+  using Type = T;
+};
+
+template <typename T>
+const T* held(const T& value) {
+  return &value;
+}
+template <typename T>
+const T* held(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
 }
 
-// An option whose text `take` turns into its value. Errors begin with the option's name.
-CLI::Option* add_text(CLI::App& options, const std::string& flag, const std::string& help,
-                      const std::string& type, std::function<void(const std::string&)> take) {
-  const auto named = [name = shown_name(flag), take](const std::string& text) {
-    try {
-      take(text);
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}: {}", name, error.what()));
+// A value that JSON stores as it is; an empty optional as null.
+template <typename T>
+OptionValue stored(T& value, std::string type, std::function<void(const std::string&)> parse) {
+  OptionValue result{.type = std::move(type), .parse = std::move(parse)};
+  result.write = [&value](Json& json) {
+    if (const auto* here = held(value)) json = *here;
+  };
+  result.read = [&value](const Json& json) {
+    value = T{};
+    if (std::is_same_v<T, typename Plain<T>::Type> || !json.is_null()) {
+      value = json.get<typename Plain<T>::Type>();
     }
   };
-  return options.add_option_function<std::string>(flag, named, help)->type_name(type);
-}
-
-std::string with_names(const std::string& help, const std::vector<std::string>& names) {
-  return fmt::format("{}: {}", help, fmt::join(names, ", "));
+  return result;
 }
 
 void check_name(const std::string& name, const std::vector<std::string>& names,
@@ -44,19 +58,7 @@ void check_name(const std::string& name, const std::vector<std::string>& names,
   }
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-// The whole text as a number. from_chars knows no locale and no leading blanks.
+// The whole text as a number. from_chars ignores the locale and accepts no leading blanks.
 template <typename Number>
 Number parse_number(const std::string& text, Number least, Number most, std::string_view noun) {
   Number value{};
@@ -75,156 +77,137 @@ Number parse_number(const std::string& text, Number least, Number most, std::str
   return value;
 }
 
-void check_readable(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    throw UsageError(fmt::format("no file '{}'", path.string()));
-  }
-  if (std::filesystem::is_directory(status)) {
-    throw UsageError(fmt::format("'{}' is a folder, not a file", path.string()));
-  }
-}
-
-// An unset variable of the user's shell must not read as an option that was not given.
-const std::string& path_of(const std::string& text) {
-  if (text.empty()) throw UsageError("an empty name of a file or folder");
-  return text;
-}
-
-constexpr std::string_view kWholeNumber = "a whole number";
-
 }  // namespace
 
-CLI::Option* add_choice(CLI::App& options, const std::string& flag, std::string& value,
-                        std::vector<std::string> names, const std::string& kind,
-                        const std::string& help) {
-  const std::string shown = with_names(help, names);
-  return add_text(options, flag, shown, "NAME",
-                  [&value, kind, names = std::move(names)](const std::string& text) {
-                    check_name(text, names, kind);
-                    value = text;
-                  })
-      ->default_str(value);
+OptionValue flag(bool& value) {
+  return stored(value, "", [&value](const std::string& text) { value = text == "true"; });
 }
 
-CLI::Option* add_choices(CLI::App& options, const std::string& flag,
-                         std::vector<std::string>& values, std::vector<std::string> names,
-                         const std::string& kind, const std::string& help,
-                         std::string (*name_of)(const std::string&)) {
-  const std::string shown = with_names(help, names);
-  return add_text(options, flag, shown, "NAME,…",
-                  [&values, kind, name_of, names = std::move(names)](const std::string& text) {
-                    const std::vector<std::string> parts = split_at_commas(text);
-                    for (std::size_t i = 0; i < parts.size(); ++i) {
-                      check_name(name_of ? name_of(parts[i]) : parts[i], names, kind);
-                      const auto here = parts.begin() + static_cast<std::ptrdiff_t>(i);
-                      const bool twice = std::find(parts.begin(), here, parts[i]) != here;
-                      if (twice) {
-                        throw UsageError(fmt::format("{} '{}' is given twice", kind, parts[i]));
-                      }
-                    }
-                    values = parts;
-                  })
-      ->default_str(fmt::format("{}", fmt::join(values, ",")));
+OptionValue negated_flag(bool& value) {
+  return {.parse = [&value](const std::string& text) { value = text != "true"; },
+          .write = [&value](Json& json) { json = !value; },
+          .read = [&value](const Json& json) { value = !json.get<bool>(); }};
 }
 
-CLI::Option* add_bytes(CLI::App& options, const std::string& flag, std::uint64_t& value,
-                       const std::string& help) {
-  return add_text(options, flag, help, "SIZE",
-                  [&value](const std::string& text) { value = parse_bytes(text); })
-      ->default_str(format_bytes_exact(value));
-}
-
-CLI::Option* add_bytes(CLI::App& options, const std::string& flag,
-                       std::optional<std::uint64_t>& value, const std::string& help) {
-  return add_text(options, flag, help, "SIZE",
-                  [&value](const std::string& text) { value = parse_bytes(text); });
-}
-
-CLI::Option* add_integer(CLI::App& options, const std::string& flag, std::int64_t& value,
-                         std::int64_t least, std::int64_t most, const std::string& help) {
-  return add_text(options, flag, help, "N",
-                  [&value, least, most](const std::string& text) {
-                    value = parse_number(text, least, most, kWholeNumber);
-                  })
-      ->default_str(std::to_string(value));
-}
-
-CLI::Option* add_integer(CLI::App& options, const std::string& flag,
-                         std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most,
-                         const std::string& help) {
-  return add_text(options, flag, help, "N", [&value, least, most](const std::string& text) {
-    value = parse_number(text, least, most, kWholeNumber);
+template <typename T>
+OptionValue integer(T& value, std::int64_t least, std::int64_t most) {
+  OptionValue result = stored(value, "N", [&value, least, most](const std::string& text) {
+    value = static_cast<typename Plain<T>::Type>(parse_number(text, least, most, "a whole number"));
   });
+  if (const auto* here = held(value)) result.initial = std::to_string(*here);
+  return result;
 }
 
-CLI::Option* add_number(CLI::App& options, const std::string& flag, double& value, double least,
-                        double most, const std::string& help) {
-  return add_text(options, flag, help, "X",
-                  [&value, least, most](const std::string& text) {
-                    value = parse_number(text, least, most, "a number");
-                  })
-      ->default_str(fmt::format("{}", value));
-}
+template OptionValue integer(int&, std::int64_t, std::int64_t);
+template OptionValue integer(std::int64_t&, std::int64_t, std::int64_t);
+template OptionValue integer(std::uint64_t&, std::int64_t, std::int64_t);
+template OptionValue integer(std::optional<std::int64_t>&, std::int64_t, std::int64_t);
 
-CLI::Option* add_number(CLI::App& options, const std::string& flag, std::optional<double>& value,
-                        double least, double most, const std::string& help) {
-  return add_text(options, flag, help, "X", [&value, least, most](const std::string& text) {
+template <typename T>
+OptionValue number(T& value, double least, double most) {
+  OptionValue result = stored(value, "X", [&value, least, most](const std::string& text) {
     value = parse_number(text, least, most, "a number");
   });
+  if (const double* here = held(value)) result.initial = fmt::format("{}", *here);
+  return result;
 }
 
-CLI::Option* add_string(CLI::App& options, const std::string& flag, std::string& value,
-                        const std::string& help, const std::string& type) {
-  return options.add_option(flag, value, help)->type_name(type)->capture_default_str();
+template OptionValue number(double&, double, double);
+template OptionValue number(std::optional<double>&, double, double);
+
+template <typename T>
+OptionValue bytes(T& value) {
+  OptionValue result =
+      stored(value, "SIZE", [&value](const std::string& text) { value = parse_bytes(text); });
+  if (const std::uint64_t* here = held(value)) result.initial = format_bytes_exact(*here);
+  return result;
 }
 
-CLI::Option* add_path(CLI::App& options, const std::string& flag, std::filesystem::path& value,
-                      const std::string& help, const std::string& type) {
-  return add_text(options, flag, help, type,
-                  [&value](const std::string& text) { value = path_of(text); });
+template OptionValue bytes(std::uint64_t&);
+template OptionValue bytes(std::optional<std::uint64_t>&);
+
+template <typename T>
+OptionValue text(T& value, std::string type) {
+  OptionValue result =
+      stored(value, std::move(type), [&value](const std::string& given) { value = given; });
+  if (const std::string* here = held(value)) result.initial = *here;
+  return result;
 }
 
-CLI::Option* add_path(CLI::App& options, const std::string& flag,
-                      std::optional<std::filesystem::path>& value, const std::string& help,
-                      const std::string& type) {
-  return add_text(options, flag, help, type,
-                  [&value](const std::string& text) { value = path_of(text); });
+template OptionValue text(std::string&, std::string);
+template OptionValue text(std::optional<std::string>&, std::string);
+
+template <typename T>
+OptionValue path(T& value, std::string type) {
+  return {.type = std::move(type), .parse = [&value](const std::string& given) {
+            if (given.empty()) throw UsageError("the name of a file or folder is empty");
+            value = given;
+          }};
 }
 
-CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,
-                      const std::string& help) {
-  return options.add_flag(flag, value, help);
+template OptionValue path(std::filesystem::path&, std::string);
+template OptionValue path(std::optional<std::filesystem::path>&, std::string);
+
+OptionValue files(std::vector<std::string>& value) {
+  OptionValue result =
+      stored(value, "FILE,…", [&value](const std::string& text) { value = split_at_commas(text); });
+  result.many = true;
+  return result;
 }
 
-void require(CLI::Option* option) { option->required(); }
-
-bool was_given(const CLI::Option* option) { return option->count() > 0; }
-
-bool was_given(const CLI::App& options, const std::string& flag) {
-  const CLI::Option* option = options.get_option_no_throw(flag);
-  return option != nullptr && was_given(option);
+OptionValue choice(std::function<std::string()> get, std::function<void(const std::string&)> set,
+                   std::vector<std::string> names, const std::string& kind) {
+  OptionValue result{.type = "NAME", .initial = get(), .choices = names};
+  result.parse = [set, kind, names = std::move(names)](const std::string& given) {
+    check_name(given, names, kind);
+    set(given);
+  };
+  result.write = [get](Json& json) { json = get(); };
+  result.read = [set](const Json& json) { set(json.get<std::string>()); };
+  return result;
 }
 
-CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth) {
-  return add_integer(options, "--recompute", depth, 0, 1000,
-                     "Cheap ops at most so many behind each other are run again in the backward "
-                     "pass, so that their results need not be kept");
+OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind) {
+  return choice([&value] { return value; }, [&value](const std::string& name) { value = name; },
+                std::move(names), kind);
 }
 
-CLI::Option* add_fused_update(CLI::App& options, bool& fused) {
-  return add_flag(
-      options, "--fused-update", fused,
-      "Update each parameter as soon as backward has its gradient, which is freed then");
+OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
+                    const std::string& kind, std::string (*name_of)(const std::string&)) {
+  OptionValue result{.type = "NAME,…", .initial = fmt::format("{}", fmt::join(values, ","))};
+  result.choices = names;
+  result.parse = [&values, kind, name_of, names = std::move(names)](const std::string& given) {
+    const std::vector<std::string> parts = split_at_commas(given);
+    for (auto part = parts.begin(); part != parts.end(); ++part) {
+      check_name(name_of ? name_of(*part) : *part, names, kind);
+      if (std::find(parts.begin(), part, *part) != part) {
+        throw UsageError(fmt::format("{} '{}' is given twice", kind, *part));
+      }
+    }
+    values = parts;
+  };
+  return result;
 }
 
-CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
-                            std::filesystem::path& value, const std::string& help) {
-  return add_text(options, flag, help, "FILE", [&value](const std::string& text) {
-    check_readable(text);
-    value = text;
-  });
+OptionValue checked(OptionValue value, std::function<void()> check) {
+  value.parse = [parse = std::move(value.parse),
+                 check = std::move(check)](const std::string& given) {
+    parse(given);
+    check();
+  };
+  return value;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
 }
 
 void make_absolute(std::string& path) {

@@ -2,88 +2,82 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "train/cli/usage_error.h"
 
-// Not CLI11's header: with it a command compiles three times as long.
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace skyline {
 
-// Options with the checks and sentences that all commands share. `flag` is as CLI11 takes it:
-// "--model", "-m,--model", or "TRACE" for a positional argument. Defaults are the values that the
-// variables hold; they are shown in the help.
+// The variable that an option fills: how it reads text from the command line, how the help shows
+// it, and how a run stores it as JSON. The makers below take the variable by reference, so it must
+// outlive the value; the default is what the variable holds when the value is made.
+struct OptionValue {
+  std::string type;                  // placeholder in the help: "N"; empty: a flag without a value
+  std::string initial;               // default shown in the help; empty: none
+  std::vector<std::string> choices;  // listed after the help text
+  bool many = false;                 // takes several words, or several parts between commas
+
+  // Sets the variable. Throws UsageError without the option's name, which the caller puts first.
+  std::function<void(const std::string& text)> parse;
+  // Empty where no run stores the option.
+  std::function<void(nlohmann::ordered_json& json)> write;
+  // Throws nlohmann::json::exception for a value of another type.
+  std::function<void(const nlohmann::ordered_json& json)> read;
+};
+
+// True if the option is given. The flag stands without a value: --tf32.
+OptionValue flag(bool& value);
+// False if the option is given: --no-in-place. JSON stores whether it is given.
+OptionValue negated_flag(bool& value);
+
+// A whole number from `least` to `most`. T: int, std::int64_t, std::uint64_t or an
+// optional std::int64_t.
+template <typename T>
+OptionValue integer(T& value, std::int64_t least, std::int64_t most);
+
+// A finite number from `least` to `most`. T: double or an optional double.
+template <typename T>
+OptionValue number(T& value, double least, double most);
+
+// Bytes with binary units, as parse_bytes() reads them. T: std::uint64_t or an optional one.
+template <typename T>
+OptionValue bytes(T& value);
+
+// Any text. T: std::string or an optional one.
+template <typename T>
+OptionValue text(T& value, std::string type = "TEXT");
+
+// A file or folder that need not exist. An empty name is refused: it usually comes from an unset
+// variable of the shell. T: std::filesystem::path or an optional one. Not stored.
+template <typename T>
+OptionValue path(T& value, std::string type = "TEXT");
+
+// Names of files, separated by commas.
+OptionValue files(std::vector<std::string>& value);
 
 // One of `names`; `kind` is the noun in the error: "model".
-CLI::Option* add_choice(CLI::App& options, const std::string& flag, std::string& value,
-                        std::vector<std::string> names, const std::string& kind,
-                        const std::string& help);
+OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind);
+// The same for a variable that is no text.
+OptionValue choice(std::function<std::string()> get, std::function<void(const std::string&)> set,
+                   std::vector<std::string> names, const std::string& kind);
 
-// Several of `names`, separated by commas; none of them twice. `name_of` gives the name in what
-// stands between two commas, where it is only a part of it.
-CLI::Option* add_choices(CLI::App& options, const std::string& flag,
-                         std::vector<std::string>& values, std::vector<std::string> names,
-                         const std::string& kind, const std::string& help,
-                         std::string (*name_of)(const std::string&) = nullptr);
+// Several of `names`, separated by commas, none twice. `name_of` extracts the name from a part that
+// holds more, such as "pool@1GiB". Not stored.
+OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
+                    const std::string& kind, std::string (*name_of)(const std::string&) = nullptr);
 
-// Bytes with binary units, as parse_bytes takes them.
-CLI::Option* add_bytes(CLI::App& options, const std::string& flag, std::uint64_t& value,
-                       const std::string& help);
-CLI::Option* add_bytes(CLI::App& options, const std::string& flag,
-                       std::optional<std::uint64_t>& value, const std::string& help);
+// `value` with a check that runs after the variable is set and throws UsageError.
+OptionValue checked(OptionValue value, std::function<void()> check);
 
-// A whole number from `least` to `most`.
-CLI::Option* add_integer(CLI::App& options, const std::string& flag, std::int64_t& value,
-                         std::int64_t least, std::int64_t most, const std::string& help);
-CLI::Option* add_integer(CLI::App& options, const std::string& flag,
-                         std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most,
-                         const std::string& help);
+// The parts between commas; one empty part for an empty text.
+std::vector<std::string> split_at_commas(const std::string& text);
 
-// A finite number from `least` to `most`.
-CLI::Option* add_number(CLI::App& options, const std::string& flag, double& value, double least,
-                        double most, const std::string& help);
-CLI::Option* add_number(CLI::App& options, const std::string& flag, std::optional<double>& value,
-                        double least, double most, const std::string& help);
-
-// Text as it stands. `type` is what the help shows in its place.
-CLI::Option* add_string(CLI::App& options, const std::string& flag, std::string& value,
-                        const std::string& help, const std::string& type = "TEXT");
-
-// A file or folder that need not be there. Wrong usage where its name is empty.
-CLI::Option* add_path(CLI::App& options, const std::string& flag, std::filesystem::path& value,
-                      const std::string& help, const std::string& type = "TEXT");
-CLI::Option* add_path(CLI::App& options, const std::string& flag,
-                      std::optional<std::filesystem::path>& value, const std::string& help,
-                      const std::string& type = "TEXT");
-
-// Takes no value: sets `value`, or clears it where `flag` begins with "!": "!--no-in-place".
-CLI::Option* add_flag(CLI::App& options, const std::string& flag, bool& value,
-                      const std::string& help);
-
-// --recompute of commands that run training steps of images, see Context::Options.
-CLI::Option* add_recompute(CLI::App& options, std::int64_t& depth);
-// --fused-update of the same.
-CLI::Option* add_fused_update(CLI::App& options, bool& fused);
-
-// A file that exists and can be read.
-CLI::Option* add_input_file(CLI::App& options, const std::string& flag,
-                            std::filesystem::path& value, const std::string& help);
-
-// Wrong usage without it.
-void require(CLI::Option* option);
-
-// Whether an option stood on the command line. One that the command does not have did not.
-bool was_given(const CLI::Option* option);
-bool was_given(const CLI::App& options, const std::string& flag);
-
-// The whole path of a file or folder that is there, so that a run can be taken up from anywhere;
-// anything else stays as it is.
+// Replaces the name of an existing file or folder by its absolute path, so that a run can be
+// resumed from anywhere. Leaves any other name as it is.
 void make_absolute(std::string& path);
 
 }  // namespace skyline

@@ -7,52 +7,25 @@
 #include "data/images/image_scan.h"
 #include "data/printable.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/option_types.h"
 #include "train/cli/table.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
-#include "train/images/bad_images_report.h"
 #include "train/images/image_data.h"
 
 namespace skyline {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::filesystem::path folder;
   DataOptions data;
 };
 
-Json to_json(const ImageScan::Size& size) {
-  if (size.pixels() == 0) return nullptr;
-  return {{"width", size.width}, {"height", size.height}, {"path", size.path}};
-}
-
-Json to_json(const ImageScan& scan, const ImageCollection& collection) {
-  Json classes = Json::array();
-  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
-    const ImageScan::ClassCounts& counts = scan.classes[label];
-    classes.push_back({{"name", collection.class_names[label]},
-                       {"train", counts.train},
-                       {"val", counts.test},
-                       {"bad", counts.bad}});
-  }
-  return {{"data", collection.name},
-          {"images", scan.images},
-          {"bytes", scan.bytes},
-          {"classes", std::move(classes)},
-          {"formats", scan.formats},
-          {"smallest", to_json(scan.smallest)},
-          {"largest", to_json(scan.largest)},
-          {"bad", to_json(scan.bad)}};
-}
-
 std::string size_line(const char* what, const ImageScan::Size& size) {
   if (size.pixels() == 0) return {};
   return fmt::format("{}: {} x {}, {}\n", what, size.width, size.height, size.path);
 }
 
-std::string to_text(const ImageScan& scan, const ImageCollection& collection) {
+std::string text_of(const ImageScan& scan, const ImageCollection& collection) {
   Table table({{"class", Align::kLeft}, {"train"}, {"val"}, {"bad"}});
   ImageScan::ClassCounts all;
   for (std::size_t label = 0; label < scan.classes.size(); ++label) {
@@ -76,7 +49,7 @@ std::string to_text(const ImageScan& scan, const ImageCollection& collection) {
                             scan.bad.size());
 }
 
-// Tells how far it is, at most ten times a second.
+// Shows the progress, at most ten times per second.
 class ScanProgress {
  public:
   explicit ScanProgress(Console& console) : console_(console) {}
@@ -96,31 +69,28 @@ CommandResult run(const Arguments& arguments, Console& console) {
   DataOptions data = arguments.data;
   if (!arguments.folder.empty()) data.data = arguments.folder.string();
   if (arguments.folder.empty() && !data.has_lists()) {
-    throw UsageError("which images? give a folder, or --train-list and --val-list");
+    throw UsageError("no images given: give a folder, or --train-list and --val-list");
   }
-  resolve(data);
+  data = resolved(std::move(data));
   const ImageCollection collection = open_images(data);
   for (const std::string& warning : collection.warnings) console.warn(warning);
   ScanProgress progress(console);
   const ImageScan scan =
       scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
-  CommandResult result;
-  result.json = to_json(scan, collection);
-  result.text = to_text(scan, collection);
-  result.exit_code = scan.bad.empty() ? 0 : 1;
-  return result;
+  return {.json = json_of(scan, collection),
+          .text = text_of(scan, collection),
+          .exit_code = scan.bad.empty() ? 0 : 1};
 }
 
 }  // namespace
 
-CommandRun declare_check_data(CLI::App& app) {
+CommandRun declare_check_data(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  add_path(app, "DIR", arguments->folder, "An image folder: train/CLASS/*, val/CLASS/*", "DIR");
-  add_list_options(app, arguments->data);
-  add_integer(app, "--classes", arguments->data.classes, 1, 1'000'000,
-              "That labels must be below; otherwise the largest of the training list + 1");
-  add_integer(app, "--decode-threads", arguments->data.decode_threads, 0, 4096,
-              "Threads that read images; 0 means every core");
+  list.add("DIR", path(arguments->folder, "DIR"), "An image folder: train/CLASS/*, val/CLASS/*");
+  add_list_options(list, arguments->data);
+  list.add("--classes", integer(arguments->data.classes, 1, 1'000'000),
+           "Number of classes; labels must be smaller (default: largest training label + 1)");
+  add_decode_threads(list, arguments->data);
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

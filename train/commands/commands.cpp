@@ -4,17 +4,17 @@ namespace skyline {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      {"train", "train a model, from the pool to the plan", declare_train},
-      {"evaluate", "top-1, top-5 and loss of a checkpoint", declare_evaluate},
-      {"translate", "translations and BLEU of a checkpoint", declare_translate},
-      {"compare", "the same steps under several allocators", declare_compare},
-      {"dry-run", "what a model's step would need, without taking it", declare_dry_run},
-      {"summary", "layers, output shapes, parameters and multiply-adds", declare_summary},
-      {"check-data", "decode every image of a folder and name the bad ones", declare_check_data},
-      {"plan", "plan a trace from a CSV file: an offset for each block", declare_plan},
-      {"check", "check a plan against its trace, independently of all planners", declare_check},
-      {"replay", "run a recorded event trace through any allocator", declare_replay},
-      {"reproduce", "a paper's figures beside ours", declare_reproduce},
+      {"train", "train a model", declare_train},
+      {"evaluate", "compute top-1, top-5 and loss of a checkpoint", declare_evaluate},
+      {"translate", "translate with a checkpoint and compute BLEU", declare_translate},
+      {"compare", "run the same steps under several allocators", declare_compare},
+      {"dry-run", "compute the memory of a step without taking it", declare_dry_run},
+      {"summary", "list layers, shapes, parameters, multiply-adds", declare_summary},
+      {"check-data", "decode every image of a folder, name bad ones", declare_check_data},
+      {"plan", "compute an offset for each block of a trace", declare_plan},
+      {"check", "check a plan against its trace", declare_check},
+      {"replay", "replay recorded requests on any allocator", declare_replay},
+      {"reproduce", "recompute a paper's figures and compare", declare_reproduce},
   };
   return commands;
 }

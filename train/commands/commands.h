@@ -10,16 +10,16 @@ namespace skyline {
 const std::vector<Command>& all_commands();
 
 // train/commands/<name>_command.cpp: options and run of one command each.
-CommandRun declare_check(CLI::App& options);
-CommandRun declare_check_data(CLI::App& options);
-CommandRun declare_compare(CLI::App& options);
-CommandRun declare_dry_run(CLI::App& options);
-CommandRun declare_evaluate(CLI::App& options);
-CommandRun declare_plan(CLI::App& options);
-CommandRun declare_replay(CLI::App& options);
-CommandRun declare_reproduce(CLI::App& options);
-CommandRun declare_summary(CLI::App& options);
-CommandRun declare_train(CLI::App& options);
-CommandRun declare_translate(CLI::App& options);
+CommandRun declare_check(OptionList& list);
+CommandRun declare_check_data(OptionList& list);
+CommandRun declare_compare(OptionList& list);
+CommandRun declare_dry_run(OptionList& list);
+CommandRun declare_evaluate(OptionList& list);
+CommandRun declare_plan(OptionList& list);
+CommandRun declare_replay(OptionList& list);
+CommandRun declare_reproduce(OptionList& list);
+CommandRun declare_summary(OptionList& list);
+CommandRun declare_train(OptionList& list);
+CommandRun declare_translate(OptionList& list);
 
 }  // namespace skyline

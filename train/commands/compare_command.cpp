@@ -3,22 +3,24 @@
 #include <optional>
 
 #include "train/checkpoints/atomic_file.h"
-#include "train/cli/option_types.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/comparison.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {
 
 struct Arguments {
   TrainOptions options;
-  std::vector<std::string> allocators = {"network-wise", "best-fit-pool", std::string(kPlannedAllocator)};
+  std::vector<std::string> allocators = {"network-wise", "best-fit-pool",
+                                         std::string(kPlannedAllocator)};
   std::int64_t steps = 20;
   bool infer = false;
   std::filesystem::path report;
 };
 
-// Without aliases, sizes in one spelling; no arm twice.
+// Names without aliases, sizes in one spelling, each once.
 std::vector<std::string> compared_names(const std::vector<std::string>& given,
                                         const std::string& device) {
   std::vector<std::string> names;
@@ -34,14 +36,13 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
   return names;
 }
 
-CommandResult run(const CLI::App& app, const Arguments& arguments) {
-  TrainOptions options = arguments.options;
-  check_given(app, options);
-  resolve(options);
-  options.device.deterministic = true;  // or a right run's losses need not be equal
+CommandResult run(const OptionList& list, const Arguments& arguments) {
+  check_given(list, arguments.options);
+  TrainOptions options = resolved(arguments.options);
+  options.device.deterministic = true;  // otherwise losses may differ although all is right
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
-  std::optional<AtomicFile> page;  // opened before the work of which it tells
+  std::optional<AtomicFile> page;  // opened first, so that a wrong path costs no training
   if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison = compare_allocators(
       options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
@@ -49,31 +50,30 @@ CommandResult run(const CLI::App& app, const Arguments& arguments) {
     page->write(render_report(comparison_report(comparison)));
     page->commit();
   }
-  CommandResult result;
-  result.json = to_json(comparison);
-  result.text = comparison_text(comparison);
-  result.exit_code = comparison.bit_equal() ? 0 : 1;
-  return result;
+  return {.json = json_of(comparison),
+          .text = comparison_text(comparison),
+          .exit_code = comparison.bit_equal() ? 0 : 1};
+}
+
+std::string allocator_of(const std::string& name) {
+  compared_allocator(name);  // throws for an invalid size
+  return name.substr(0, name.find('@'));
 }
 
 }  // namespace
 
-CommandRun declare_compare(CLI::App& app) {
+CommandRun declare_compare(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  add_training_options(app, arguments->options);
+  add_training_options(list, arguments->options);
   std::vector<std::string> names = training_allocator_names();
   for (const std::string& name : planned_names()) names.push_back(name);
-  add_choices(app, "--allocators", arguments->allocators, names, "allocator",
-              "Train under each of these; NAME@SIZE: on a device of that capacity",
-              [](const std::string& name) {
-                compared_allocator(name);  // complains about the size
-                return name.substr(0, name.find('@'));
-              });
-  add_integer(app, "--steps", arguments->steps, 1, 1'000'000, "Steps under each");
-  add_flag(app, "--infer", arguments->infer, "Inference steps instead of training steps");
-  add_memory_options(app, arguments->options);
-  add_path(app, "--report", arguments->report, "Write the interactive page here", "FILE.html");
-  return [&app, arguments](Console&) { return run(app, *arguments); };
+  list.add("--allocators", choices(arguments->allocators, names, "allocator", allocator_of),
+           "Train under each of these; NAME@SIZE gives that one a device of this capacity");
+  list.add("--steps", integer(arguments->steps, 1, 1'000'000), "Steps under each allocator");
+  list.add("--infer", flag(arguments->infer), "Run inference steps instead of training steps");
+  add_memory_options(list, arguments->options.memory);
+  list.add("--report", path(arguments->report, "FILE.html"), "Write an interactive page");
+  return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 
 }  // namespace skyline

@@ -7,13 +7,12 @@
 #include "memory/device/cuda_device.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "train/checkpoints/atomic_file.h"
-#include "train/cli/option_types.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/lab/dry_run_answer.h"
-#include "train/options/allocator_options.h"
-#include "train/options/device_options.h"
-#include "train/run/memory_chain.h"
+#include "train/options/allocator_names.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -35,7 +34,7 @@ struct Arguments {
   std::filesystem::path trace;
 };
 
-// On the CPU every convolution asks for --workspace; on a CUDA device it is a limit.
+// --workspace is what each convolution requests on the CPU, and a limit on a CUDA device.
 DryRunOptions program_of(const Arguments& arguments) {
   const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
   const std::shared_ptr<Compute> compute =
@@ -52,26 +51,18 @@ DryRunOptions program_of(const Arguments& arguments) {
           .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
 }
 
-// The backend's workspaces depend on the threads: as many as training would take.
-void set_threads(const Arguments& arguments) {
-  std::int64_t threads = arguments.threads;
-  if (threads == 0) threads = find_model(arguments.model.model).threads;
-  if (threads == 0) threads = omp_get_num_procs();
-  omp_set_num_threads(static_cast<int>(threads));
-}
-
 void check(const Arguments& arguments) {
   if (arguments.device_memory_bytes == 0u) {
-    throw UsageError("--device-memory: a device of 0 bytes holds nothing");
+    throw UsageError("--device-memory: 0 bytes hold nothing");
   }
   const bool bounded = arguments.device_memory_bytes || arguments.allocator_options.bfc.limit_bytes;
   if (!arguments.allocator_options.bfc.growth && !bounded) {
     throw UsageError(
-        "--no-bfc-growth takes the whole device at once: give --device-memory or --bfc-limit");
+        "--no-bfc-growth reserves the whole device at once: give --device-memory or --bfc-limit");
   }
 }
 
-// Images that the model cannot take were asked for by --insize or --channels.
+// A ShapeError comes from --insize or --channels that the model cannot take.
 DryRunResult answer_or_refuse(const DryRunRequest& question) {
   try {
     return answer(question);
@@ -82,8 +73,9 @@ DryRunResult answer_or_refuse(const DryRunRequest& question) {
 
 CommandResult run(Arguments arguments) {
   check(arguments);
-  resolve(arguments.device_options, arguments.device);
-  set_threads(arguments);
+  arguments.device_options = resolved(arguments.device_options, arguments.device);
+  // The backend's workspaces depend on the number of threads, so use as many as training would.
+  omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
   DryRunRequest question{.program = program_of(arguments),
                          .allocators = {},
                          .device_memory_bytes = arguments.device_memory_bytes,
@@ -101,37 +93,32 @@ CommandResult run(Arguments arguments) {
     write_trace_csv(csv, answered.facts.trace);
     write_atomically(arguments.trace, csv.str());
   }
-  CommandResult result;
-  result.json = to_json(answered);
-  result.text = dry_run_text(answered);
-  return result;
+  return {.json = json_of(answered), .text = dry_run_text(answered)};
 }
 
 }  // namespace
 
-CommandRun declare_dry_run(CLI::App& app) {
+CommandRun declare_dry_run(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  add_model_options(app, arguments->model);
-  add_integer(app, "--batch-size", arguments->batch_size, 1, kMostImages, "Images a step");
-  add_flag(app, "--infer", arguments->infer, "An inference step instead of a training step");
-  add_flag(app, "!--no-in-place", arguments->in_place, "Never write an output over an input");
-  add_recompute(app, arguments->recompute);
-  add_fused_update(app, arguments->fused_update);
-  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
-             "Whose kernels say what they need; cuda wants --plan and no device");
-  add_device_options(app, arguments->device_options);
-  add_bytes(app, "--capacity,--device-memory", arguments->device_memory_bytes,
-            "Say whether the step fits, and the largest batch that does; otherwise no limit");
-  add_choices(app, "--allocators", arguments->allocators, allocator_names_and_aliases(),
-              "allocator", "Allocators to compare");
-  add_allocator_options(app, arguments->allocator_options);
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
-  add_choice(app, "--planner", arguments->planner, names, "planner", "Who packs the step");
-  add_integer(app, "--threads", arguments->threads, 0, 4096,
-              "Of the step; 0 means what the model is worth");
-  add_path(app, "--write-trace", arguments->trace,
-           "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'", "FILE.csv");
+  add_model_options(list, arguments->model);
+  list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages), "Images per step");
+  list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
+  add_step_options(list, arguments->in_place, arguments->recompute, arguments->fused_update);
+  add_device_option(list, arguments->device,
+                    "Device to size the step for; cuda needs --engines but no GPU");
+  add_device_options(list, arguments->device_options);
+  list.add("--capacity,--device-memory", bytes(arguments->device_memory_bytes),
+           "Say whether the step fits this device memory, and the largest batch that does "
+           "(default: no limit)");
+  list.add("--allocators",
+           choices(arguments->allocators, allocator_names_and_aliases(), "allocator"),
+           "Allocators to compare");
+  add_allocator_options(list, arguments->allocator_options);
+  add_planner_option(list, arguments->planner);
+  list.add("--threads", integer(arguments->threads, 0, 4096),
+           "Threads (0: automatic, 1 for small models, else all cores)");
+  list.add("--write-trace", path(arguments->trace, "FILE.csv"),
+           "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
   return [arguments](Console&) { return run(*arguments); };
 }
 

@@ -3,12 +3,13 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "data/errors.h"
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/training_state.h"
-#include "train/cli/option_types.h"
+#include "train/cli/json_text.h"
 #include "train/commands/commands.h"
 #include "train/images/bad_images_report.h"
 #include "train/images/image_data.h"
@@ -30,14 +31,14 @@ struct Arguments {
   std::string device;           // empty: the run's
 };
 
-// The run's options with those of this command in their place.
-TrainOptions merged(const CLI::App& app, const Arguments& arguments, const Json& stored) {
+// The run's options, overridden by those of this command.
+TrainOptions merged(const OptionList& list, const Arguments& arguments, const Json& stored) {
   TrainOptions options = train_options_from(stored);
   if (translates(options)) {
-    throw UsageError("the checkpoint is of " + options.model +
-                     ", which translates: see skyline translate");
+    throw UsageError("the checkpoint's model, " + options.model +
+                     ", translates: use skyline translate");
   }
-  const auto given = [&app](const char* flag) { return was_given(app, flag); };
+  const auto given = [&list](const char* flag) { return list.given(flag); };
   if (given("--data") || given("--train-list") || given("--val-list")) {
     options.data.data = arguments.data.data;
     options.data.train_list = arguments.data.train_list;
@@ -50,16 +51,15 @@ TrainOptions merged(const CLI::App& app, const Arguments& arguments, const Json&
   if (arguments.batch_size > 0) options.batch_size = arguments.batch_size;
   if (arguments.threads > 0) options.threads = arguments.threads;
   move_to(options, arguments.device);
-  resolve(options);
-  return options;
+  return resolved(options);
 }
 
-// Names as a checkpoint keeps them, which holds UTF-8 alone.
+// Names as a checkpoint stores them: UTF-8 only.
 std::string stored_text(const Json& names) {
   return names.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The labels mean something only when the classes are those of the training.
+// Labels have a meaning only if the classes are those of the training.
 void check_classes(const Dataset& dataset, const TrainingPosition& position) {
   if (!position.more.contains("classes")) return;
   const Json& trained = position.more["classes"];
@@ -67,23 +67,23 @@ void check_classes(const Dataset& dataset, const TrainingPosition& position) {
   if (stored_text(here) == stored_text(trained)) return;
   if (here.size() != trained.size()) {
     throw DataError(dataset.name(), "number of classes", std::to_string(here.size()),
-                    std::to_string(trained.size()) + ", those of the training");
+                    std::to_string(trained.size()) + ", as in training");
   }
   std::size_t label = 0;
   while (stored_text(here[label]) == stored_text(trained[label])) ++label;
   throw DataError(dataset.name(), "class " + std::to_string(label), stored_text(here[label]),
-                  stored_text(trained[label]) + ", the one of the training");
+                  stored_text(trained[label]) + ", as in training");
 }
 
-// The run's own mean, else that of the training images.
+// Uses the run's mean, or computes that of the training images.
 void give_mean(const TrainingData& data, const DataOptions& options,
                const std::filesystem::path& run, Console& console) {
   if (data.test_images == nullptr || options.mean == "none") return;
   std::shared_ptr<const MeanImage> mean = read_mean(run);
   if (mean == nullptr && data.train_images == nullptr) {
     throw DataError(run.string(), std::string(kMeanFile) +
-                                      " is missing, and there are no training images to take the "
-                                      "mean of");
+                                      " is missing, and there are no training images to compute "
+                                      "the mean of");
   }
   set_mean(data, mean != nullptr ? mean : compute_mean(data, options, console));
 }
@@ -101,17 +101,17 @@ std::string to_text(const Accuracy& accuracy, int classes) {
   return text + fmt::format(", loss {:.4f} on {} images", accuracy.mean_loss(), accuracy.total);
 }
 
-// Lists alone say how many classes they have by their largest label: the run knows better.
+// Lists tell their number of classes only by the largest label, so the run's number is better.
 void adopt_classes(DataOptions& data, const TrainingPosition& position) {
   if (!data.has_lists() || data.classes || !position.more.contains("classes")) return;
   data.classes = static_cast<std::int64_t>(position.more["classes"].size());
 }
 
-CommandResult run(const CLI::App& app, const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
   const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
   for (const std::string& warning : loaded.warnings) console.warn(warning);
   const TrainingPosition& position = loaded.checkpoint.position;
-  TrainOptions options = merged(app, arguments, position.arguments);
+  TrainOptions options = merged(list, arguments, position.arguments);
   adopt_classes(options.data, position);
   const ModelEntry& entry = find_model(options.model);
   const TrainingData data = open_training_data(options.data, entry.shape, false);
@@ -119,6 +119,7 @@ CommandResult run(const CLI::App& app, const Arguments& arguments, Console& cons
   check_classes(*data.test, position);
   give_mean(data, options.data, run_folder_of(loaded), console);
 
+  omp_set_num_threads(static_cast<int>(options.threads));
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   Experiment experiment(options.memory, context, entry, data.shape());
@@ -129,35 +130,32 @@ CommandResult run(const CLI::App& app, const Arguments& arguments, Console& cons
                                      static_cast<std::size_t>(options.data.decode_threads));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
-  CommandResult result;
-  result.json = {{"model", options.model},
-                 {"data", data.test->name()},
-                 {"checkpoint", loaded.path.string()},
-                 {"step", position.step}};
-  result.json.update(to_json(accuracy, data.classes));
-  result.json["seconds"] = seconds.count();
-  result.json["bad_images"] = bad_images_json(data);
-  result.text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,
-                                                    position.step, data.test->name(),
-                                                    to_text(accuracy, data.classes));
-  return result;
+  Json json = {{"model", options.model},
+               {"data", data.test->name()},
+               {"checkpoint", loaded.path.string()},
+               {"step", position.step}};
+  json.update(to_json(accuracy, data.classes));
+  json["seconds"] = seconds.count();
+  json["bad_images"] = bad_images_json(data);
+  return {.json = json_text(json),
+          .text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,
+                                                      position.step, data.test->name(),
+                                                      to_text(accuracy, data.classes))};
 }
 
 }  // namespace
 
-CommandRun declare_evaluate(CLI::App& app) {
+CommandRun declare_evaluate(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  require(add_path(app, "CHECKPOINT", arguments->checkpoint,
-                   "Folder of a run (its last good checkpoint is taken) or of one checkpoint",
-                   "DIR"));
-  add_image_sources(app, arguments->data);
-  add_integer(app, "--batch-size", arguments->batch_size, 0, 1'000'000'000,
-              "Images a step; 0 means the run's");
-  add_integer(app, "--threads", arguments->threads, 0, 4096, "0 means the run's");
-  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
-             "What computes; otherwise what the run was trained on");
-  add_decoding_options(app, arguments->data);
-  return [&app, arguments](Console& console) { return run(app, *arguments, console); };
+  list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
+           "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
+  add_image_sources(list, arguments->data);
+  list.add("--batch-size", integer(arguments->batch_size, 0, 1'000'000'000),
+           "Images per step (0: as in the run)");
+  list.add("--threads", integer(arguments->threads, 0, 4096), "Threads (0: as in the run)");
+  add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
+  add_decoding_options(list, arguments->data);
+  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 
 }  // namespace skyline

@@ -2,19 +2,20 @@
 
 #include <vector>
 
-#include "train/cli/option_types.h"
+#include "train/cli/option_list.h"
 
 namespace skyline {
 
-void add_model_options(CLI::App& app, ModelOptions& options) {
+void add_model_options(OptionList& list, ModelOptions& options) {
   std::vector<std::string> names;
   for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
-  add_choice(app, "--model", options.model, names, "model", "Which network");
-  add_integer(app, "--classes", options.classes, 1, 1'000'000, "Classes; the paper's otherwise");
-  add_integer(app, "--insize", options.insize, 1, 32'768,
-              "Height and width of the images; the paper's otherwise");
-  add_integer(app, "--channels", options.channels, 1, 4096,
-              "Channels of the images; the paper's otherwise");
+  list.add("--model", choice(options.model, names, "model"), "Network");
+  list.add("--classes", integer(options.classes, 1, 1'000'000),
+           "Number of classes (default: the paper's)");
+  list.add("--insize", integer(options.insize, 1, 32'768),
+           "Height and width of the images (default: the paper's)");
+  list.add("--channels", integer(options.channels, 1, 4096),
+           "Channels of the images (default: the paper's)");
 }
 
 ModelShape shape_of(const ModelOptions& options) {

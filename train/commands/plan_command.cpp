@@ -9,10 +9,11 @@
 
 #include "memory/errors.h"
 #include "train/checkpoints/atomic_file.h"
-#include "train/cli/option_types.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/plan_answer.h"
 #include "train/lab/trace_files.h"
+#include "train/options/allocator_names.h"
 #include "train/report/explanation.h"
 #include "train/report/plan_explanation.h"
 #include "train/report/plan_map.h"
@@ -31,7 +32,7 @@ constexpr std::string_view kExplainable = "best-fit";
 struct PlanCommandOptions {
   fs::path trace;
   std::string planner = std::string(kDefaultPlanner);
-  CLI::Option* planner_option = nullptr;
+  bool planner_given = false;
   std::optional<std::uint64_t> capacity, alignment;
   std::optional<double> time_limit_seconds;
   std::int64_t threads =
@@ -41,7 +42,7 @@ struct PlanCommandOptions {
   fs::path output, explanation, picture;
 };
 
-// A file of the answer, written when all of them are made.
+// A file to write after all of them are made.
 struct WrittenFile {
   fs::path path;
   std::string text;
@@ -50,11 +51,10 @@ struct WrittenFile {
 void require_folder_of(const fs::path& file) {
   const fs::path folder = file.parent_path();
   if (file.empty() || folder.empty() || fs::is_directory(folder)) return;
-  throw UsageError(
-      fmt::format("there is no folder '{}' for {}", folder.string(), file.filename().string()));
+  throw UsageError(fmt::format("no folder '{}' for {}", folder.string(), file.filename().string()));
 }
 
-// What can be refused before any work is.
+// Refuses what can be refused before any work.
 void check_options(PlanCommandOptions& options) {
   for (const fs::path& file : {options.output, options.explanation, options.picture}) {
     require_folder_of(file);
@@ -67,11 +67,11 @@ void check_options(PlanCommandOptions& options) {
                     "FILE.json, not '{}'",
                     options.explanation.string()));
   }
-  if (!was_given(options.planner_option)) options.planner = kExplainable;
+  if (!options.planner_given) options.planner = kExplainable;
   if (!best_fit_key(options.planner)) {
     throw UsageError(
-        fmt::format("--explain tells the story of best-fit, best-fit-by-size and "
-                    "best-fit-by-area, not of planner '{}'",
+        fmt::format("--explain explains best-fit, best-fit-by-size and "
+                    "best-fit-by-area, not planner '{}'",
                     options.planner));
   }
 }
@@ -88,7 +88,7 @@ CsvTrace wanted_trace(const PlanCommandOptions& options) {
   if (!options.explanation.empty()) {
     require_at_most(kMostExplainedBlocks, csv.trace.size(), "--explain");
     if (csv.trace.has_fixed_offsets()) {
-      throw UsageError("--explain is for traces without fixed offsets; see --ignore-offsets");
+      throw UsageError("--explain needs a trace without fixed offsets; see --ignore-offsets");
     }
   }
   if (!options.picture.empty()) {
@@ -111,7 +111,7 @@ PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv, Be
   if (!options.explanation.empty()) question.options.log = &log;
   try {
     return answer(question);
-  } catch (const TraceError& error) {  // sums that pass 2^63 − 1: the input is at fault
+  } catch (const TraceError& error) {  // a sum above 2^63 − 1: the input is at fault
     throw UsageError(fmt::format("{}: {}", name_of(options.trace), error.facts().problem));
   }
 }
@@ -141,12 +141,13 @@ std::vector<WrittenFile> files_for(const PlanCommandOptions& options, const Trac
   return files;
 }
 
-CommandResult run(PlanCommandOptions& options, Console& console) {
+CommandResult run(const OptionList& list, PlanCommandOptions& options, Console& console) {
+  options.planner_given = list.given("--planner");
   check_options(options);
   const CsvTrace csv = wanted_trace(options);
   BestFitLog log;
   const PlanResult answer = answer_for(options, csv, log);
-  CommandResult result{.json = answer.json(), .text = answer.text()};
+  CommandResult result{.json = json_of(answer), .text = answer.text()};
   result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
   if (!answer.plan) {
     console.say(fmt::format("no plan fits: the lower bound is {} bytes, the capacity {} bytes",
@@ -164,51 +165,47 @@ CommandResult run(PlanCommandOptions& options, Console& console) {
 }
 
 std::string planner_help() {
-  std::string help = "How to plan.";
+  std::string help = "Packing algorithm.";
   for (const PlannerEntry& entry : planners()) {
     help += fmt::format("\n{}: {}.", entry.name, entry.summary);
   }
   return help + "\nOne of";
 }
 
-void add_search_options(CLI::App& app, PlanCommandOptions& options) {
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
-  options.planner_option =
-      add_choice(app, "--planner", options.planner, names, "planner", planner_help());
-  add_bytes(app, "--capacity", options.capacity,
-            "Stop at the first plan within it; exit 1 when there is none, or none was found");
-  add_number(app, "--time-limit", options.time_limit_seconds, 0, kDay,
-             "Seconds to search; unset: a fixed amount of work, repeatable");
-  add_integer(app, "--threads", options.threads, 1, kMostThreads,
-              "Of the searching planners; without a time limit plans do not depend on it");
-  add_integer(app, "--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(),
-              "Of the random planners");
-  add_bytes(app, "--alignment", options.alignment,
-            "Sizes and offsets are rounded up to it; unset: the trace's column, else 1 B");
-  add_flag(app, "--ignore-offsets", options.ignore_offsets,
-           "Plan afresh where the file has an offset column, instead of keeping its offsets");
+void add_search_options(OptionList& list, PlanCommandOptions& options) {
+  list.add("--planner", choice(options.planner, planner_names(), "planner"), planner_help());
+  list.add("--capacity", bytes(options.capacity),
+           "Stop at the first plan within it; exit with 1 if there is none or none was found");
+  list.add("--time-limit", number(options.time_limit_seconds, 0, kDay),
+           "Seconds to search (default: a fixed amount of work, repeatable)");
+  list.add("--threads", integer(options.threads, 1, kMostThreads),
+           "Threads of the search; without a time limit the plan does not depend on them");
+  list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),
+           "Seed of the randomized planners");
+  list.add("--alignment", bytes(options.alignment),
+           "Round sizes and offsets up to multiples of it (default: the trace's column, else 1 B)");
+  list.add("--ignore-offsets", flag(options.ignore_offsets),
+           "Plan all blocks anew instead of keeping the offsets of the file");
 }
 
-void add_file_options(CLI::App& app, PlanCommandOptions& options) {
-  add_path(app, "--output", options.output,
-           "Write the plan here: the trace with offsets and a certificate");
-  add_path(app, "--explain", options.explanation,
-           "Write how a best-fit planner made the plan, step by step: FILE.html to step "
-           "through, and FILE.json. The planner is best-fit unless given",
-           "FILE.html");
-  add_path(app, "--picture", options.picture, "Draw the plan", "FILE.svg");
+void add_file_options(OptionList& list, PlanCommandOptions& options) {
+  list.add("--output", path(options.output),
+           "Write the plan: the trace with offsets and a certificate");
+  list.add("--explain", path(options.explanation, "FILE.html"),
+           "Write how a best-fit planner made the plan, step by step: FILE.html to step through, "
+           "and FILE.json. Plans with best-fit unless --planner is given");
+  list.add("--picture", path(options.picture, "FILE.svg"), "Draw the plan");
 }
 
 }  // namespace
 
-CommandRun declare_plan(CLI::App& app) {
+CommandRun declare_plan(OptionList& list) {
   const auto options = std::make_shared<PlanCommandOptions>();
-  require(add_path(app, "TRACE", options->trace,
-                   "CSV of a trace: id,lower,upper,size; - reads standard input"));
-  add_search_options(app, *options);
-  add_file_options(app, *options);
-  return [options](Console& console) { return run(*options, console); };
+  list.add("TRACE", path(options->trace),
+           "CSV of a trace: id,lower,upper,size; - reads standard input", kRequired);
+  add_search_options(list, *options);
+  add_file_options(list, *options);
+  return [&list, options](Console& console) { return run(list, *options, console); };
 }
 
 }  // namespace skyline

@@ -10,13 +10,12 @@
 
 #include "memory/errors.h"
 #include "memory/formats/open_events.h"
-#include "train/cli/option_types.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/replay_all.h"
 #include "train/lab/replay_outputs.h"
 #include "train/lab/replay_report.h"
-#include "train/options/allocator_options.h"
-#include "train/run/memory_chain.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {
@@ -29,8 +28,7 @@ struct Arguments {
   std::filesystem::path events;
   std::string allocator, format = "auto";
   std::vector<std::string> allocators = {kAll};
-  CLI::Option* one = nullptr;
-  CLI::Option* several = nullptr;
+  bool one_given = false, several_given = false;
   std::int64_t plan_limit = 100'000;
   std::optional<std::int64_t> device;
   bool strict = false;
@@ -38,12 +36,12 @@ struct Arguments {
   ReplayFiles files;
 };
 
-// Names without aliases, each once; "all" is the whole table and the session.
+// Names without aliases, each once; "all" means every allocator.
 std::vector<std::string> chosen_allocators(const Arguments& arguments) {
-  if (was_given(arguments.one) && was_given(arguments.several)) {
-    throw UsageError("--allocator is for one and --allocators for several: give one of them");
+  if (arguments.one_given && arguments.several_given) {
+    throw UsageError("--allocator takes one and --allocators several: give one of them");
   }
-  if (was_given(arguments.one)) return {canonical_allocator_name(arguments.allocator)};
+  if (arguments.one_given) return {canonical_allocator_name(arguments.allocator)};
   std::vector<std::string> names;
   for (const std::string& given : arguments.allocators) {
     for (const std::string& name :
@@ -76,7 +74,7 @@ OpenOptions open_options(const Arguments& arguments) {
   return options;
 }
 
-// Nothing is left of the files when the events turn out to be broken.
+// Writes no file if the events turn out to be broken.
 CommandResult replay_stream(std::istream& in, const std::string& source, const Arguments& arguments,
                             Console& console) {
   const ReplayOptions options = replay_options(arguments);
@@ -86,12 +84,14 @@ CommandResult replay_stream(std::istream& in, const std::string& source, const A
   const ReplayResult result = replay_events(*opened.reader, options, &outputs);
   outputs.commit();
   const bool failed = arguments.strict && result.ran_out_of_memory();
-  return {.json = replay_json(result, options.allocators.size() == 1),
+  return {.json = json_of(result, options.allocators.size() == 1),
           .text = replay_text(result),
           .exit_code = failed ? 1 : 0};
 }
 
-CommandResult run(const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, Arguments arguments, Console& console) {
+  arguments.one_given = list.given("--allocator");
+  arguments.several_given = list.given("--allocators");
   try {
     if (arguments.events == "-") {
       return replay_stream(std::cin, "standard input", arguments, console);
@@ -107,23 +107,16 @@ CommandResult run(const Arguments& arguments, Console& console) {
   }
 }
 
-void add_outputs(CLI::App& app, ReplayFiles& files) {
-  add_path(app, "--write-events", files.events, "Write the recording as an event trace",
-           "FILE.csv");
-  add_path(app, "--write-trace", files.trace,
-           "Write all its blocks as one MiniMalloc trace, for 'skyline plan'", "FILE.csv");
-  add_path(app, "--write-rmm", files.rmm, "Write the replay as RMM's log", "FILE.csv");
-  add_path(app, "--write-snapshot", files.snapshot,
-           "Write the replay as a PyTorch memory snapshot, for pytorch.org/memory_viz",
-           "FILE.pickle");
-  add_path(app, "--write-chrome-trace", files.chrome_trace,
-           "Write the replay as Chrome trace events, for Perfetto", "FILE.json");
-}
-
-std::vector<std::string> planner_names() {
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
-  return names;
+void add_outputs(OptionList& list, ReplayFiles& files) {
+  list.add("--write-events", path(files.events, "FILE.csv"),
+           "Write the recording as an event trace");
+  list.add("--write-trace", path(files.trace, "FILE.csv"),
+           "Write all its blocks as one MiniMalloc trace, for 'skyline plan'");
+  list.add("--write-rmm", path(files.rmm, "FILE.csv"), "Write the replay as RMM's log");
+  list.add("--write-snapshot", path(files.snapshot, "FILE.pickle"),
+           "Write the replay as a PyTorch memory snapshot, for pytorch.org/memory_viz");
+  list.add("--write-chrome-trace", path(files.chrome_trace, "FILE.json"),
+           "Write the replay as Chrome trace events, for Perfetto");
 }
 
 std::vector<std::string> format_names() {
@@ -132,32 +125,33 @@ std::vector<std::string> format_names() {
 
 }  // namespace
 
-CommandRun declare_replay(CLI::App& app) {
+CommandRun declare_replay(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  require(add_path(app, "EVENTS", arguments->events,
-                   "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory "
-                   "snapshot or a MiniMalloc trace; - reads standard input"));
+  ReplayOptions& options = arguments->options;
+  list.add("EVENTS", path(arguments->events),
+           "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory snapshot "
+           "or a MiniMalloc trace; - reads standard input",
+           kRequired);
   std::vector<std::string> names = allocator_names_and_aliases();
-  arguments->one = add_choice(app, "--allocator", arguments->allocator, names, "allocator",
-                              "Replay under this one");
+  list.add("--allocator", choice(arguments->allocator, names, "allocator"),
+           "Replay on this allocator");
   names.insert(names.begin(), kAll);
-  arguments->several = add_choices(app, "--allocators", arguments->allocators, names, "allocator",
-                                   "Replay under each of these");
-  add_bytes(app, "--capacity", arguments->options.capacity_bytes,
-            "Memory of each allocator's device; unset: no limit");
-  add_flag(app, "--strict", arguments->strict, "Exit with 1 when a request was refused");
-  add_choice(app, "--format", arguments->format, format_names(), "format", "Of EVENTS");
-  add_integer(app, "--device", arguments->device, 0, kMost,
-              "Of a snapshot of several devices; unset: the first that was used");
-  add_choice(app, "--planner", arguments->options.planner, planner_names(), "planner",
-             "Of the plan, and of the allocator planned");
-  add_integer(app, "--plan-limit", arguments->plan_limit, 0, kMost,
-              "Plan traces of up to so many blocks, which a plan needs in memory; 0: no plan");
-  add_number(app, "--time-limit", arguments->options.time_limit_seconds, 0, kDay,
-             "Seconds for the plan; unset: a fixed amount of work, repeatable");
-  add_allocator_options(app, arguments->options.allocator_options);
-  add_outputs(app, arguments->files);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  list.add("--allocators", choices(arguments->allocators, names, "allocator"),
+           "Replay on each of these allocators");
+  list.add("--capacity", bytes(options.capacity_bytes),
+           "Memory of each allocator's device (default: no limit)");
+  list.add("--strict", flag(arguments->strict), "Exit with 1 if an allocator runs out of memory");
+  list.add("--format", choice(arguments->format, format_names(), "format"), "Format of EVENTS");
+  list.add("--device", integer(arguments->device, 0, kMost),
+           "Device of a snapshot of several (default: the first that was used)");
+  add_planner_option(list, options.planner);
+  list.add("--plan-limit", integer(arguments->plan_limit, 0, kMost),
+           "Plan traces of up to N blocks; a plan holds all of them in memory (0: no plan)");
+  list.add("--time-limit", number(options.time_limit_seconds, 0, kDay),
+           "Seconds for the plan (default: a fixed amount of work, repeatable)");
+  add_allocator_options(list, options.allocator_options);
+  add_outputs(list, arguments->files);
+  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 
 }  // namespace skyline

@@ -2,45 +2,23 @@
 
 #include <memory>
 
+#include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/lab/model_summary.h"
 
 namespace skyline {
 namespace {
 
-// 1234567 as "1,234,567".
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t i = std::ssize(text) - 3; i > 0; i -= 3) {
-    text.insert(static_cast<std::size_t>(i), 1, ',');
-  }
-  return text;
+void add(ModelTotals& totals, const LayerSummary& row) {
+  totals.parameters += row.parameters;
+  totals.multiply_adds += row.multiply_adds;
 }
 
-struct Totals {
-  std::int64_t parameters = 0, multiply_adds = 0;
-
-  void add(const LayerSummary& row) {
-    parameters += row.parameters;
-    multiply_adds += row.multiply_adds;
-  }
-  std::string str() const {
-    return fmt::format("{} parameters and {} multiply-adds", grouped(parameters),
-                       grouped(multiply_adds));
-  }
-};
-
-nlohmann::ordered_json to_json(const LayerSummary& row) {
-  nlohmann::ordered_json extents = nlohmann::ordered_json::array();
-  for (int axis = 0; axis < row.output.rank(); ++axis) extents.push_back(row.output[axis]);
-  return {{"layer", row.layer},
-          {"op", row.op},
-          {"output", extents},
-          {"parameters", row.parameters},
-          {"multiply_adds", row.multiply_adds},
-          {"auxiliary", row.auxiliary}};
+std::string text_of(const ModelTotals& totals) {
+  return fmt::format("{} parameters and {} multiply-adds", format_count(totals.parameters),
+                     format_count(totals.multiply_adds));
 }
 
 std::string table_of(const std::vector<LayerSummary>& rows) {
@@ -50,45 +28,39 @@ std::string table_of(const std::vector<LayerSummary>& rows) {
                {"parameters"},
                {"multiply-adds"}});
   for (const LayerSummary& row : rows) {
-    table.add_row(
-        {row.layer, row.op, row.output.str(), grouped(row.parameters), grouped(row.multiply_adds)});
+    table.add_row({row.layer, row.op, row.output.str(), format_count(row.parameters),
+                   format_count(row.multiply_adds)});
   }
   return table.str();
 }
 
+std::string text_of(const ModelSummary& summary) {
+  const ModelShape& shape = summary.shape;
+  std::string text = table_of(summary.layers) +
+                     fmt::format("{} for images of {} x {} x {}: {} per image\n", summary.model,
+                                 shape.channels, shape.height, shape.width, text_of(summary.all));
+  if (summary.auxiliary_heads.parameters > 0) {
+    text += fmt::format("of these in auxiliary heads, for training only: {}\n",
+                        text_of(summary.auxiliary_heads));
+  }
+  return text;
+}
+
 CommandResult run(const ModelOptions& options) {
-  const ModelShape shape = shape_of(options);
-  const std::vector<LayerSummary> rows = summarize(find_model(options.model), shape);
-  Totals all, heads;
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
-  for (const LayerSummary& row : rows) {
-    all.add(row);
-    if (row.auxiliary) heads.add(row);
-    layers.push_back(to_json(row));
+  ModelSummary summary{.model = options.model, .shape = shape_of(options)};
+  summary.layers = summarize(find_model(options.model), summary.shape);
+  for (const LayerSummary& row : summary.layers) {
+    add(summary.all, row);
+    if (row.auxiliary) add(summary.auxiliary_heads, row);
   }
-  CommandResult result;
-  result.json = {{"model", options.model},
-                 {"input", {shape.channels, shape.height, shape.width}},
-                 {"classes", shape.classes},
-                 {"parameters", all.parameters},
-                 {"multiply_adds", all.multiply_adds},
-                 {"auxiliary_parameters", heads.parameters},
-                 {"auxiliary_multiply_adds", heads.multiply_adds},
-                 {"layers", layers}};
-  result.text =
-      table_of(rows) + fmt::format("{} for images of {} x {} x {}: {} an image\n", options.model,
-                                   shape.channels, shape.height, shape.width, all.str());
-  if (heads.parameters > 0) {
-    result.text += fmt::format("of these in auxiliary heads, for training only: {}\n", heads.str());
-  }
-  return result;
+  return {.json = json_of(summary), .text = text_of(summary)};
 }
 
 }  // namespace
 
-CommandRun declare_summary(CLI::App& app) {
+CommandRun declare_summary(OptionList& list) {
   const auto options = std::make_shared<ModelOptions>();
-  add_model_options(app, *options);
+  add_model_options(list, *options);
   return [options](Console&) { return run(*options); };
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
+#include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "data/text/utf8.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/training_state.h"
-#include "train/cli/option_types.h"
+#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/options/train_options.h"
 #include "train/translation/bleu.h"
@@ -23,20 +23,18 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Arguments {
   std::filesystem::path checkpoint;
   std::optional<std::string> sentence;
   std::filesystem::path input, reference;
   TranslatorOptions translator;
-  bool all_words = false;  // go on to the last word, as the paper's example does
+  bool all_words = false;  // go on to --max-length, as the paper's example does
   std::int64_t batch_size = 100;
   std::int64_t threads = 0;
   std::string device;  // empty: the run's
 };
 
-// A sentence to translate and what it should become.
+// A sentence to translate and its reference.
 struct Line {
   std::string text;
   std::vector<std::string> words, reference;
@@ -87,7 +85,7 @@ std::vector<Line> read_lines(const Arguments& arguments, const TokenizerOptions&
   const std::vector<std::string> references = lines_of_file(arguments.reference);
   if (references.size() != lines.size()) {
     throw DataError(reference_name, "lines", std::to_string(references.size()),
-                    fmt::format("{}, as many as {} has", lines.size(), name));
+                    fmt::format("{}, as in {}", lines.size(), name));
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     lines[i].reference = words_of(reference_name, i + 1, references[i], options);
@@ -101,7 +99,7 @@ std::vector<std::int32_t> encoded(const Vocabulary& vocabulary,
   return vocabulary.encode(views);
 }
 
-// Lines without words stay as they are: an empty answer.
+// Translates in batches. A line without words gives an empty answer.
 std::vector<std::vector<std::string>> answers(TranslationExperiment& experiment,
                                               const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
@@ -129,25 +127,15 @@ std::vector<std::vector<std::string>> answers(TranslationExperiment& experiment,
   return result;
 }
 
-Json translations_json(const std::vector<Line>& lines,
-                       const std::vector<std::vector<std::string>>& translated) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    rows.push_back({{"source", lines[i].text}, {"translation", detokenize(translated[i])}});
-  }
-  return rows;
-}
-
 TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arguments) {
   TrainOptions options = train_options_from(loaded.checkpoint.position.arguments);
   if (!translates(options)) {
-    throw UsageError("the checkpoint is of " + options.model +
-                     ", which classifies images: see skyline evaluate");
+    throw UsageError("the checkpoint's model, " + options.model +
+                     ", classifies images: use skyline evaluate");
   }
   if (arguments.threads > 0) options.threads = arguments.threads;
   move_to(options, arguments.device);
-  resolve(options);
-  return options;
+  return resolved(options);
 }
 
 CommandResult run(Arguments arguments, Console& console) {
@@ -162,10 +150,11 @@ CommandResult run(Arguments arguments, Console& console) {
   check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position);
   const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
 
+  omp_set_num_threads(static_cast<int>(options.threads));
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   MemoryOptions memory = options.memory;
-  memory.allocator = "best-fit-pool";  // sentences of all lengths: nothing that could be planned
+  memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan would fit
   TranslationExperiment experiment(
       memory, context,
       seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
@@ -175,50 +164,48 @@ CommandResult run(Arguments arguments, Console& console) {
   const auto translated = answers(experiment, vocabularies, lines, arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
+  Translations answer{.checkpoint = loaded.path.string(), .seconds = seconds.count()};
   CommandResult result;
-  result.json = {{"checkpoint", loaded.path.string()},
-                 {"sentences", lines.size()},
-                 {"seconds", seconds.count()},
-                 {"translations", translations_json(lines, translated)}};
-  for (const auto& words : translated) result.text += detokenize(words) + "\n";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    answer.sources.push_back(lines[i].text);
+    answer.translations.push_back(detokenize(translated[i]));
+    result.text += answer.translations.back() + "\n";
+  }
   if (!arguments.reference.empty()) {
     Bleu bleu;
     for (std::size_t i = 0; i < lines.size(); ++i) bleu.add(translated[i], lines[i].reference);
-    result.json["bleu"] = bleu.score();
-    result.json["bleu_smoothing"] = "none";
-    result.json["exact_match"] = bleu.exact_match();
+    answer.bleu = bleu.score();
+    answer.exact_match = bleu.exact_match();
     console.say(fmt::format("{}, exact match {:.1f} %", bleu.text(), 100 * bleu.exact_match()));
   }
+  result.json = json_of(answer);
   return result;
 }
 
 }  // namespace
 
-CommandRun declare_translate(CLI::App& app) {
+CommandRun declare_translate(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  require(add_path(app, "CHECKPOINT", arguments->checkpoint,
-                   "Folder of a run (its last good checkpoint is taken) or of one checkpoint",
-                   "DIR"));
-  app.add_option("SENTENCE", arguments->sentence,
-                 "What to translate; otherwise --input, or standard input, line by line")
-      ->type_name("TEXT");
-  add_path(app, "--input", arguments->input, "Sentences, one a line; - is standard input", "FILE");
-  add_path(app, "--reference", arguments->reference,
-           "Their translations: corpus BLEU (tokenized, up to 4-grams, not smoothed) and exact "
-           "matches are told",
-           "FILE");
-  add_integer(app, "--beam", arguments->translator.beam, 1, 1000,
-              "Hypotheses kept a sentence; 1 takes the likeliest word each time");
-  add_number(app, "--length-penalty", arguments->translator.length_penalty, 0, 10,
-             "Beam search divides log probabilities by words to this power");
-  add_integer(app, "--max-length", arguments->translator.max_words, 1, 100'000,
-              "Words of an answer at most");
-  app.add_flag("--all-words", arguments->all_words,
-               "Go on for --max-length words after all sentences have ended, as the paper did");
-  add_integer(app, "--batch-size", arguments->batch_size, 1, 1'000'000, "Sentences at once");
-  add_integer(app, "--threads", arguments->threads, 0, 4096, "0 means the run's");
-  add_choice(app, "--device", arguments->device, {"cpu", "cuda"}, "device",
-             "What computes; otherwise what the run was trained on");
+  TranslatorOptions& translator = arguments->translator;
+  list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
+           "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
+  list.add("SENTENCE", text(arguments->sentence),
+           "Sentence to translate (default: the lines of --input or standard input)");
+  list.add("--input", path(arguments->input, "FILE"),
+           "Sentences, one per line; - reads standard input");
+  list.add("--reference", path(arguments->reference, "FILE"),
+           "Their translations, to report corpus BLEU (tokenized, up to 4-grams, not smoothed) and "
+           "exact matches");
+  list.add("--beam", integer(translator.beam, 1, 1000), "Beam width (1: greedy)");
+  list.add("--length-penalty", number(translator.length_penalty, 0, 10),
+           "Beam search divides log probabilities by the number of words to this power");
+  list.add("--max-length", integer(translator.max_words, 1, 100'000),
+           "Maximum output length in words");
+  list.add("--all-words", flag(arguments->all_words),
+           "Go on for --max-length words after all sentences have ended, as the paper did");
+  list.add("--batch-size", integer(arguments->batch_size, 1, 1'000'000), "Sentences per batch");
+  list.add("--threads", integer(arguments->threads, 0, 4096), "Threads (0: as in the run)");
+  add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

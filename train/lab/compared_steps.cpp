@@ -1,6 +1,7 @@
 #include "train/lab/compared_steps.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 
@@ -163,6 +164,7 @@ class TranslationComparison final : public ComparedData {
 
 std::unique_ptr<ComparedData> open_compared_data(const TrainOptions& options, Mode mode,
                                                  std::int64_t steps) {
+  omp_set_num_threads(static_cast<int>(options.threads));
   if (!translates(options)) return std::make_unique<ImageComparison>(options, mode);
   if (mode == Mode::kInference) {
     throw UsageError("--infer is for models of images: seq2seq is compared in training");

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "memory/replay/live_bytes.h"
-#include "train/options/allocator_options.h"
+#include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {
@@ -49,7 +49,8 @@ void add_way_out(DryProgram& program, DryRunResult& answer) {
   if (question.program.mode == Mode::kInference) return;
   DryRunOptions inference = question.program;
   inference.mode = Mode::kInference;
-  const ReplayChoice planned{.allocator = std::string(kPlannedAllocator), .planner = question.planner};
+  const ReplayChoice planned{.allocator = std::string(kPlannedAllocator),
+                             .planner = question.planner};
   answer.inference_batch =
       largest_batches(inference, *question.device_memory_bytes, {planned}).allocators[0].batch_size;
 }

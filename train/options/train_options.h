@@ -1,25 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "framework/context.h"
-#include "train/optimizers/learning_rate.h"
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
+#include "train/options/memory_options.h"
 #include "train/options/translation_options.h"
-#include "train/run/memory_chain.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace skyline {
 
-// Everything that decides a training run, as the command line gives it.
+// Everything that determines a training run, as the command line gives it. To add an option: a
+// member here or in one of the structs below, and its row in the source of that struct. Flag, help,
+// checks, JSON and the rules of --resume follow from the row.
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
@@ -27,51 +23,54 @@ struct TrainOptions {
   std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
   std::int64_t batch_size = 32;
-  double learning_rate = 0;  // 0: the model's own
+  double learning_rate = 0;  // 0: the model's default
   std::string schedule = "cosine";
   double momentum = 0.9;
   double weight_decay = 1e-4;
   std::int64_t seed = 0;
-  std::int64_t threads = 0;  // 0: the model's own
+  std::int64_t threads = 0;  // 0: the model's default
   bool in_place = true;
   std::int64_t recompute = 0;
   bool fused_update = false;
   MemoryOptions memory;
   DeviceOptions device;
-  std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch only
-  bool keep_best = false;             // keep the checkpoint of the best evaluation beside the last
+  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end of each epoch
+  bool keep_best = false;             // keep the checkpoint of the best evaluation as well
 };
 
-// The model translates text; all others classify images.
+// Whether the model translates text. All others classify images.
 bool translates(const TrainOptions& options);
 
+// --no-in-place, --recompute and --fused-update: how a step keeps its memory low.
+void add_step_options(OptionList& list, bool& in_place, std::int64_t& recompute,
+                      bool& fused_update);
 // The options that train and compare share: model, data, optimization, threads, debugging.
-void add_training_options(CLI::App& app, TrainOptions& options);
-// --capacity, the options of allocators, --planner, --policy, --warmup-steps and their like.
-void add_memory_options(CLI::App& app, TrainOptions& options);
+void add_training_options(OptionList& list, TrainOptions& options);
+// Everything that a run stores: the above, its length, memory and checkpoints.
+void add_run_options(OptionList& list, TrainOptions& options);
 
-// Fills in what follows from other options: the model's learning rate, the seed of the data, the
-// number of threads, which OpenMP is told. Throws UsageError.
-void resolve(TrainOptions& options);
-// Moves what a checkpoint's run was started with to another device (empty: stays), with the memory
-// and the arithmetic that a run has there unless told otherwise. Before resolve().
+// Returns `options` with every default that depends on other options: the model's learning rate,
+// the seed of the data, the number of threads. Sets no global state. Throws UsageError.
+TrainOptions resolved(TrainOptions options);
+// The threads to compute with: `threads`, or the model's default if it is 0.
+std::int64_t threads_for(const std::string& model, std::int64_t threads);
+// Moves a stored run to another device (empty: stays), with the default memory and arithmetic of
+// that device. Call it before resolved().
 void move_to(TrainOptions& options, const std::string& device);
-// Throws UsageError for a flag given that the model makes nothing of.
-void check_given(const CLI::App& app, const TrainOptions& options);
+// Throws UsageError for a given option that is not for this kind of model.
+void check_given(const OptionList& list, const TrainOptions& options);
 
 // The values under the names of their flags: "batch_size" is --batch-size.
-nlohmann::ordered_json to_json(const TrainOptions& options);
-// Missing and foreign values are CheckpointErrors.
+nlohmann::ordered_json to_json(TrainOptions options);
+// Throws CheckpointError for missing values and values of another type.
 TrainOptions train_options_from(const nlohmann::ordered_json& json);
 
-// The arguments of a run that is taken up again: the stored ones, overridden by those flags of
-// `app` that were given and that change no figure (memory, checkpoints). Any other flag that was
-// given with another value than the stored one is a UsageError.
-TrainOptions merged_with_stored(const CLI::App& app, const TrainOptions& given,
+// The options of a resumed run: the stored ones, overridden by the neutral options that were given
+// (see OptionTraits). Throws UsageError if another option was given with another value than the
+// stored one.
+TrainOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
                                 const nlohmann::ordered_json& stored);
 
 Context::Options context_options(const TrainOptions& options);
-// `memory` with a listener.
-MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
 
 }  // namespace skyline

@@ -34,11 +34,6 @@ Seq2SeqShape seq2seq_shape(const TranslationOptions& options, const TranslationD
                        static_cast<std::int64_t>(data.vocabularies.target.size()));
 }
 
-PairLoaderOptions pair_loader_options(const TrainOptions& options) {
-  return {.batch_size = static_cast<std::size_t>(options.batch_size),
-          .bucket = options.translation.bucket};
-}
-
 TranslationTask::TranslationTask(const TrainOptions& options, SessionListener listener,
                                  Console& console)
     : options_(options),

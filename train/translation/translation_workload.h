@@ -12,7 +12,7 @@
 namespace skyline {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, const TranslationData& data);
-PairLoaderOptions pair_loader_options(const TrainOptions& options);
+
 // Trains a translation model with Adam; evaluations are corpus BLEU, exact matches and perplexity
 // on validation pairs, and a sample translation. They are no steps and not planned (PGMO's
 // interrupt): their memory is the arena's, which is free between steps, and the pool's only where

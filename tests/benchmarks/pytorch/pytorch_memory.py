@@ -1,7 +1,7 @@
 """What a training step of PyTorch has alive at its peak, beside what our plan reserves.
 
     python3 pytorch_memory.py --ours build/release/train/skyline [MODEL ...] [--batches B,...]
-                              [--with="--recompute 4" ...] [--device cuda --plan FILE]
+                              [--with="--recompute 4" ...] [--device cuda --engines FILE]
 
 Needs no card: PyTorch's step runs on its "meta" device, which keeps shapes and no bytes, and every
 storage is counted while it lives, rounded up to 512 bytes as its caching allocator does. What it
@@ -84,8 +84,8 @@ def theirs(model, batch):
 def ours(arguments, model, batch, flags):
     command = [arguments.ours, "dry-run", "--model", model, "--batch-size", str(batch),
                "--allocators", "planned", "--json", "--device", arguments.device] + flags.split()
-    if arguments.plan:
-        command += ["--plan", arguments.plan]
+    if arguments.engines:
+        command += ["--engines", arguments.engines]
     answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return answer["resident_bytes"] + answer["peak"]
 
@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--batches", default="32,64,128")
     parser.add_argument("--with", dest="flags", action="append", help="of dry-run; may be repeated")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--plan", help="engines.json of a run on a card")
+    parser.add_argument("--engines", help="engines.json of a run on a card")
     arguments = parser.parse_args()
     unknown = [model for model in arguments.models if model not in NETWORKS]
     if unknown:

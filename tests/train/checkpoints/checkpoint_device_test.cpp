@@ -26,7 +26,7 @@ class CheckpointDevice : public ::testing::Test {
     arguments["capacity"] = 1;
     arguments["tf32"] = true;
     arguments["workspace"] = 8 << 20;
-    arguments["plan"] = (folder_ / "gone.json").string();
+    arguments["engines"] = (folder_ / "gone.json").string();
     CheckpointStore(folder_ / "run/checkpoints").save(checkpoint);
   }
   std::string run() const { return (folder_ / "run").string(); }

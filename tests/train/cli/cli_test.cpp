@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/App.hpp>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -12,7 +11,7 @@
 #include "memory/device/out_of_memory.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
-#include "train/cli/option_types.h"
+#include "train/cli/json_text.h"
 #include "train/cli/table.h"
 
 namespace skyline {
@@ -21,6 +20,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+namespace fs = std::filesystem;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
@@ -31,31 +31,39 @@ struct TrainOptions {
   std::int64_t batch_size = 32;
   double rate = 0.1;
   std::filesystem::path file;
-  int count = 0;
+  std::vector<std::string> files;
   bool check = true;
 };
 
-CommandRun declare_train(CLI::App& options) {
+// Refuses what is not a readable file.
+OptionValue input_file(fs::path& file) {
+  return checked(path(file, "FILE"), [&file] {
+    if (!fs::exists(file)) throw UsageError("no file '" + file.string() + "'");
+    if (fs::is_directory(file)) throw UsageError("'" + file.string() + "' is a folder, not a file");
+  });
+}
+
+CommandRun declare_train(OptionList& list) {
   auto values = std::make_shared<TrainOptions>();
-  add_choice(options, "-m,--model", values->model, {"mlp", "lenet", "resnet20"}, "model", "Model");
-  add_choices(options, "--allocators", values->allocators, {"planned", "best-fit-pool"},
-              "allocator", "Allocators");
-  add_bytes(options, "--capacity", values->capacity, "Memory");
-  add_integer(options, "--batch-size", values->batch_size, 1, kMost, "Samples a step");
-  add_number(options, "--rate", values->rate, 0, 1, "Learning rate");
-  add_input_file(options, "TRACE", values->file, "A file");
-  options.add_option("--count", values->count, "Through CLI11's own conversion");
-  options.add_flag("!--no-check", values->check,
-                   "A flag with a long description, of which the help is to make several lines "
-                   "that begin in one column");
+  list.add("-m,--model", choice(values->model, {"mlp", "lenet", "resnet20"}, "model"), "Model");
+  list.add("--allocators", choices(values->allocators, {"planned", "best-fit-pool"}, "allocator"),
+           "Allocators");
+  list.add("--capacity", bytes(values->capacity), "Memory");
+  list.add("--batch-size", integer(values->batch_size, 1, kMost), "Samples per step");
+  list.add("--rate", number(values->rate, 0, 1), "Learning rate");
+  list.add("TRACE", input_file(values->file), "A file");
+  list.add("--files", files(values->files), "Several files");
+  list.add("--no-check", negated_flag(values->check),
+           "A flag with a long description that the help has to break into several lines, all of "
+           "which begin in one column");
   return [values](Console& console) {
     console.say("working");
-    return CommandResult{{{"model", values->model},
-                          {"allocators", values->allocators},
-                          {"capacity", values->capacity},
-                          {"batch_size", values->batch_size},
-                          {"rate", values->rate}},
-                         "model " + values->model + "\n"};
+    const nlohmann::ordered_json json = {
+        {"model", values->model},       {"allocators", values->allocators},
+        {"capacity", values->capacity}, {"batch_size", values->batch_size},
+        {"rate", values->rate},         {"files", values->files},
+        {"check", values->check}};
+    return CommandResult{json_text(json), "model " + values->model + "\n"};
   };
 }
 
@@ -64,17 +72,17 @@ CommandRun failing(Error error) {
   return [error](Console&) -> CommandResult { throw error; };
 }
 
-CommandRun declare_short(CLI::App&) {
+CommandRun declare_short(OptionList&) {
   return failing(OutOfMemory({.where = "cpu", .requested_bytes = 7}));
 }
 
-CommandRun declare_folder(CLI::App&) {
+CommandRun declare_folder(OptionList&) {
   return failing(std::filesystem::filesystem_error(
       "x", "runs", std::make_error_code(std::errc::permission_denied)));
 }
 
-CommandRun declare_interrupted(CLI::App&) {
-  return [](Console&) { return CommandResult{{{"steps", 3}}, "stopped\n", 130}; };
+CommandRun declare_interrupted(OptionList&) {
+  return [](Console&) { return CommandResult{R"({"steps": 3})", "stopped\n", 130}; };
 }
 
 const std::vector<Command>& commands() {
@@ -124,11 +132,25 @@ TEST(Program, PrintsTextOrOneJsonObject) {
                                     {"allocators", {"best-fit-pool", "planned"}},
                                     {"capacity", 8388608},
                                     {"batch_size", 7},
-                                    {"rate", 0.001}}));
+                                    {"rate", 0.001},
+                                    {"files", nlohmann::json::array()},
+                                    {"check", true}}));
 }
 
 TEST(Program, TakesJsonBeforeTheCommandToo) {
   EXPECT_TRUE(nlohmann::json::accept(run({"--json", "train"}).output));
+}
+
+TEST(Program, SetsFlagsAndListsOfFiles) {
+  const auto parsed = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"train", "--json"});
+    return parsed_json(run(words).output);
+  };
+  EXPECT_EQ(parsed({"--no-check"})["check"], false);
+  EXPECT_EQ(parsed({"--no-check=false"})["check"], true);
+  EXPECT_EQ(parsed({"--files", "a,b"})["files"], (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(parsed({"--files", "a", "b", "--no-check"})["files"],
+            (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Program, LetsTheLastOfARepeatedOptionCount) {
@@ -169,7 +191,7 @@ TEST(Program, RefusesBadValuesByName) {
   expect_usage_error({"train", "--allocators", "planned,planned"},
                      "--allocators: allocator 'planned' is given twice");
   expect_usage_error({"train", "--capacity", "8MB"},
-                     "--capacity: '8MB' is no size: units are binary; did you mean '8MiB'?");
+                     "--capacity: invalid size '8MB': use KiB, MiB or GiB; did you mean '8MiB'?");
   expect_usage_error({"train", "--batch-size", "0"},
                      "--batch-size: 0 is out of range: it must be at least 1");
   expect_usage_error({"train", "--batch-size", "-3"},
@@ -182,7 +204,7 @@ TEST(Program, RefusesBadValuesByName) {
   expect_usage_error({"train", "--rate", "2"}, "--rate: 2 is out of range: it must be from 0 to 1");
   expect_usage_error({"train", "--rate", "nan"},
                      "--rate: nan is out of range: it must be from 0 to 1");
-  expect_usage_error({"train", "--count", "many"}, "--count: 'many' is no value for it");
+  expect_usage_error({"train", "--no-check=many"}, "--no-check: invalid value 'many'");
   expect_usage_error({"train", "--rate", "fast"}, "--rate: 'fast' is not a number");
   expect_usage_error({"train", "no-such.csv"}, "TRACE: no file 'no-such.csv'");
   expect_usage_error({"train", "/tmp"}, "TRACE: '/tmp' is a folder, not a file");
@@ -233,11 +255,11 @@ TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
   }
 }
 
-TEST(Program, HelpStaysWithin100Columns) {
+TEST(Program, HelpStaysWithin80Columns) {
   std::istringstream help(run({"train", "--help"}).output);
-  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 100u) << line;
+  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 80u) << line;
   EXPECT_THAT(help.str(),
-              HasSubstr("is to make\n                                several lines that"));
+              HasSubstr("has to\n                              break into several lines"));
   EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
 }
 

@@ -116,7 +116,7 @@ TEST(DryRunCommandTest, TheStrategiesTellWhatRecomputeSaves) {
 TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
   const TemporaryFolder folder;
   std::ofstream(folder / "card.json") << R"({"card": )" << testing::kDescribedCard << "}";
-  const std::vector<std::string> asked = {"--device", "cuda", "--plan", folder / "card.json",
+  const std::vector<std::string> asked = {"--device", "cuda", "--engines", folder / "card.json",
                                           "--json"};
   const Outcome outcome = dry_run_of(asked);
   if (outcome.messages.find("no CUDA backend") != std::string::npos) {
@@ -134,8 +134,8 @@ TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
 TEST(DryRunCommandTest, ACardThatNothingDescribesIsRefused) {
   const Outcome outcome = dry_run_of({"--device", "cuda"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.messages.find("--plan"), std::string::npos) << outcome.messages;
-  EXPECT_EQ(dry_run_of({"--plan", "engines.json"}).exit_code, 2) << "without --device cuda";
+  EXPECT_NE(outcome.messages.find("--engines"), std::string::npos) << outcome.messages;
+  EXPECT_EQ(dry_run_of({"--engines", "engines.json"}).exit_code, 2) << "without --device cuda";
   EXPECT_EQ(dry_run_of({"--prefetch"}).exit_code, 2) << "without --device cuda";
 }
 

@@ -18,7 +18,7 @@ TrainOptions small_options(const std::string& model) {
   options.data.test_images = 10;
   options.batch_size = 8;
   options.threads = 1;
-  resolve(options);
+  options = resolved(options);
   return options;
 }
 
@@ -54,7 +54,7 @@ TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
   options.translation.pairs = 80;
   options.translation.val_pairs = 10;
   options.translation.units = 12;
-  resolve(options);
+  options = resolved(options);
   const std::vector<std::string> allocators = {"caching", "planned-grow", "planned-upper-bound"};
   const Comparison comparison = compare_allocators(options, allocators, 6);
   EXPECT_TRUE(comparison.bit_equal());

@@ -42,7 +42,7 @@ TrainOptions small_options(bool unroll, bool bucket = false) {
     options.translation.source = {(folder / "newstest2012.en").string()};
     options.translation.target = {(folder / "newstest2012.fr").string()};
   }
-  resolve(options);
+  options = resolved(options);
   return options;
 }
 

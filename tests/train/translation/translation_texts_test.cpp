@@ -78,7 +78,7 @@ TEST_F(TranslationTexts, WithoutPartnerAreNamed) {
   };
   refused({"--source", a + "," + b, "--target", c}, "--source names 2 files, --target 1: '" + b, 2);
   refused({"--source", a}, "--source and --target belong together", 2);
-  refused({"--source", "", "--target", c}, "--source: an empty name among its files", 2);
+  refused({"--source", "", "--target", c}, "--source: one of its file names is empty", 2);
   refused({"--source", a, "--target", c, "--data", b}, "--data and --source exclude", 2);
   refused({"--source", a + "," + b, "--target", c + "," + c},
           "[" + c + "] lines, got 4, expected 3, as many as in " + b, 1);
@@ -166,7 +166,7 @@ TEST_F(TranslationTexts, OfWmtTogetherHaveTheKnownCounts) {
   }
   options.val_source = {std::string(texts) + "/newstest2013.en"};
   options.val_target = {std::string(texts) + "/newstest2013.fr"};
-  resolve(options);
+  options = resolved(options);
   const TranslationData data = open_translation_data(options, "", 0);
   EXPECT_EQ(data.train_summary.lines, 13'573u);
   EXPECT_EQ(data.train.source.size(), 12'165u);

@@ -29,7 +29,7 @@ TrainOptions small_options() {
   options.translation.pairs = 48;
   options.translation.val_pairs = 10;
   options.translation.units = 12;
-  resolve(options);
+  options = resolved(options);
   return options;
 }
 
@@ -57,17 +57,17 @@ TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
   fs::remove_all(folder_.path() / "cut/checkpoints/step-000000006");
   Trainer trainer(options, console_);
   trainer.resume(load_checkpoint(folder_.path() / "cut/checkpoints/step-000000004"));
-  EXPECT_EQ(trainer.run().json["steps"], 6);
+  EXPECT_EQ(parsed_in_order(trainer.run().json)["steps"], 6);
   EXPECT_EQ(weights("cut", "step-000000006"), weights("whole", "step-000000006"));
 }
 
 TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies) {
   TrainOptions options = small_options();
   options.keep_best = true;
-  const CommandResult result = train(options, "run");
-  EXPECT_GT(result.json["perplexity"].get<double>(), 1);
-  EXPECT_TRUE(result.json.contains("bleu"));
-  EXPECT_EQ(result.json["pairs"], 48);
+  const nlohmann::ordered_json json = parsed_in_order(train(options, "run").json);
+  EXPECT_GT(json["perplexity"].get<double>(), 1);
+  EXPECT_TRUE(json.contains("bleu"));
+  EXPECT_EQ(json["pairs"], 48);
   EXPECT_NE(messages_.str().find("reference"), std::string::npos);
   for (const char* file : {"source.vocabulary.txt", "target.vocabulary.txt"}) {
     EXPECT_TRUE(fs::exists(folder_.path() / "run" / file)) << file;
@@ -86,16 +86,16 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     options.memory.policy = ShapePolicy::kUpperBound;
     options.memory.check = true;
     const std::string name = unroll ? "unrolled" : "packed";
-    const CommandResult result = train(options, name);
-    const auto& memory = result.json["memory"];
-    EXPECT_EQ(result.json["steps"], 14);
+    const nlohmann::ordered_json json = parsed_in_order(train(options, name).json);
+    const auto& memory = json["memory"];
+    EXPECT_EQ(json["steps"], 14);
     EXPECT_EQ(memory["planned_steps"], 14);
     EXPECT_EQ(memory["adopted_plans"], unroll ? 14 : 0);
     for (const char* figure : {"deviations", "replans", "fallback_bytes", "fallback_requests",
                                "device_allocations_after_switch"}) {
       EXPECT_EQ(memory[figure], 0) << figure;
     }
-    const auto& longest = result.json["longest_batch"];
+    const auto& longest = json["longest_batch"];
     EXPECT_EQ(longest["one_plan"], !unroll);
     EXPECT_EQ(memory["lower_bound"], longest[unroll ? "live_bytes" : "one_plan_bytes"])
         << "whichever batch came last";
@@ -128,11 +128,11 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   Console console(stream, {});
   Trainer trainer(options, console);
   trainer.start(folder_.path() / "cut");
-  const CommandResult result = trainer.run();
-  EXPECT_EQ(result.json["steps"], 2);
+  const nlohmann::ordered_json json = parsed_in_order(trainer.run().json);
+  EXPECT_EQ(json["steps"], 2);
   std::ifstream file(folder_.path() / "cut/trace.csv");
   const Trace trace = read_trace_csv(file, "trace.csv").trace;
-  EXPECT_EQ(result.json["memory"]["lower_bound"], lower_bound_bytes(trace, kAlignmentBytes));
+  EXPECT_EQ(json["memory"]["lower_bound"], lower_bound_bytes(trace, kAlignmentBytes));
 }
 
 TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {

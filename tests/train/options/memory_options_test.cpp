@@ -1,14 +1,13 @@
-// The allocators' options on the command line: each reaches the allocator and acts there.
-#include "train/options/allocator_options.h"
+// The options of allocators on the command line: each reaches its allocator and acts there.
+#include "train/options/memory_options.h"
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/train/parsed_json.h"
-#include "train/cli/usage_error.h"
+#include "train/cli/option_list.h"
 #include "train/commands/commands.h"
 #include "train/run/memory_chain.h"
 
@@ -18,16 +17,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-AllocatorOptions parsed(std::vector<std::string> words) {
-  CLI::App app;
+// Pairs of a flag and its value; a last flag may have none.
+AllocatorOptions parsed(const std::vector<std::string>& words) {
   AllocatorOptions options;
-  add_allocator_options(app, options);
-  std::ranges::reverse(words);  // as CLI11 takes them
-  app.parse(words);
+  OptionList list;
+  add_allocator_options(list, options);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto option = std::ranges::find(list.options(), words[i], &Option::flag);
+    option->take(option->value.type.empty() ? "true" : words[++i]);
+  }
   return options;
 }
 
-// Blocks that grow, small ones in between, on 160 MiB, as far as memory lasts.
+// Allocates growing blocks with small ones in between on 160 MiB, until memory runs out.
 Statistics served(const std::string& allocator, const std::vector<std::string>& words) {
   MemoryChain chain({.device = "simulated",
                      .capacity_bytes = 160 * kMiB,
@@ -46,7 +48,7 @@ Statistics served(const std::string& allocator, const std::vector<std::string>& 
   return chain.statistics();
 }
 
-TEST(AllocatorOptionsTest, EveryFlagChangesWhatItsAllocatorDoes) {
+TEST(MemoryOptionsTest, EveryFlagChangesWhatItsAllocatorDoes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"caching", {"--max-split-size", "21MiB"}},
       {"caching", {"--garbage-collection-threshold", "0.3"}},
@@ -63,7 +65,7 @@ TEST(AllocatorOptionsTest, EveryFlagChangesWhatItsAllocatorDoes) {
   }
 }
 
-TEST(AllocatorOptionsTest, ValuesOutOfTheirRangeAreWrongUsage) {
+TEST(MemoryOptionsTest, ValuesOutOfTheirRangeAreWrongUsage) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--max-split-size", "20MiB"}, "--max-split-size: 20MiB is out of range"},
       {{"--max-split-size", "25000000"}, "a whole number of MiB, at least 21MiB"},
@@ -83,19 +85,23 @@ TEST(AllocatorOptionsTest, ValuesOutOfTheirRangeAreWrongUsage) {
   }
 }
 
-TEST(AllocatorOptionsTest, JsonGivesThemBack) {
+TEST(MemoryOptionsTest, JsonGivesThemBack) {
   for (const AllocatorOptions& options :
        {AllocatorOptions{}, parsed({"--max-split-size", "30MiB", "--garbage-collection-threshold",
                                     "0.8", "--expandable-segments", "--roundup-power2-divisions",
                                     "8", "--bfc-limit", "1GiB", "--no-bfc-growth"})}) {
     Json json;
     write_allocator_options(options, json);
-    EXPECT_EQ(read_allocator_options(json), options) << json;
+    AllocatorOptions read;
+    OptionList list;
+    add_allocator_options(list, read);
+    list.read(json);
+    EXPECT_EQ(read, options) << json;
+    EXPECT_THROW(list.read(Json::object()), Json::exception);
   }
-  EXPECT_THROW(read_allocator_options(Json::object()), Json::exception);
 }
 
-// What `compare` says with these words, on lenet.
+// The result of `compare` on lenet with these words.
 Json compared(std::vector<const char*> words) {
   std::vector<const char*> all = {"skyline",      "compare", "--model",   "lenet", "--images", "16",
                                   "--batch-size", "4",       "--threads", "1",     "--steps",  "3",
@@ -108,7 +114,7 @@ Json compared(std::vector<const char*> words) {
   return parsed_in_order(output.str());
 }
 
-TEST(AllocatorOptionsTest, CompareTrainsUnderEveryAllocatorWithOptionsAndCapacity) {
+TEST(MemoryOptionsTest, CompareTrainsUnderEveryAllocatorWithOptionsAndCapacity) {
   const char* all = "network-wise,exact-pool,best-fit-pool,caching,bfc,planned";
   const Json json = compared(
       {"--allocators", all, "--capacity", "256MiB", "--no-bfc-growth", "--bfc-limit", "48MiB"});
@@ -120,7 +126,7 @@ TEST(AllocatorOptionsTest, CompareTrainsUnderEveryAllocatorWithOptionsAndCapacit
   }
 }
 
-TEST(AllocatorOptionsTest, TrainRemembersThemForItsResumption) {
+TEST(MemoryOptionsTest, TrainRemembersThemForItsResumption) {
   const std::string folder = ::testing::TempDir() + "skyline-allocator-options";
   std::filesystem::remove_all(folder);
   const auto train = [&](std::vector<const char*> words) {

@@ -1,0 +1,107 @@
+#include "train/cli/option_list.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Values {
+  std::int64_t batch_size = 32;
+  std::optional<std::int64_t> steps;
+  std::optional<std::uint64_t> capacity = 1024;
+  double rate = 0.5;
+  bool guard = false, in_place = true;
+  std::vector<std::string> files;
+  std::filesystem::path out;
+
+  bool operator==(const Values&) const = default;
+};
+
+void add_options(OptionList& list, Values& values) {
+  list.add("-b,--batch-size", integer(values.batch_size, 1, 100), "Images per step");
+  list.add("--steps", integer(values.steps, 1, 100), "Steps");
+  list.add("--capacity", bytes(values.capacity), "Memory", kNeutral);
+  list.add("--rate", number(values.rate, 0, 1), "Rate");
+  list.add("--guard", flag(values.guard), "Guard");
+  list.add("--no-in-place", negated_flag(values.in_place), "Not in place", kMayBeAbsent);
+  list.add("--files", files(values.files), "Files", kMayBeAbsent);
+  list.add("--out", path(values.out), "Folder");
+}
+
+Json written(Values values) {
+  OptionList list;
+  add_options(list, values);
+  Json json;
+  list.write(json);
+  return json;
+}
+
+Values read(const Json& json) {
+  Values values;
+  OptionList list;
+  add_options(list, values);
+  list.read(json);
+  return values;
+}
+
+TEST(OptionListTest, WritesStoredOptionsUnderTheNamesOfTheirFlags) {
+  EXPECT_EQ(written({}), Json({{"batch_size", 32},
+                               {"steps", nullptr},
+                               {"capacity", 1024},
+                               {"rate", 0.5},
+                               {"guard", false},
+                               {"no_in_place", false},
+                               {"files", Json::array()}}));
+}
+
+TEST(OptionListTest, ReadsWhatItWrote) {
+  const Values values{.batch_size = 7,
+                      .steps = 3,
+                      .capacity = {},
+                      .rate = 0.1,
+                      .guard = true,
+                      .in_place = false,
+                      .files = {"a", "b"}};
+  EXPECT_EQ(read(written(values)), values);
+}
+
+TEST(OptionListTest, OnlyMarkedOptionsMayBeAbsent) {
+  Json json = written({});
+  json.erase("files");
+  json.erase("no_in_place");
+  EXPECT_EQ(read(json), Values{});
+  json.erase("rate");
+  EXPECT_THROW(read(json), Json::exception);
+  json["rate"] = "fast";
+  EXPECT_THROW(read(json), Json::exception);
+}
+
+TEST(OptionListTest, KnowsWhichOptionsAreGiven) {
+  Values values;
+  OptionList list;
+  add_options(list, values);
+  EXPECT_FALSE(list.given("--batch-size"));
+  list.options().front().take("8");
+  EXPECT_TRUE(list.given("--batch-size"));
+  EXPECT_FALSE(list.given("--no-such-option"));
+  EXPECT_EQ(values.batch_size, 8);
+}
+
+TEST(OptionListTest, ErrorsBeginWithTheOptionsName) {
+  Values values;
+  OptionList list;
+  add_options(list, values);
+  try {
+    list.options().front().take("many");
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "--batch-size: 'many' is not a whole number");
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <deque>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "train/cli/option_types.h"
+
+namespace skyline {
+
+// What else is known of an option; rows combine them with |.
+enum OptionTraits : unsigned {
+  kEveryModel = 0,
+  kImagesOnly = 1,   // only for models that read images
+  kTextOnly = 2,     // only for models that translate
+  kNeutral = 4,      // changes no loss and no parameter, so a resumed run may change it
+  kMayBeAbsent = 8,  // runs stored by earlier versions lack it and get its default
+  kRequired = 16,    // wrong usage without it
+  kStoredOnly = 32,  // stored with a run, but no flag
+};
+
+// One row: a flag, the variable behind it, its help text and its traits.
+struct Option {
+  std::string flag;  // "--model", "-m,--model", or "TRACE" for a positional argument
+  OptionValue value;
+  std::string help;
+  unsigned traits = kEveryModel;
+  bool given = false;  // on the command line
+
+  std::string name() const;  // "--model"; "TRACE"
+  std::string key() const;   // in JSON: "batch_size" for --batch-size
+  // Sets the variable. Throws UsageError that begins with the name.
+  void take(const std::string& text);
+};
+
+// The options of a command, in the order of its help. The command line, the help, the JSON of a run
+// and the checks of a resumed run all come from these rows:
+//
+//   options.add("--batch-size", integer(batch_size, 1, 1024), "Images per step");
+class OptionList {
+ public:
+  Option& add(std::string flag, OptionValue value, std::string help, unsigned traits = kEveryModel);
+
+  std::deque<Option>& options() noexcept { return options_; }
+  const std::deque<Option>& options() const noexcept { return options_; }
+  // Whether an option of that name is on the command line. False if the command has no such option.
+  bool given(std::string_view name) const;
+
+  // Adds every stored option to `json` under its key.
+  void write(nlohmann::ordered_json& json) const;
+  // Sets every stored option. Throws nlohmann::json::exception if one is of another type, or is
+  // missing and not kMayBeAbsent.
+  void read(const nlohmann::ordered_json& json);
+
+ private:
+  std::deque<Option> options_;  // a deque, because callers keep references
+};
+
+}  // namespace skyline

@@ -1,0 +1,135 @@
+#include "train/commands/command_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/images/image_scan.h"
+#include "train/cli/json_text.h"
+#include "train/images/bad_images_report.h"
+#include "train/lab/comparison.h"
+#include "train/lab/dry_run_answer.h"
+#include "train/lab/pgmo/pgmo.h"
+#include "train/lab/plan_answer.h"
+#include "train/lab/replay_report.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json size_json(const ImageScan::Size& size) {
+  if (size.pixels() == 0) return nullptr;
+  return {{"width", size.width}, {"height", size.height}, {"path", size.path}};
+}
+
+Json layer_json(const LayerSummary& row) {
+  Json extents = Json::array();
+  for (int axis = 0; axis < row.output.rank(); ++axis) extents.push_back(row.output[axis]);
+  return {{"layer", row.layer},
+          {"op", row.op},
+          {"output", extents},
+          {"parameters", row.parameters},
+          {"multiply_adds", row.multiply_adds},
+          {"auxiliary", row.auxiliary}};
+}
+
+Json certificate_json(const PlanCertificate& claims) {
+  return {{"planner", claims.planner},
+          {"peak", claims.peak},
+          {"lower_bound", claims.lower_bound},
+          {"proved_bound", claims.proved_bound},
+          {"gap", claims.gap},
+          {"proved_optimal", claims.proved_optimal},
+          {"fixed_blocks", claims.fixed_blocks},
+          {"seed", claims.seed},
+          {"seconds", claims.seconds}};
+}
+
+}  // namespace
+
+std::string PlanCheck::proof() const {
+  if (plan->peak == plan->lower_bound) return "checked";
+  return plan->proved_bound > plan->lower_bound ? "claimed" : "none";
+}
+
+std::string json_of(const Comparison& comparison) { return json_text(to_json(comparison)); }
+
+std::string json_of(const DryRunResult& result) { return json_text(to_json(result)); }
+
+std::string json_of(const PgmoReproduction& reproduction) {
+  return json_text(to_json(reproduction));
+}
+
+std::string json_of(const PlanResult& result) { return json_text(result.json()); }
+
+std::string json_of(const ReplayResult& result, bool one_allocator) {
+  return json_text(replay_json(result, one_allocator));
+}
+
+std::string json_of(const ImageScan& scan, const ImageCollection& collection) {
+  Json classes = Json::array();
+  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
+    const ImageScan::ClassCounts& counts = scan.classes[label];
+    classes.push_back({{"name", collection.class_names[label]},
+                       {"train", counts.train},
+                       {"val", counts.test},
+                       {"bad", counts.bad}});
+  }
+  return json_text({{"data", collection.name},
+                    {"images", scan.images},
+                    {"bytes", scan.bytes},
+                    {"classes", std::move(classes)},
+                    {"formats", scan.formats},
+                    {"smallest", size_json(scan.smallest)},
+                    {"largest", size_json(scan.largest)},
+                    {"bad", to_json(scan.bad)}});
+}
+
+std::string json_of(const ModelSummary& summary) {
+  const ModelShape& shape = summary.shape;
+  Json layers = Json::array();
+  for (const LayerSummary& row : summary.layers) layers.push_back(layer_json(row));
+  return json_text({{"model", summary.model},
+                    {"input", {shape.channels, shape.height, shape.width}},
+                    {"classes", shape.classes},
+                    {"parameters", summary.all.parameters},
+                    {"multiply_adds", summary.all.multiply_adds},
+                    {"auxiliary_parameters", summary.auxiliary_heads.parameters},
+                    {"auxiliary_multiply_adds", summary.auxiliary_heads.multiply_adds},
+                    {"layers", layers}});
+}
+
+std::string json_of(const PlanCheck& check) {
+  Json json = {{"valid", check.reason.empty()},
+               {"peak", check.peak ? Json(*check.peak) : Json(nullptr)},
+               {"reason", check.reason}};
+  if (check.reason.empty()) {
+    const Plan& plan = *check.plan;
+    json["lower_bound"] = plan.lower_bound;
+    json["gap"] = plan.gap();
+    json["proved_bound"] = plan.proved_bound;
+    json["proved_optimal"] = plan.proved_optimal;
+    json["proof"] = check.proof();
+  }
+  json["certificate"] = check.claims ? certificate_json(*check.claims) : Json(nullptr);
+  return json_text(json);
+}
+
+std::string json_of(const Translations& translations) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    rows.push_back(
+        {{"source", translations.sources[i]}, {"translation", translations.translations[i]}});
+  }
+  Json json = {{"checkpoint", translations.checkpoint},
+               {"sentences", translations.sources.size()},
+               {"seconds", translations.seconds},
+               {"translations", rows}};
+  if (translations.bleu) {
+    json["bleu"] = *translations.bleu;
+    json["bleu_smoothing"] = "none";
+    json["exact_match"] = *translations.exact_match;
+  }
+  return json_text(json);
+}
+
+}  // namespace skyline

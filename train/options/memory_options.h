@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "memory/allocators/allocator_options.h"
+#include "memory/session/session.h"
+
+namespace skyline {
+
+class OptionList;
+
+// How a run gets its memory.
+struct MemoryOptions {
+  std::string device = "cpu";
+  std::optional<std::uint64_t> capacity_bytes;  // of the device; unset: its own
+  std::string allocator{kPlannedAllocator};
+  AllocatorOptions allocator_options;
+  std::string planner{kDefaultPlanner};
+  ShapePolicy policy = ShapePolicy::kPerShape;
+  int warmup_steps = 1;
+  std::optional<std::uint64_t> limit_bytes;  // of live bytes
+  bool guard = false;                        // guard bytes and poison around every block
+  bool check = false;                        // compare every block with all live blocks
+  bool timed = false;                        // time every call
+  bool record = false;                       // keep the trace of the last step
+  SessionListener listener;                  // of the planned allocator
+};
+
+// `memory` with a listener.
+MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
+
+// --max-split-size, --garbage-collection-threshold, --expandable-segments and
+// --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc). Other allocators
+// ignore them.
+void add_allocator_options(OptionList& list, AllocatorOptions& options);
+// Their values under the names of their flags.
+void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& json);
+// --planner, with the names of all planners.
+void add_planner_option(OptionList& list, std::string& planner);
+// --capacity, the options of allocators, --planner, --policy and --warmup-steps.
+void add_memory_options(OptionList& list, MemoryOptions& options);
+
+}  // namespace skyline
