@@ -7,12 +7,13 @@
 #include "train/commands/commands.h"
 
 int main(int count, char** arguments) {
-  // A file above `ulimit -f` then ends as a WriteError, with its sentence.
+  // A write beyond `ulimit -f` then fails with a WriteError instead of killing the program.
   std::signal(SIGXFSZ, SIG_IGN);
   return skyline::run_program(
       skyline::all_commands(),
       std::span<const char* const>(arguments, static_cast<std::size_t>(count)),
       {.output = std::cout,
        .messages = std::cerr,
-       .terminal = skyline::terminal_facts(STDERR_FILENO)});
+       .terminal = skyline::terminal_facts(STDERR_FILENO),
+       .help_columns = skyline::terminal_facts(STDOUT_FILENO).width});
 }

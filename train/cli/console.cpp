@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kYellow = "\033[33m", kRed = "\033[31m", kPlain = "\033[0m";
 constexpr std::string_view kWipeLine = "\r\033[K";
 
-// Set and not empty (no-color.org).
+// Whether the variable is set and not empty (no-color.org).
 bool environment_has(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';

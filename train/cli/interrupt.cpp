@@ -6,12 +6,12 @@
 namespace skyline {
 namespace {
 
-// Signal handlers reach globals only.
+// Signal handlers can reach globals only.
 std::atomic<int> caught{0};
 std::atomic<bool> installed{false};
 static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
 
-// Async-signal-safe: an atomic store and sigaction.
+// Async-signal-safe: an atomic store and calls of sigaction.
 void on_first_signal(int signal) {
   caught.store(signal);
   struct sigaction by_default {};
@@ -27,9 +27,9 @@ Interrupt::Interrupt() {
   caught.store(0);
   struct sigaction action {};
   action.sa_handler = on_first_signal;
-  // Writes of logs and checkpoints go on as if nothing had happened.
+  // Interrupted writes of logs and checkpoints continue.
   action.sa_flags = SA_RESTART;
-  // Two signals at the same moment: the second one waits until the handler is done.
+  // A second signal waits until the handler is done.
   sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, &former_interrupt_);

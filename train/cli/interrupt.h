@@ -4,15 +4,15 @@
 
 namespace skyline {
 
-// While one lives, the first SIGINT or SIGTERM only sets a flag, so that the running step can
-// finish and be saved; a second signal of either kind does what it always did: ends the program.
+// During its life the first SIGINT or SIGTERM only sets a flag, so that the running step can finish
+// and be saved. A second signal of either kind ends the program as usual.
 //
 //   Interrupt interrupt;
 //   while (!interrupt.requested()) step();
 //   return interrupt.exit_code();
 //
-// The destructor restores the former handlers. One at a time: a second object throws
-// std::logic_error. Thread rule: make and destroy it on one thread; requested() anywhere.
+// The destructor restores the former handlers. A second object at the same time throws
+// std::logic_error. Thread rule: make and destroy it on one thread; any thread may call requested().
 class Interrupt {
  public:
   Interrupt();
@@ -22,7 +22,7 @@ class Interrupt {
 
   bool requested() const noexcept { return signal() != 0; }
   int signal() const noexcept;     // SIGINT, SIGTERM or 0
-  int exit_code() const noexcept;  // 128 + signal: 130, 143; 0 when nothing came
+  int exit_code() const noexcept;  // 128 + signal: 130, 143; 0 if there was none
 
  private:
   struct sigaction former_interrupt_ {};

@@ -10,11 +10,11 @@
 
 namespace skyline {
 
-// Where a run stands after a step.
+// The state of a run after a step.
 struct ProgressFacts {
-  std::int64_t step = 0;   // steps done in this run, over all epochs
+  std::int64_t step = 0;   // steps done in all epochs
   std::int64_t steps = 0;  // of the whole run; 0: unknown
-  std::int64_t epoch = 0;  // running one, from 1
+  std::int64_t epoch = 0;  // the running one, from 1
   std::int64_t epochs = 0;
   std::optional<double> loss;
   std::optional<double> items_per_second;
@@ -23,8 +23,8 @@ struct ProgressFacts {
   std::string note;             // shown last: "planned", "warm-up"
 };
 
-// One line of at most `width` columns: bar, step, epoch, loss, rate, time left, note; the bar
-// shrinks first, then the last parts are left out.
+// One line of at most `width` columns: bar, step, epoch, loss, rate, time left, note. If there is
+// too little room, the bar shrinks first, then the last parts are left out.
 std::string progress_bar(const ProgressFacts& facts, int width);
 
 // The same facts as a plain line for logs.
@@ -33,9 +33,9 @@ std::string progress_line(const ProgressFacts& facts);
 // "4 s", "2 min 05 s", "1 h 02 min".
 std::string format_duration(double seconds);
 
-// Shows a run's progress: one moving line on a terminal, at most ten times a second; elsewhere a
-// plain line at the first and the last step, and between them after 1, 2, 4, … and then every 30
-// seconds. Rate and time left are measured here, over about the last ten seconds.
+// Shows a run's progress. On a terminal it redraws one line, at most ten times per second.
+// Elsewhere it prints a plain line at the first and the last step, and between them after 1, 2, 4, …
+// and then every 30 seconds. Rate and time left cover about the last ten seconds.
 class Progress {
  public:
   using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment

@@ -28,7 +28,7 @@ void end_line(std::string& text) {
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
-  // Bytes 10xxxxxx continue a character.
+  // Bytes 10xxxxxx continue a character, so they take no column.
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));

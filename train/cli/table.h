@@ -8,7 +8,7 @@ namespace skyline {
 
 enum class Align { kLeft, kRight };
 
-// A table in characters:
+// A table of text:
 //
 //   allocator       reserved   step
 //   ─────────────  ─────────  ─────
@@ -24,17 +24,17 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // As many cells as columns (std::logic_error otherwise); an unknown figure is an empty string
-  // and printed as "–".
+  // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed as
+  // "–".
   void add_row(std::vector<std::string> cells);
-  std::string str() const;  // ends with a newline; no trailing blanks
+  std::string str() const;  // ends with a newline; lines have no trailing blanks
 
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Columns that `text` takes, one for each character of UTF-8.
+// The columns of `text`: one per UTF-8 character.
 std::size_t display_width(std::string_view text);
 
 }  // namespace skyline

@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-// The side of a pseudo terminal that programs write to.
+// The side of a pseudoterminal that programs write to.
 class Terminal {
  public:
   Terminal(unsigned short columns) {

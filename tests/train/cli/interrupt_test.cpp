@@ -26,7 +26,7 @@ TEST(InterruptTest, TheFirstSignalSetsTheFlagOnly) {
   }
 }
 
-// Runs `body` in a process of its own and returns the signal that ended it, or −exit code.
+// Runs `body` in a child process. Returns the signal that ended it, or −exit code.
 template <typename Body>
 int ended_by(Body body) {
   const pid_t child = fork();

@@ -105,8 +105,8 @@ TEST_F(ProgressRun, TheRateFollowsTheLastTenToTwentySeconds) {
       progress.step_done(++step, 1, 1, 0.5);
     }
   };
-  steps_of(1, 100);    // 10 images a second
-  steps_of(0.1, 900);  // 100 images a second
+  steps_of(1, 100);    // 10 images per second
+  steps_of(0.1, 900);  // 100 images per second
   const std::string text = messages.str();
   const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
   EXPECT_THAT(last, HasSubstr("100 images/s"));

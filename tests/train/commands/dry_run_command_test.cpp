@@ -1,4 +1,4 @@
-// dry-run as a user types it.
+// The command dry-run, from its arguments to its output.
 
 #include <gtest/gtest.h>
 
@@ -68,8 +68,8 @@ TEST(DryRunCommandTest, WithoutADeviceNothingIsSaidOfOne) {
   EXPECT_EQ(dry_run_of({"--batch-size", "4"}).output.find("largest batch"), std::string::npos);
 }
 
-// By hand, rounded to 512: images 6,272, labels 8, conv1's output 37,632 with the relu in it,
-// pool1's output 9,408 and its places 2,352, conv2's output 12,800, and conv2's workspace.
+// Computed by hand, rounded to 512: images 6,272, labels 8, conv1's output 37,632 with its relu in
+// place, pool1's output 9,408 and its argmax 2,352, conv2's output 12,800, and conv2's workspace.
 TEST(DryRunCommandTest, TheFullestTickOfLeNetByHand) {
   const nlohmann::json json =
       dry_run_of({"--batch-size", "2", "--workspace", "8MiB", "--json"}).json();
@@ -79,13 +79,13 @@ TEST(DryRunCommandTest, TheFullestTickOfLeNetByHand) {
   EXPECT_EQ(json["proved_optimal"], true);
   EXPECT_EQ(json["categories"]["workspace"]["bytes_at_lower_bound"], 8'388'608);
   EXPECT_EQ(json["categories"]["input"]["bytes_at_lower_bound"], 6'656 + 512);
-  // Weights and biases 156, 2,416, 48,120, 10,164 and 850 elements, each rounded; thrice.
+  // Weights and biases 156, 2,416, 48,120, 10,164 and 850 elements, each rounded; three of each.
   const std::uint64_t parameters =
       1'024 + 512 + 9'728 + 512 + 192'000 + 512 + 40'448 + 512 + 3'584 + 512;
   EXPECT_EQ(json["resident_bytes"], 3 * parameters);
 }
 
-// As the paper's: image, label, the first convolution's output and its workspace.
+// As in the paper: image, label, the first convolution's output and its workspace.
 TEST(DryRunCommandTest, InferenceKeepsOnlyWhatTheFirstConvolutionNeeds) {
   const nlohmann::json json =
       dry_run_of({"--infer", "--batch-size", "1", "--workspace", "8MiB", "--json"}).json();

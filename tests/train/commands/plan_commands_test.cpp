@@ -179,7 +179,7 @@ TEST_F(PlanCommands, FixedOffsetsAreKept) {
   ASSERT_EQ(planned.exit_code, 0) << planned.messages;
   EXPECT_EQ(planned.json()["fixed_blocks"], 2);
   EXPECT_EQ(skyline_program({"check", fixed, output}).exit_code, 0);
-  // Without its fixed offsets, the same plan is as good for the trace.
+  // Without fixed offsets the same plan is valid for the trace.
   EXPECT_EQ(skyline_program({"check", trace_, output}).exit_code, 0);
 
   const std::string moved = file("moved.csv",
@@ -265,7 +265,7 @@ TEST_F(PlanCommands, CheckNamesWhatIsWrong) {
   EXPECT_TRUE(skyline_program({"check", trace_, other, "--json"}).json()["peak"].is_null());
 }
 
-// A plan file's certificate, changed in one figure.
+// A plan file's certificate with one changed figure.
 TEST_F(PlanCommands, CheckBelievesNoCertificate) {
   const std::string plan = path("plan.csv");
   ASSERT_EQ(
@@ -347,7 +347,7 @@ TEST_F(PlanCommands, ExplainWritesAPageAndItsData) {
             "The lowest line is [0, 21) at 0 B. 5 unplaced blocks live within it. Block b5 lives "
             "longest, "
             "21 ticks (next is block b4 with 12 ticks): it goes to 0 B and ends at 4 B.");
-  // Given the data's name, it writes the same two.
+  // Given the name of the data file, it writes the same two files.
   EXPECT_EQ(skyline_program(
                 {"plan", trace_, "--planner", "best-fit-by-area", "--explain", path("area.json")})
                 .exit_code,
@@ -364,8 +364,8 @@ TEST_F(PlanCommands, ExplainRefusesWhatItCannotTell) {
     return outcome.messages;
   };
   EXPECT_THAT(refusal({"--planner", "portfolio", "--explain", path("e.html")}),
-              HasSubstr("--explain tells the story of best-fit, best-fit-by-size and "
-                        "best-fit-by-area, not of planner 'portfolio'"));
+              HasSubstr("--explain explains best-fit, best-fit-by-size and "
+                        "best-fit-by-area, not planner 'portfolio'"));
   EXPECT_THAT(refusal({"--explain", path("story.txt")}),
               HasSubstr("give it FILE.html or FILE.json, not '"));
   EXPECT_THAT(refusal({"--explain", path("nowhere/story.html")}),

@@ -40,7 +40,7 @@ class ReplayCommand : public testing::Test {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
     return outcome.json();
   }
-  // The figures of an allocator under which a file of any format is replayed.
+  // The figures of one allocator after a replay of a file of any format.
   nlohmann::json figures_of_file(const std::string& name, const std::string& allocator) const {
     const Outcome outcome =
         skyline_program({"replay", path(name), "--allocator", allocator, "--json"});
@@ -71,7 +71,7 @@ constexpr GoldenRow kGolden[] = {
 };
 
 TEST_F(ReplayCommand, ReproducesTheGoldenVectors) {
-  // All but `bfc` have no limit there.
+  // All but `bfc` have no limit.
   const std::vector<std::string> arguments = {"--capacity", "64GiB"};
   const auto t1 = figures(golden_t1(), arguments);
   const auto t1_reversed = figures(golden_t1_reversed(), arguments);

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What the program did: its exit code and its two streams.
+// The exit code and the two streams of a run of the program.
 struct Outcome {
   int exit_code = 0;
   std::string output, messages;

@@ -1,4 +1,4 @@
-// train, compare, summary and dry-run as a user types them.
+// The commands train, compare, summary and dry-run, from their arguments to their output.
 
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ TEST_F(TrainCommandsTest, AnEmptyNameIsNotTakenForAnOptionThatWasNotGiven) {
         {"translate", "run", "one", "--reference", ""}}) {
     const Answer answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2);
-    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) + ": an empty name"),
+    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) + ": the name of a file or folder is empty"),
               std::string::npos)
         << answer.messages;
   }

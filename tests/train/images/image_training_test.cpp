@@ -149,7 +149,7 @@ TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
   const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.messages,
-              HasSubstr("class 0, got \"green\", expected \"blue\", the one of the training"));
+              HasSubstr("class 0, got \"green\", expected \"blue\", as in training"));
 }
 
 TEST_F(ImageTrainingTest, EvaluateWithoutAMeanOrImagesToTakeItOfSaysSo) {
@@ -251,7 +251,7 @@ TEST_F(ImageTrainingTest, CheckDataRefusesWhatItCannotScan) {
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.messages, HasSubstr(sentence));
   }
-  EXPECT_THAT(skyline_program({"check-data"}).messages, HasSubstr("which images?"));
+  EXPECT_THAT(skyline_program({"check-data"}).messages, HasSubstr("no images given"));
 }
 
 }  // namespace

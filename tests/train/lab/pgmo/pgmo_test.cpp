@@ -170,9 +170,9 @@ TEST(ReproduceCommandTest, WrongUsageNamesItself) {
     const char* hint;
   } cases[] = {{{"reproduce", "pgom"}, "did you mean 'pgmo'"},
                {{"reproduce"}, "PAPER"},
-               {{"reproduce", "pgmo", "--batch-sizes", "32,0"}, "'0' is no batch size"},
-               {{"reproduce", "pgmo", "--batch-sizes", "32,,64"}, "'' is no batch size"},
-               {{"reproduce", "pgmo", "--batch-sizes", "many"}, "'many' is no batch size"}};
+               {{"reproduce", "pgmo", "--batch-sizes", "32,0"}, "'0' is not a batch size"},
+               {{"reproduce", "pgmo", "--batch-sizes", "32,,64"}, "'' is not a batch size"},
+               {{"reproduce", "pgmo", "--batch-sizes", "many"}, "'many' is not a batch size"}};
   for (const auto& [words, hint] : cases) {
     const Outcome outcome = skyline_program(words);
     EXPECT_EQ(outcome.exit_code, 2) << words.back();
