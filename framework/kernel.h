@@ -7,7 +7,7 @@
 namespace skyline {
 
 // Addresses for one run, in the op's order of inputs and outputs. An output may equal an input's
-// address where the op declares that pair as in place.
+// address if the op declares that pair as in place.
 struct KernelArguments {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;
@@ -25,9 +25,15 @@ struct KernelArguments {
 
 class CudaCompute;
 
+// Marks the factory of a CUDA kernel. Builds without CUDA define it as "weak", so that the linker
+// accepts the missing kernel: nobody can call it there, because no CudaCompute can be made.
+#ifndef SKYLINE_CUDA_FACTORY
+#define SKYLINE_CUDA_FACTORY
+#endif
+
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything
-// comes in as arguments. workspace_bytes() is known without running (a dry run asks only that), so
-// expensive preparation belongs into the first run.
+// comes in as arguments. workspace_bytes() must not need a run, because a dry run asks only for
+// that, so expensive preparation belongs in the first run.
 class Kernel {
  public:
   virtual ~Kernel() = default;

@@ -1,3 +1,5 @@
+// Kernels of relu, sigmoid and tanh: each is one instantiation, so they share a file.
+
 #include "framework/ops/activation/relu_kernels.h"
 #include "framework/ops/activation/sigmoid_kernels.h"
 #include "framework/ops/activation/tanh_kernels.h"

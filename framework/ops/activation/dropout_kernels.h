@@ -25,7 +25,8 @@ inline constexpr int kDropoutLanes = 32;
 
 // output = input where kept, times scale(), else 0; forward and backward alike.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
-std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
-                                          DropoutMask mask);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute,
+                                                               std::int64_t elements,
+                                                               DropoutMask mask);
 
 }  // namespace skyline

@@ -34,8 +34,10 @@ struct TanhGradFunction {
 };
 
 std::unique_ptr<Kernel> make_tanh_cpu(std::int64_t elements);
-std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, std::int64_t elements);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute,
+                                                            std::int64_t elements);
 std::unique_ptr<Kernel> make_tanh_grad_cpu(std::int64_t elements);
-std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, std::int64_t elements);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute,
+                                                                 std::int64_t elements);
 
 }  // namespace skyline

@@ -17,14 +17,17 @@ struct ConcatLayout {
 
 // Input i is tensor i, output 0 the joined one, with relu max(0, itself).
 std::unique_ptr<Kernel> make_concat_cpu(const ConcatLayout& layout, bool relu);
-std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatLayout& layout,
-                                         bool relu);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute,
+                                                              const ConcatLayout& layout,
+                                                              bool relu);
 
 // Input 0 is the joined gradient, with relu masked where input 1, the joined tensor, is not
 // positive; outputs are the slices i with needed[i], in their order.
 std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatLayout& layout, bool relu,
                                              const std::vector<bool>& needed);
-std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute, const ConcatLayout& layout,
-                                              bool relu, const std::vector<bool>& needed);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute,
+                                                                   const ConcatLayout& layout,
+                                                                   bool relu,
+                                                                   const std::vector<bool>& needed);
 
 }  // namespace skyline

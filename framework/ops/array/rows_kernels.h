@@ -5,29 +5,29 @@
 #include <vector>
 
 #include "framework/kernel.h"
+#include "framework/ops/support/row_pieces.h"
 
 namespace skyline {
 
-struct RowRange {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-};
-
 // Output j is rows ranges[j] of the input, of `width` columns.
 std::unique_ptr<Kernel> make_take_rows_cpu(std::vector<RowRange> ranges, std::int64_t width);
-std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
-                                            std::int64_t width);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute,
+                                                                 std::vector<RowRange> ranges,
+                                                                 std::int64_t width);
 
 // Rows ranges[i] of the output are input i; those of `total` that belong to no range are zeros. The
 // ranges come in order.
 std::unique_ptr<Kernel> make_place_rows_cpu(std::vector<RowRange> ranges, std::int64_t total,
                                             std::int64_t width);
-std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
-                                             std::int64_t total, std::int64_t width);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,
+                                                                  std::vector<RowRange> ranges,
+                                                                  std::int64_t total,
+                                                                  std::int64_t width);
 
 // Row k of the output is row rows[k] of the input.
 std::unique_ptr<Kernel> make_permute_rows_cpu(std::vector<std::int32_t> rows, std::int64_t width);
-std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::vector<std::int32_t> rows,
-                                               std::int64_t width);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute,
+                                                                    std::vector<std::int32_t> rows,
+                                                                    std::int64_t width);
 
 }  // namespace skyline

@@ -16,11 +16,12 @@ struct ShortcutProblem {
 };
 
 std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem);
-std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute, const ShortcutProblem& problem);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute,
+                                                                const ShortcutProblem& problem);
 
 // grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero where nothing was taken.
 std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem);
-std::unique_ptr<Kernel> make_shortcut_grad_cuda(CudaCompute& compute,
-                                                const ShortcutProblem& problem);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_grad_cuda(
+    CudaCompute& compute, const ShortcutProblem& problem);
 
 }  // namespace skyline

@@ -33,14 +33,15 @@ struct AddScaledGradients {
 
 // Inputs x, residual; output y, which may be either.
 std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledParams params);
-std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
-                                             AddScaledParams params);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute,
+                                                                  std::int64_t elements,
+                                                                  AddScaledParams params);
 
 // Inputs grad_output and, with relu, y; outputs grad_x and grad_residual, those that are wanted.
 // The outputs may be the inputs.
 std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
                                                  AddScaledGradients gradients);
-std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute, std::int64_t elements,
-                                                  AddScaledGradients gradients);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_grad_cuda(
+    CudaCompute& compute, std::int64_t elements, AddScaledGradients gradients);
 
 }  // namespace skyline

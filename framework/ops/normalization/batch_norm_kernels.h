@@ -19,18 +19,19 @@ struct BatchNormProblem {
 
 // Inputs x, gamma, beta; outputs y, mean, variance (biased).
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
-std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute, const BatchNormProblem& problem);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
+                                                                  const BatchNormProblem& problem);
 
 // Inputs x, gamma, beta, running_mean, running_variance; output y, over x if so called.
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
-std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
-                                                       const BatchNormProblem& problem);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(
+    CudaCompute& compute, const BatchNormProblem& problem);
 
 // Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x, over
 // grad_output if so called, grad_gamma, grad_beta.
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
-std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
-                                                  const BatchNormProblem& problem);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(
+    CudaCompute& compute, const BatchNormProblem& problem);
 
 // How batch values enter running ones: running = decay running + gain batch.
 struct RunningUpdate {
@@ -43,7 +44,7 @@ struct RunningUpdate {
 // Inputs running_mean, running_variance, mean, variance; outputs the new running values, over the
 // old ones if so called.
 std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update);
-std::unique_ptr<Kernel> make_batch_norm_update_cuda(CudaCompute& compute,
-                                                    const RunningUpdate& update);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_update_cuda(
+    CudaCompute& compute, const RunningUpdate& update);
 
 }  // namespace skyline

@@ -26,7 +26,8 @@ struct AdamFunction {
 // Inputs value, gradient, first moment, second moment and, where `scaled`, the factor f32 [1] of
 // the gradient; outputs value and the moments, which may be those inputs.
 std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled);
-std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,
-                                       AdamFunction function, bool scaled);
+SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
+                                                            std::int64_t elements,
+                                                            AdamFunction function, bool scaled);
 
 }  // namespace skyline

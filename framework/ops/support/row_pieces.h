@@ -3,16 +3,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/ops/array/rows_kernels.h"
-
 namespace skyline {
+
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
 
 inline constexpr std::int64_t kRowGrain = 64;
 
-// A product of so many rows as a product of a multiple of kRowGrain rows and one of the rest,
-// whichever of them are not empty. oneDNN compiles code for each number of rows that it has not met
-// (0.1 to 0.6 ms a shape), and a packed batch has another number each time; so it meets some tens
-// in all, which stay in its cache.
+// Splits a product of `rows` rows into one whose rows are a multiple of kRowGrain and one of the
+// rest; empty pieces are left out. oneDNN compiles code for each new number of rows (0.1 to 0.6 ms
+// a shape), and packed batches differ in theirs. Split, they need only some tens of shapes in all,
+// which stay in oneDNN's cache.
 inline std::vector<RowRange> row_pieces(std::int64_t rows) {
   const std::int64_t rest = rows % kRowGrain;
   std::vector<RowRange> pieces;

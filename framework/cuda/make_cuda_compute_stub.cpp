@@ -1,3 +1,5 @@
+// Stands in for cuda_libraries.cpp in builds without CUDA.
+
 #include <stdexcept>
 
 #include "framework/cuda/make_cuda_compute.h"
