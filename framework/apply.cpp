@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "framework/backward_graph.h"
 #include "framework/node.h"
 
 namespace skyline {
@@ -17,17 +16,17 @@ bool retains(const Node& node, const GradientSource& source) {
   return false;
 }
 
-// What to keep for a tensor: how to make it again, or itself.
-Recipe::Ingredient ingredient_of(const Tensor& tensor,
-                                 const std::shared_ptr<const Recipe>& recipe) {
-  if (recipe) return {{}, recipe};
+// Returns what to keep for a tensor: how to recompute it, or itself.
+RecomputeStep::Source source_of(const Tensor& tensor,
+                                const std::shared_ptr<const RecomputeStep>& step) {
+  if (step) return {{}, step};
   tensor.storage()->retained = true;
   return {tensor.detach(), nullptr};
 }
 
-std::shared_ptr<const Recipe> recipe_of(const Tensor& tensor) {
+std::shared_ptr<const RecomputeStep> recompute_step_of(const Tensor& tensor) {
   const Edge& edge = tensor.edge();
-  return edge.node && edge.output == 0 ? edge.node->recipe : nullptr;
+  return edge.node && edge.output == 0 ? edge.node->recompute : nullptr;
 }
 
 // Keeps those of `tensors` that the gradient calls read as `kind`.
@@ -39,96 +38,100 @@ void retain(Context& context, Node& node, GradientSource::Kind kind,
       const Tensor& tensor = tensors[static_cast<std::size_t>(source.index)];
       const bool own = kind == GradientSource::Kind::kOutput && source.index == 0;
       node.retained.push_back(
-          {kind, source.index, ingredient_of(tensor, own ? node.recipe : recipe_of(tensor))});
-      if (context.options().record_refusals && node.retained.back().ingredient.tensor) {
+          {kind, source.index,
+           source_of(tensor, own ? node.recompute : recompute_step_of(tensor))});
+      if (context.options().record_graph && node.retained.back().source.tensor) {
         tensor.storage()->readers.push_back(node.str());
       }
     }
   }
 }
 
-// The recipe of output 0 of an op about to run, as far as its inputs go: none where it would keep a
-// tensor that nothing else keeps.
-std::shared_ptr<Recipe> begin_recipe(const Context& context, const std::shared_ptr<const Op>& op,
-                                     const Remake& remake, const std::vector<Tensor>& inputs,
-                                     const std::string& layer) {
-  auto recipe = std::make_shared<Recipe>();
-  recipe->op = remake.op ? remake.op : op;
-  recipe->layer = layer;
-  for (const GradientSource& source : remake.sources) {
+// Returns the recompute step for output 0 of an op about to run, with its inputs only. Null if it
+// would keep a tensor that nothing else keeps, or if its chain would be too long.
+std::shared_ptr<RecomputeStep> begin_recompute_step(const Context& context,
+                                                    const std::shared_ptr<const Op>& op,
+                                                    const Recomputation& recomputation,
+                                                    const std::vector<Tensor>& inputs,
+                                                    const std::string& layer) {
+  auto step = std::make_shared<RecomputeStep>();
+  step->op = recomputation.op ? recomputation.op : op;
+  step->layer = layer;
+  for (const GradientSource& source : recomputation.sources) {
     if (source.kind != GradientSource::Kind::kInput) continue;
     const Tensor& input = inputs[static_cast<std::size_t>(source.index)];
-    const std::shared_ptr<const Recipe> made_of = recipe_of(input);
-    if (made_of) recipe->depth = std::max(recipe->depth, made_of->depth + 1);
+    const std::shared_ptr<const RecomputeStep> before = recompute_step_of(input);
+    if (before) step->depth = std::max(step->depth, before->depth + 1);
     const Storage& storage = *input.storage();
-    if (!made_of && !storage.retained && !storage.resident) return nullptr;
-    recipe->ingredients.push_back({made_of ? Tensor() : input.detach(), made_of});
+    if (!before && !storage.retained && !storage.resident) return nullptr;
+    step->sources.push_back({before ? Tensor() : input.detach(), before});
   }
-  return recipe->depth <= context.options().recompute ? recipe : nullptr;
+  return step->depth <= context.options().recompute ? step : nullptr;
 }
 
-// A forward op on its way: what its nodes keep of its inputs before it runs, so that it does not
-// write over what its gradient or a recipe will read, and of its outputs afterwards.
+std::vector<TensorSpec> specs_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorSpec> specs;
+  for (const Tensor& tensor : tensors) specs.push_back(tensor.spec());
+  return specs;
+}
+
+// What the nodes of a forward op keep. Inputs are retained before the op runs, so that it cannot
+// write over what its gradient or a recompute step will read; outputs are retained afterwards.
 class Retention {
  public:
-  // `first` and `last` are the ends of a chain, null where no gradient will be asked of it.
+  // `first` and `last` are the ends of a chain of nodes, null if no gradient will be computed.
   Retention(Context& context, const std::shared_ptr<const Op>& op, Node* first, Node* last,
             const std::vector<Tensor>& inputs, const std::string& layer)
       : context_(context), last_(last) {
     if (first == nullptr) return;
     retain(context, *first, GradientSource::Kind::kInput, inputs);
     if (context.options().recompute == 0) return;
-    std::vector<TensorSpec> specs;
-    for (const Tensor& input : inputs) specs.push_back(input.spec());
-    remake_ = op->remake(specs);
-    if (remake_) recipe_ = begin_recipe(context, op, *remake_, inputs, layer);
+    recomputation_ = op->recomputation(specs_of(inputs));
+    if (recomputation_) step_ = begin_recompute_step(context, op, *recomputation_, inputs, layer);
   }
 
   void keep(const std::vector<Tensor>& outputs) {
     if (last_ == nullptr) return;
-    if (recipe_) {
-      recipe_->spec = outputs.front().spec();
-      for (std::size_t i = 0; i < remake_->sources.size(); ++i) {
-        const GradientSource& source = remake_->sources[i];
-        if (source.kind != GradientSource::Kind::kOutput) continue;
-        const Tensor& output = outputs[static_cast<std::size_t>(source.index)];
-        recipe_->ingredients.insert(recipe_->ingredients.begin() + static_cast<std::ptrdiff_t>(i),
-                                    {output.detach(), nullptr});
-      }
-      last_->recipe = recipe_;
+    if (step_) {
+      complete_step(outputs);
+      last_->recompute = step_;
     }
     retain(context_, *last_, GradientSource::Kind::kOutput, outputs);
   }
 
  private:
+  void complete_step(const std::vector<Tensor>& outputs) {
+    step_->spec = outputs.front().spec();
+    for (std::size_t i = 0; i < recomputation_->sources.size(); ++i) {
+      const GradientSource& source = recomputation_->sources[i];
+      if (source.kind != GradientSource::Kind::kOutput) continue;
+      const Tensor& output = outputs[static_cast<std::size_t>(source.index)];
+      step_->sources.insert(step_->sources.begin() + static_cast<std::ptrdiff_t>(i),
+                            {output.detach(), nullptr});
+    }
+  }
+
   Context& context_;
   Node* last_;
-  std::optional<Remake> remake_;
-  std::shared_ptr<Recipe> recipe_;
+  std::optional<Recomputation> recomputation_;
+  std::shared_ptr<RecomputeStep> step_;
 };
 
-// An op outside of all layer scopes belongs to the layer that made its first input: "relu of
-// conv1".
+// An op outside all layer scopes belongs to the layer that made its first input: "relu of conv1".
 std::string layer_of(const Context& context, const std::vector<Tensor>& inputs) {
   if (!context.layer().empty() || inputs.empty()) return context.layer();
   return inputs.front().storage()->layer;
 }
 
-// The node of an op about to run, or none when no gradient will be asked of it.
+// Returns the node of an op about to run, null if no gradient will be computed.
 std::shared_ptr<Node> make_node(Context& context, const std::shared_ptr<const Op>& op,
                                 const std::vector<Tensor>& inputs, const std::string& layer) {
   if (!context.training()) return nullptr;
   std::vector<bool> needed;
-  std::vector<TensorSpec> specs;
-  bool any = false;
-  for (const Tensor& input : inputs) {
-    needed.push_back(input.requires_grad());
-    specs.push_back(input.spec());
-    any = any || input.requires_grad();
-  }
-  if (!any) return nullptr;
+  for (const Tensor& input : inputs) needed.push_back(input.requires_grad());
+  if (std::ranges::find(needed, true) == needed.end()) return nullptr;
   auto node = std::make_shared<Node>();
-  node->calls = op->gradient(specs, needed);
+  node->calls = op->gradient(specs_of(inputs), needed);
   if (node->calls.empty()) return nullptr;
   node->op = op;
   node->layer = layer;
@@ -137,7 +140,7 @@ std::shared_ptr<Node> make_node(Context& context, const std::shared_ptr<const Op
   return node;
 }
 
-// The nodes of a fused chain, first part first; none when no gradient will be asked of it.
+// Returns the nodes of a fused chain, first part first; none if no gradient will be computed.
 std::vector<std::shared_ptr<Node>> make_chain(Context& context,
                                               std::span<const std::shared_ptr<const Op>> parts,
                                               std::vector<Tensor> inputs,
@@ -146,9 +149,7 @@ std::vector<std::shared_ptr<Node>> make_chain(Context& context,
   for (const std::shared_ptr<const Op>& part : parts) {
     const std::shared_ptr<Node> node = make_node(context, part, inputs, layer);
     if (!node) return {};
-    std::vector<TensorSpec> specs;
-    for (const Tensor& input : inputs) specs.push_back(input.spec());
-    const TensorSpec output = part->outputs(specs).front().spec;
+    const TensorSpec output = part->outputs(specs_of(inputs)).front().spec;
     node->output_specs = {output};
     nodes.push_back(node);
     inputs = {Tensor(output, nullptr, {node, 0})};
@@ -158,9 +159,20 @@ std::vector<std::shared_ptr<Node>> make_chain(Context& context,
 
 }  // namespace
 
-std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,
-                                       const std::vector<bool>&) const {
-  return {};
+Parameter make_parameter(Context& context, const TensorSpec& spec, std::string name,
+                         const void* host) {
+  Parameter parameter{.name = name,
+                      .value = context.resident(spec, Category::kParameter, name, host)};
+  if (!context.training()) return parameter;
+  if (!context.options().fused_update) {
+    parameter.gradient = context.resident(spec, Category::kParameterGradient, name);
+  }
+  auto leaf = std::make_shared<Node>();
+  leaf->layer = std::move(name);
+  leaf->output_specs = {spec};
+  leaf->gradient = parameter.gradient;
+  parameter.value = Tensor(spec, parameter.value.storage(), {std::move(leaf), 0});
+  return parameter;
 }
 
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
@@ -190,10 +202,6 @@ Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
   retention.keep(outputs);
   if (!chained) return std::move(outputs.front());
   return Tensor(outputs.front().spec(), outputs.front().storage(), {nodes.back(), 0});
-}
-
-void backward(Context& context, Tensor loss) {
-  BackwardGraph(context, std::move(loss)).run(context);
 }
 
 }  // namespace skyline

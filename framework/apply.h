@@ -2,31 +2,31 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "framework/context.h"
 
 namespace skyline {
 
-// Applies an op in the forward pass: runs it and, in training mode and when an input requires a
-// gradient, leaves a node that holds only what the op's gradient calls read, or how to make it
-// again (see Context::Options::recompute). Returns all outputs. Outside of all layer scopes the op
-// counts to the layer that made its first input.
+// Makes a parameter: a resident tensor filled from `host` and, in training mode, its leaf node and
+// (without fused_update) its resident gradient.
+Parameter make_parameter(Context& context, const TensorSpec& spec, std::string name,
+                         const void* host);
+
+// Applies an op in the forward pass and returns all its outputs. In training mode, if an input
+// requires a gradient, leaves a node that holds only what the op's gradient calls read, or how to
+// recompute it (see Context::Options::recompute). Outside all layer scopes the op belongs to the
+// layer that made its first input.
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
                           std::vector<Tensor> inputs);
 
-// One forward op, `fused`, in the place of a chain: parts[0] of `inputs`, and each further part of
-// the output of the part before, which is never made. `fused` and every part have one output; the
-// gradients are those of the parts. A part's gradient may read `inputs` (the first part's) and the
-// chain's output (the last part's), but nothing between two parts: a relu reads its output, so
-// conv2d and relu make such a chain.
+// Runs one forward op, `fused`, instead of a chain of ops: parts[0] on `inputs`, each further part
+// on the output of the part before, which is never made. `fused` and every part have one output;
+// the gradients are those of the parts. A gradient of the first part may read `inputs`, one of the
+// last part the chain's output; none may read a tensor between two parts. conv2d and relu make such
+// a chain, because relu's gradient reads its output.
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs);
-
-// Builds the backward graph of a scalar `loss` and runs it; the gradients land in the parameters'
-// gradient tensors (overwritten, not added to). Consumes the forward graph. Throws std::logic_error
-// under fused_update, where BackwardGraph::run takes an update.
-// See backward_graph.h for printing, exporting or simulating it before it runs.
-void backward(Context& context, Tensor loss);
 
 }  // namespace skyline

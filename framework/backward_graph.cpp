@@ -1,7 +1,6 @@
 #include "framework/backward_graph.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -13,7 +12,7 @@
 namespace skyline {
 namespace {
 
-// d loss / d loss = 1, written over the loss where nobody else holds it.
+// d loss / d loss = 1, written over the loss if nobody else holds it.
 class GradientSeed : public Op {
  public:
   std::string_view name() const override { return "gradient_seed"; }
@@ -27,7 +26,7 @@ class GradientSeed : public Op {
   }
 };
 
-// The most parts of one gradient that wait for their sum, see BackwardGraph.
+// Parts of one gradient that may wait to be summed, see BackwardGraph.
 constexpr std::size_t kMostParts = 5;
 constexpr std::size_t kMostPartsOfParameter = 2;
 
@@ -41,28 +40,31 @@ void forget_reader(const Tensor& tensor, const std::string& reader) {
 
 }  // namespace
 
+std::string GradientValue::name() const {
+  return (recomputed ? "recomputed " : "gradient of ") + of;
+}
+
 std::string BackwardStep::str() const { return op_of_layer(op->name(), layer); }
 
 // Walks the forward graph from consumers to producers and emits the steps.
 struct BackwardGraph::Builder {
-  // The gradient of one output of a forward node: how many contributions are still to come, and
-  // what of it stands, in the order of coming: contributions, the first perhaps the sum of those
-  // before; `value` once it is whole.
+  // The gradient of one output of a forward node.
   struct Target {
-    int to_come = 0;
-    std::vector<int> parts;
-    int value = -1;
+    int pending = 0;         // contributions still to arrive
+    std::vector<int> parts;  // in order of arrival; the first may be the sum of earlier ones
+    int value = -1;          // the whole gradient, once it is complete
   };
 
   BackwardGraph& graph;
   Context& context;
   std::unordered_map<const Node*, std::vector<Target>> targets;
-  std::unordered_map<const Recipe*, int> remade;  // their values
+  std::unordered_map<const RecomputeStep*, int> recomputed;  // their values
   std::vector<std::shared_ptr<Node>> complete_leaves;
 
   Target& target(const Edge& edge) { return targets.at(edge.node.get())[index(edge.output)]; }
 
-  // Nodes that a gradient reaches, consumers first; counts the contributions to each output.
+  // Returns the nodes that a gradient reaches, consumers first, and counts the contributions to
+  // each output.
   std::vector<std::shared_ptr<Node>> reached(const std::shared_ptr<Node>& loss) {
     std::vector<std::shared_ptr<Node>> nodes{loss};
     targets[loss.get()].resize(loss->output_specs.size());
@@ -77,7 +79,7 @@ struct BackwardGraph::Builder {
             outputs.resize(edge.node->output_specs.size());
             nodes.push_back(edge.node);
           }
-          ++outputs[index(edge.output)].to_come;
+          ++outputs[index(edge.output)].pending;
         }
       }
     }
@@ -99,14 +101,14 @@ struct BackwardGraph::Builder {
   void emit(std::shared_ptr<const Op> op, const std::string& layer,
             std::vector<BackwardInput> inputs, std::vector<int> outputs) {
     graph.steps_.push_back({std::move(op), layer, std::move(inputs), std::move(outputs)});
-    if (!context.options().record_refusals) return;
+    if (!context.options().record_graph) return;
     const BackwardStep& step = graph.steps_.back();
     for (const BackwardInput& input : step.inputs) {
       if (input.retained) input.retained.storage()->readers.push_back(step.str());
     }
   }
 
-  // The whole gradient of output `output` of `node`; zeros when nothing contributed.
+  // Returns the whole gradient of output `output` of `node`; zeros if nothing contributed.
   int whole_gradient(const Node& node, int output) {
     Target& whole = targets.at(&node)[index(output)];
     if (whole.value < 0) {
@@ -121,27 +123,26 @@ struct BackwardGraph::Builder {
     return node.is_leaf() ? node.layer : "output " + std::to_string(output) + " of " + node.str();
   }
 
-  // A new contribution by `op` to the gradient behind `edge`. A parameter's first one is written
-  // where its gradient belongs, where the others are added to it; but a view writes nothing.
+  // Adds a contribution by `op` to the gradient behind `edge`. A parameter's first contribution is
+  // written into its gradient tensor, unless `op` is a view, which writes nothing.
   int contribute(const Edge& edge, const Op& op) {
     const Node& node = *edge.node;
     Target& whole = target(edge);
-    const bool in_its_place = node.gradient && whole.parts.empty() && !op.is_view();
+    const bool into_tensor = node.gradient && whole.parts.empty() && !op.is_view();
     const int value =
         new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
-                     in_its_place ? node.gradient : Tensor());
-    --whole.to_come;
+                     into_tensor ? node.gradient : Tensor());
+    --whole.pending;
     whole.parts.push_back(value);
     return value;
   }
 
-  // Sums what stands of the gradient behind `edge` where nothing more will come or too much is
-  // alive.
+  // Sums the parts of the gradient behind `edge` if it is complete or too many parts are alive.
   void aggregate(const Edge& edge) {
     Target& whole = target(edge);
     const Node& node = *edge.node;
     if (whole.value >= 0) return;
-    const bool complete = whole.to_come == 0;
+    const bool complete = whole.pending == 0;
     const bool alone = whole.parts.size() == 1 &&
                        (!node.gradient || graph.gradients_[index(whole.parts[0])].destination);
     const std::size_t most = node.is_leaf() ? kMostPartsOfParameter : kMostParts;
@@ -151,17 +152,18 @@ struct BackwardGraph::Builder {
     if (node.is_leaf() && !node.gradient) complete_leaves.push_back(edge.node);
   }
 
-  // To be called once the calls of a node are emitted, the last that read its parameters.
-  void give_to_update() {
+  // Schedules updates of the parameters whose gradients just became complete. Called once all calls
+  // of a node are emitted: they are the last to read these parameters.
+  void schedule_updates() {
     for (std::shared_ptr<Node>& leaf : complete_leaves) {
       const int value = targets.at(leaf.get()).front().value;
       ++graph.gradients_[index(value)].uses;
-      graph.whole_.push_back({graph.steps_.size() - 1, std::move(leaf), value});
+      graph.complete_.push_back({graph.steps_.size() - 1, std::move(leaf), value});
     }
     complete_leaves.clear();
   }
 
-  // In the order of coming: the bits are those of one sum of all contributions, wherever they meet.
+  // Adds in order of arrival, so that partial sums give the bits of one sum of all contributions.
   void sum(const Edge& edge, Target& whole) {
     const Node& node = *edge.node;
     std::vector<BackwardInput> inputs;
@@ -173,17 +175,18 @@ struct BackwardGraph::Builder {
     whole.parts = {value};
   }
 
-  BackwardInput input_of(const Recipe::Ingredient& ingredient) {
-    if (!ingredient.recipe) return {.retained = ingredient.tensor};
-    const Recipe& recipe = *ingredient.recipe;
-    const auto [known, is_new] = remade.try_emplace(&recipe, -1);
+  // Emits `source` as an input; a recompute step is emitted before its first reader.
+  BackwardInput input_of(const RecomputeStep::Source& source) {
+    if (!source.step) return {.retained = source.tensor};
+    const RecomputeStep& step = *source.step;
+    const auto [known, is_new] = recomputed.try_emplace(&step, -1);
     if (!is_new) return read(known->second);
     std::vector<BackwardInput> inputs;
-    for (const Recipe::Ingredient& part : recipe.ingredients) inputs.push_back(input_of(part));
-    const int value = new_gradient(recipe.spec, op_of_layer(recipe.op->name(), recipe.layer));
-    graph.gradients_[index(value)].remade = true;
-    emit(recipe.op, recipe.layer, std::move(inputs), {value});
-    remade[&recipe] = value;
+    for (const RecomputeStep::Source& input : step.sources) inputs.push_back(input_of(input));
+    const int value = new_gradient(step.spec, op_of_layer(step.op->name(), step.layer));
+    graph.gradients_[index(value)].recomputed = true;
+    emit(step.op, step.layer, std::move(inputs), {value});
+    recomputed[&step] = value;
     return read(value);
   }
 
@@ -193,13 +196,14 @@ struct BackwardGraph::Builder {
       if (source.kind == GradientSource::Kind::kGradOutput) {
         inputs.push_back(read(whole_gradient(node, source.index)));
       } else {
-        inputs.push_back(input_of(node.retained_ingredient(source)));
+        inputs.push_back(input_of(node.retained_source(source)));
       }
     }
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
-      outputs.push_back(edge.node ? contribute(edge, *call.op) : new_gradient({}, "nothing"));
+      outputs.push_back(edge.node ? contribute(edge, *call.op)
+                                  : new_gradient({}, "an unused input"));
     }
     emit(call.op, node.layer, std::move(inputs), std::move(outputs));
     for (const int input : call.gradient_of) {
@@ -216,12 +220,12 @@ struct BackwardGraph::Builder {
     emit(std::make_shared<GradientSeed>(), "", {{.retained = loss.detach()}}, {target(edge).value});
     for (const std::shared_ptr<Node>& node : nodes) {
       for (const GradientCall& call : node->calls) emit_call(*node, call);
-      give_to_update();
+      schedule_updates();
       for (const Node::Retained& kept : node->retained) {
-        if (kept.ingredient.tensor) forget_reader(kept.ingredient.tensor, node->str());
+        if (kept.source.tensor) forget_reader(kept.source.tensor, node->str());
       }
       node->retained.clear();
-      node->recipe.reset();
+      node->recompute.reset();
     }
   }
 };
@@ -240,7 +244,8 @@ BackwardGraph::BackwardGraph(Context& context, Tensor loss) {
 BackwardGraph::~BackwardGraph() = default;
 
 void BackwardGraph::reorder(std::span<const int> order) {
-  if (!whole_.empty()) throw std::logic_error("[backward] gradients go to an update in this order");
+  if (!complete_.empty())
+    throw std::logic_error("[backward] a graph with updates cannot be reordered");
   if (order.size() != steps_.size()) {
     throw std::invalid_argument("[backward] order has " + std::to_string(order.size()) +
                                 " steps, expected " + std::to_string(steps_.size()));
@@ -267,172 +272,138 @@ void BackwardGraph::reorder(std::span<const int> order) {
   steps_ = std::move(reordered);
 }
 
-StepGraph BackwardGraph::preview(Context& context) const {
+RecordedStep BackwardGraph::preview(Context& context) const {
   std::vector<ValueId> ids(gradients_.size());
   for (std::size_t g = 0; g < gradients_.size(); ++g) {
-    if (gradients_[g].destination) ids[g] = context.value_of(*gradients_[g].destination.storage());
+    if (!gradients_[g].destination) continue;
+    ids[g] = context.recorder().value_of(gradients_[g].destination);
+    context.recorder().rename(gradients_[g].destination, gradients_[g].name());
   }
   for (const BackwardStep& step : steps_) {
     for (const BackwardInput& input : step.inputs) {
-      if (input.retained) context.value_of(*input.retained.storage());
+      if (input.retained) context.recorder().value_of(input.retained);
     }
   }
-  StepGraph graph = context.step_graph();
-  for (const BackwardStep& step : steps_) {
-    StepOp op{.name = std::string(step.op->name()),
-              .layer = step.layer,
-              .phase = Phase::kBackward,
-              .in_place = step.op->in_place()};
-    std::vector<TensorSpec> specs;
-    for (const BackwardInput& input : step.inputs) {
-      const bool is_gradient = input.gradient >= 0;
-      specs.push_back(is_gradient ? gradients_[index(input.gradient)].spec : input.retained.spec());
-      op.inputs.push_back(is_gradient ? ids[index(input.gradient)]
-                                      : context.value_of(*input.retained.storage()));
-    }
-    const bool view = step.op->is_view();
-    if (!view) {
-      op.workspace_bytes = context.workspace_bytes(*step.op, *context.kernel(*step.op, specs));
-    }
-    const std::vector<OutputSpec> outputs = step.op->outputs(specs);
-    for (std::size_t j = 0; j < outputs.size(); ++j) {
-      const std::size_t g = index(step.outputs[j]);
-      if (!gradients_[g].destination) {
-        ids[g] = static_cast<ValueId>(graph.values.size());
-        const ValueId storage = view ? graph.values[op.inputs[0]].storage : ids[g];
-        graph.values.push_back({.bytes = outputs[j].spec.bytes(),
-                                .category = outputs[j].category,
-                                .storage = storage,
-                                .layer = step.layer});
-      }
-      op.outputs.push_back(ids[g]);
-    }
-    graph.ops.push_back(std::move(op));
-  }
-  return graph;
+  StepRecorder recorder = context.recorder();
+  for (const BackwardStep& step : steps_) preview_step(context, recorder, step, ids);
+  return recorder.step();
 }
 
-void BackwardGraph::run(Context& context, const Update& update) {
-  if (std::exchange(has_run_, true)) throw std::logic_error("[backward] a graph runs once");
-  if (!whole_.empty() && !update) throw std::logic_error("[backward] gradients have no update");
-  auto next_whole = whole_.begin();
-  const bool explain = context.options().record_refusals;
-  std::vector<std::vector<std::string>> readers(explain ? gradients_.size() : 0);
-  if (explain) {
-    for (const BackwardStep& step : steps_) {
+void BackwardGraph::preview_step(Context& context, StepRecorder& recorder, const BackwardStep& step,
+                                 std::vector<ValueId>& ids) const {
+  StepOp op{.name = std::string(step.op->name()),
+            .layer = step.layer,
+            .phase = Phase::kBackward,
+            .in_place = step.op->in_place()};
+  std::vector<TensorSpec> specs;
+  for (const BackwardInput& input : step.inputs) {
+    const bool is_gradient = input.gradient >= 0;
+    specs.push_back(is_gradient ? gradients_[index(input.gradient)].spec : input.retained.spec());
+    op.inputs.push_back(is_gradient ? ids[index(input.gradient)]
+                                    : recorder.value_of(input.retained));
+  }
+  const bool view = step.op->is_view();
+  if (!view) {
+    op.workspace_bytes = context.workspace_bytes(*step.op, *context.kernel(*step.op, specs));
+  }
+  const std::vector<OutputSpec> outputs = step.op->outputs(specs);
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    const GradientValue& gradient = gradients_[index(step.outputs[j])];
+    ValueId& id = ids[index(step.outputs[j])];
+    const auto& [spec, category] = outputs[j];
+    if (view) {
+      id = recorder.add_view(op.inputs[0], {gradient.name(), spec});
+    } else if (!gradient.destination) {
+      id = recorder.add_value({.bytes = spec.bytes(), .category = category, .layer = step.layer},
+                              {gradient.name(), spec});
+    }
+    op.outputs.push_back(id);
+  }
+  recorder.add_op(std::move(op), {});
+}
+
+// The state of a running graph: the gradients that are alive.
+class BackwardGraph::Run {
+ public:
+  Run(BackwardGraph& graph, Context& context)
+      : graph_(graph),
+        context_(context),
+        recording_(context.options().record_graph),
+        live_(graph.gradients_.size()),
+        readers_(recording_ ? graph.gradients_.size() : 0) {
+    if (!recording_) return;
+    for (const BackwardStep& step : graph_.steps_) {
       for (const BackwardInput& input : step.inputs) {
-        if (input.gradient >= 0) readers[index(input.gradient)].push_back(step.str());
+        if (input.gradient >= 0) readers_[index(input.gradient)].push_back(step.str());
       }
     }
   }
-  std::vector<Tensor> live(gradients_.size());
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-    BackwardStep& step = steps_[s];
+
+  void execute(BackwardStep& step) {
+    std::vector<Tensor> inputs = take_inputs(step);
+    std::vector<Tensor> destinations;
+    for (const int output : step.outputs) {
+      destinations.push_back(graph_.gradients_[index(output)].destination);
+    }
+    std::vector<Tensor> outputs =
+        context_.execute(*step.op, std::move(inputs), destinations, Phase::kBackward, step.layer);
+    for (std::size_t j = 0; j < outputs.size(); ++j) {
+      const std::size_t g = index(step.outputs[j]);
+      if (recording_) note(step, g, outputs[j]);
+      if (graph_.gradients_[g].uses > 0) live_[g] = std::move(outputs[j]);
+    }
+  }
+
+  Tensor take(int gradient) { return std::move(live_[index(gradient)]); }
+
+ private:
+  // Moves each tensor out with its last use, so that the step may write over it.
+  std::vector<Tensor> take_inputs(BackwardStep& step) {
     std::vector<Tensor> inputs;
     for (BackwardInput& input : step.inputs) {
       if (input.gradient < 0) {
         inputs.push_back(std::exchange(input.retained, {}));
-      } else if (--gradients_[index(input.gradient)].uses == 0) {
-        inputs.push_back(std::move(live[index(input.gradient)]));
+      } else if (--graph_.gradients_[index(input.gradient)].uses == 0) {
+        inputs.push_back(take(input.gradient));
       } else {
-        inputs.push_back(live[index(input.gradient)]);
+        inputs.push_back(live_[index(input.gradient)]);
       }
-      if (explain) forget_reader(inputs.back(), step.str());
+      if (recording_) forget_reader(inputs.back(), step.str());
     }
-    std::vector<Tensor> destinations;
-    for (const int output : step.outputs) {
-      destinations.push_back(gradients_[index(output)].destination);
-    }
-    std::vector<Tensor> outputs =
-        context.execute(*step.op, std::move(inputs), destinations, Phase::kBackward, step.layer);
-    for (std::size_t j = 0; j < outputs.size(); ++j) {
-      const std::size_t g = index(step.outputs[j]);
-      if (explain && !gradients_[g].destination) {
-        auto& waiting = outputs[j].storage()->readers;
-        waiting.insert(waiting.end(), readers[g].begin(), readers[g].end());
-      }
-      if (gradients_[g].uses > 0) live[g] = std::move(outputs[j]);
-    }
-    for (; next_whole != whole_.end() && next_whole->step == s; ++next_whole) {
-      update(*next_whole->leaf, std::move(live[index(next_whole->gradient)]));
-    }
+    return inputs;
   }
-}
 
-struct BackwardGraph::Exported {
-  std::string op, layer;
-  std::vector<std::string> reads, writes;
+  // Tells the recorder and later explanations what `output`, gradient g, is and who will read it.
+  void note(const BackwardStep& step, std::size_t g, const Tensor& output) {
+    const GradientValue& gradient = graph_.gradients_[g];
+    if (!step.op->is_view()) context_.recorder().rename(output, gradient.name());
+    if (gradient.destination) return;
+    auto& waiting = output.storage()->readers;
+    waiting.insert(waiting.end(), readers_[g].begin(), readers_[g].end());
+  }
+
+  BackwardGraph& graph_;
+  Context& context_;
+  bool recording_;
+  std::vector<Tensor> live_;
+  std::vector<std::vector<std::string>> readers_;  // of each gradient
 };
 
-std::vector<BackwardGraph::Exported> BackwardGraph::exported() const {
-  std::vector<Exported> result;
-  const auto gradient = [this](int g) {
-    const GradientValue& value = gradients_[index(g)];
-    return "g" + std::to_string(g) + (value.remade ? ": again " : ": gradient of ") + value.of;
-  };
-  for (const BackwardStep& step : steps_) {
-    Exported line{std::string(step.op->name()), step.layer, {}, {}};
-    for (const BackwardInput& input : step.inputs) {
-      if (input.gradient >= 0) {
-        line.reads.push_back(gradient(input.gradient));
-      } else {
-        line.reads.push_back(input.retained ? "retained " + input.retained.spec().str()
-                                            : "retained, released");
-      }
-    }
-    for (const int output : step.outputs) line.writes.push_back(gradient(output));
-    result.push_back(std::move(line));
-  }
-  return result;
-}
-
-std::string BackwardGraph::to_text() const {
-  std::string text;
-  const auto list = [&text](const char* title, const std::vector<std::string>& names) {
-    text += title;
-    for (std::size_t k = 0; k < names.size(); ++k) text += (k > 0 ? ", " : "") + names[k];
-  };
-  for (const Exported& step : exported()) {
-    text += op_of_layer(step.op, step.layer);
-    list(" | reads ", step.reads);
-    list(" | writes ", step.writes);
-    text += '\n';
-  }
-  return text;
-}
-
-std::string BackwardGraph::to_dot() const {
-  const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
-  std::string dot = "digraph backward {\n  node [shape=box];\n";
+void BackwardGraph::run(Context& context, const Update& update) {
+  if (std::exchange(has_run_, true)) throw std::logic_error("[backward] a graph runs once");
+  if (!complete_.empty() && !update) throw std::logic_error("[backward] gradients have no update");
+  Run run(*this, context);
+  auto next = complete_.begin();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
-    const std::string name = "step" + std::to_string(s);
-    dot += "  " + name + " [label=" + quoted(steps_[s].str()) + "];\n";
-    for (const BackwardInput& input : steps_[s].inputs) {
-      if (input.gradient >= 0)
-        dot += "  g" + std::to_string(input.gradient) + " -> " + name + ";\n";
-    }
-    for (const int output : steps_[s].outputs) {
-      const std::string value = "g" + std::to_string(output);
-      dot += "  " + value + " [shape=ellipse, label=" + quoted(gradients_[index(output)].of) +
-             "];\n  " + name + " -> " + value + ";\n";
+    run.execute(steps_[s]);
+    for (; next != complete_.end() && next->step == s; ++next) {
+      update(*next->leaf, run.take(next->gradient));
     }
   }
-  return dot + "}\n";
 }
 
-std::string BackwardGraph::to_json() const {
-  nlohmann::json json{{"steps", nlohmann::json::array()}, {"gradients", nlohmann::json::array()}};
-  for (const Exported& step : exported()) {
-    json["steps"].push_back(
-        {{"op", step.op}, {"layer", step.layer}, {"reads", step.reads}, {"writes", step.writes}});
-  }
-  for (const GradientValue& gradient : gradients_) {
-    json["gradients"].push_back({{"of", gradient.of},
-                                 {"spec", gradient.spec.str()},
-                                 {"bytes", gradient.spec.bytes()},
-                                 {"parameter", static_cast<bool>(gradient.destination)}});
-  }
-  return json.dump();
+void backward(Context& context, Tensor loss) {
+  BackwardGraph(context, std::move(loss)).run(context);
 }
 
 }  // namespace skyline

@@ -4,19 +4,20 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/node.h"
 #include "memory/alignment.h"
 
 namespace skyline {
 
 namespace {
 
-// Batches that have another shape each would add some tens of kernels a step for ever.
+// Without a bound, batches that all differ in shape would add some tens of kernels a step forever.
 constexpr std::size_t kMostKernels = 1024;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 
-// One op on its way through execute(): what is asked and what the op declares.
+// One op during execute(): the request and what the op declares.
 struct Context::Call {
   const Op& op;
   Phase phase;
@@ -46,9 +47,7 @@ Context::Context(Allocator& allocator, Options options)
 }
 
 void Context::begin_step(ShapeKey key) {
-  graph_ = {};
-  refusals_.clear();
-  ++generation_;
+  recorder_.begin();
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
   staged_bytes_ = 0;
   allocator_.begin_step(key);
@@ -82,28 +81,13 @@ void Context::write(const Tensor& tensor, const void* host) {
   if (options_.execute) compute().write(tensor.address(), host, tensor.spec().bytes());
 }
 
-Parameter Context::parameter(const TensorSpec& spec, std::string name, const void* host) {
-  Parameter parameter{.name = name, .value = resident(spec, Category::kParameter, name, host)};
-  if (training()) {
-    if (!options_.fused_update) {
-      parameter.gradient = resident(spec, Category::kParameterGradient, name);
-    }
-    auto leaf = std::make_shared<Node>();
-    leaf->layer = std::move(name);
-    leaf->output_specs = {spec};
-    leaf->gradient = parameter.gradient;
-    parameter.value = Tensor(spec, parameter.value.storage(), {std::move(leaf), 0});
-  }
-  return parameter;
-}
-
 std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs) {
   if (!op.cacheable()) return op.kernel(compute(), inputs);
   std::string key(op.name());
   key.append(" ").append(op.parameters());
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
-  // All at once: what is still in use is made anew from the library's own cache, in some
-  // microseconds each.
+  // Dropping all is cheap: the library's own cache remakes those still in use, some microseconds
+  // each.
   if (kernels_.size() >= kMostKernels && !kernels_.contains(key)) kernels_.clear();
   std::shared_ptr<Kernel>& cached = kernels_[key];
   if (!cached) cached = op.kernel(compute(), inputs);
@@ -126,19 +110,8 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   if (op.is_view()) return view(call, std::move(inputs));
 
   const std::shared_ptr<Kernel> kernel = this->kernel(op, call.specs);
-  const std::vector<int> written_over = choose_in_place(call, inputs);
-  std::vector<Tensor> outputs;
-  for (std::size_t j = 0; j < call.outputs.size(); ++j) {
-    const OutputSpec& output = call.outputs[j];
-    if (call.has_destination(j)) {
-      outputs.push_back(destinations[j].detach());
-    } else if (written_over[j] >= 0) {
-      outputs.emplace_back(output.spec,
-                           inputs[static_cast<std::size_t>(written_over[j])].storage());
-    } else {
-      outputs.emplace_back(output.spec, request(output.spec.bytes(), call.tag(output.category)));
-    }
-  }
+  std::vector<OutputMemory> memory = choose_memory(call, inputs);
+  std::vector<Tensor> outputs = request_outputs(call, inputs, memory);
   const std::size_t workspace_bytes = this->workspace_bytes(op, *kernel);
   Block workspace;
   if (workspace_bytes > 0) {
@@ -146,64 +119,100 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   }
   run(call, *kernel, inputs, outputs, workspace.address());
   workspace.reset();
-  record(call, inputs, outputs, workspace_bytes);
+  record(call, inputs, outputs, workspace_bytes, std::move(memory));
   for (Tensor& input : inputs) input = {};
   return outputs;
 }
 
 std::vector<Tensor> Context::view(const Call& call, std::vector<Tensor> inputs) {
   const Tensor& input = inputs.front();
+  const TensorSpec& spec = call.outputs.front().spec;
   if (options_.record_graph) {
-    const ValueId storage = value_of(*input.storage());
-    const auto id = static_cast<ValueId>(graph_.values.size());
-    StepValue value = graph_.values[storage];
-    value.storage = storage;
-    graph_.values.push_back(value);
-    graph_.ops.push_back({.name = std::string(call.op.name()),
-                          .layer = std::string(call.layer),
-                          .phase = call.phase,
-                          .inputs = {storage},
-                          .outputs = {id}});
+    const ValueId owner = recorder_.value_of(input);
+    const ValueId id = recorder_.add_view(owner, {op_of_layer(call.op.name(), call.layer), spec});
+    recorder_.add_op({.name = std::string(call.op.name()),
+                      .layer = std::string(call.layer),
+                      .phase = call.phase,
+                      .inputs = {owner},
+                      .outputs = {id}},
+                     {{.input = 0, .reason = {}}});
   }
-  return {Tensor(call.outputs.front().spec, input.storage())};
+  return {Tensor(spec, input.storage())};
 }
 
-// For each output the input that it is written over, or -1.
-std::vector<int> Context::choose_in_place(const Call& call, std::span<const Tensor> inputs) {
-  std::vector<int> written_over(call.outputs.size(), -1);
+std::vector<OutputMemory> Context::choose_memory(const Call& call,
+                                                 std::span<const Tensor> inputs) const {
+  std::vector<OutputMemory> memory(call.outputs.size());
   std::vector<bool> taken(inputs.size(), false);
   for (const InPlacePair& pair : call.op.in_place()) {
-    const auto i = static_cast<std::size_t>(pair.input);
-    const auto j = static_cast<std::size_t>(pair.output);
-    if (call.has_destination(j) || written_over[j] >= 0 || taken[i]) continue;
-    std::string reason = why_not_in_place(call, inputs, pair);
-    if (reason.empty()) {
-      written_over[j] = pair.input;
-      taken[i] = true;
-    } else if (options_.record_refusals) {
-      refusals_.push_back(
-          {std::string(call.op.name()), std::string(call.layer), std::move(reason)});
+    OutputMemory& output = memory[index(pair.output)];
+    if (call.has_destination(index(pair.output)) || output.input >= 0) continue;
+    if (!taken[index(pair.input)] && may_write_over(call, inputs[index(pair.input)], pair.output)) {
+      output = {.input = pair.input, .reason = {}};
+      taken[index(pair.input)] = true;
+    } else if (options_.record_graph) {
+      if (!output.reason.empty()) output.reason += "; ";
+      output.reason += "input " + std::to_string(pair.input) +
+                       (taken[index(pair.input)] ? " serves another output"
+                                                 : why_not_in_place(call, inputs, pair));
     }
   }
-  return written_over;
+  if (options_.record_graph) explain(call, memory);
+  return memory;
 }
 
-// Empty when the pair may be used. Sentences are built only under record_refusals.
+bool Context::may_write_over(const Call& call, const Tensor& input, int output) const {
+  const Storage& storage = *input.storage();
+  return options_.in_place && input.storage().use_count() == 1 && !storage.resident &&
+         storage.block.bytes() == call.outputs[index(output)].spec.bytes();
+}
+
+// Continues a sentence that begins with the input. Called only when recording: it builds strings.
 std::string Context::why_not_in_place(const Call& call, std::span<const Tensor> inputs,
                                       const InPlacePair& pair) const {
-  const Tensor& input = inputs[static_cast<std::size_t>(pair.input)];
-  const Storage& storage = *input.storage();
-  const bool one_holder = input.storage().use_count() == 1;
-  const bool same_bytes =
-      storage.block.bytes() == call.outputs[static_cast<std::size_t>(pair.output)].spec.bytes();
-  if (options_.in_place && one_holder && same_bytes && !storage.resident) return {};
-  if (!options_.record_refusals) return "refused";
-  const std::string name = "input " + std::to_string(pair.input);
-  if (!options_.in_place) return "writing in place is switched off";
-  if (storage.resident) return name + " is resident";
-  if (!same_bytes) return name + " has another size than the output";
-  if (!storage.readers.empty()) return name + " is still read by " + storage.readers.front();
-  return name + " is held by the program";
+  const Storage& storage = *inputs[index(pair.input)].storage();
+  if (!options_.in_place) return " is kept: writing in place is switched off";
+  if (storage.resident) return " is resident";
+  if (storage.block.bytes() != call.outputs[index(pair.output)].spec.bytes()) {
+    return " has another size than the output";
+  }
+  if (!storage.readers.empty()) {
+    // During forward the only readers known are those that retain a value for their gradient.
+    return " is still read by " + storage.readers.front() +
+           (call.phase == Phase::kForward ? " in the backward pass" : "");
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (k != index(pair.input) && inputs[k].storage().get() == &storage) {
+      return " is also input " + std::to_string(k);
+    }
+  }
+  return " is held by the program";
+}
+
+// Adds the reasons of outputs for which no pair was tried.
+void Context::explain(const Call& call, std::vector<OutputMemory>& memory) const {
+  for (std::size_t j = 0; j < memory.size(); ++j) {
+    if (memory[j].input >= 0 || !memory[j].reason.empty()) continue;
+    memory[j].reason = call.has_destination(j)
+                           ? "the output is resident: " + call.destinations[j].storage()->layer
+                           : std::string(call.op.name()) + " declares no input to write over";
+  }
+}
+
+std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const Tensor> inputs,
+                                             std::span<const OutputMemory> memory) {
+  std::vector<Tensor> outputs;
+  for (std::size_t j = 0; j < call.outputs.size(); ++j) {
+    const OutputSpec& output = call.outputs[j];
+    if (call.has_destination(j)) {
+      outputs.push_back(call.destinations[j].detach());
+    } else if (memory[j].input >= 0) {
+      outputs.emplace_back(output.spec, inputs[index(memory[j].input)].storage());
+    } else {
+      outputs.emplace_back(output.spec, request(output.spec.bytes(), call.tag(output.category)));
+    }
+  }
+  return outputs;
 }
 
 void Context::run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
@@ -228,54 +237,25 @@ void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {
   }
 }
 
-ValueId Context::value_of(Storage& storage) {
-  if (storage.generation != generation_) {
-    storage.generation = generation_;
-    storage.value = static_cast<ValueId>(graph_.values.size());
-    graph_.values.push_back({.bytes = storage.block.bytes(),
-                             .category = storage.category,
-                             .resident = true,
-                             .storage = storage.value,
-                             .layer = storage.layer});
-  }
-  return storage.value;
-}
-
 void Context::record(const Call& call, std::span<const Tensor> inputs,
-                     std::span<const Tensor> outputs, std::size_t workspace_bytes) {
+                     std::span<const Tensor> outputs, std::size_t workspace_bytes,
+                     std::vector<OutputMemory> memory) {
   if (!options_.record_graph) return;
+  const std::string layer(call.layer);
   StepOp op{.name = std::string(call.op.name()),
-            .layer = std::string(call.layer),
+            .layer = layer,
             .phase = call.phase,
             .workspace_bytes = workspace_bytes,
             .in_place = call.op.in_place()};
-  for (const Tensor& input : inputs) op.inputs.push_back(value_of(*input.storage()));
+  for (const Tensor& input : inputs) op.inputs.push_back(recorder_.value_of(input));
   for (std::size_t j = 0; j < outputs.size(); ++j) {
-    Storage& storage = *outputs[j].storage();
-    if (call.has_destination(j)) {
-      op.outputs.push_back(value_of(storage));
-      continue;
-    }
-    const auto id = static_cast<ValueId>(graph_.values.size());
-    graph_.values.push_back({.bytes = outputs[j].spec().bytes(),
-                             .category = call.outputs[j].category,
-                             .storage = id,
-                             .layer = std::string(call.layer)});
-    storage.value = id;
-    storage.generation = generation_;
-    op.outputs.push_back(id);
+    op.outputs.push_back(call.has_destination(j)
+                             ? recorder_.value_of(outputs[j])
+                             : recorder_.add_written(outputs[j], call.outputs[j].category, layer,
+                                                     op_of_layer(op.name, layer)));
   }
-  graph_.ops.push_back(std::move(op));
+  recorder_.add_op(std::move(op), std::move(memory));
 }
-
-namespace {
-
-// Uploads and downloads run no kernel; they stand in the step graph as ops of one value.
-StepOp transfer(std::string_view name, const std::string& layer) {
-  return {.name = std::string(name), .layer = layer};
-}
-
-}  // namespace
 
 void Context::stage_uploads(std::size_t bytes) {
   if (!options_.prefetch || bytes <= staging_.bytes()) return;
@@ -293,26 +273,27 @@ std::optional<Staging> Context::staging(std::size_t bytes) {
 }
 
 Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_view name) {
-  auto storage = request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput});
-  const std::optional<Staging> on_its_way = staging(spec.bytes());
+  const Tensor tensor(spec,
+                      request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
+  const std::optional<Staging> staged = staging(spec.bytes());
   if (options_.execute) {
-    compute().upload(storage->address(), host, spec.bytes(), on_its_way ? &*on_its_way : nullptr);
+    compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
   if (options_.record_graph) {
-    StepOp op = transfer("upload", std::string(name));
-    op.outputs = {value_of(*storage)};
-    graph_.values.back().resident = false;
-    graph_.ops.push_back(std::move(op));
+    const std::string layer(name);
+    recorder_.add_op({.name = "upload",
+                      .layer = layer,
+                      .outputs = {recorder_.add_written(tensor, Category::kInput, layer, layer)}},
+                     {{.reason = "upload has no input to write over"}});
   }
-  return Tensor(spec, std::move(storage));
+  return tensor;
 }
 
 void Context::download(Tensor tensor, void* host) {
   if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (options_.record_graph) {
-    StepOp op = transfer("download", layer_);
-    op.inputs = {value_of(*tensor.storage())};
-    graph_.ops.push_back(std::move(op));
+    recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},
+                     {});
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "framework/op.h"
 #include "framework/philox.h"
+#include "framework/step_recorder.h"
 #include "framework/tensor.h"
 #include "memory/allocator.h"
 
@@ -19,15 +20,7 @@ namespace skyline {
 
 enum class Mode { kTraining, kInference };
 
-inline constexpr std::string_view kStagingOp = "prefetch";  // asks for Context's staging
-
-// A refusal to write in place, with its reason, e.g.
-// "relu of conv1: input is retained by sigmoid of act2".
-struct InPlaceRefusal {
-  std::string op;
-  std::string layer;
-  std::string reason;
-};
+inline constexpr std::string_view kStagingOp = "prefetch";  // requests Context's staging memory
 
 // An output with a NaN or an infinity, found under Context::Options::check_finite.
 class NotFinite : public std::runtime_error {
@@ -40,7 +33,7 @@ class NotFinite : public std::runtime_error {
   std::string op_, layer_;
 };
 
-// Everything that an op needs besides its operands; made once by the program, passed everywhere.
+// Everything that an op needs besides its operands. The program makes one and passes it everywhere.
 class Context {
  public:
   struct Options {
@@ -48,25 +41,24 @@ class Context {
     bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
     Mode mode = Mode::kTraining;
     bool in_place = true;
-    // Chains of at most so many cheap ops are made again in the backward pass, bit for bit, where
-    // else their results would be retained (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets
-    // with sublinear memory cost", drop the results of low cost operations); 0: none.
+    // Recomputes chains of at most this many cheap ops in the backward pass, bit for bit, instead
+    // of retaining their outputs; 0: off. Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with
+    // sublinear memory cost", drop the results of low cost operations.
     int recompute = 0;
-    // Parameters have no resident gradient: backward gives each one to an update as soon as it is
-    // whole, and it is freed then (Lv et al. 2023, "Full parameter fine-tuning for large language
-    // models with limited resources"). See BackwardGraph::run.
+    // Parameters have no resident gradient: backward passes each gradient to an update as soon as
+    // it is complete and frees it then (Lv et al. 2023, "Full parameter fine-tuning for large
+    // language models with limited resources"). See BackwardGraph::run.
     bool fused_update = false;
-    bool prefetch = false;         // see stage_uploads()
-    bool check_finite = false;     // look at every output after every op; slow
-    bool record_graph = false;     // build the step graph of the running step
-    bool record_refusals = false;  // keep why ops did not write in place
+    bool prefetch = false;      // see stage_uploads()
+    bool check_finite = false;  // check every output after every op; slow
+    bool record_graph = false;  // record the running step, see recorded_step()
     std::uint64_t seed = 0;
-    // What every convolution asks for, in place of what its kernel needs, as if its library had
-    // been given that limit and used it up (PGMO section 5: 8 MiB). Of dry runs only.
+    // Workspace of every convolution, instead of what its kernel needs, as if the library had been
+    // given that limit and used all of it (PGMO section 5: 8 MiB). Dry runs only.
     std::optional<std::size_t> convolution_workspace_bytes;
   };
 
-  // Throws std::invalid_argument when a run that executes sets convolution_workspace_bytes.
+  // Throws std::invalid_argument if a run that executes sets convolution_workspace_bytes.
   Context(Allocator& allocator, Options options);
 
   Allocator& allocator() noexcept { return allocator_; }
@@ -79,53 +71,47 @@ class Context {
   RandomStream& random() noexcept { return random_; }
   const std::string& layer() const noexcept { return layer_; }
 
-  // Bounds of a training step, passed on to the allocator. begin_step forgets the step graph of
-  // the step before.
+  // Begin and end a training step; the allocator is told. begin_step forgets the recorded step.
   void begin_step(ShapeKey key = 0);
   void end_step();
 
-  // Under `prefetch`: sees to it that there are at least so many bytes of resident memory, in which
-  // a step's uploads arrive while the step before still runs. Each takes its rounded size; those
-  // that find no room do not pass through it. Between steps. Throws OutOfMemory; then there is
-  // none.
+  // Under `prefetch`: reserves at least this many bytes of resident memory, in which a step's
+  // uploads arrive while the step before still runs. Each upload takes its aligned size; uploads
+  // that do not fit are not staged. Call between steps. Throws OutOfMemory; then nothing is staged.
   void stage_uploads(std::size_t bytes);
   std::size_t staging_bytes() const noexcept { return staging_.bytes(); }
 
-  // A resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
+  // Makes a resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
   Tensor resident(const TensorSpec& spec, Category category, std::string_view layer,
                   const void* host = nullptr);
-  // Overwrites a resident tensor from `host` (spec().bytes() bytes). Nothing happens in a dry run.
+  // Overwrites a resident tensor from `host` (spec().bytes() bytes). Does nothing in a dry run.
   void write(const Tensor& tensor, const void* host);
-  // A parameter and, in training mode, its leaf node and, without fused_update, its gradient.
-  Parameter parameter(const TensorSpec& spec, std::string name, const void* host);
 
-  // An op of the step that requests a tensor and fills it from host memory laid out as `spec` says.
+  // An op of the step that requests a tensor and fills it from host memory laid out as in `spec`.
   Tensor upload(const TensorSpec& spec, const void* host, std::string_view name = "input");
-  // An op of the step that reads a tensor back and lets go of it (of a copy's reference, when the
-  // caller keeps its own). Nothing is written in a dry run.
+  // An op of the step that copies a tensor to the host and drops it (or only this reference, if the
+  // caller keeps its own). Writes nothing in a dry run.
   void download(Tensor tensor, void* host);
 
-  // Runs `op` at once: decides on writing in place, requests outputs and workspace, runs, lets go
-  // of the inputs; the order is that of StepOp's comment. `destinations[j]`, where set, is written
-  // instead of a requested output. No node is made: apply() in autograd.h does that.
-  // Throws ShapeError, OutOfMemory, NotFinite; then nothing but the moved-in inputs has changed.
+  // Runs `op` at once: decides on writing in place, requests outputs and workspace, runs, releases
+  // the inputs, in the order of StepOp's comment. Writes output j to `destinations[j]` if that is
+  // set. Makes no node: apply() does that.
+  // Throws ShapeError, OutOfMemory, NotFinite; then only the moved-in inputs are gone.
   std::vector<Tensor> execute(const Op& op, std::vector<Tensor> inputs,
                               std::span<const Tensor> destinations, Phase phase,
                               std::string_view layer);
 
-  // The ops of the running step so far, or of the last one; empty unless record_graph.
-  const StepGraph& step_graph() const noexcept { return graph_; }
-  // The number of a storage in step_graph(); storages from outside of the step join as resident.
-  ValueId value_of(Storage& storage);
+  // The running step so far, or the last one; empty unless record_graph. graph_text.h prints it.
+  const RecordedStep& recorded_step() const noexcept { return recorder_.step(); }
+  const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
+  StepRecorder& recorder() noexcept { return recorder_; }
 
-  // A number greater than all before.
+  // Returns a number greater than all before.
   std::uint64_t next_sequence() noexcept { return ++sequence_; }
-  // Of the running step, or of the last one; empty unless record_refusals.
-  const std::vector<InPlaceRefusal>& refusals() const noexcept { return refusals_; }
 
-  // The kernel for op and specs, from the cache or made anew.
+  // Returns the kernel for op and specs, from the cache or newly made.
   std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs);
-  // What execute() requests as workspace for `op`, whose kernel is `kernel`.
+  // Returns the bytes that execute() requests as workspace for `op` with this kernel.
   std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
 
  private:
@@ -133,29 +119,32 @@ class Context {
   struct Call;
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
-  // Room for an upload of the running step.
+  // Returns room for an upload of the running step, if there is any left.
   std::optional<Staging> staging(std::size_t bytes);
   std::vector<Tensor> view(const Call& call, std::vector<Tensor> inputs);
-  std::vector<int> choose_in_place(const Call& call, std::span<const Tensor> inputs);
+  // Decides for each output whether it is written over an input.
+  std::vector<OutputMemory> choose_memory(const Call& call, std::span<const Tensor> inputs) const;
+  bool may_write_over(const Call& call, const Tensor& input, int output) const;
   std::string why_not_in_place(const Call& call, std::span<const Tensor> inputs,
                                const InPlacePair& pair) const;
+  void explain(const Call& call, std::vector<OutputMemory>& memory) const;
+  std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
+                                      std::span<const OutputMemory> memory);
   void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, std::byte* workspace);
   void check_outputs(const Call& call, std::span<const Tensor> outputs);
   void record(const Call& call, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-              std::size_t workspace_bytes);
+              std::size_t workspace_bytes, std::vector<OutputMemory> memory);
 
   Allocator& allocator_;
   Options options_;
   CpuCompute cpu_;
   RandomStream random_;
   std::string layer_;
-  StepGraph graph_;
-  std::uint64_t generation_ = 1;
+  StepRecorder recorder_;
   std::uint64_t sequence_ = 0;
-  std::vector<InPlaceRefusal> refusals_;
   Block staging_;
-  std::size_t staged_bytes_ = 0;  // of the running step
+  std::size_t staged_bytes_ = 0;  // by the running step
   Staging::Users staging_users_ = Staging::Users::kOps;
   std::unordered_map<std::string, std::shared_ptr<Kernel>> kernels_;
 };

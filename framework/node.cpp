@@ -23,18 +23,12 @@ Node::~Node() {
 
 std::string Node::str() const { return is_leaf() ? layer : op_of_layer(op->name(), layer); }
 
-const Recipe::Ingredient& Node::retained_ingredient(const GradientSource& source) const {
+const RecomputeStep::Source& Node::retained_source(const GradientSource& wanted) const {
   for (const Retained& kept : retained) {
-    if (kept.kind == source.kind && kept.index == source.index) return kept.ingredient;
+    if (kept.kind == wanted.kind && kept.index == wanted.index) return kept.source;
   }
-  throw std::logic_error("[" + str() + "] retained tensor " + std::to_string(source.index) +
-                         " is gone: the graph has been consumed by an earlier backward");
-}
-
-std::string op_of_layer(std::string_view op, std::string_view layer) {
-  std::string text(op);
-  if (!layer.empty()) text.append(" of ").append(layer);
-  return text;
+  throw std::logic_error("[" + str() + "] retained tensor " + std::to_string(wanted.index) +
+                         " is gone: an earlier backward consumed the graph");
 }
 
 }  // namespace skyline

@@ -16,8 +16,8 @@ namespace skyline {
 
 class Op;
 
-// What a gradient op reads: input i or output i of the forward op (then that tensor is *retained*
-// from forward to backward), or the gradient that reached output i.
+// A tensor that a gradient op reads: input i or output i of the forward op (that tensor is then
+// *retained* from forward to backward), or the gradient that reached output i.
 struct GradientSource {
   enum class Kind { kInput, kOutput, kGradOutput };
   Kind kind = Kind::kGradOutput;
@@ -28,7 +28,7 @@ struct GradientSource {
   static GradientSource grad_output(int index) { return {Kind::kGradOutput, index}; }
 };
 
-// One op of the backward graph: reads `sources`, its output j is the gradient of the forward op's
+// One op of the backward graph: reads `sources`; its output j is the gradient of the forward op's
 // input `gradient_of[j]`.
 struct GradientCall {
   std::shared_ptr<const Op> op;
@@ -36,20 +36,13 @@ struct GradientCall {
   std::vector<int> gradient_of;
 };
 
-// An op whose only output has the bits of output 0 of another op, from what that one read and
-// wrote.
-struct Remake {
+// How to compute output 0 of an op again, bit for bit: `op` has one output and reads `sources`.
+struct Recomputation {
   std::shared_ptr<const Op> op;         // null: the same op again
   std::vector<GradientSource> sources;  // inputs, and outputs but 0 that a gradient call reads
 
-  // The same op again, which reads `count` inputs.
-  static Remake from_inputs(std::size_t count) {
-    Remake again;
-    for (std::size_t i = 0; i < count; ++i) {
-      again.sources.push_back(GradientSource::input(static_cast<int>(i)));
-    }
-    return again;
-  }
+  // Runs the same op again on its `count` inputs.
+  static Recomputation from_inputs(std::size_t count);
 };
 
 // One output of an op.
@@ -59,8 +52,8 @@ struct OutputSpec {
 };
 
 // The unit of computation: an immutable value (its parameters: stride, rate, …) that *declares*
-// what it needs; the framework allocates, decides on writing in place, runs and releases.
-// Gradient ops are ops too. To add one: declare it here, write its kernel per backend, test it.
+// what it needs. The framework allocates, decides on writing in place, runs and frees. Gradient
+// ops are ops too. To add one: declare it, write a kernel for each backend, test it.
 class Op {
  public:
   virtual ~Op() = default;
@@ -72,35 +65,39 @@ class Op {
   // Kernels are cached under (name, parameters, specs, backend).
   virtual std::string parameters() const { return {}; }
 
-  // Output specs for these inputs. Throws ShapeError.
+  // Returns the output specs for these inputs. Throws ShapeError.
   virtual std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const = 0;
 
-  // Which output may be written over which input, in order of preference.
+  // Returns which output may be written over which input, in order of preference.
   virtual std::vector<InPlacePair> in_place() const { return {}; }
 
-  // True for convolutions and their gradients, whose workspace
-  // Context::Options::convolution_workspace_bytes sets.
+  // True for convolutions and their gradients: Context::Options::convolution_workspace_bytes sets
+  // their workspace.
   virtual bool is_convolution() const { return false; }
 
-  // True when output 0 is input 0 under another shape: nothing is requested, nothing runs.
+  // True if output 0 is input 0 under another shape: nothing is requested and nothing runs.
   virtual bool is_view() const { return false; }
 
-  // False when the kernel depends on more than parameters() and the specs (a random offset).
+  // False if the kernel depends on more than parameters() and the specs (a random offset).
   virtual bool cacheable() const { return true; }
 
-  // How to make output 0 again in a pass or two over memory, so that it need not be retained; none
-  // where that costs more.
-  virtual std::optional<Remake> remake(std::span<const TensorSpec>) const { return {}; }
+  // Returns how to compute output 0 again in one or two passes over memory, so that it need not be
+  // retained; nothing if that would cost more.
+  virtual std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const {
+    return {};
+  }
 
   // Never called for views.
   virtual std::unique_ptr<Kernel> kernel(Compute& compute,
                                          std::span<const TensorSpec> inputs) const = 0;
 
-  // The gradient ops for those inputs whose gradient is `needed`; asked for while going forward, so
-  // that a node retains only what these calls read.
-  // Empty: not differentiable.
+  // Returns the gradient ops for the inputs whose gradient is `needed`; empty if the op is not
+  // differentiable. Called during forward, so that a node retains only what these calls read.
   virtual std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                              const std::vector<bool>& needed) const;
 };
+
+// "conv2d of conv1", or just the op's name if the layer is unknown.
+std::string op_of_layer(std::string_view op, std::string_view layer);
 
 }  // namespace skyline

@@ -9,19 +9,20 @@
 
 namespace skyline {
 
-// How the backward pass makes a tensor again that was not retained: `op` over tensors that are
-// retained in any case, or made again themselves.
-struct Recipe {
-  struct Ingredient {
-    Tensor tensor;  // without history; empty where there is a recipe
-    std::shared_ptr<const Recipe> recipe;
+// How the backward pass computes a tensor that was not retained: `op` over tensors that are
+// retained anyway or are recomputed themselves.
+struct RecomputeStep {
+  // One input of the step: a tensor without history or, if that is empty, another step.
+  struct Source {
+    Tensor tensor;
+    std::shared_ptr<const RecomputeStep> step;
   };
 
   std::shared_ptr<const Op> op;
   std::string layer;
   TensorSpec spec;  // of the tensor
-  std::vector<Ingredient> ingredients;
-  int depth = 1;  // ops one behind the other
+  std::vector<Source> sources;
+  int depth = 1;  // number of ops on the longest chain that ends here
 };
 
 }  // namespace skyline

@@ -18,12 +18,13 @@ struct Storage {
   Block block;
   Category category = Category::kActivation;
   bool resident = false;
-  bool retained = false;  // by a node: stays until the backward pass has read it
+  bool retained = false;  // a node holds it until the backward pass has read it
   std::string layer;
-  // Its number in the step graph being recorded; stale when `generation` is not the context's.
+  // Its number in the step graph being recorded, valid if `generation` is the recorder's.
   ValueId value = 0;
   std::uint64_t generation = 0;
-  // "conv2d of conv1": who will still read it; kept only under record_refusals, for explanations.
+  // Ops that will still read it: "conv2d of conv1". Kept only under record_graph, to explain why
+  // it was not written over.
   std::vector<std::string> readers;
 
   std::byte* address() const noexcept { return block.address(); }
@@ -51,10 +52,10 @@ class Tensor {
   std::byte* address() const noexcept { return storage_->address(); }
   const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
 
-  // True when backward would compute a gradient for it.
+  // True if backward would compute a gradient for it.
   bool requires_grad() const noexcept { return edge_.node != nullptr; }
   const Edge& edge() const noexcept { return edge_; }
-  // The same bytes without history.
+  // Returns the same bytes without history.
   Tensor detach() const { return Tensor(spec_, storage_); }
 
  private:
@@ -63,12 +64,11 @@ class Tensor {
   Edge edge_;
 };
 
-// A resident tensor that training changes, its gradient (empty in inference) and its name
-// ("conv1.weight").
+// A resident tensor that training changes, its gradient and its name ("conv1.weight").
 struct Parameter {
   std::string name;
-  Tensor value;     // its edge leads to a leaf node when it has a gradient
-  Tensor gradient;  // same spec; empty in inference and where updates are fused
+  Tensor value;     // its edge leads to a leaf node if it has a gradient
+  Tensor gradient;  // same spec; empty in inference and under fused_update
 };
 
 // A resident tensor that the optimizer does not change (running mean and variance).

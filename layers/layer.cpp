@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "framework/apply.h"
+
 namespace skyline {
 namespace {
 
@@ -29,13 +31,15 @@ void Layer::add_weight(Context& context, std::string_view what, const TensorSpec
   if (context.options().execute) {
     values = initializer(context.random(), spec.shape.elements(), fan_in);
   }
-  parameters_.push_back(context.parameter(spec, full_name(context, what), data_or_null(values)));
+  parameters_.push_back(
+      make_parameter(context, spec, full_name(context, what), data_or_null(values)));
 }
 
 void Layer::add_parameter(Context& context, std::string_view what, const TensorSpec& spec,
                           float value) {
   const std::vector<float> values = constant(context, spec, value);
-  parameters_.push_back(context.parameter(spec, full_name(context, what), data_or_null(values)));
+  parameters_.push_back(
+      make_parameter(context, spec, full_name(context, what), data_or_null(values)));
 }
 
 void Layer::add_buffer(Context& context, std::string_view what, const TensorSpec& spec,

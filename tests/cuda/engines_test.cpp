@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "framework/backward_graph.h"
 #include "framework/cuda/cublas/cublas_library.h"
 #include "framework/cuda/cuda_compute.h"
 #include "framework/ops/connection/cudnn/convolution.h"

@@ -93,7 +93,7 @@ TEST(Context, ADryRunRequestsTheSameAndTouchesNothing) {
   Context dry(recorder, {.execute = false});
   const auto step = [](Context& context) {
     const std::vector<float> host(64, 0.5f);
-    const Parameter w = context.parameter({Shape{64}}, "w", host.data());
+    const Parameter w = make_parameter(context, {Shape{64}}, "w", host.data());
     context.begin_step();
     Tensor x = sigmoid(context, w.value);
     for (int k = 0; k < 3; ++k) x = relu(context, std::move(x));
@@ -111,7 +111,7 @@ TEST(Context, ARefusedRequestLeavesTheContextUsable) {
   FailingAdaptor failing(run.pool);
   Context context(failing, {});
   const std::vector<float> host(16, 0.5f);
-  const Parameter w = context.parameter({Shape{16}}, "w", host.data());
+  const Parameter w = make_parameter(context, {Shape{16}}, "w", host.data());
   const std::size_t resident = failing.statistics().requested_bytes;
   int failures = 0;
   for (bool done = false; !done; ++failures) {

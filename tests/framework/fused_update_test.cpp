@@ -22,7 +22,7 @@ struct Program {
     for (const char* name : {"w", "v"}) {
       std::vector<float> values;
       for (int i = 0; i < 9; ++i) values.push_back(0.1f * static_cast<float>(i + *name % 3) - 0.4f);
-      parameters.push_back(run.context.parameter({{3, 3}}, name, values.data()));
+      parameters.push_back(make_parameter(run.context, {{3, 3}}, name, values.data()));
     }
     run.context.begin_step();
   }

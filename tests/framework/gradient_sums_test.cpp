@@ -142,7 +142,7 @@ TEST(GradientSums, AreSimulatedAsTheyRunInPlaceAndNot) {
       Tensor x = parameter ? w.value : sigmoid(run.context, w.value);
       BackwardGraph graph(run.context, shifted_sigmoids(run, x, first_shifts(11)));
       x = {};
-      const Trace before = simulate(graph.preview(run.context), {.in_place = in_place});
+      const Trace before = simulate(graph.preview(run.context).graph, {.in_place = in_place});
       graph.run(run.context);
       run.context.end_step();
       const Trace simulated = simulate(run.context.step_graph(), {.in_place = in_place});

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "framework/apply.h"
+#include "framework/backward_graph.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"
@@ -70,7 +71,7 @@ struct Operands {
         tensors.push_back(context.upload(spec, bytes.data()));
         continue;
       }
-      parameters[i] = context.parameter(spec, "input" + std::to_string(i), bytes.data());
+      parameters[i] = make_parameter(context, spec, "input" + std::to_string(i), bytes.data());
       tensors.push_back(copy(context, parameters[i].value));
     }
   }

@@ -1,8 +1,9 @@
-// What is retained and what is made again, under Context::Options::recompute.
+// Tests which tensors are retained and which are recomputed, under Context::Options::recompute.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "framework/backward_graph.h"
+#include "framework/graph_text.h"
 #include "framework/node.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/activation/sigmoid.h"
@@ -19,7 +20,7 @@ using testing::Not;
 
 constexpr std::int64_t kElements = 1000;
 
-// A step of `length` sigmoids of a parameter, one behind the other.
+// A step of a chain of `length` sigmoids of a parameter.
 struct Chain {
   Chain(int recompute, int length) : run({.recompute = recompute}) {
     const Parameter w = run.vector_parameter("w", kElements, 0.25f);
@@ -28,14 +29,14 @@ struct Chain {
     for (int k = 1; k < length; ++k) x = sigmoid(run.context, std::move(x));
     BackwardGraph graph(run.context, total(run.context, std::move(x)));
     for (const BackwardStep& step : graph.steps()) sigmoids += step.op->name() == "sigmoid";
-    text = graph.to_text();
-    const StepGraph foreseen = graph.preview(run.context);
+    const RecordedStep preview = graph.preview(run.context);
+    text = to_text(preview, Phase::kBackward);
     graph.run(run.context);
     run.context.end_step();
     gradient = RecordedContext::values(w.gradient);
     const Trace& recorded = run.recorder.last_step();
     bytes = lower_bound_bytes(recorded, 1);
-    EXPECT_TRUE(recorded.same_requests(simulate(foreseen)));
+    EXPECT_TRUE(recorded.same_requests(simulate(preview.graph)));
     EXPECT_TRUE(recorded.same_requests(simulate(run.context.step_graph())));
   }
 
@@ -49,7 +50,7 @@ struct Chain {
 TEST(Recompute, GivesTheSameGradientsFromFewerBytes) {
   const Chain kept(0, 8);
   EXPECT_EQ(kept.sigmoids, 0);
-  EXPECT_THAT(kept.text, Not(HasSubstr("again")));
+  EXPECT_THAT(kept.text, Not(HasSubstr("recomputed")));
   std::uint64_t before = kept.bytes;
   for (const int depth : {1, 2}) {
     const Chain chain(depth, 8);
@@ -60,15 +61,15 @@ TEST(Recompute, GivesTheSameGradientsFromFewerBytes) {
   EXPECT_EQ(Chain(8, 8).gradient, kept.gradient);
 }
 
-// Every second one is made again from the one before it, of three two, …
+// Depth 1 recomputes every second sigmoid from the one before it, depth 2 two of three, and so on.
 TEST(Recompute, ChainsAreNotDeeperThanAsked) {
   EXPECT_EQ(Chain(1, 8).sigmoids, 4);
   EXPECT_EQ(Chain(2, 8).sigmoids, 6);
   EXPECT_EQ(Chain(3, 8).sigmoids, 6);
   EXPECT_EQ(Chain(7, 8).sigmoids, 7);
-  EXPECT_EQ(Chain(8, 8).sigmoids, 8) << "each once, whoever reads it";
-  EXPECT_THAT(Chain(1, 1).text, HasSubstr("sigmoid of w | reads retained f32[1000] | writes"));
-  EXPECT_THAT(Chain(1, 1).text, HasSubstr(": again sigmoid of w"));
+  EXPECT_EQ(Chain(8, 8).sigmoids, 8) << "each once, however many read it";
+  EXPECT_THAT(Chain(1, 1).text, HasSubstr("sigmoid of w | reads v0 w f32[1000] | writes"));
+  EXPECT_THAT(Chain(1, 1).text, HasSubstr("recomputed sigmoid of w"));
 }
 
 TEST(Recompute, ATensorIsRetainedThatNothingElseKeepsTheInputsOf) {
@@ -76,10 +77,10 @@ TEST(Recompute, ATensorIsRetainedThatNothingElseKeepsTheInputsOf) {
   const Parameter w = run.vector_parameter("w", 3, -1.0f);
   run.context.begin_step();
   const Tensor sum = add(run.context, run.upload_vector({1, 2, 3}), w.value);
-  EXPECT_EQ(sum.edge().node->recipe, nullptr);
+  EXPECT_EQ(sum.edge().node->recompute, nullptr);
   const Tensor y = relu(run.context, sum);
-  EXPECT_EQ(y.edge().node->recipe, nullptr);
-  EXPECT_TRUE(y.edge().node->retained.front().ingredient.tensor);
+  EXPECT_EQ(y.edge().node->recompute, nullptr);
+  EXPECT_TRUE(y.edge().node->retained.front().source.tensor);
   run.context.end_step();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/apply.h"
+#include "framework/backward_graph.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"
@@ -18,14 +19,13 @@ struct RecordedContext {
       : context(recorder, [&options] {
           options.compute = backend().compute();
           options.record_graph = true;
-          options.record_refusals = true;
           return options;
         }()) {}
 
   // A parameter of `elements` values, all `value`.
   Parameter vector_parameter(std::string name, std::int64_t elements, float value) {
     const std::vector<float> host(static_cast<std::size_t>(elements), value);
-    return context.parameter({Shape{elements}}, std::move(name), host.data());
+    return make_parameter(context, {Shape{elements}}, std::move(name), host.data());
   }
 
   Tensor upload_vector(std::vector<float> values) {
@@ -34,11 +34,16 @@ struct RecordedContext {
 
   static std::vector<float> values(const Tensor& tensor) { return backend().read(tensor); }
 
-  // The refusals of the running step, one line each.
+  // Why outputs of the running step were not written in place, a line an output.
   std::string refusals() const {
+    const RecordedStep& step = context.recorded_step();
     std::string text;
-    for (const InPlaceRefusal& refusal : context.refusals()) {
-      text += refusal.op + " of " + refusal.layer + ": " + refusal.reason + "\n";
+    for (std::size_t k = 0; k < step.memory.size(); ++k) {
+      for (const OutputMemory& memory : step.memory[k]) {
+        if (memory.reason.empty()) continue;
+        text += step.graph.ops[k].name + " of " + step.graph.ops[k].layer + ": " + memory.reason;
+        text += '\n';
+      }
     }
     return text;
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "framework/apply.h"
+#include "framework/backward_graph.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/support/operands.h"
 #include "layers/embedding.h"
@@ -54,7 +55,7 @@ Run run(const Lstm::Options& options, const std::vector<std::int32_t>& lengths, 
   for (const Shape& extents : {x_shape, state_shape, state_shape}) {
     const HostTensor host = random_tensor(extents, 381, stream++);
     const std::vector<float> floats(host.values.begin(), host.values.end());
-    parameters.push_back(context.parameter({extents}, "input", floats.data()));
+    parameters.push_back(make_parameter(context, {extents}, "input", floats.data()));
   }
   context.begin_step();
   std::optional<LstmState> start;

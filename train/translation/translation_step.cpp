@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "data/text/vocabulary.h"
-#include "framework/apply.h"
+#include "framework/backward_graph.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "train/images/image_step.h"
 

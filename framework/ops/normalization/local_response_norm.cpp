@@ -80,8 +80,8 @@ class LocalResponseNorm : public Op {
     return compute.cuda() ? make_local_response_norm_cuda(*compute.cuda(), problem)
                           : make_local_response_norm_cpu(problem);
   }
-  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
-    return Remake::from_inputs(1);
+  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
+    return Recomputation::from_inputs(1);
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

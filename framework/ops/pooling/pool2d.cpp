@@ -105,8 +105,8 @@ class MaxPool2d final : public Op {
                           : make_max_pool2d_cpu(problem, argmax_);
   }
 
-  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
-    return Remake{max_pool2d_op(params_, false), {GradientSource::input(0)}};
+  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
+    return Recomputation{max_pool2d_op(params_, false), {GradientSource::input(0)}};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -161,8 +161,8 @@ class AveragePool2d final : public Op {
                           : make_average_pool2d_cpu(problem);
   }
 
-  std::optional<Remake> remake(std::span<const TensorSpec>) const override {
-    return Remake::from_inputs(1);
+  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
+    return Recomputation::from_inputs(1);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "framework/apply.h"
+#include "framework/backward_graph.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
@@ -76,8 +77,8 @@ class LstmArm {
   LstmArm(std::int64_t units, std::int64_t layers, bool unroll, bool mixed)
       : shape_(PackedShape::of_lengths(lengths_of(mixed))),
         layer_(context_, "lstm", {.in = units, .units = units, .layers = layers, .unroll = unroll}),
-        x_(context_.parameter(
-            {{shape_.rows(), units}}, "x",
+        x_(make_parameter(
+            context_, {{shape_.rows(), units}}, "x",
             std::vector<float>(static_cast<std::size_t>(shape_.rows() * units), 0.1f).data())),
         labels_(context_.resident({Shape{shape_.rows()}, DType::kInt32}, Category::kInput, "y")) {}
 
@@ -279,7 +280,7 @@ void measure_adam(const Shape& shape, int runs) {
   Context context(pool, {});
   const auto elements = static_cast<std::size_t>(shape.elements());
   const Parameter parameter =
-      context.parameter({shape}, "table", std::vector<float>(elements).data());
+      make_parameter(context, {shape}, "table", std::vector<float>(elements).data());
   const Tensor first = context.resident({shape}, Category::kOptimizer, "table");
   const Tensor second = context.resident({shape}, Category::kOptimizer, "table");
   std::int64_t step = 0;

@@ -1,4 +1,4 @@
-// What the backward pass makes again has the bits of the forward pass.
+// Tests that recomputed tensors have the bits of the forward pass.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,12 +19,12 @@
 namespace skyline {
 namespace {
 
-Tensor remade(Context& context, const Recipe& recipe) {
+Tensor recomputed(Context& context, const RecomputeStep& step) {
   std::vector<Tensor> inputs;
-  for (const Recipe::Ingredient& ingredient : recipe.ingredients) {
-    inputs.push_back(ingredient.recipe ? remade(context, *ingredient.recipe) : ingredient.tensor);
+  for (const RecomputeStep::Source& source : step.sources) {
+    inputs.push_back(source.step ? recomputed(context, *source.step) : source.tensor);
   }
-  return context.execute(*recipe.op, std::move(inputs), {}, Phase::kBackward, recipe.layer).front();
+  return context.execute(*step.op, std::move(inputs), {}, Phase::kBackward, step.layer).front();
 }
 
 using Program = std::function<Tensor(Context&, const std::vector<Tensor>&)>;
@@ -38,13 +38,13 @@ void expect_same_bits(const Program& program) {
       const TensorSpec spec{operands.size() < 2 ? shape : Shape{shape[1]}};
       const HostTensor noise = random_tensor(spec.shape, operands.size());
       std::vector<float> values(noise.values.begin(), noise.values.end());
-      operands.push_back(run.context.parameter(spec, name, values.data()).value);
+      operands.push_back(make_parameter(run.context, spec, name, values.data()).value);
     }
     run.context.begin_step();
     const Tensor y = program(run.context, operands);
-    ASSERT_NE(y.edge().node->recipe, nullptr);
+    ASSERT_NE(y.edge().node->recompute, nullptr);
     const std::vector<float> again =
-        RecordedContext::values(remade(run.context, *y.edge().node->recipe));
+        RecordedContext::values(recomputed(run.context, *y.edge().node->recompute));
     const std::vector<float> values = RecordedContext::values(y);
     ASSERT_EQ(again.size(), values.size());
     EXPECT_EQ(std::memcmp(again.data(), values.data(), 4 * values.size()), 0) << shape.str();
@@ -52,7 +52,7 @@ void expect_same_bits(const Program& program) {
   }
 }
 
-TEST(Remake, GivesTheBitsOfBatchNorm) {
+TEST(Recomputation, GivesTheBitsOfBatchNorm) {
   for (const bool relu : {false, true}) {
     expect_same_bits([relu](Context& context, const std::vector<Tensor>& t) {
       return batch_norm(context, t[0], t[2], t[3], t[4].detach(), t[5].detach(), {.relu = relu});
@@ -60,7 +60,7 @@ TEST(Remake, GivesTheBitsOfBatchNorm) {
   }
 }
 
-TEST(Remake, GivesTheBitsOfElementwiseOps) {
+TEST(Recomputation, GivesTheBitsOfElementwiseOps) {
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return relu(c, t[0]); });
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return sigmoid(c, t[0]); });
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return tanh(c, t[0]); });
@@ -72,7 +72,7 @@ TEST(Remake, GivesTheBitsOfElementwiseOps) {
   }
 }
 
-TEST(Remake, GivesTheBitsOfPoolingAndLocalResponseNorm) {
+TEST(Recomputation, GivesTheBitsOfPoolingAndLocalResponseNorm) {
   const Pool2dParams windows{.kernel = 3, .stride = 2, .padding = 1};
   expect_same_bits([&](Context& c, const auto& t) { return max_pool2d(c, t[0], windows); });
   expect_same_bits([&](Context& c, const auto& t) { return average_pool2d(c, t[0], windows); });
@@ -80,7 +80,7 @@ TEST(Remake, GivesTheBitsOfPoolingAndLocalResponseNorm) {
   expect_same_bits([](Context& c, const auto& t) { return local_response_norm(c, t[0]); });
 }
 
-TEST(Remake, GivesTheBitsOfConcat) {
+TEST(Recomputation, GivesTheBitsOfConcat) {
   for (const bool relu : {false, true}) {
     expect_same_bits([relu](Context& context, const std::vector<Tensor>& t) {
       return concat(context, {t[0], t[1]}, {.relu = relu});
@@ -88,7 +88,7 @@ TEST(Remake, GivesTheBitsOfConcat) {
   }
 }
 
-TEST(Remake, GivesTheBitsOfAResidualBlock) {
+TEST(Recomputation, GivesTheBitsOfAResidualBlock) {
   expect_same_bits([](Context& context, const std::vector<Tensor>& t) {
     const auto normalized = [&](const Tensor& x) {
       return batch_norm(context, x, t[2], t[3], t[4].detach(), t[5].detach());

@@ -47,8 +47,8 @@ TEST(Concat, BackwardIsOneOpForAllSlices) {
   RecordedContext recorded;
   Context& context = recorded.context;
   const std::vector<float> host(6, 1.0f);
-  const Parameter a = context.parameter({{2, 3}}, "a", host.data());
-  const Parameter b = context.parameter({{2, 1}}, "b", host.data());
+  const Parameter a = make_parameter(context, {{2, 3}}, "a", host.data());
+  const Parameter b = make_parameter(context, {{2, 1}}, "b", host.data());
   Tensor fixed = context.upload({{2, 2}}, host.data());
   Tensor loss = total(context, concat(context, operands(a.value, std::move(fixed), b.value)));
   BackwardGraph graph(context, std::move(loss));
@@ -63,8 +63,8 @@ TEST(Concat, ReluIsPartOfBothPassesAndRetainsTheResultAlone) {
   RecordedContext recorded;
   Context& context = recorded.context;
   const std::vector<float> host = {1, -2, 3, -4, 5, -6};
-  const Parameter a = context.parameter({{2, 3}}, "a", host.data());
-  const Parameter b = context.parameter({{2, 3}}, "b", host.data());
+  const Parameter a = make_parameter(context, {{2, 3}}, "a", host.data());
+  const Parameter b = make_parameter(context, {{2, 3}}, "b", host.data());
   const std::size_t resident = recorded.pool.statistics().requested_bytes;
   context.begin_step();
   Tensor loss = total(context, concat(context, operands(a.value, b.value), {.relu = true}));

@@ -87,7 +87,7 @@ TEST(Rows, SplitCutsAndBackwardJoins) {
 TEST(Rows, BackwardOfASplitIsOneOp) {
   RecordedContext recorded;
   Context& context = recorded.context;
-  const Parameter x = context.parameter({{4, 2}}, "x", std::vector<float>(8).data());
+  const Parameter x = make_parameter(context, {{4, 2}}, "x", std::vector<float>(8).data());
   std::vector<Tensor> parts = split_rows(context, x.value, {1, 1, 1, 1});
   BackwardGraph graph(context, total(context, concat_rows(context, std::move(parts))));
   std::size_t joins = 0;

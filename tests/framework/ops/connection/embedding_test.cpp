@@ -71,7 +71,7 @@ TEST(Embedding, WritesNothingBeforeAllIdsAreChecked) {
 TEST(Embedding, GradientsOfTwoUsesAddUp) {
   RecordedContext recorded;
   Context& context = recorded.context;
-  const Parameter table = context.parameter({{3, 2}}, "table", std::vector<float>(6).data());
+  const Parameter table = make_parameter(context, {{3, 2}}, "table", std::vector<float>(6).data());
   const std::vector<std::int32_t> ids = {2, 0, 2};
   const auto use = [&] {
     Tensor x = context.upload({Shape{3}, DType::kInt32}, ids.data());

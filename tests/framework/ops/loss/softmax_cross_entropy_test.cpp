@@ -59,7 +59,7 @@ RowResult run_row(const std::vector<float>& logits, std::int32_t label) {
   RecordedContext recorded;
   Context& context = recorded.context;
   const auto classes = static_cast<std::int64_t>(logits.size());
-  const Parameter parameter = context.parameter({{1, classes}}, "logits", logits.data());
+  const Parameter parameter = make_parameter(context, {{1, classes}}, "logits", logits.data());
   Tensor labels = context.upload({Shape{1}, DType::kInt32}, &label);
   Tensor loss = softmax_cross_entropy(context, parameter.value, std::move(labels));
   const float value = RecordedContext::values(loss).front();

@@ -103,8 +103,8 @@ TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
   const Shape shape{4, 16, 6, 6};
   RecordedContext recorded;
   Context& context = recorded.context;
-  const Parameter gamma = context.parameter({{16}}, "gamma", nullptr);
-  const Parameter beta = context.parameter({{16}}, "beta", nullptr);
+  const Parameter gamma = make_parameter(context, {{16}}, "gamma", nullptr);
+  const Parameter beta = make_parameter(context, {{16}}, "beta", nullptr);
   const std::vector<float> values(static_cast<std::size_t>(shape.elements()), 1.0f);
   const Tensor y =
       batch_norm(context, context.upload({shape}, values.data()), gamma.value, beta.value,
@@ -112,7 +112,7 @@ TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
                  context.resident({{16}}, Category::kState, "variance"), {.relu = true});
   for (const Node::Retained& kept : y.edge().node->retained) {
     if (kept.kind == GradientSource::Kind::kOutput) {
-      EXPECT_EQ(kept.ingredient.tensor.shape(), Shape{16});
+      EXPECT_EQ(kept.source.tensor.shape(), Shape{16});
     }
   }
 }

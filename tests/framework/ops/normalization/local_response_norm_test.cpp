@@ -84,7 +84,7 @@ TEST(LocalResponseNormMemory, WritesOverItsInputInInference) {
 TEST(LocalResponseNormMemory, RetainsItsInputAlone) {
   RecordedContext recorded;
   const std::vector<float> host(2 * 64 * 4 * 4, 1.0f);
-  const Parameter x = recorded.context.parameter({{2, 64, 4, 4}}, "x", host.data());
+  const Parameter x = make_parameter(recorded.context, {{2, 64, 4, 4}}, "x", host.data());
   const std::size_t resident = recorded.pool.statistics().requested_bytes;
   recorded.context.begin_step();
   Tensor y = relu(recorded.context, x.value);

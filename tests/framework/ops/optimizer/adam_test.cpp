@@ -24,7 +24,7 @@ Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float s
   RecordedContext recorded;
   Context& context = recorded.context;
   const Parameter parameter =
-      context.parameter({shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
+      make_parameter(context, {shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
   const Tensor first = context.resident({shape}, Category::kOptimizer, "fc");
   const Tensor second = context.resident({shape}, Category::kOptimizer, "fc");
   const Tensor factor = scale == 1 ? Tensor() : recorded.upload_vector({scale});

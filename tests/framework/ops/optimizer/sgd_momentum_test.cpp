@@ -19,7 +19,7 @@ std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams
   RecordedContext recorded;
   Context& context = recorded.context;
   const Parameter parameter =
-      context.parameter({shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
+      make_parameter(context, {shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
   const Tensor velocity = context.resident({shape}, Category::kOptimizer, "fc");
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const std::vector<float> gradient = stored(random_tensor(shape, seed, step));

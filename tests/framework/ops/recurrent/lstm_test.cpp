@@ -103,7 +103,8 @@ Trace trace_of(const LstmCase& lstm, Allocator& upstream, bool execute, StepGrap
   std::vector<Parameter> parameters;
   for (const HostTensor& input : inputs) {
     const std::vector<float> host(input.values.begin(), input.values.end());
-    parameters.push_back(context.parameter({input.shape}, "p", execute ? host.data() : nullptr));
+    parameters.push_back(
+        make_parameter(context, {input.shape}, "p", execute ? host.data() : nullptr));
   }
   context.begin_step();
   std::vector<Tensor> x;
@@ -137,7 +138,7 @@ std::size_t outputs_of_lstm(Mode mode) {
   std::vector<Parameter> parameters;
   for (const HostTensor& input : lstm.inputs()) {
     const std::vector<float> host(input.values.begin(), input.values.end());
-    parameters.push_back(recorded.context.parameter({input.shape}, "p", host.data()));
+    parameters.push_back(make_parameter(recorded.context, {input.shape}, "p", host.data()));
     x.push_back(parameters.back().value);
   }
   lstm.apply(recorded.context, std::move(x));

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/tensor.h"
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// How one output of an executed op got its memory.
+struct OutputMemory {
+  int input = -1;      // the input it was written over or is a view of; -1: none
+  std::string reason;  // why it was not written in place; empty if it was
+};
+
+// What people want to know of a value and planners do not.
+struct ValueInfo {
+  std::string name;  // "relu of act1", "conv1.weight", "gradient of conv1.weight"
+  TensorSpec spec;
+};
+
+// One step: its graph, ops in the order in which they ran, and how each output got its memory.
+struct RecordedStep {
+  StepGraph graph;
+  std::vector<std::vector<OutputMemory>> memory;  // [op][output]; empty for ops that did not run
+  std::vector<ValueInfo> values;                  // parallel to graph.values
+};
+
+// Builds the RecordedStep of a context's running step.
+class StepRecorder {
+ public:
+  // Forgets the step before.
+  void begin();
+  const RecordedStep& step() const noexcept { return step_; }
+
+  // Returns the number of the value in the tensor's storage. A storage that no op of this step has
+  // written joins as a resident value.
+  ValueId value_of(const Tensor& tensor);
+  // Adds a value that owns its bytes.
+  ValueId add_value(StepValue value, ValueInfo info);
+  // Adds a view of `owner`.
+  ValueId add_view(ValueId owner, ValueInfo info);
+  // Adds a value that an op of this step writes into the tensor's storage.
+  ValueId add_written(const Tensor& tensor, Category category, std::string layer, std::string name);
+  void add_op(StepOp op, std::vector<OutputMemory> memory);
+  // Renames the value in the tensor's storage.
+  void rename(const Tensor& tensor, std::string name);
+
+ private:
+  RecordedStep step_;
+  std::uint64_t generation_ = 1;  // of the step; storages remember theirs
+};
+
+}  // namespace skyline
