@@ -11,7 +11,7 @@ namespace skyline {
 struct KernelArguments {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;
-  std::byte* workspace = nullptr;  // Kernel::workspace_bytes() bytes, or null when that is 0
+  std::byte* workspace = nullptr;  // Kernel::workspace_bytes() bytes; null if that is 0
 
   template <typename T>
   const T* input(std::size_t index) const {

@@ -24,11 +24,11 @@ SKYLINE_HOST_DEVICE inline void philox_round(std::uint32_t& x0, std::uint32_t& x
 }
 
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
-// random words for each counter, the same on every device and thread count.
+// random words a counter, the same on every device and number of threads.
 struct Philox {
   std::uint64_t seed = 0;
 
-  // The words of (stream, counter) under this seed.
+  // Returns the words of (stream, counter) under this seed.
   SKYLINE_HOST_DEVICE std::array<std::uint32_t, 4> operator()(
       std::uint64_t stream, std::uint64_t counter) const noexcept {
     auto x0 = static_cast<std::uint32_t>(counter), x1 = static_cast<std::uint32_t>(counter >> 32);
@@ -43,20 +43,20 @@ struct Philox {
   }
 };
 
-// [0, 1) with 24 random bits.
+// Returns a number in [0, 1) with 24 random bits.
 SKYLINE_HOST_DEVICE inline float uniform_float(std::uint32_t word) noexcept {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }
 
-// Two standard normal numbers from two words (Box and Muller).
+// Returns two standard normal numbers from two words (Box and Muller).
 std::array<float, 2> normal_pair(std::uint32_t first, std::uint32_t second) noexcept;
 
-// A position in the random numbers of a run. Saved in checkpoints as it is.
+// A position in the random numbers of a run. Checkpoints save it.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint64_t next = 0;  // the next unused stream number
 
-  // A stream number that nobody else gets.
+  // Returns a stream number that nobody else gets.
   std::uint64_t take() noexcept { return next++; }
 };
 

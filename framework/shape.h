@@ -35,8 +35,8 @@ class Shape {
   int rank_ = 0;
 };
 
-// What an op must know of a tensor before it runs. Rank-4 tensors lie channels-last (N H W C) in
-// memory, all others row-major.
+// The shape and dtype of a tensor. Rank-4 tensors are channels-last (N H W C) in memory, all others
+// row-major.
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::kFloat32;
@@ -45,7 +45,7 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-// A shape or dtype that an op cannot take: "[conv2d] input channels, got 3, expected 16".
+// A shape or dtype that an op does not accept: "[conv2d] input channels, got 3, expected 16".
 class ShapeError : public std::invalid_argument {
  public:
   ShapeError(const std::string& where, const std::string& what, const std::string& got,

@@ -5,14 +5,14 @@
 
 namespace skyline {
 
-// Batch normalization of images with gamma [C], 1 at first, beta [C], 0 at first, and the running
-// mean (0) and variance (1) as buffers.
+// Batch normalization of images with parameters gamma [C] (initially 1) and beta [C] (initially 0);
+// the running mean (0) and variance (1) are buffers.
 class BatchNorm2d : public Layer {
  public:
   BatchNorm2d(Context& context, std::string_view name, int channels, BatchNormParams params = {});
 
-  // x [N, C, H, W] to the same shape: by the batch's statistics in training mode, which also moves
-  // the running ones; by the running ones in inference mode.
+  // x [N, C, H, W] to the same shape. Training mode uses the batch's statistics and updates the
+  // running ones; inference mode uses the running ones.
   Tensor operator()(Context& context, Tensor x) const;
 
  private:

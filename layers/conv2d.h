@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A convolution with its weight [out, in, kernel height, kernel width] and bias [out].
-// Throws ShapeError when called on other than `in` channels.
+// A convolution with weight [out, in, kernel height, kernel width] and bias [out]. Calls throw
+// ShapeError unless x has `in` channels.
 class Conv2d : public Layer {
  public:
   struct Options {
@@ -15,8 +15,8 @@ class Conv2d : public Layer {
     Size2d kernel = 1;
     Size2d stride = 1;
     Size2d padding = 0;
-    bool bias = true;   // zero at first
-    bool relu = false;  // of the result
+    bool bias = true;   // initially zero
+    bool relu = false;  // applied to the result
     Initializer initializer = lecun_normal;
   };
 

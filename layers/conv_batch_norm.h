@@ -5,9 +5,9 @@
 
 namespace skyline {
 
-// A convolution, its batch normalization and, unless normalization.relu is off, a relu: what
-// residual networks are made of. The parameters of "conv1" are conv1.weight, conv1.bn.gamma and
-// conv1.bn.beta, and conv1.bias where there is one.
+// A convolution, its batch normalization and, unless normalization.relu is off, a relu: the unit of
+// residual networks. The parameters of "conv1" are conv1.weight, conv1.bn.gamma, conv1.bn.beta and,
+// if there is a bias, conv1.bias.
 class ConvBatchNorm : public Layer {
  public:
   struct Options {
@@ -16,7 +16,7 @@ class ConvBatchNorm : public Layer {
     Size2d kernel = 1;
     Size2d stride = 1;
     Size2d padding = 0;
-    bool bias = false;  // beta does a bias's work
+    bool bias = false;  // beta replaces it
     Initializer initializer = lecun_normal;
     BatchNormParams normalization = {.relu = true};
   };

@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A table of `words` vectors of `features` numbers, parameter "weight" [words, features], standard
-// normal at first as Chainer's EmbedID.
+// A table of `words` vectors of `features` numbers, parameter "weight" [words, features], initially
+// standard normal like Chainer's EmbedID.
 class Embedding : public Layer {
  public:
   struct Options {
@@ -16,7 +16,7 @@ class Embedding : public Layer {
 
   Embedding(Context& context, std::string_view name, const Options& options);
 
-  // ids i32 [R] to [R, features]. Throws WordError on an id that is no word.
+  // ids i32 [R] to [R, features]. Throws WordError on an unknown id.
   Tensor operator()(Context& context, Tensor ids) const;
 };
 

@@ -5,7 +5,7 @@
 namespace skyline {
 namespace {
 
-// Element i is number i mod 4 of the four that counter i / 4 gives.
+// Element i is number i mod 4 of the four at counter i / 4.
 std::vector<float> normal(RandomStream& random, std::int64_t elements, double deviation) {
   const Philox philox{random.seed};
   const std::uint64_t stream = random.take();

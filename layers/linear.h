@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A fully connected layer with its weight [out, in] and bias [out], which is zero at first.
-// Throws ShapeError when called on other than `in` features.
+// A fully connected layer with weight [out, in] and bias [out], initially zero. Calls throw
+// ShapeError unless x has `in` features.
 class Linear : public Layer {
  public:
   struct Options {

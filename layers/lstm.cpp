@@ -18,18 +18,19 @@ namespace {
 bool wants_outputs(LstmWanted wanted) { return wanted != LstmWanted::kLastState; }
 bool wants_state(LstmWanted wanted) { return wanted != LstmWanted::kOutputs; }
 
-// One layer, unrolled: its output at each step, and each sentence's state after its last word.
+// The result of one unrolled layer: its output at each step, and each sentence's state after its
+// last word.
 struct UnrolledLayer {
   std::vector<Tensor> steps;
   Tensor last_h, last_c;
 };
 
-// The rows of a state whose sentences have ended, taken off word by word.
+// Collects the rows of a state that belong to ended sentences.
 class FinishedRows {
  public:
   explicit FinishedRows(bool wanted) : wanted_(wanted) {}
 
-  // Where the sentences behind the first `running` ones have ended: takes their rows off `x`.
+  // Takes the rows behind the first `running` ones off `x`: their sentences have ended.
   void take_off(Context& context, Tensor& x, std::int64_t running) {
     if (!wanted_) {
       x = slice_rows(context, std::move(x), 0, running);
@@ -41,7 +42,7 @@ class FinishedRows {
     pieces_.push_back(std::move(parts[1]));
   }
 
-  // All rows, where they are wanted; the longest sentences have ended last and come first.
+  // Returns all rows, if needed; the longest sentences ended last and come first.
   Tensor join(Context& context, Tensor last) {
     if (!wanted_) return {};
     pieces_.push_back(std::move(last));
@@ -82,7 +83,7 @@ Tensor zeros(Context& context, const Shape& shape) {
       .front();
 }
 
-// The state in which each layer starts.
+// Returns each layer's initial state.
 std::vector<LstmState> states_of_layers(Context& context, std::optional<LstmState> state,
                                         std::size_t layers, const Shape& shape) {
   std::vector<LstmState> states;
@@ -101,13 +102,13 @@ std::vector<LstmState> states_of_layers(Context& context, std::optional<LstmStat
   return states;
 }
 
-// What the next layer, too, wants of layer `number`.
+// Returns what is needed of layer `number`, by the caller or the next layer.
 LstmWanted wanted_of_layer(std::size_t number, std::size_t layers, LstmWanted wanted) {
   const bool last = number + 1 == layers;
   return !last && wanted == LstmWanted::kLastState ? LstmWanted::kAll : wanted;
 }
 
-// What lstm computes, of ops on one word.
+// Computes what the op lstm does, with ops on one word each.
 LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> state,
                          const std::vector<LstmWeights>& layers, const PackedShape& shape,
                          float rate, LstmWanted wanted) {
@@ -131,7 +132,7 @@ LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> st
           .c = concat_rows(context, std::move(last_c))};
 }
 
-// All of it; what nobody wants dies in the order of the op's outputs.
+// Computes everything with one op; unneeded outputs die in the op's output order.
 LstmOutput packed_lstm(Context& context, Tensor x, std::optional<LstmState> state,
                        const std::vector<LstmWeights>& layers, const PackedShape& shape, float rate,
                        LstmWanted wanted) {

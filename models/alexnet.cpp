@@ -16,7 +16,8 @@ constexpr int kSmallestImage = 55;  // leaves one pixel after pool5
 constexpr Pool2dParams kPool{.kernel = 3, .stride = 2, .ceil_mode = true};
 constexpr float kDropout = 0.5f;
 
-// Elements of pool5's output for one image: each of the three poolings halves, rounding down.
+// Returns the elements of pool5's output for one image: each of the three poolings halves, rounding
+// down.
 std::int64_t pool5_elements(const ModelShape& shape) {
   const auto side = [](int extent) { return std::int64_t{(extent - 11) / 4 + 1} / 8; };
   return 256 * side(shape.height) * side(shape.width);

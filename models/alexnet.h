@@ -7,8 +7,8 @@
 namespace skyline {
 
 // AlexNet (Krizhevsky, Sutskever, Hinton 2012, "ImageNet classification with deep convolutional
-// neural networks", figure 2) as Chainer's examples/imagenet/alex.py builds it: one tower, so
-// without groups, and convolution, relu, local response normalization, pooling in this order.
+// neural networks", figure 2) as in Chainer's examples/imagenet/alex.py: one tower, so no groups,
+// and convolution, relu, local response normalization, pooling in this order.
 //
 //   conv1 96 @ 11x11 / 4 - norm - pool 3x3 / 2 - conv2 256 @ 5x5 - norm - pool
 //   - conv3 384 @ 3x3 - conv4 384 @ 3x3 - conv5 256 @ 3x3 - pool

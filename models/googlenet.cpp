@@ -22,7 +22,7 @@ constexpr Pool2dParams kHeadPool{.kernel = 5, .stride = 3};
 constexpr float kHeadWeight = 0.3f;
 constexpr float kDropout = 0.4f;
 
-// Rows or columns that reach 4a … 4d: conv1 and each of three poolings halve them.
+// Returns the rows or columns that reach 4a … 4d: conv1 and each of three poolings halve them.
 int inner_extent(int image) { return (image + 1) / 2 / 8; }
 
 }  // namespace
@@ -106,7 +106,7 @@ GoogLeNet::GoogLeNet(Context& context, const ModelShape& shape)
   if (context.training()) add_heads(context);
 }
 
-// After all other layers, so that a seed gives those the same values with and without heads.
+// Made after all other layers, so that a seed gives those the same values with and without heads.
 void GoogLeNet::add_heads(Context& context) {
   const int height = inner_extent(shape().height), width = inner_extent(shape().width);
   loss1_.emplace(context, "loss1", AuxiliaryHead::Options{512, height, width, shape().classes});

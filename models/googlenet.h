@@ -9,7 +9,7 @@
 namespace skyline {
 
 // An inception module (Szegedy et al. 2015, "Going deeper with convolutions", figure 2b): four
-// branches over the same image, joined along the channels and then through one relu.
+// branches over the same image, joined along the channels, then one relu.
 class Inception : public Layer {
  public:
   // The columns of the paper's table 1.
@@ -36,7 +36,7 @@ class Inception : public Layer {
 };
 
 // A head on an inner layer, which brings gradients there: average pooling 5x5 / 3, a convolution
-// 128 @ 1x1 and two fully connected layers; the paper's dropout is left out, as Chainer does.
+// 128 @ 1x1 and two fully connected layers. Like Chainer's, it leaves out the paper's dropout.
 class AuxiliaryHead : public Layer {
  public:
   struct Options {
@@ -60,16 +60,17 @@ class AuxiliaryHead : public Layer {
   Layers layers_;
 };
 
-// GoogLeNet (Szegedy et al. 2015, table 1 and figure 3) as Chainer's examples/imagenet/googlenet.py
-// builds it.
+// GoogLeNet (Szegedy et al. 2015, table 1 and figure 3) as in Chainer's
+// examples/imagenet/googlenet.py.
 //
 //   conv1 64 @ 7x7 / 2 - pool 3x3 / 2 - norm - conv2_reduce 64 @ 1x1 - conv2 192 @ 3x3 - norm -
 //   pool
 //   - inception_3a, 3b - pool - 4a … 4e - pool - 5a, 5b - global average - dropout 0.4 - fc
 //
-// The heads loss1 after 4a and loss2 after 4d count 0.3 of the main loss each; a model made for
+// The heads loss1 after 4a and loss2 after 4d each count 0.3 of the main loss; a model made for
 // inference has none. 13,378,280 parameters for RGB images of 224 x 224 and 1000 classes, 6,998,552
-// without heads; 1.583 G multiply-adds without them. Images of at least 79 x 79, 47 x 47 without.
+// without heads; 1.583 G multiply-adds without them. Images of at least 79 x 79, 47 x 47 without
+// heads.
 class GoogLeNet : public Model {
  public:
   // Throws ShapeError for smaller images.

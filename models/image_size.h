@@ -6,14 +6,14 @@
 
 namespace skyline {
 
-// Images that a network cannot take: "[lenet] image, got 11 x 28, expected at least 12 x 12".
+// An image too small for a network: "[lenet] image, got 11 x 28, expected at least 12 x 12".
 class ImageSizeError : public ShapeError {
  public:
   using ShapeError::ShapeError;
 };
 
-// The shape itself. Throws ImageSizeError unless its images have `smallest` x `smallest` pixels at
-// least.
+// Returns `shape`. Throws ImageSizeError unless its images have at least `smallest` x `smallest`
+// pixels.
 inline const ModelShape& require_image(const std::string& model, const ModelShape& shape,
                                        int smallest) {
   const auto text = [](int height, int width) {

@@ -9,10 +9,10 @@
 namespace skyline {
 namespace {
 
-// TF-slim's, for all convolutions of the network.
+// TF-slim's values, for all convolutions of the network.
 constexpr BatchNormParams kNormalization{.epsilon = 1e-3f, .decay = 0.9997f, .relu = true};
 
-// "branch2.conv1", or "conv1" where there is only one branch.
+// Returns "branch2.conv1", or "conv1" if there is only one branch.
 std::string convolution_name(std::size_t branches, std::size_t branch, std::size_t convolution) {
   const std::string name = "conv" + std::to_string(convolution + 1);
   return branches == 1 ? name : "branch" + std::to_string(branch + 1) + "." + name;

@@ -7,9 +7,9 @@
 
 namespace skyline {
 
-// What the inception networks of 2016 are made of (Szegedy, Ioffe, Vanhoucke, Alemi, "Inception-v4,
-// Inception-ResNet and the impact of residual connections on learning", arXiv:1602.07261), as data:
-// a branch is a list of steps, a module a list of branches.
+// The building blocks of the inception networks of 2016 (Szegedy, Ioffe, Vanhoucke, Alemi,
+// "Inception-v4, Inception-ResNet and the impact of residual connections on learning",
+// arXiv:1602.07261), as data: a branch is a list of steps, a module a list of branches.
 
 // A convolution with batch normalization and relu, or a pooling.
 struct BranchStep {
@@ -49,14 +49,14 @@ class InceptionModule : public Layer {
 };
 
 // A residual inception block (figures 10 to 13 and 16 to 19; scaling: figure 20 and section 3.3):
-// the branches, brought back to the input's channels by a 1x1 convolution with bias but without
+// the branches, projected to the input's channels by a 1x1 convolution with bias but without
 // normalization, scaled, and added to the input.
 class InceptionResidualBlock : public Layer {
  public:
   struct Options {
     std::vector<Branch> branches;
     float scale = 1;
-    bool relu = true;  // of the sum
+    bool relu = true;  // applied to the sum
   };
 
   InceptionResidualBlock(Context& context, std::string_view name, int channels,

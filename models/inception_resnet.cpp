@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kSmallestImage = 75;  // leaves one pixel behind reduction_b
+constexpr int kSmallestImage = 75;  // leaves one pixel after reduction_b
 constexpr float kDropout = 0.2f;    // the paper keeps 0.8
 
 const std::vector<Branch> kMixed5b = {
@@ -52,7 +52,7 @@ const InceptionResidualBlock::Options kPlainBlock8{
 const Branch kSlimStem = {valid_conv(32, 3, 2), valid_conv(32, 3),  conv(64, 3), max_pool(),
                           valid_conv(80, 1),    valid_conv(192, 3), max_pool()};
 
-// Figure 3, joint by joint.
+// Figure 3, one entry between two joints.
 const std::vector<Branch> kFigureStem[] = {
     {{valid_conv(32, 3, 2), valid_conv(32, 3), conv(64, 3)}},
     {{max_pool()}, {valid_conv(96, 3, 2)}},

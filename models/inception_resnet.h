@@ -17,10 +17,10 @@ namespace skyline {
 //   stem - block35 … - reduction_a - block17 … - reduction_b - block8 … - global average
 //   - dropout 0.2 - fc
 //
-// In the form that its authors published in TF-slim: 10, 20 and 10 blocks, mixed_5b at the end of
-// the stem, the last block8 neither scaled nor with a relu, conv7b before the average. 55,843,464
-// parameters and 60,544 running values for RGB images and 1000 classes; 13.156 G multiply-adds at
-// 299 x 299. Images of at least 75 x 75.
+// Follows the form that its authors published in TF-slim: 10, 20 and 10 blocks, mixed_5b at the end
+// of the stem, the last block8 neither scaled nor with a relu, conv7b before the average.
+// 55,843,464 parameters and 60,544 running values for RGB images and 1000 classes; 13.156 G
+// multiply-adds at 299 x 299. Images of at least 75 x 75.
 class InceptionResNet : public Model {
  public:
   // Throws ShapeError for smaller images.
@@ -28,11 +28,11 @@ class InceptionResNet : public Model {
   Prediction forward(Context& context, Tensor images) const override;
 
  protected:
-  // What the two forms differ in.
+  // The differences between the two forms.
   struct Form {
     std::string model;  // its name
     std::vector<std::pair<std::string, std::vector<Branch>>> stem;
-    int block35, block17, block8;  // how many
+    int block35, block17, block8;  // numbers of blocks
     InceptionResidualBlock::Options last_block8;
     bool conv7b;
   };
@@ -46,13 +46,13 @@ class InceptionResNet : public Model {
                   const InceptionResidualBlock::Options& options);
 
   std::vector<std::variant<InceptionModule, InceptionResidualBlock>> modules_;
-  int channels_;  // that leave the last module
+  int channels_;  // of the last module's output
   std::optional<Linear> fc_;
 };
 
 // The form drawn in the paper: Inception-v4's stem, 5, 10 and 5 blocks. 32,433,928 parameters and
-// 32,864 running values; 9.258 G multiply-adds. The figures' 1154 and 2048 channels behind the
-// reductions do not add up; here they are 1152 and 2144.
+// 32,864 running values; 9.258 G multiply-adds. The figures give 1154 and 2048 channels after the
+// reductions, which does not add up; here they are 1152 and 2144.
 class InceptionResNetFigure : public InceptionResNet {
  public:
   InceptionResNetFigure(Context& context, const ModelShape& shape);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSmallestImage = 12;  // conv2 needs 5 x 5 after pool1
 
-// Elements of pool2's output for one image.
+// Returns the elements of pool2's output for one image.
 std::int64_t pool2_elements(const ModelShape& shape) {
   const auto side = [](std::int64_t extent) { return (extent / 2 - 4) / 2; };
   return 16 * side(shape.height) * side(shape.width);

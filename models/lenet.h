@@ -7,9 +7,9 @@
 namespace skyline {
 
 // LeNet-5 (LeCun, Bottou, Bengio, Haffner 1998, "Gradient-based learning applied to document
-// recognition", figure 2), as it is built today: full connections into conv2, relu for the
-// squashing function, max pooling for subsampling, a plain output layer. The paper pads its 28 x 28
-// images to 32 x 32; conv1's padding of 2 does that.
+// recognition", figure 2), as it is built today: conv2 is fully connected to its input channels,
+// relu replaces the squashing function, max pooling replaces subsampling, and the output layer is
+// linear. The paper pads its 28 x 28 images to 32 x 32; conv1's padding of 2 does that.
 //
 //   conv1 6 @ 5x5, padding 2 - pool1 2x2 - conv2 16 @ 5x5 - pool2 2x2 - fc1 120 - fc2 84 - fc3
 //

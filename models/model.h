@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// What a model is built for: the images that it reads and the classes that it tells apart.
+// The images that a model reads and the number of classes it distinguishes.
 struct ModelShape {
   int channels = 1;
   int height = 28;
@@ -18,13 +18,13 @@ struct ModelShape {
   bool operator==(const ModelShape&) const = default;
 };
 
-// The logits of a head that only helps a network to learn, and the weight of its loss.
+// The logits of a head that only helps training, and the weight of its loss.
 struct AuxiliaryLogits {
   Tensor logits;  // f32 [N, classes]
   float weight = 1;
 };
 
-// What a forward pass gives.
+// The result of a forward pass.
 struct Prediction {
   Prediction(Tensor logits_) : logits(std::move(logits_)) {}  // implicit on purpose
   Prediction(Tensor logits_, std::vector<AuxiliaryLogits> auxiliary_)
@@ -34,8 +34,8 @@ struct Prediction {
   std::vector<AuxiliaryLogits> auxiliary;  // empty in inference
 };
 
-// What all networks have: parameters and buffers. Made in a context in training mode a network has
-// gradients, else none.
+// Base of all networks: parameters and buffers. The parameters have gradients if the context was in
+// training mode when the network was made.
 class Network {
  public:
   virtual ~Network() = default;
@@ -45,7 +45,7 @@ class Network {
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
 
  protected:
-  // Takes the layers' parameters and buffers into the network's lists.
+  // Adds the layers' parameters and buffers to the network's lists.
   template <typename... Layers>
   void own(const Layers&... layers) {
     (own_one(layers), ...);
@@ -61,11 +61,11 @@ class Network {
   std::vector<Buffer> buffers_;
 };
 
-// A network that classifies images. It gives logits; loss and metrics are the trainer's. Auxiliary
-// heads are made in training mode only.
+// A network that classifies images. It returns logits; loss and metrics are the trainer's.
+// Auxiliary heads are made in training mode only.
 class Model : public Network {
  public:
-  // images f32 [N, channels, height, width] to logits f32 [N, classes]; auxiliary heads are run in
+  // images f32 [N, channels, height, width] to logits f32 [N, classes]; auxiliary heads run in
   // training mode only. Throws ShapeError on another shape.
   virtual Prediction forward(Context& context, Tensor images) const = 0;
 

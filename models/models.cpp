@@ -18,7 +18,7 @@ std::unique_ptr<Model> make(Context& context, const ModelShape& shape) {
   return std::make_unique<M>(context, shape);
 }
 
-// The images that the networks of ImageNet read.
+// The images of ImageNet's networks.
 constexpr ModelShape imagenet(int size) {
   return {.channels = 3, .height = size, .width = size, .classes = 1000};
 }

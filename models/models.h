@@ -15,9 +15,10 @@ struct ModelEntry {
   std::string_view name;
   std::string_view summary;  // one line, no full stop
   ModelShape shape;          // the paper's
-  float learning_rate;       // for batches of 32 with momentum 0.9, falling to 0
-  int threads;  // that its steps are worth; 0: every core. A step of milliseconds waits longer for
-                // a second thread that shares its core than it gains
+  float learning_rate;       // for batches of 32 with momentum 0.9, decaying to 0
+  // Threads that speed its steps up; 0: one a core. In steps of milliseconds, waiting for a second
+  // thread on a shared core takes longer than that thread saves.
+  int threads;
   std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
 };
 

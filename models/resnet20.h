@@ -11,7 +11,7 @@
 namespace skyline {
 
 // A residual block of two 3 x 3 convolutions (He et al. 2016, figure 2, with the order of section
-// 3.4: convolution, batch normalization, relu). Where the size changes the shortcut is option A of
+// 3.4: convolution, batch normalization, relu). If the size changes, the shortcut is option A of
 // section 3.3: every second pixel, and zeros for the new channels, without parameters.
 class ResidualBlock {
  public:

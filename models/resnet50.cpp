@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kSmallestImage = 5;  // leaves the 3 x 3 that are pooled
+constexpr int kSmallestImage = 5;  // leaves the 3 x 3 pixels that are pooled
 
 // Table 1 of the paper.
 struct Stage {

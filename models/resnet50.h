@@ -11,8 +11,8 @@
 namespace skyline {
 
 // A bottleneck (He, Zhang, Ren, Sun 2016, "Deep residual learning for image recognition", figure 5,
-// right): convolutions 1x1, 3x3 and 1x1, added to their input, then a relu. The first one has the
-// stride. Where the size changes, the input goes through a 1x1 convolution too (option B of section
+// right): convolutions 1x1, 3x3 and 1x1, added to their input, then a relu. The first has the
+// stride. If the size changes, the input passes through a 1x1 convolution too (option B of section
 // 3.3).
 class Bottleneck : public Layer {
  public:
@@ -38,8 +38,8 @@ class Bottleneck : public Layer {
   Layers layers_;
 };
 
-// The 50-layer residual network (He et al. 2016, table 1; arXiv:1512.03385) as Chainer's
-// examples/imagenet/resnet50.py builds it: a bias in conv1, no padding before the pooling.
+// The 50-layer residual network (He et al. 2016, table 1; arXiv:1512.03385) as in Chainer's
+// examples/imagenet/resnet50.py: a bias in conv1, no padding before the pooling.
 //
 //   conv1 64 @ 7x7 / 2 - pool 3x3 / 2 - res2a … c of 256 - res3a … d of 512 - res4a … f of 1024
 //   - res5a … c of 2048 - global average - fc

@@ -17,36 +17,38 @@ struct Seq2SeqShape {
   std::int64_t units = 1024;
   std::int64_t embedding = 1024;
   float dropout = 0.1f;
-  bool unroll = false;  // LSTMs word by word, see Lstm::Options
+  bool unroll = false;  // word by word, see Lstm::Options
   bool operator==(const Seq2SeqShape&) const = default;
 };
 
 // Translation by two LSTMs without attention (Sutskever, Vinyals, Le 2014, "Sequence to sequence
-// learning with neural networks", arXiv:1409.3215, in the form of Chainer's example, which PGMO
-// ran):
+// learning with neural networks", arXiv:1409.3215), as in Chainer's example, which PGMO ran:
 //
 //   source - embed_x - encoder ─(h, c)→ decoder - W - logits
 //   target - embed_y ────────────────────↗
 //
-// 173,306,946 parameters by default. Batches are packed, see PackedShape; each side in its own
-// order.
+// 173,306,946 parameters by default. Batches are packed (see PackedShape), each side in its own
+// order of sentences.
 class Seq2Seq : public Network {
  public:
   Seq2Seq(Context& context, const Seq2SeqShape& shape);
 
   const Seq2SeqShape& shape() const noexcept { return shape_; }
 
-  // The encoder's last states of source words i32 [R]: [layers * B, units], in the source's order.
+  // Returns the encoder's last states for source words i32 [R]: [layers * B, units], in the
+  // source's order.
   LstmState encode(Context& context, Tensor source, const PackedShape& packed) const;
 
-  // States in another order of the sentences: sentence k becomes what was sentence sentences[k].
+  // Reorders the sentences of a state: sentence k of the result is sentence sentences[k] of
+  // `state`.
   LstmState reordered(Context& context, LstmState state,
                       const std::vector<std::int32_t>& sentences) const;
 
-  // The decoder after each of the target words i32 [R], from states in the target's order.
+  // Returns the decoder's output after each of the target words i32 [R], starting from states in
+  // the target's order.
   LstmOutput decode(Context& context, LstmState state, Tensor target, const PackedShape& packed,
                     LstmWanted wanted = LstmWanted::kAll) const;
-  // What the decoder answers with outputs y [R, units]: [R, target_words].
+  // Returns the logits [R, target_words] of the decoder's outputs y [R, units].
   Tensor logits(Context& context, Tensor y) const;
 
  private:

@@ -11,12 +11,12 @@ namespace skyline {
 class CudaLibraries;
 class Uploads;
 
-// Ops on the current CUDA device: all of them on the default stream, in the order of the program,
-// so that bytes may be handed out again as soon as the program has let go of them, and memory that
-// the device itself takes and gives back in the order of that stream is in step with them.
+// Runs ops on the current CUDA device, all on the default stream in program order. So freed bytes
+// can be reused at once, and memory that the device allocates and frees in stream order stays in
+// step.
 class CudaCompute final : public Compute {
  public:
-  // Throws std::runtime_error naming the flag and the reason when no device can be used.
+  // Throws std::runtime_error with the flag and the reason if no device can be used.
   explicit CudaCompute(const CudaOptions& options);
   ~CudaCompute() override;
   CudaCompute(const CudaCompute&) = delete;
@@ -32,13 +32,13 @@ class CudaCompute final : public Compute {
   const CudaOptions& options() const noexcept { return options_; }
   cudaStream_t stream() const noexcept { return nullptr; }
 
-  // Defined in cuda_libraries.cpp, so that only what calls libraries needs their headers.
+  // Defined in cuda_libraries.cpp, so that only callers of the libraries need their headers.
   CudaLibraries& libraries();
 
  private:
   CudaOptions options_;
-  std::unique_ptr<Uploads> uploads_;          // made by the first
-  std::shared_ptr<CudaLibraries> libraries_;  // shared: it may be destroyed without its header
+  std::unique_ptr<Uploads> uploads_;          // made by the first upload
+  std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header
 };
 
 }  // namespace skyline

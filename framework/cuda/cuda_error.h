@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// A call of the CUDA runtime that failed: "[cudaMemcpyAsync] an illegal memory access …".
+// A failed call of the CUDA runtime: "[cudaMemcpyAsync] an illegal memory access …".
 class CudaError : public std::runtime_error {
  public:
   CudaError(const std::string& call, cudaError_t code)

@@ -21,7 +21,7 @@ CudaLibraries& CudaCompute::libraries() {
 
 std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options) {
   auto compute = std::make_unique<CudaCompute>(options);
-  // A plan that does not fit is refused before anything is trained.
+  // Refuses a plan for another card before anything is trained.
   if (options.engines != nullptr) compute->libraries().cudnn();
   return compute;
 }

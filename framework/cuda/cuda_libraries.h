@@ -9,8 +9,7 @@
 
 namespace skyline {
 
-// The libraries of one compute object, loaded when they are first asked for: loading cuBLAS takes
-// 60 ms.
+// The libraries of one compute object, loaded on first use: loading cuBLAS takes 60 ms.
 class CudaLibraries {
  public:
   CudaLibraries(cudaStream_t stream, const CudaOptions& options)

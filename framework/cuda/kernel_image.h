@@ -2,8 +2,8 @@
 
 namespace skyline {
 
-// Throws std::runtime_error, one line, where this build has no kernels for the first CUDA device,
-// which is one of another compute capability.
+// Throws std::runtime_error, one line, if this build has no kernels for the compute capability of
+// the first CUDA device.
 void require_kernel_image();
 
 }  // namespace skyline

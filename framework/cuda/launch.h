@@ -6,16 +6,16 @@
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
 
-// Of CUDA sources only. Kernels are started through these functions and not by <<<…>>>, which a
-// host compiler cannot read: tests compile the same sources for the host and run them there.
+// For CUDA sources only. Kernels are launched by these functions, not by <<<…>>>, which a host
+// compiler cannot parse: tests compile the same sources for the host and run them there.
 
 namespace skyline {
 
-inline constexpr unsigned kThreads = 256;  // of a block
-// Of a grid along y or z. Along x there may be 2^31 - 1, more than memory has work for.
+inline constexpr unsigned kThreads = 256;  // a block
+// Limit of a grid along y or z. Along x it is 2^31 - 1, more than fits in memory.
 inline constexpr unsigned kMostBlocks = 65535;
 
-// Starts kernel(arguments…) with grid × block threads on the stream of `compute`.
+// Launches kernel(arguments…) with grid × block threads on the stream of `compute`.
 template <typename... Parameters, typename... Arguments>
 void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
@@ -27,12 +27,12 @@ void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Paramete
              "cudaLaunchKernelEx");
 }
 
-// Blocks of kThreads for `count` threads.
+// Returns the grid of blocks of kThreads for `count` threads.
 inline dim3 blocks_for(std::int64_t count) {
   return dim3(static_cast<unsigned>((count + kThreads - 1) / kThreads));
 }
 
-// Along x.
+// Returns this thread's number along x.
 __device__ inline std::int64_t thread_of_grid() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -43,7 +43,7 @@ __global__ void for_each_kernel(std::int64_t count, Function function) {
   if (i < count) function(i);
 }
 
-// function(0) … function(count - 1), each on its thread. `function` is copied to the device.
+// Runs function(0) … function(count - 1), one thread each. `function` is copied to the device.
 template <typename Function>
 void for_each_index(CudaCompute& compute, std::int64_t count, Function function) {
   if (count == 0) return;

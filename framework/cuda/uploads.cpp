@@ -9,7 +9,7 @@
 namespace skyline {
 namespace {
 
-// On all threads: a single one is slower than the link to a card.
+// Uses all threads, because one thread is slower than the link to a card.
 void copy(std::byte* to, const void* host, std::size_t bytes) {
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
   const auto parts = static_cast<std::int64_t>((bytes + kPartBytes - 1) / kPartBytes);

@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// Ops on the first CUDA device, real or emulated.
+// Runs ops on the first CUDA device, real or emulated.
 class CudaBackend : public Backend {
  public:
   std::unique_ptr<Device> make_device() override { return make_cuda_device(); }

@@ -215,7 +215,7 @@ TEST_F(CudaDeviceTest, GuardsAreWrittenAndReadThroughTheDevice) {
   EXPECT_EQ(word, GuardAdaptor::kFreedPoison);
 }
 
-// Failures of the driver reach whoever asked, and every allocator goes on after them.
+// The driver's failures reach the caller, and every allocator works on after them.
 TEST_F(CudaDeviceTest, AllocatorsSurviveEveryFailingCall) {
   for (const AllocatorEntry& entry : allocator_table()) {
     for (std::uint64_t call = 0; call < 3; ++call) {

@@ -2,8 +2,8 @@
 
 namespace skyline::testing {
 
-// An H200 as cuDNN describes devices, from NVIDIA's public figures: engines are chosen for it where
-// no device is at hand.
+// An H200 as cuDNN describes devices, from NVIDIA's public figures. Engines can be chosen for it
+// without a device.
 inline constexpr const char* kDescribedCard = R"({
   "deviceName": "NVIDIA H200", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0,
   "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "multiProcessorCount": 132,

@@ -6,8 +6,8 @@
 namespace skyline {
 namespace {
 
-// Skips all tests where no device answers. Lets go of the device before the process ends: cuDNN's
-// handle cannot be destroyed after its driver.
+// Skips all tests if no device answers. Releases the device before the process ends: cuDNN's handle
+// must be destroyed before its driver.
 class RequireDevice final : public testing::Environment {
  public:
   void SetUp() override {

@@ -5,10 +5,10 @@
 
 namespace skyline {
 
-// How often this program has asked CUDA for memory and given it back, pinned and pooled memory
-// included. The emulation counts by itself; the real runtime's functions are wrapped by the linker.
-// cuDNN and cuBLASLt have a runtime of their own: that they take nothing, and that no range grows,
-// the card's free bytes tell.
+// Counts how often this program asks CUDA for memory and frees it, pinned and pooled memory
+// included. The emulation counts by itself; the linker wraps the real runtime's functions. cuDNN
+// and cuBLASLt have a runtime of their own: the card's free bytes show that they take nothing and
+// that no range grows.
 struct DeviceCalls {
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;

@@ -1,5 +1,5 @@
-// Memory of a CUDA device, emulated or real: what only its driver can refuse, and bytes that are
-// looked at through it.
+// Memory of a CUDA device, emulated or real: refusals that only its driver can make, and bytes read
+// through it.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST(CudaDeviceMemory, TheDriversPoolKeepsToACapacity) {
   EXPECT_TRUE(allocator->allocate(50 * kMiB));
 }
 
-// Each upload goes into the same bytes, which are copied away and overwritten on the device.
+// Each upload goes to the same bytes, which the device copies away and overwrites.
 void expect_uploads_in_order(bool staged) {
   constexpr std::size_t kSteps = 24, kBytes = 4 * kMiB;
   const auto device = make_cuda_device();

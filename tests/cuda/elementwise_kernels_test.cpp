@@ -19,10 +19,10 @@
 namespace skyline {
 namespace {
 
-// Kernels of one expression an element may round an fma otherwise than the CPU's.
+// The device may round an fma differently from the CPU.
 constexpr double kOneRounding = 1.2e-7, kSomeRoundings = 5e-7;
 
-// None, one, less than a vector of 16 bytes, a vector, several blocks with a rest.
+// None, one, less than a vector of 16 bytes, a vector, and several blocks with a rest.
 constexpr std::int64_t kCounts[] = {0, 1, 3, 4, 2051};
 
 using Factory = std::unique_ptr<Kernel> (*)(std::int64_t);
@@ -195,7 +195,7 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
 }
 
 TEST(ElementwiseKernels, SumsSquares) {
-  // The last three take several blocks, whose parts are added up.
+  // The last three take several blocks; their parts are added up.
   for (const std::int64_t count : {0, 1, 5, 16384, 32768, 50003, 200001}) {
     expect_same(
         "sum_of_squares",

@@ -6,10 +6,10 @@ namespace {
 
 using cuda_emulation::ThreadOrder;
 
-// Barriers that are missing show as results that depend on the order of threads.
+// Missing barriers show as results that depend on the order of threads.
 class EmulatedBackend final : public CudaBackend {
  public:
-  // Its memory is the device's alone: a test that touches it crashes, as it would on a card.
+  // The host may not touch this memory: a test that does crashes, as it would on a card.
   std::unique_ptr<Device> make_device() override {
     cuda_emulation::options().protect = true;
     return CudaBackend::make_device();

@@ -4,7 +4,7 @@
 namespace skyline {
 namespace {
 
-// Device memory is the device's alone, and there is enough of it for AlexNet.
+// The host may not touch device memory, and there is enough of it for AlexNet.
 [[maybe_unused]] const bool chosen = [] {
   cuda_emulation::options().protect = true;
   cuda_emulation::options().capacity_bytes = std::size_t{4} << 30;

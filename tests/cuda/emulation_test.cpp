@@ -10,7 +10,7 @@
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/launch.h"
 
-// Kernels are written against launch.h, as those of the framework are.
+// These kernels use launch.h like those of the framework.
 
 namespace skyline {
 namespace {
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 constexpr unsigned kBlock = 96;  // three warps
 
-// Device memory of the test's own.
+// Device memory that belongs to the test.
 template <typename T>
 class DeviceArray {
  public:
@@ -158,7 +158,7 @@ TEST(EmulatedThreadsOrder, ShowsAMissingBarrier) {
   EXPECT_NE(run(ThreadOrder::kForward), run(ThreadOrder::kBackward));
 }
 
-// What waiting for a kernel that does wrong says.
+// Returns the error reported when waiting for a faulty kernel.
 std::string fault_of(unsigned threads, void (*kernel)(int*)) {
   Emulated emulated({});
   CudaCompute compute({});
@@ -178,10 +178,10 @@ TEST(EmulatedThreadsFault, NamesBarriersThatNotAllReach) {
   EXPECT_THAT(fault_of(kBlock, lane_left_kernel), HasSubstr("lanes of a mask have left"));
   EXPECT_THAT(fault_of(40, reads_no_lane_kernel), HasSubstr("a lane that no thread is"));
   EXPECT_THAT(fault_of(kBlock, leaves_early_kernel), HasSubstr("emulation_test.cpp:"));
-  EXPECT_EQ(fault_of(kBlock, reverse_kernel), "none");  // the fibers of the others are given up
+  EXPECT_EQ(fault_of(kBlock, reverse_kernel), "none");  // the other threads' fibers are abandoned
 }
 
-// As for_each_vector and the kernels of rows do, for_each_index takes as many blocks as there are.
+// for_each_index takes as many blocks as needed, like for_each_vector and the kernels of rows.
 TEST(EmulatedGrids, HoldMoreThan65535BlocksAlongX) {
   Emulated emulated({.threads = ThreadOrder::kBackward});
   CudaCompute compute({});

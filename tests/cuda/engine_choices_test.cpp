@@ -87,7 +87,7 @@ TEST(EngineChoices, AnotherCardIsRefused) {
             "multiprocessors): multiProcessorCount");
 }
 
-// What changes from one start to the next does not matter.
+// Members that change between starts do not matter.
 TEST(EngineChoices, TheSameCardIsKnownAgain) {
   std::string again = testing::kDescribedCard;
   again.replace(again.find("13000"), 5, "13010");

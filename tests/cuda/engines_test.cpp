@@ -20,8 +20,8 @@
 #include "models/models.h"
 #include "tests/cuda/described_card.h"
 
-// cuDNN's engines for a card that is described only, and what else the libraries tell without a
-// device.
+// Tests cuDNN's engines for a card that is only described, and what else the libraries tell without
+// a device.
 
 namespace skyline {
 namespace {
@@ -30,7 +30,8 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// One training step of a model as a dry run for `engines.card`; `engines` gets what was chosen.
+// Runs one training step of a model as a dry run for `engines.card`; `engines` receives the
+// choices.
 Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoices& engines) {
   options.plan_only = true;
   options.engines = &engines;
@@ -55,7 +56,7 @@ Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoice
 
 EngineChoices described_card() { return {.card = testing::kDescribedCard}; }
 
-// What the key of a choice stands for.
+// The problem that the key of a choice names.
 struct KeyedProblem {
   ConvolutionKind kind = ConvolutionKind::kForward;
   Conv2dProblem problem;
@@ -107,7 +108,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const std::string& key,
   return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
-// How many of the chosen engines have that note.
+// Returns how many of the chosen engines have that note.
 std::ptrdiff_t count_with(cudnnBackendNumericalNote_t note, const EngineChoices& engines) {
   return std::ranges::count_if(engines.by_problem, [note](const auto& entry) {
     return std::ranges::count(notes_of(entry.first, entry.second), note) > 0;
@@ -130,13 +131,13 @@ TEST_P(EnginesTest, ComputeInFp32AndRepeatTheirChoices) {
   const Trace trace = plan_step(GetParam(), {}, engines);
   EXPECT_GE(engines.by_problem.size(), 14u);
   expect_fp32(engines);
-  // From the file nothing is chosen again, and every request is the same.
+  // With the file nothing is chosen again, and every request is the same.
   EngineChoices again = EngineChoices::from_json(engines.to_json(), "plan.json");
   EXPECT_EQ(plan_step(GetParam(), {}, again).blocks, trace.blocks);
   EXPECT_EQ(again.to_json(), engines.to_json());
 }
 
-// A choice makes the plan that it was chosen with: the same workspace, asked of the plan itself.
+// A choice makes the plan that it was chosen with: the plan itself reports the same workspace.
 TEST_P(EnginesTest, ChoicesMakeTheirPlansAgain) {
   EngineChoices engines = described_card();
   plan_step(GetParam(), {.tf32 = true}, engines);
@@ -174,7 +175,7 @@ TEST(EnginesTest, TensorCoresComputeOnlyWhereTf32IsAllowed) {
   EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, engines), 0);
 }
 
-// Options are part of what is looked up: a choice made with others is none.
+// Options are part of the key: a choice made with other options is not found.
 TEST(EnginesTest, ChoicesAreOfTheirOptions) {
   EngineChoices engines = described_card();
   plan_step("alexnet", {}, engines);

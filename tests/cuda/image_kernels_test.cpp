@@ -10,8 +10,8 @@
 namespace skyline {
 namespace {
 
-// Windows: the networks' own, with padding, hanging over the far edge, more than 9 pixels, more
-// than 255 pixels (i32 indices), one for the whole image.
+// Windows: the networks' own, with padding, beyond the far edge, of more than 9 pixels, of more
+// than 255 pixels (i32 indices), and one for the whole image.
 std::vector<Pool2dParams> windows() {
   return {{.kernel = 2, .stride = 2},
           {.kernel = 3, .stride = 2, .ceil_mode = true},

@@ -17,7 +17,7 @@ namespace {
 using cuda_emulation::Emulated;
 using cuda_emulation::ThreadOrder;
 
-// Memory of the host, at multiples of what tensors begin at.
+// Host memory, aligned like tensors.
 class HostBytes {
  public:
   explicit HostBytes(std::size_t bytes)
@@ -140,7 +140,7 @@ void expect_close(const std::string& what, const Bytes& got, const Bytes& expect
   }
 }
 
-// Pairs with inputs and outputs that no pair before has.
+// Returns pairs that share no input and no output.
 std::vector<InPlacePair> together(const std::vector<InPlacePair>& pairs) {
   std::vector<InPlacePair> chosen;
   for (const InPlacePair& pair : pairs) {

@@ -39,17 +39,18 @@ struct KernelPair {
   std::vector<Bytes> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<InPlacePair> in_place = {};
-  double tolerance = 0;  // times an output's largest magnitude; 0: the same bits
+  double tolerance = 0;  // relative to an output's largest magnitude; 0: the same bits
 };
 
 // Asserts that both kernels give the same outputs; that the CUDA kernel, run by the emulation,
-// gives the same bits in whatever order threads run, and writing in place (each pair alone, and as
-// many pairs as go together); and that it leaves inputs alone that are no outputs. Whoever reads
-// what was not written gets NaN, and with the address sanitizer accesses beside operands and
+// gives the same bits in any order of threads and when it writes in place (each pair alone, and as
+// many pairs as go together); and that it does not change inputs that are no outputs. Reading
+// unwritten memory gives NaN, and the address sanitizer finds accesses beside operands and
+// workspace.
 // workspace are found.
 void expect_same(const std::string& what, const KernelPair& pair);
 
-// What the CUDA kernel gives.
+// Returns the CUDA kernel's outputs.
 std::vector<Bytes> run_on_emulation(const KernelPair& pair);
 
 }  // namespace skyline

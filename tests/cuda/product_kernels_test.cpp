@@ -7,7 +7,7 @@
 #include "framework/ops/recurrent/lstm_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
-// Linear layers, convolutions and LSTMs: their own CUDA kernels, and loops in place of libraries.
+// Linear layers, convolutions and LSTMs: their own CUDA kernels, with loops in place of libraries.
 
 namespace skyline {
 namespace {
@@ -59,7 +59,7 @@ TEST(ProductKernels, LinearAsTheCpu) {
   }
 }
 
-// Of so many rows that blocks share them, and so many columns that blocks share those.
+// So many rows, and so many columns, that blocks share them.
 TEST(ProductKernels, SumsOfManyRows) {
   expect_linear(linear_problem(1500, 2, 5, true));
   expect_linear(linear_problem(300, 1, 300, true));
@@ -183,7 +183,7 @@ TEST(ProductKernels, LstmAsTheCpu) {
   }
 }
 
-// Gradients of what `forward` retained.
+// Computes the gradients from what `forward` retained.
 KernelPair lstm_grad_pair(const LstmProblem& problem, const LstmGradients& gradients) {
   const KernelPair forward = lstm_pair(problem);
   const std::vector<Bytes> retained = run_on_emulation(forward);
@@ -223,7 +223,7 @@ TEST(ProductKernels, LstmsGradientsAsTheCpu) {
   }
 }
 
-// A run of so many steps that their addresses take two kernels.
+// So many steps that their addresses need two kernels.
 TEST(ProductKernels, LstmOfManySteps) {
   const LstmProblem problem = lstm_problem({140, 20}, 2, 4, 1, false);
   expect_same("lstm of 140 steps", lstm_pair(problem));

@@ -33,7 +33,7 @@ TEST(Divider, IsExact) {
   }
 }
 
-// Some in fours, some not.
+// Some are multiples of four, some are not.
 constexpr std::int64_t kWidths[] = {1, 3, 4, 40};
 
 TEST(RowKernels, TakesRows) {
@@ -200,8 +200,8 @@ TEST(RowKernels, WordsThatAreNoneEmbedAsNanAndGetNoGradient) {
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_EQ(gradient[i] != 0, i / 4 == 2);
 }
 
-// Columns: fewer than a vector has, than threads, a row for a warp, for more warps, in fours and
-// not.
+// Columns: fewer than a vector, fewer than threads, a row for one warp and for several, in fours
+// and not.
 constexpr std::pair<std::int64_t, std::int64_t> kMatrices[] = {
     {5, 1}, {9, 3}, {3, 10}, {5, 64}, {4, 999}, {2, 2000}, {2, 20003}};
 

@@ -1,5 +1,5 @@
-// Whole training steps on CUDA: the same numbers as on the CPU to a tolerance, the same bits under
-// every allocator, guards untouched, and nothing asked of the driver after the switch to the plan.
+// Whole training steps on CUDA: the CPU's numbers to a tolerance, the same bits under every
+// allocator, guards untouched, and no driver calls for memory after the switch to the plan.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ Trained train(const MemoryOptions& memory, const Context::Options& options,
   return trained;
 }
 
-// `tolerance` of the largest magnitude of a tensor.
+// `tolerance` is relative to the largest magnitude of a tensor.
 void expect_near(const Trained& got, const Trained& expected, double tolerance) {
   ASSERT_EQ(got.losses.size(), expected.losses.size());
   for (std::size_t i = 0; i < got.losses.size(); ++i) {
@@ -151,7 +151,7 @@ TEST(CudaManagedTraining, GivesTheSameBitsWithinItsCapacity) {
   EXPECT_EQ(trained_on(managed), trained_on(cuda_memory("planned")));
 }
 
-// The networks of the paper on their smallest images.
+// The paper's networks on their smallest images.
 class CudaPaperTraining : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CudaPaperTraining, StepMatchesTheCpu) {
@@ -186,7 +186,8 @@ TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
   const Trained expected = translate(cuda_memory("best-fit-pool"), on_cuda(), false);
   for (const std::string& allocator : cuda_allocator_names()) {
     if (effort(1) == 0 && allocator != kPlannedAllocator) continue;
-    EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlannedAllocator), on_cuda(), false), expected)
+    EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlannedAllocator), on_cuda(), false),
+              expected)
         << allocator;
   }
 }

@@ -20,7 +20,7 @@ constexpr unsigned kCount = 8;
 constexpr std::size_t kBytes = kCount * sizeof(int);
 constexpr int kReused = -1;
 
-// What a step does to bytes that it has uploaded: reads them, and has them written by another op.
+// A step's use of uploaded bytes: one op reads them, another overwrites them.
 __global__ void read_kernel(int* result, const int* inputs) {
   result[threadIdx.x] = inputs[threadIdx.x];
 }
@@ -39,8 +39,8 @@ struct Inputs {
   std::byte* bytes = nullptr;
 };
 
-// What the ops of some steps see of their inputs, which all go into the same bytes; of two a step
-// when they are staged. Behind it what an op saw there before.
+// Returns what the ops of some steps see of their inputs, which all go to the same bytes (two
+// inputs a step if staged), followed by what an op saw there before.
 std::vector<int> seen_by_ops(cuda_emulation::Options options, bool staged) {
   const int count = staged ? 2 : 1;
   const unsigned threads = static_cast<unsigned>(count) * kCount;
@@ -77,7 +77,7 @@ std::vector<int> expected(bool staged) {
   return values;
 }
 
-// In whatever order streams run; `ignored_wait` plants a missing event.
+// True if results are right in every order of streams; `ignored_wait` plants a missing event.
 bool is_right_in_all_orders(bool staged, std::optional<std::uint64_t> ignored_wait) {
   for (const StreamOrder order : {StreamOrder::kOthersLast, StreamOrder::kOthersFirst}) {
     if (seen_by_ops({.streams = order, .ignored_wait = ignored_wait}, staged) != expected(staged)) {
@@ -93,7 +93,7 @@ bool is_right_in_all_orders(bool staged, std::optional<std::uint64_t> ignored_wa
   return true;
 }
 
-// All of the waits for events, of which there are so many.
+// Checks each of the `waits` waits for events.
 void expect_every_wait_is_needed(bool staged, std::uint64_t waits) {
   for (std::uint64_t wait = 0; wait < waits; ++wait) {
     EXPECT_FALSE(is_right_in_all_orders(staged, wait)) << "without wait " << wait;
@@ -107,11 +107,11 @@ TEST(Uploads, NeverRaceWithOtherUsesOfTheirBytes) {
 }
 
 // Each upload waits for the ops before it and makes the ops after it wait; from the third on the
-// host waits for the buffer's last copy as well.
+// host also waits for the buffer's last copy.
 TEST(Uploads, EveryEventIsNeeded) { expect_every_wait_is_needed(false, 2 * kSteps + kSteps - 2); }
 
-// The first of a step waits until the last step's have been taken, each makes the ops after it
-// wait, and the host waits as before.
+// The first upload of a step waits until the last step's bytes have been taken, each makes the ops
+// after it wait, and the host waits as before.
 TEST(StagedUploads, EveryEventIsNeeded) {
   expect_every_wait_is_needed(true, kSteps + 2 * kSteps + 2 * kSteps - 2);
 }

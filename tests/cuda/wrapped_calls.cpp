@@ -1,4 +1,4 @@
-// The linker sends the program's calls of these functions here: --wrap, in CMakeLists.txt.
+// The linker redirects the program's calls of these functions here (--wrap, in CMakeLists.txt).
 
 #include <cuda_runtime.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What CUDA C++ adds to the language, for a host compiler: one block runs at a time, its threads as
-// fibers that give way at barriers only.
+// CUDA C++'s additions to the language, for a host compiler. One block runs at a time; its threads
+// are fibers that yield only at barriers.
 
 #include <algorithm>
 #include <bit>
@@ -49,7 +49,7 @@ inline dim3 blockDim, gridDim;
 
 namespace cuda_emulation {
 
-// A place in the source, to tell barriers apart.
+// A place in the source, which identifies a barrier.
 struct Place {
   const char* file;
   int line;
@@ -60,11 +60,11 @@ struct Place {
 void block_barrier(Place place);
 // Waits for the lanes of `mask` in this thread's warp.
 void warp_barrier(unsigned mask, Place place);
-// Waits as warp_barrier; then what lane `source` gave as `value`.
+// Waits like warp_barrier; then returns the `value` of lane `source`.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, Place place);
 int lane();
 
-// `source` where it lies in this lane's part of `width` lanes, else this lane.
+// Returns `source` if it is in this lane's part of `width` lanes, else this lane.
 inline int within(int source, int width) {
   return source >= 0 && source / width == lane() / width ? source : lane();
 }
@@ -127,5 +127,5 @@ inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
-// Not min and max: unqualified calls inside of namespaces find std's through their arguments only,
-// and CUDA's would hide a missing std:: from host compilers.
+// min and max are missing on purpose: unqualified calls inside namespaces then find std's only
+// through their arguments, while CUDA's would hide a missing std:: from host compilers.

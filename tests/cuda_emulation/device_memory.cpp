@@ -13,7 +13,7 @@
 
 #include "tests/cuda_emulation/emulation.h"
 
-// Grows in chunks, of which no pieces remain unused, and keeps them until it is trimmed.
+// Grows in chunks, keeps no unused pieces of them, and frees chunks only when trimmed.
 struct CUmemPoolHandle_st {
   std::size_t live_bytes = 0;
   std::size_t reserved_bytes = 0;
@@ -30,7 +30,7 @@ constexpr std::size_t kPoolChunk = std::size_t{32} << 20;
 
 struct PoolBlock {
   cudaMemPool_t pool;
-  bool freed;  // enqueued to be
+  bool freed;  // a free is enqueued
 };
 
 using Blocks = std::map<const std::byte*, std::size_t>;  // address → bytes
@@ -39,8 +39,8 @@ struct Memory {
   Blocks mallocs, managed, pooled, pinned;
   std::map<const void*, PoolBlock> pool_blocks;
   Blocks reserved, mapped;
-  Blocks closed;  // of all of these, what the host may not touch
-  Blocks opened;  // of those, what is open for now, unless
+  Blocks closed;  // the part of all these that the host may not touch
+  Blocks opened;  // closed blocks that are open for now
   bool all_open = false;
   int accesses = 0;
   std::map<CUmemGenericAllocationHandle, std::size_t> handles;
@@ -53,7 +53,7 @@ Memory& memory() {
   return instance;
 }
 
-// Blocks that lie one behind another hold bytes together.
+// True if blocks that follow each other without a gap hold these bytes.
 bool holds(const Blocks& blocks, const void* address, std::size_t bytes) {
   const auto* first = static_cast<const std::byte*>(address);
   const std::byte* const end = first + bytes;
@@ -71,22 +71,22 @@ std::size_t free_bytes() {
   return used < options().capacity_bytes ? options().capacity_bytes - used : 0;
 }
 
-// Whether this call, which takes memory, is refused: where a test wants it to be, or for want of
+// True if this call, which takes memory, must fail: because a test wants it to, or for lack of
 // `bytes`.
 bool is_refused(std::size_t bytes) {
   return has_come(options().failing_call) || bytes > free_bytes();
 }
 
-// What the runtime remembers of its own calls until it is asked.
+// The runtime remembers its own errors until asked.
 cudaError_t refusal() { return last_error() = cudaErrorMemoryAllocation; }
 
-// The beginning of large blocks: tests that fill the device need not wait for all of it.
+// Poisons only the beginning of large blocks, so that tests that fill the device stay fast.
 void poison(void* address, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::memset(address, kPoison, std::min(bytes, kMost));
 }
 
-// Neighbours together: a call for each of many blocks takes long.
+// Protects neighbours with one call, because a call for each of many blocks takes long.
 void set_protection(const Blocks& blocks, int protection) {
   for (auto block = blocks.begin(); block != blocks.end();) {
     const std::byte* const first = block->first;
@@ -96,7 +96,7 @@ void set_protection(const Blocks& blocks, int protection) {
   }
 }
 
-// Fills new bytes, whole pages, with poison; under Options::protect the host may do that only.
+// Fills new bytes, whole pages, with poison; under Options::protect the host can do it only here.
 void poison_pages(std::byte* address, std::size_t bytes) {
   poison(address, bytes);
   if (!options().protect) return;
@@ -122,7 +122,7 @@ void* new_block(Blocks& blocks, std::size_t bytes) {
   return address;
 }
 
-// False when there is no such block.
+// Returns false if there is no such block.
 bool delete_block(Blocks& blocks, void* address) {
   if (blocks.erase(static_cast<std::byte*>(address)) == 0) return false;
   memory().opened.erase(static_cast<std::byte*>(address));
@@ -198,7 +198,7 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   return cuda_emulation::allocate(memory().mallocs, address, bytes, bytes);
 }
 
-// More than the card has free, too: pages come when they are touched.
+// May exceed the card's free bytes: pages come when they are touched.
 cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
   ++counts().managed_mallocs;
   return cuda_emulation::allocate(memory().managed, address, bytes, 0);
@@ -262,7 +262,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// What was freed in the order of the stream serves what is enqueued there later.
+// Memory freed in stream order serves what is enqueued later.
 cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t) {
   ++counts().async_mallocs;
@@ -370,7 +370,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   return CUDA_SUCCESS;
 }
 
-// The bytes live on where they are mapped.
+// Mapped bytes stay alive.
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   return memory().handles.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -395,14 +395,14 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
     return CUDA_ERROR_INVALID_VALUE;
   }
   mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE);
-  constexpr std::size_t kPiece = cuda_emulation::kGranularity;  // which is unmapped alone
+  constexpr std::size_t kPiece = cuda_emulation::kGranularity;  // each piece can be unmapped alone
   for (std::size_t i = 0; i < bytes; i += kPiece) {
     cuda_emulation::poison_pages(pointer(address) + i, kPiece);
   }
   return CUDA_SUCCESS;
 }
 
-// What was mapped at once.
+// Unmaps what was mapped at once.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;

@@ -8,16 +8,16 @@
 
 namespace cuda_emulation {
 
-// Counts a call; true for the one that the countdown is for.
+// Counts a call; true for the one that the countdown selects.
 bool has_come(std::optional<std::uint64_t>& countdown);
 
-// What the device answers before anything else: that it is there.
+// The device's first answer to any call: whether it exists.
 cudaError_t health();
-// What cudaGetLastError() answers next: set where the runtime refuses memory.
+// The next answer of cudaGetLastError(), set if the runtime refuses memory.
 cudaError_t& last_error();
 
-// While one lives, protected device memory may be opened: all of it to kernels and libraries, the
-// blocks of some bytes to copies. With the last one all is closed.
+// While an opening lives, protected device memory is accessible: all of it to kernels and
+// libraries, single blocks to copies. The last one to end closes all.
 void open_memory();
 void open_memory(const void* address, std::size_t bytes);
 class Access {
@@ -28,7 +28,7 @@ class Access {
   Access& operator=(const Access&) = delete;
 };
 
-// Whether all of the bytes are device memory that the program holds, or pinned memory of the host.
+// True if all bytes are device memory that the program holds, or pinned host memory.
 bool is_on_device(const void* address, std::size_t bytes);
 bool is_pinned(const void* address, std::size_t bytes);
 

@@ -4,34 +4,34 @@
 #include <cstdint>
 #include <optional>
 
-// What tests set and read of the emulated device. One thread of the host uses it.
+// What tests set and read of the emulated device. For one host thread.
 
 namespace cuda_emulation {
 
-// In which order the threads of a block run between two barriers, and the blocks of a grid. A
+// Order in which the threads of a block run between two barriers, and the blocks of a grid. A
 // missing barrier shows as results that differ between kForward and kBackward.
 enum class ThreadOrder { kForward, kBackward, kShuffled };
 
-// What runs when the host waits for a stream. A missing event shows as wrong data under at least
-// one of them.
+// Streams that run when the host waits for one. A missing event shows as wrong data under at least
+// one of these orders.
 enum class StreamOrder {
   kOthersLast,   // only what the stream waits for; the rest as late as possible
-  kOthersFirst,  // whatever other streams may run goes first
+  kOthersFirst,  // everything other streams may run goes first
   kShuffled,     // any stream that may run, and somewhat more than is waited for
 };
 
 struct Options {
   ThreadOrder threads = ThreadOrder::kForward;
-  std::uint64_t seed = 0;  // of either kShuffled
+  std::uint64_t seed = 0;  // for both kShuffled
   StreamOrder streams = StreamOrder::kOthersLast;
-  bool protect = false;  // memory taken now is closed to the host: touching it crashes, as it would
-  int devices = 1;       // 0: calls answer that there is none
-  int driver_version = 13000;                 // 11040 is too old, and 0 no driver: calls answer so
-  int compute_capability = 90;                // programs have kernels for 90 alone
-  const char* missing_function = nullptr;     // that the driver lacks
+  bool protect = false;        // new memory is closed to the host: touching it crashes, as it would
+  int devices = 1;             // 0: calls answer that there is no device
+  int driver_version = 13000;  // 11040 is too old, 0 means no driver: calls answer so
+  int compute_capability = 90;                // programs have kernels for 90 only
+  const char* missing_function = nullptr;     // the driver lacks it
   std::size_t capacity_bytes = 1u << 30;      // of the device
-  std::size_t held_by_others_bytes = 0;       // of that, by other processes
-  std::optional<std::uint64_t> ignored_wait;  // the n-th wait for an event from now does not happen
+  std::size_t held_by_others_bytes = 0;       // part of it, held by other processes
+  std::optional<std::uint64_t> ignored_wait;  // the n-th wait for an event from now does nothing
   std::optional<std::uint64_t> failing_call;  // the n-th call from now that takes memory fails
 };
 
@@ -48,10 +48,10 @@ struct Counts {
 
 Options& options();
 Counts& counts();
-// Bytes of device memory that the program holds.
+// Returns the bytes of device memory that the program holds.
 std::size_t held_bytes();
 
-// Sets options for its life, with counts from zero.
+// Sets options during its life, with counts from zero.
 class Emulated {
  public:
   explicit Emulated(Options set);

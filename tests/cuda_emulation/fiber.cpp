@@ -14,13 +14,13 @@
 namespace cuda_emulation {
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // sanitizers widen frames
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // sanitizers enlarge frames
 
 }  // namespace
 
 #if defined(__x86_64__)
 
-// swapcontext() calls the kernel for the signal mask: a hundred times the cost of this.
+// swapcontext() enters the kernel for the signal mask, which costs a hundred times as much.
 extern "C" void cuda_emulation_switch(void** from, void* to);
 asm(R"(
 .text
@@ -51,7 +51,7 @@ struct Machine {
   void* own = nullptr;
   void* caller = nullptr;
 
-  // `entered` is where resume() lands first; it finds its fiber in `starting`.
+  // resume() first jumps to `entered`, which finds its fiber in `starting`.
   void prepare(std::byte* stack, void (*entered)()) {
     constexpr int kSavedRegisters = 6;
     auto top = reinterpret_cast<std::uintptr_t>(stack + kStackBytes) / 16 * 16;
@@ -87,7 +87,7 @@ struct Machine {
 
 #endif
 
-// The address sanitizer must be told on which stack the program runs.
+// The address sanitizer must be told which stack the program runs on.
 struct Fiber::Switch {
   Machine machine;
   void* own_fake = nullptr;
@@ -132,7 +132,7 @@ void Fiber::enter(Fiber* fiber) {
   Switch& to = *fiber->switch_;
   to.arrive(nullptr, &to.caller_bottom, &to.caller_bytes);
   fiber->body_();
-  std::abort();  // the body has nowhere to return to
+  std::abort();  // the body must not return
 }
 
 void Fiber::resume() {

@@ -6,7 +6,7 @@
 
 namespace cuda_emulation {
 
-// A function with a stack of its own, which runs until it yields.
+// A function with its own stack, which runs until it yields.
 class Fiber {
  public:
   // `body` never returns.
@@ -15,9 +15,9 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber();
 
-  // Runs the body until it yields. Not from inside of a fiber.
+  // Runs the body until it yields. Must not be called inside a fiber.
   void resume();
-  // Called by the body: back to resume().
+  // Called by the body: returns to resume().
   void yield();
 
  private:

@@ -25,7 +25,8 @@ struct Thread {
   Place place{};           // of the barrier
 };
 
-// What the lanes of a warp give each other; two, for a lane may be one exchange ahead of another.
+// Values that the lanes of a warp exchange; two, because a lane may be one exchange ahead of
+// others.
 struct Exchange {
   std::array<std::array<std::uint64_t, kLanes>, 2> values{};
 };
@@ -35,9 +36,9 @@ uint3 index_of(std::size_t i, dim3 size) {
   return {linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
 }
 
-// The threads of a block, one block behind another. They start one behind another on one fiber; a
-// thread that waits keeps the fiber, and the rest go on on another. So a kernel without barriers
-// costs little more than a loop.
+// The threads of a block, for one block after another. Threads start one after another on one
+// fiber; a waiting thread keeps the fiber, and the rest continue on another. So a kernel without
+// barriers costs little more than a loop.
 class Block {
  public:
   Block(dim3 size, std::vector<std::size_t> order, const std::function<void()>& thread)
@@ -72,13 +73,13 @@ class Block {
   std::vector<unsigned> turns_;      // exchanges that each thread has made
   std::size_t started_ = 0;
   std::size_t current_ = 0;
-  Fiber* fiber_ = nullptr;  // that runs
+  Fiber* fiber_ = nullptr;  // the running one
   std::string fault_;       // found on a fiber
 };
 
 Block* running = nullptr;
 
-// Fibers of all blocks: those in `idle` wait for a block with threads to start.
+// Fibers of all blocks; those in `idle` wait for a block to start threads.
 struct Fibers {
   std::vector<std::unique_ptr<Fiber>> all;
   std::vector<Fiber*> idle;
@@ -90,7 +91,7 @@ struct Fibers {
     return *fiber;
   }
   void add() {
-    // The body learns its own fiber through the vector's element, which does not move.
+    // The body finds its own fiber through the vector's element, which does not move.
     auto self = std::make_shared<Fiber*>(nullptr);
     all.push_back(std::make_unique<Fiber>([this, self] {
       for (;;) {
@@ -143,7 +144,7 @@ void Block::resume_released() {
   }
 }
 
-// On the thread's fiber, where nothing may be thrown.
+// Runs on the thread's fiber, where nothing may be thrown.
 void Block::wait(State state, unsigned mask, Place place) {
   const std::size_t thread = current_;
   Fiber& fiber = *fiber_;
@@ -167,7 +168,7 @@ std::uint64_t Block::exchange(unsigned mask, std::uint64_t value, int source, Pl
   return values[static_cast<std::size_t>(source)];
 }
 
-// False when all threads are done.
+// Returns false once all threads are done.
 bool Block::release_waiting() {
   if (!fault_.empty()) refuse(fault_);
   const bool warps = release_warps();

@@ -1,6 +1,6 @@
-// Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like theirs, that
-// insist on the alignment which the libraries are promised. Sanitizers do not look into the loops,
-// which would take most of the tests' time: that operands lie on the device is asked beforehand.
+// Matrix products and convolutions that replace cuBLAS and cuDNN: loops, enqueued like theirs, that
+// insist on the alignment promised to the libraries. Sanitizers skip the loops, which would take
+// most of the tests' time; instead operands are checked to be on the device beforehand.
 
 #include <algorithm>
 #include <functional>
@@ -41,10 +41,10 @@ void require(std::initializer_list<Operand> operands, std::uintptr_t alignment) 
   }
 }
 
-// Of cublasSetWorkspace; cuBLASLt and cuDNN name none.
+// cublasSetWorkspace's; cuBLASLt and cuDNN name none.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
-// By rows of b as it lies: neighbours are multiplied together.
+// Goes by rows of b as stored, so that neighbours are multiplied together.
 void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
   const std::int64_t a_row = problem.transposed_a ? 1 : inner;
@@ -96,7 +96,7 @@ class EmulatedProduct final : public Product {
   ProductProblem problem_;
 };
 
-// Calls visit(pixel of y, pixel of x, place in the window) for all that meet inside of an image.
+// Calls visit(pixel of y, pixel of x, place in the window) for all that meet inside an image.
 template <typename Visit>
 void for_each_meeting(const Conv2dProblem& problem, const Visit& visit) {
   const Size2d stride = problem.params.stride, padding = problem.params.padding;
@@ -120,7 +120,7 @@ const Shape& result_shape(ConvolutionKind kind, const Conv2dProblem& problem) {
                                                : problem.weight;
 }
 
-// Which elements a convolution multiplies, and where the products go.
+// Computes the elements that a convolution multiplies, and adds each product to its place.
 void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
               const ConvolutionOperands& operands) {
   const std::int64_t in = problem.x[1], out = problem.y[1];
@@ -151,7 +151,7 @@ class EmulatedConvolution final : public Convolution {
   EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
       : compute_(compute), kind_(kind), problem_(problem) {}
 
-  // Some, of which no other kernel of the step has the same.
+  // Returns some bytes, a number that no other kernel of the step has.
   std::size_t workspace_bytes() const override {
     return 1000 + static_cast<std::size_t>(problem_.weight.elements());
   }

@@ -21,7 +21,7 @@ namespace {
 
 struct EventState {
   std::uint64_t recorded = 0;  // calls of cudaEventRecord
-  std::uint64_t reached = 0;   // of those, the last that its stream has come to
+  std::uint64_t reached = 0;   // the last of them that its stream has reached
   CUstream_st* stream = nullptr;
 };
 
@@ -56,7 +56,7 @@ Device& device() {
   return instance;
 }
 
-// Whether the next step of `stream` is one that it may take now.
+// True if `stream` may take its next step now.
 bool is_ready(const CUstream_st& stream) {
   if (stream.tasks.empty()) return false;
   const Task& task = stream.tasks.front();
@@ -80,7 +80,7 @@ void run_others(const CUstream_st& waited_for) {
   }
 }
 
-// Any stream that may run, until `done` and a little longer.
+// Runs any stream that may run, until `done` and a little longer.
 template <typename Done>
 void run_shuffled(const Done& done) {
   auto& random = device().random;
@@ -143,7 +143,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   return cudaSuccess;
 }
 
-// Memory that is not pinned is copied before cudaMemcpyAsync returns.
+// cudaMemcpyAsync copies memory that is not pinned before it returns.
 std::function<void()> copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (kind != cudaMemcpyHostToDevice || is_pinned(from, bytes)) {
     return [=] {

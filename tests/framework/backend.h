@@ -9,15 +9,15 @@
 
 namespace skyline {
 
-// Where the tests of ops run. The same tests run on the host, on a CUDA device and on an emulated
-// one: a program of tests/cuda chooses before its tests begin.
+// The device that tests of ops run on: the host, a CUDA device or an emulated one. A program of
+// tests/cuda chooses before its tests begin.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Device> make_device() = 0;
   virtual std::shared_ptr<Compute> compute() = 0;
 
-  // Ways to share work out among threads, which must not change a bit of any result.
+  // Number of ways to share work among threads, which must not change a bit of any result.
   virtual int schedules() const = 0;
   virtual void set_schedule(int schedule) = 0;  // below schedules()
   virtual void set_usual_schedule() = 0;
@@ -29,7 +29,7 @@ class Backend {
   }
 };
 
-// The host, until a program puts another in its place.
+// The host, until a program replaces it.
 std::unique_ptr<Backend>& chosen_backend();
 inline Backend& backend() { return *chosen_backend(); }
 

@@ -157,7 +157,7 @@ TEST(BackwardGraph, ALegalOrderGivesTheSameGradientsAndAnIllegalOneIsRefused) {
   EXPECT_THROW(graph.reorder(order), std::invalid_argument);
   order.pop_back();
   EXPECT_THROW(graph.reorder(order), std::invalid_argument);
-  // Exchange the gradient ops of the two consumers.
+  // Exchanges the gradient ops of the two consumers.
   std::vector<int> consumers, legal;
   for (std::size_t k = 0; k < graph.steps().size(); ++k) {
     const auto name = graph.steps()[k].op->name();

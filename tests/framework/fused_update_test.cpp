@@ -1,4 +1,5 @@
-// Gradients that go to an update as soon as they are whole, under Context::Options::fused_update.
+// Tests gradients that go to an update once they are complete, under
+// Context::Options::fused_update.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +42,7 @@ struct Program {
   std::vector<Parameter> parameters;
 };
 
-// Both weights' gradients by name.
+// Returns both weights' gradients by name, computed without fused updates.
 std::map<std::string, std::vector<float>> usual_gradients() {
   Program program(false);
   backward(program.run.context, program.loss());

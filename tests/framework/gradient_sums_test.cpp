@@ -1,4 +1,4 @@
-// How the backward graph sums the contributions to a gradient.
+// Tests how the backward graph sums the contributions to a gradient.
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kElements = 1000;
 constexpr std::size_t kBytes = kElements * sizeof(float);
 
-// loss = total of sigmoid(x + k / 8) for each k of `shifts`: as many consumers of x, whose
-// gradients differ in their last bits.
+// loss = total of sigmoid(x + k / 8) for each k of `shifts`, so that x has as many consumers, with
+// gradients that differ in their last bits.
 Tensor shifted_sigmoids(RecordedContext& run, const Tensor& x, const std::vector<int>& shifts) {
   Tensor sum;
   for (const int k : shifts) {
@@ -38,7 +38,7 @@ std::vector<int> first_shifts(int count) {
   return shifts;
 }
 
-// Numbers of inputs of the graph's sums, in order.
+// Returns the number of inputs of each of the graph's sums, in order.
 std::vector<std::size_t> sums_of(const BackwardGraph& graph) {
   std::vector<std::size_t> sums;
   for (const BackwardStep& step : graph.steps()) {
@@ -103,7 +103,7 @@ TEST(GradientSums, WaitForFivePartsOfAValue) {
   }
 }
 
-// The most bytes alive at once among what backward requested.
+// Returns the most bytes alive at once among backward's requests.
 std::size_t backward_peak(const Trace& trace) {
   std::map<Tick, std::int64_t> changes;
   for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -154,7 +154,7 @@ TEST(GradientSums, AreSimulatedAsTheyRunInPlaceAndNot) {
   }
 }
 
-// A gradient that is a view writes nothing: the first sum brings it into its place.
+// A gradient that is a view writes nothing: the first sum moves it into its tensor.
 TEST(GradientSums, TakeViewsOfOtherGradients) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 3, 1.0f);

@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The reasons of a step, each with its op, as the command shows them.
+// Each op below has another reason; the command shows these lines.
 TEST(GraphText, SaysOfEachOutputHowItGotItsMemory) {
   RecordedContext run({.execute = false, .mode = Mode::kInference});
   run.context.begin_step();
@@ -61,7 +61,7 @@ TEST(GraphText, TellsRetainedReadersFromLaterOnesAndShowsOnePhase) {
   EXPECT_THAT(to_dot(step, Phase::kBackward), Not(HasSubstr("\"upload")));
 }
 
-// Every output of a step has either taken over an input or a reason.
+// Every output has an input that it was written over, or a reason.
 TEST(GraphText, KnowsEveryOutput) {
   RecordedContext run({.execute = false});
   const Parameter w = run.vector_parameter("w", 3, 0.5f);

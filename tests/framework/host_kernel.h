@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// A test's own kernel, from input 0 to output 0, whose body runs on the host wherever ops run.
+// A test's own kernel, from input 0 to output 0. Its body runs on the host on every backend.
 class HostKernel final : public Kernel {
  public:
   using Body = std::function<void(const float*, float*)>;

@@ -10,12 +10,12 @@
 namespace skyline {
 
 // A tensor of the readable references: double precision, row-major in the order of its shape, so an
-// image is N C H W here. Only memory_order() and from_memory_order() know that rank-4 tensors of
-// the framework lie channels-last.
+// image is N C H W here. Only memory_order() and from_memory_order() know that the framework's
+// rank-4 tensors are channels-last.
 struct HostTensor {
   Shape shape;
   std::vector<double> values;
-  DType dtype = DType::kFloat32;  // what the framework is given: f32 or i32
+  DType dtype = DType::kFloat32;  // dtype passed to the framework: f32 or i32
 
   HostTensor() = default;
   explicit HostTensor(Shape shape_in, double value = 0)
@@ -38,10 +38,10 @@ struct HostTensor {
   std::int64_t elements() const { return shape.elements(); }
 };
 
-// For each position in the framework's memory, the row-major index of the element there.
+// Returns, for each position in the framework's memory, the element's row-major index.
 std::vector<std::int64_t> memory_order(const Shape& shape);
 
-// The values as the framework stores them, and back.
+// Convert the values to the framework's storage order, and back.
 std::vector<double> to_memory_order(const HostTensor& tensor);
 HostTensor from_memory_order(const Shape& shape, const std::vector<float>& stored);
 
@@ -51,14 +51,14 @@ HostTensor map(const HostTensor& x, const std::function<double(double)>& functio
 struct RandomRange {
   double low = -1;
   double high = 1;
-  double away_from_zero = 0;  // no value nearer to 0 than this: keeps clear of kinks
+  double away_from_zero = 0;  // no value is nearer to 0: keeps clear of kinks
 };
 
-// Uniform values that are exact in f32; the same for the same seed and stream.
+// Returns uniform values that are exact in f32; the same for the same seed and stream.
 HostTensor random_tensor(const Shape& shape, std::uint64_t seed, std::uint64_t stream = 0,
                          RandomRange range = {});
 
-// i32 labels in [0, classes).
+// Returns i32 labels in [0, classes).
 HostTensor random_labels(std::int64_t rows, std::int64_t classes, std::uint64_t seed);
 
 }  // namespace skyline

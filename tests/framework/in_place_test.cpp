@@ -1,4 +1,5 @@
-// In-place detection, forward and backward, and its refusals (MXNet note, "In-place operations").
+// Tests writing in place, forward and backward, and its refusals (MXNet note, "In-place
+// operations").
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,8 +93,8 @@ TEST(InPlace, SwitchedOffEveryOpGetsItsOwnBuffer) {
   EXPECT_EQ(run.recorder.last_step().size(), 4u);
 }
 
-// y = sigmoid(x) + relu(x): the gradient that reaches the sum is read by two gradient ops. The
-// first must not write over it; the second may.
+// y = sigmoid(x) + relu(x): two gradient ops read the gradient that reaches the sum. The first must
+// not write over it; the second may.
 TEST(InPlace, AGradientReadByASecondOpIsNotOverwritten) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 3, 0.5f);

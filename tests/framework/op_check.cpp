@@ -20,14 +20,14 @@ namespace skyline {
 namespace {
 
 struct Variant {
-  std::vector<bool> needed;  // which inputs need gradients
+  std::vector<bool> needed;  // the inputs that need gradients
   Mode mode = Mode::kTraining;
   bool in_place = true;
   bool hold_inputs = false;          // the program keeps its own references to the operands
   std::optional<int> schedule = {};  // of the backend; none: the usual one
 };
 
-// Values in the framework's memory order; a gradient that was not asked for is empty.
+// Values in the framework's memory order; a gradient that was not needed is empty.
 struct Outcome {
   Shape shape;
   std::vector<float> output;
@@ -57,7 +57,7 @@ std::vector<std::byte> stored_bytes(const HostTensor& tensor) {
   return bytes;
 }
 
-// The operands of one run, and the parameters behind those that need gradients.
+// The operands of one run, and the parameters of those that need gradients.
 struct Operands {
   std::vector<Parameter> parameters;
   std::vector<Tensor> tensors;
@@ -174,7 +174,7 @@ void expect_gradient(const OpCheck& check, std::size_t index, const std::vector<
               got, expected, check.gradient_tolerance);
 }
 
-// Each differentiable input alone, and all of them but one (none, where there is only one).
+// Each differentiable input alone, and all of them but one (none, if there is only one).
 std::vector<std::vector<bool>> subsets(const std::vector<bool>& differentiable) {
   std::vector<std::vector<bool>> result;
   for (std::size_t i = 0; i < differentiable.size(); ++i) {

@@ -28,7 +28,7 @@ struct OpCheck {
   // Largest error, relative to the largest magnitude of the reference tensor.
   double forward_tolerance = 1e-6;
   double gradient_tolerance = 1e-5;
-  int derivatives_per_input = 200;  // finite differences taken of at most so many elements
+  int derivatives_per_input = 200;  // most elements to take finite differences of
   double step = 1e-5;               // of the central differences
   std::uint64_t seed = 1;
 
@@ -40,11 +40,11 @@ struct OpCheck {
 // - the output equals the reference's;
 // - the gradients that backward() computes of loss = sum(weight * output), with random weights,
 //   equal central finite differences of the reference in double precision;
-// - writing in place, not writing in place, and operands that the program goes on holding give the
-//   same bits, and held operands are not changed;
+// - writing in place, not writing in place, and operands that the program keeps holding give the
+//   same bits, and held operands do not change;
 // - any subset of the inputs may need gradients, and gets the same ones;
-// - nothing outside of outputs and workspace is written, fresh memory (NaN) is not read, and all
-//   memory is given back.
+// - nothing outside outputs and workspace is written, fresh memory (NaN) is not read, and all
+//   memory is freed.
 void check_op(const OpCheck& check);
 
 }  // namespace skyline

@@ -6,12 +6,12 @@
 
 namespace skyline {
 
-// Ops that check_op wraps around the op that it checks. Neither retains anything.
+// Ops that check_op puts around the checked op. Neither retains anything.
 
-// A copy of x that is no resident tensor, so that an op may write over it.
+// Returns a copy of x that is not resident, so that an op may write over it.
 Tensor copy(Context& context, Tensor x);
 
-// The weight of element i (in memory order) in weighted_total: uniform in [-1, 1).
+// Returns the weight of element i (in memory order) in weighted_total: uniform in [-1, 1).
 double output_weight(std::uint64_t seed, std::int64_t i);
 
 // loss [1] = sum over i of output_weight(seed, i) * x[i].

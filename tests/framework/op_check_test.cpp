@@ -12,7 +12,7 @@
 #include "framework/apply.h"
 #include "framework/ops/support/operands.h"
 
-// The harness must notice what it promises to notice: an op with one fault at a time.
+// The harness must notice each fault that it promises to notice, one at a time.
 namespace skyline {
 namespace {
 
@@ -24,10 +24,10 @@ enum class Fault {
   kWritesBehind,      // one float behind its output
   kWritesBefore,      // one float before its output
   kChangesInput,      // its operand is not what it was
-  kFalseInPlace,      // declares a pair that its kernel cannot stand; no gradient forbids it
+  kFalseInPlace,      // declares a pair that its kernel cannot handle; no gradient forbids it
   kRetainsTooLittle,  // its gradient reads x while y was allowed to overwrite it
   kDependsOnThreads,  // adds a trifle for each thread
-  kDependsOnMode,     // another result in inference
+  kDependsOnMode,     // other results in inference
 };
 
 class SquareKernel : public Kernel {
@@ -105,7 +105,7 @@ class Square : public Op {
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {
-    // kRetainsTooLittle: y in the place of x.
+    // kRetainsTooLittle: reads y instead of x.
     const GradientSource x =
         fault_ == Fault::kRetainsTooLittle ? GradientSource::output(0) : GradientSource::input(0);
     return {{.op = std::make_shared<SquareGrad>(fault_),
@@ -117,7 +117,7 @@ class Square : public Op {
   Fault fault_;
 };
 
-// The failures that check_op reports, joined.
+// Returns the failures that check_op reports, joined.
 std::string failures_of(Fault fault) {
   testing::TestPartResultArray results;
   {

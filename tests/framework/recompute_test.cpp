@@ -44,7 +44,7 @@ struct Chain {
   int sigmoids = 0;  // in the backward graph
   std::string text;
   std::vector<float> gradient;
-  std::uint64_t bytes = 0;  // the most at once
+  std::uint64_t bytes = 0;  // the most alive at once
 };
 
 TEST(Recompute, GivesTheSameGradientsFromFewerBytes) {

@@ -12,7 +12,7 @@
 
 namespace skyline {
 
-// A context on the backend whose steps are recorded twice: as requests by the allocator, as a step
+// A context on the backend that records steps twice: as requests by the allocator, and as a step
 // graph by the framework.
 struct RecordedContext {
   explicit RecordedContext(Context::Options options = {})
@@ -34,7 +34,7 @@ struct RecordedContext {
 
   static std::vector<float> values(const Tensor& tensor) { return backend().read(tensor); }
 
-  // Why outputs of the running step were not written in place, a line an output.
+  // Returns why outputs of the running step were not written in place, a line an output.
   std::string refusals() const {
     const RecordedStep& step = context.recorded_step();
     std::string text;

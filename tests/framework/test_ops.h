@@ -13,7 +13,7 @@
 
 namespace skyline {
 
-// loss = sum of all elements, [1]. Its gradient spreads grad_output; it retains nothing, so a test
+// loss = sum of all elements, [1]. Its gradient spreads grad_output. It retains nothing, so a test
 // sees what the ops before it retain.
 class Total : public Op {
  public:
@@ -33,7 +33,7 @@ class Total : public Op {
                                      const std::vector<bool>&) const override;
 };
 
-// The adjoint of Total: one number to every element of `spec`.
+// The adjoint of Total: writes one number to every element of `spec`.
 class Spread : public Op {
  public:
   explicit Spread(TensorSpec spec) : spec_(spec) {}

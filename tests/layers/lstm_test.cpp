@@ -24,7 +24,7 @@ std::vector<float> values_of(const Tensor& tensor) {
   return {first, first + tensor.shape().elements()};
 }
 
-// Tensors of what was asked for, in the order y, h, c.
+// Returns the tensors that are present, in the order y, h, c.
 std::vector<Tensor> present(LstmOutput output) {
   std::vector<Tensor> tensors;
   for (Tensor* tensor : {&output.y, &output.h, &output.c}) {
@@ -34,9 +34,9 @@ std::vector<Tensor> present(LstmOutput output) {
 }
 
 struct Run {
-  std::vector<std::vector<float>> outputs;    // y, h, c, those that are wanted
+  std::vector<std::vector<float>> outputs;    // y, h, c, those that were wanted
   std::vector<std::vector<float>> gradients;  // of x, h, c and every parameter
-  bool simulated = false;                     // the step graph gives the requests recorded
+  bool simulated = false;                     // the step graph gives the recorded requests
 };
 
 // One training step of a layer over random sentences.
@@ -88,7 +88,7 @@ void expect_close(const std::vector<std::vector<float>>& a,
   }
 }
 
-// To rounding: the products are summed in another order.
+// Equal to rounding: the products are summed in another order.
 void expect_unrolled_equals_packed(Lstm::Options options, const std::vector<std::int32_t>& lengths,
                                    bool state) {
   options.unroll = false;

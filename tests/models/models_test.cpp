@@ -104,7 +104,7 @@ TEST_F(ModelsTest, NamesOfModelsParametersAndBuffersAreUnique) {
 
 TEST_F(ModelsTest, UnknownNamesThrow) { EXPECT_THROW(find_model("lenett"), std::invalid_argument); }
 
-// The paper's halvings: 32 x 32, 16 x 16, 8 x 8, and an average of all that is left.
+// The paper's halvings: 32 x 32, 16 x 16, 8 x 8, then an average of the rest.
 TEST_F(ModelsTest, Resnet20HalvesTheImageTwice) {
   const ModelShape shape = find_model("resnet20").shape;
   const auto model = make("resnet20", shape);

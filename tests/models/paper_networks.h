@@ -10,18 +10,18 @@
 // The networks of the profile-guided paper.
 namespace skyline::testing {
 
-// Parameters are `parameters` + classes * `for_each_class`.
+// A network has `parameters` + classes * `for_each_class` parameters.
 struct PaperNetwork {
   std::string name;
-  int smallest_image;  // in training; below it a ShapeError
+  int smallest_image;  // in training; smaller images throw ShapeError
   std::int64_t parameters;
   std::int64_t for_each_class;
   std::int64_t running_values;
 };
 
-// Counts of the literature: Chainer's alex.py, googlenet.py and resnet50.py (torchvision's
-// resnet50, 25,557,032 for 1000 classes, and the bias of conv1); TF-slim's inception_resnet_v2;
-// that network as the paper draws it, by hand.
+// Counts from the literature: Chainer's alex.py, googlenet.py and resnet50.py (torchvision's
+// resnet50, 25,557,032 for 1000 classes, plus conv1's bias); TF-slim's inception_resnet_v2; that
+// network as the paper draws it, counted by hand.
 inline const std::vector<PaperNetwork>& paper_networks() {
   static const std::vector<PaperNetwork> networks = {
       {"alexnet", 55, 58'281'344, 4'097, 0},
@@ -35,7 +35,7 @@ inline const std::vector<PaperNetwork>& paper_networks() {
 
 inline void PrintTo(const PaperNetwork& network, std::ostream* out) { *out << network.name; }
 
-// "inception_resnet": a name that GoogleTest takes.
+// Returns a name that GoogleTest accepts: "inception_resnet".
 inline std::string test_name(std::string name) {
   for (char& letter : name) letter = letter == '-' ? '_' : letter;
   return name;

@@ -90,7 +90,7 @@ TEST_P(PaperNetworksTest, ASmallerImageIsNamedWithTheSmallest) {
 INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworksTest, ::testing::ValuesIn(paper_networks()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
-// The counts of the tables by class, 1000 classes.
+// Checks the tables' counts by class, at 1000 classes.
 TEST(PaperNetworkTest, WellKnownCounts) {
   const auto count = [](const std::string& name, Mode mode = Mode::kTraining) {
     return parameter_count(*DryModel(name, find_model(name).shape, mode).model);

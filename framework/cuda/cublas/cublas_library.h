@@ -6,17 +6,17 @@
 
 namespace skyline {
 
-// cuBLASLt, loaded when this is made: linked, it would add 60 ms to the start of every program.
+// cuBLASLt, loaded by the constructor. Linking it would add 60 ms to the start of every program.
 class CublasLibrary {
  public:
-  // Throws std::runtime_error where the library cannot be loaded or finds no device.
+  // Throws std::runtime_error if the library cannot be loaded or finds no device.
   CublasLibrary();
 
-  // Throws std::runtime_error, which names the call and the library's reason, unless it succeeded.
+  // Throws std::runtime_error with the call and the library's reason unless `status` is success.
   void check(cublasStatus_t status, const char* call) const;
   cublasLtHandle_t handle() const noexcept { return handle_.get(); }
 
-  // The library's functions without their prefix cublasLt.
+  // The library's functions, named without their prefix cublasLt.
   decltype(&cublasLtMatmul) matmul = nullptr;
   decltype(&cublasLtMatmulAlgoGetHeuristic) matmul_algo_get_heuristic = nullptr;
   decltype(&cublasLtMatmulDescCreate) matmul_desc_create = nullptr;
@@ -34,7 +34,7 @@ class CublasLibrary {
     void operator()(cublasLtHandle_t handle) const { destroy(handle); }
   };
 
-  void* library_;  // stays loaded: its kernels may be running
+  void* library_;  // never closed: its kernels may be running
   decltype(&cublasLtGetStatusName) get_status_name_ = nullptr;
   std::unique_ptr<cublasLtContext, Destroy> handle_;
 };

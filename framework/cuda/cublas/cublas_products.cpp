@@ -12,7 +12,7 @@
 namespace skyline {
 namespace {
 
-// Packed batches that have another number of rows each would add some products a step for ever.
+// Without a bound, packed batches that all differ in rows would add some products a step forever.
 constexpr std::size_t kMostPrepared = 4096;
 
 template <typename Descriptor>
@@ -29,8 +29,9 @@ std::uint32_t alignment_of(const ProductOperands& operands) {
 
 }  // namespace
 
-// One problem's descriptors and algorithm. The library counts column-major: it is told of the
-// transposes, c^T [columns, rows] = op(b)^T op(a)^T, which lie as c, b and a do.
+// One problem's descriptors and algorithm. cuBLAS is column-major, so it computes the transposes,
+// c^T [columns, rows] = op(b)^T op(a)^T: their column-major layout is the row-major one of c, b and
+// a.
 class PreparedProduct {
  public:
   PreparedProduct(const CublasLibrary& library, const ProductProblem& problem,
@@ -97,7 +98,7 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
   set(CUBLASLT_MATMUL_DESC_TRANSB, problem_.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (problem_.bias) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    // Heuristics read its alignment off its value.
+    // The heuristics read the pointer's alignment from its value.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment_bytes});
   }
 
@@ -113,7 +114,7 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
     prefer(made, name, alignment_bytes);
   }
   if (options.deterministic) {
-    // Undivided sums, too: a mask rules out the ways to add shares up that it does not name.
+    // Allows undivided sums too: the mask only excludes other ways to add partial sums.
     prefer(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   }

@@ -14,22 +14,21 @@ namespace skyline {
 
 class PreparedProduct;
 
-// Matrix products by cuBLASLt, in fp32 throughout unless options.tf32. An algorithm is chosen, by
-// the library's heuristics, when a problem is met for the first time: one that needs no more than
-// product_workspace_bytes(), and with options.deterministic none that adds up shares of the inner
-// sums where they lie.
+// Matrix products by cuBLASLt, in fp32 unless options.tf32. The library's heuristics choose an
+// algorithm when a problem first appears, one that needs at most product_workspace_bytes(). With
+// options.deterministic they exclude algorithms that add partial sums in place, in no fixed order.
 class CublasProducts {
  public:
-  // Throws std::runtime_error where the library cannot start.
+  // Throws std::runtime_error if the library cannot start.
   explicit CublasProducts(const CudaOptions& options);
   ~CublasProducts();
 
-  // Enqueues. Throws std::runtime_error when the library has no algorithm or refuses the product.
+  // Enqueues. Throws std::runtime_error if the library has no algorithm or refuses the product.
   void run(const ProductProblem& problem, const ProductOperands& operands, cudaStream_t stream);
 
  private:
-  // Kernels differ in what alignment they want. Nothing else of the addresses may decide which one
-  // runs: under every allocator a step sums in the same order.
+  // Kernels need different alignments. Nothing else about the addresses may select a kernel, so
+  // that a step sums in the same order under every allocator.
   struct Key {
     ProductProblem problem;
     std::uint32_t alignment_bytes;

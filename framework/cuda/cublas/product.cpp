@@ -3,7 +3,7 @@
 namespace skyline {
 
 std::size_t product_workspace_bytes(const ProductProblem& problem) {
-  // 8 MiB are the tiles of 128 x 128 that the 132 multiprocessors of an H100 work on at once.
+  // 8 MiB hold the tiles of 128 x 128 that an H100's 132 multiprocessors work on at once.
   constexpr std::size_t kBusyBytes = std::size_t{8} << 20;
   constexpr std::size_t kShares = 8;
   const std::size_t bytes =

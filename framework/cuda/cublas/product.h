@@ -9,15 +9,15 @@ namespace skyline {
 
 class CudaCompute;
 
-// c [rows, columns] = op(a) op(b), sums over `inner` products. Matrices lie row-major and dense.
+// c [rows, columns] = op(a) op(b), summing over `inner` products. Matrices are row-major and dense.
 struct ProductProblem {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t inner = 1;
-  bool transposed_a = false;  // a lies as [inner, rows], else as [rows, inner]
-  bool transposed_b = false;  // b lies as [columns, inner], else as [inner, columns]
-  bool add = false;           // to what c holds
-  bool bias = false;          // bias [columns] is added to each row; not together with `add`
+  bool transposed_a = false;  // a is [inner, rows] in memory, else [rows, inner]
+  bool transposed_b = false;  // b is [columns, inner] in memory, else [inner, columns]
+  bool add = false;           // adds to c instead of overwriting it
+  bool bias = false;          // adds bias [columns] to each row; not together with `add`
 
   auto operator<=>(const ProductProblem&) const = default;
 };
@@ -30,9 +30,9 @@ struct ProductOperands {
   std::byte* workspace = nullptr;
 };
 
-// Room for the partial sums of a product whose result is too small to keep a card busy, so that
-// its inner sums are shared out: eight times the result, and nothing for results of 8 MiB and more.
-// A formula, so that a dry run knows it without a device.
+// Returns room for the partial sums of a product whose result is too small to keep a card busy, so
+// that blocks share the inner sums: eight times the result, 0 for results of 8 MiB and more. A
+// formula, so that a dry run needs no device.
 std::size_t product_workspace_bytes(const ProductProblem& problem);
 
 // A matrix product in fp32 on the device.
@@ -44,7 +44,7 @@ class Product {
   virtual void run(const ProductOperands& operands) = 0;
 };
 
-// Needs no device; the first run() loads the library.
+// Needs no device: the first run() loads the library.
 std::unique_ptr<Product> make_product(CudaCompute& compute, const ProductProblem& problem);
 
 }  // namespace skyline

@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// A call of cuDNN that failed: "[cudnnBackendFinalize of operation graph] CUDNN_STATUS_…: why".
+// A failed call of cuDNN: "[cudnnBackendFinalize of operation graph] CUDNN_STATUS_…: why".
 class CudnnError : public std::runtime_error {
  public:
   CudnnError(const std::string& call, cudnnStatus_t status);
@@ -23,9 +23,8 @@ class CudnnError : public std::runtime_error {
 // Throws CudnnError unless `status` is success.
 void check_cudnn(cudnnStatus_t status, const char* call);
 
-// One descriptor of cuDNN's backend ("graph") API: attributes are set, then it is finalized and
-// can be asked. Failures throw CudnnError, which names the attribute by its number in
-// cudnn_graph.h.
+// One descriptor of cuDNN's backend ("graph") API: set attributes, finalize, then read attributes.
+// Failures throw CudnnError, which names the attribute by its number in cudnn_graph.h.
 class CudnnDescriptor {
  public:
   using Name = cudnnBackendAttributeName_t;
@@ -66,10 +65,10 @@ class CudnnDescriptor {
   std::vector<cudnnBackendNumericalNote_t> numerical_notes(Name name) const;
   cudnnBackendKnobType_t knob_type(Name name) const;
   CudnnDescriptor descriptor(Name name, cudnnBackendDescriptorType_t type) const;
-  // As many as there are, at most `most`.
+  // Returns as many as there are, at most `most`.
   std::vector<CudnnDescriptor> descriptors(Name name, cudnnBackendDescriptorType_t type,
                                            std::int64_t most) const;
-  // How many there are. Not every attribute says: for some it is 0 until they are fetched.
+  // Returns how many there are. Some attributes report 0 until they are read.
   std::int64_t count(Name name, cudnnBackendAttributeType_t type) const;
 
   cudnnBackendDescriptor_t get() const noexcept { return descriptor_; }

@@ -7,7 +7,7 @@
 namespace skyline {
 namespace {
 
-// An older library than the headers' may be found. Cards are described since 9.8.
+// The library found may be older than the headers. Described cards need 9.8.
 void require_version() {
   constexpr std::size_t kOldest = 90800;
   const std::size_t version = cudnnGetVersion();
@@ -32,7 +32,7 @@ const std::string& require_card(const EngineChoices& engines) {
   throw std::runtime_error("[--device cuda] no device, and no plan that describes a card");
 }
 
-// cuDNN's properties of the card.
+// Returns cuDNN's properties of the described card.
 CudnnDescriptor described_card(const std::string& json) {
   require_version();
   CudnnDescriptor card(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);

@@ -8,12 +8,12 @@
 
 namespace skyline {
 
-// cuDNN for one card, and which of its engines compute what there.
+// cuDNN for one card and its choices of engines.
 class CudnnLibrary {
  public:
-  // On the device and `stream`; with options.plan_only on no device, for the card that
-  // options.engines describes. Throws std::runtime_error where the library cannot start, knows no
-  // such card, or when options.engines are of another card or another version of the library.
+  // Uses the device and `stream`; with options.plan_only no device, but the card that
+  // options.engines describes. Throws std::runtime_error if the library cannot start, does not know
+  // the card, or if options.engines belong to another card or another version of the library.
   CudnnLibrary(cudaStream_t stream, const CudaOptions& options);
   CudnnLibrary(const CudnnLibrary&) = delete;
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;

@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What identifies a card in cuDNN's description of it: all that heuristics and kernels depend on,
-// and nothing that changes from one start to the next.
+// Members that identify a card in cuDNN's description: everything heuristics and kernels depend on,
+// and nothing that changes between starts.
 constexpr const char* kIdentity[] = {"deviceName", "deviceVer", "multiProcessorCount",
                                      "maxSharedMemoryPerBlockOptin"};
 
@@ -27,7 +27,7 @@ Json parse(const std::string& json, const std::string& where) {
   }
 }
 
-// Members of one plan file, all of which its errors name.
+// Reads members of one plan file; its errors name the file.
 class Reader {
  public:
   explicit Reader(const std::string& where) : where_(where) {}
@@ -38,7 +38,7 @@ class Reader {
       const Json& value = object.at(name);
       if (!kNumbers<Value> || whole(value)) return value.get<Value>();
     } catch (const Json::exception&) {
-      // As for any other value that is none.
+      // Reported below, like any other wrong value.
     }
     throw std::runtime_error(fmt::format("[{}] member {}, got {:.60}, expected a {}", where_, name,
                                          got(object, name), expected<Value>()));
@@ -56,7 +56,8 @@ class Reader {
   static constexpr bool kNumbers = (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) ||
                                    std::is_same_v<Value, decltype(EngineChoice::knobs)>;
 
-  // A number or lists of them; get() would cut fractions off and wrap around.
+  // True for a whole number or nested lists of them; get() would truncate fractions and wrap
+  // around.
   static bool whole(const Json& value) {
     if (value.is_array()) return std::ranges::all_of(value, whole);
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();

@@ -9,18 +9,18 @@
 
 namespace skyline {
 
-// One of cuDNN's engines with its knobs: what computes a convolution, and with how much workspace.
+// One of cuDNN's engines with its knobs, and the workspace it needs for a convolution.
 struct EngineChoice {
   std::int64_t engine = 0;                                   // its global index
-  std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // type and value
-  bool finishes = false;                                     // bias and relu are its work too
+  std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // pairs of type and value
+  bool finishes = false;                                     // computes bias and relu too
   std::size_t workspace_bytes = 0;
   bool operator==(const EngineChoice&) const = default;
 };
 
-// Which engine computes which convolution on one card: the part of a plan that a library decided.
-// With it the workspaces of a step are known where neither card nor heuristics are at hand, and a
-// run repeats the choices of an earlier one.
+// The engine chosen for each convolution on one card: the part of a plan that the library decides.
+// With it a step's workspaces are known without card or heuristics, and a run repeats the choices
+// of an earlier one.
 struct EngineChoices {
   std::string card;        // cuDNN's description of it, JSON; empty until a device is asked
   std::int64_t cudnn = 0;  // the library's version, 91900; 0 until it is asked
@@ -30,13 +30,13 @@ struct EngineChoices {
   std::string card_name() const;
 
   std::string to_json() const;
-  // Throws std::runtime_error, which names the file (`where`) and the member that is missing or of
-  // another type. A card alone, without engines, is the start of a plan.
+  // Throws std::runtime_error with the file (`where`) and the member that is missing or has the
+  // wrong type. A card without engines is valid: the start of a plan.
   static EngineChoices from_json(const std::string& json, const std::string& where);
 };
 
-// Throws std::runtime_error naming both when `plan` was made for another card than `card`, cuDNN's
-// description, or for another version of cuDNN.
+// Throws std::runtime_error that names both if `plan` was made for another card than `card`
+// (cuDNN's description) or for another version of cuDNN.
 void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn);
 
 }  // namespace skyline

@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// A function of one variable, applied to each element, whose derivative is known from its value.
-// The gradient kernels take (grad_output, y).
+// A function applied to each element, with a derivative that its value determines. Gradient kernels
+// read (grad_output, y).
 struct Activation {
   std::string_view name;
   std::string_view grad_name;
@@ -16,10 +16,10 @@ struct Activation {
   ElementwiseFactories backward;
 };
 
-// y of x. Retains y; in place over x; backward, grad_input over grad_output, else over y.
-// `activation` must live as long as the program: ops refer to it.
+// Returns y = activation(x). Retains y. Writes over x if it may; backward writes grad_input over
+// grad_output, else over y. `activation` must live as long as the program: ops refer to it.
 Tensor apply_activation(Context& context, const Activation& activation, Tensor x);
-// The op behind it.
+// Returns the op that apply_activation() applies.
 std::shared_ptr<const Op> activation_op(const Activation& activation);
 
 }  // namespace skyline

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-// Forward and backward are the same multiplication by the mask.
+// Forward and backward are the same op: a multiplication by the mask.
 class Dropout : public ElementwiseOp {
  public:
   Dropout(DropoutMask mask, Phase phase)

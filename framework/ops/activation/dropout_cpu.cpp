@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 4 * kDropoutLanes;
 
-// words[w][lane] is word w of counter first + lane. All lanes go through a round together, which
-// compilers turn into vector instructions (0.9 ns an element against 7 ns one counter at a time).
+// words[w][lane] is word w of counter first + lane. All lanes do a round together, so that
+// compilers vectorize it: 0.9 ns an element, 7 ns with one counter at a time.
 void draw_block(const DropoutMask& mask, std::uint64_t first,
                 std::uint32_t (&words)[4][kDropoutLanes]) {
   for (int lane = 0; lane < kDropoutLanes; ++lane) {

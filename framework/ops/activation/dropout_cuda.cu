@@ -7,8 +7,8 @@
 namespace skyline {
 namespace {
 
-// A thread draws the four words of its counter, for elements kDropoutLanes apart: what the lanes of
-// a warp touch at a time are neighbours.
+// Each thread draws the four words of its counter, for elements kDropoutLanes apart, so that a warp
+// always touches neighbouring elements.
 struct DropoutBody {
   const float* input;
   float* output;

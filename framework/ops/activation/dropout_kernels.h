@@ -7,15 +7,15 @@
 
 namespace skyline {
 
-// Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word
-// i / kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So one lane of a vector unit,
-// or one thread of a warp, draws four words and touches neighbours of what the other lanes touch.
+// Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word i /
+// kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So each lane of a vector unit, or
+// thread of a warp, draws four words, and all lanes touch neighbouring elements.
 struct DropoutMask {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
   float rate = 0;
 
-  // An element is dropped when its word is below this.
+  // Elements with a word below this are dropped.
   std::uint32_t threshold() const {
     return static_cast<std::uint32_t>(static_cast<double>(rate) * 0x1p32);
   }
@@ -23,7 +23,7 @@ struct DropoutMask {
 };
 inline constexpr int kDropoutLanes = 32;
 
-// output = input where kept, times scale(), else 0; forward and backward alike.
+// output = input * scale() if kept, else 0, in forward and backward.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute,
                                                                std::int64_t elements,

@@ -7,10 +7,10 @@
 
 namespace skyline {
 
-// exp(x) for x <= 0 within 2 ulp, and 0 where that is below the smallest normal number; NaN stays
-// NaN. Written without branches and calls, so that compilers vectorize loops around it (std::exp
-// costs 3 ns an element there), and the same on every device. The polynomial is that of Cephes's
-// expf; x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 split in two.
+// exp(x) for x <= 0 within 2 ulp; 0 below the smallest normal number; NaN for NaN. Has no branches
+// and calls, so that compilers vectorize loops around it (std::exp would cost 3 ns an element), and
+// gives the same bits on every device. The polynomial is that of Cephes's expf; x = n ln 2 + r with
+// |r| <= ln 2 / 2, ln 2 split in two.
 SKYLINE_HOST_DEVICE inline float exponential(float x) {
   constexpr float kSmallest = -87.33654f;         // ln(2^-126)
   constexpr float kRoundToInteger = 12582912.0f;  // 1.5 * 2^23: adding it leaves no fraction bits

@@ -4,10 +4,10 @@
 
 namespace skyline {
 
-// y = max(x, 0), element by element; f32 of any shape. Retains y. In place: y over x; backward,
-// grad_input over grad_output, else over y. Throws ShapeError.
+// y = max(x, 0), element by element; f32 of any shape. Retains y. Writes y over x if it may;
+// backward writes grad_input over grad_output, else over y. Throws ShapeError.
 Tensor relu(Context& context, Tensor x);
-// The op behind it: a last part for apply_fused().
+// Returns the op that relu() applies, for use as a last part in apply_fused().
 std::shared_ptr<const Op> relu_op();
 
 }  // namespace skyline

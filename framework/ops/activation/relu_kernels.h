@@ -9,7 +9,7 @@
 namespace skyline {
 
 struct ReluFunction {
-  // A NaN stays one, so that its origin can be found.
+  // Passes NaN on, so that its origin can be found.
   SKYLINE_HOST_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }
 };
 

@@ -11,7 +11,7 @@
 namespace skyline {
 
 struct SigmoidFunction {
-  // From exp(-|x|), which cannot overflow; small results keep their relative precision.
+  // Uses exp(-|x|), which cannot overflow; small results keep their relative precision.
   SKYLINE_HOST_DEVICE float operator()(float x) const {
     const float decay = exponential(-std::fabs(x));
     return (x < 0 ? decay : 1.0f) / (1.0f + decay);

@@ -11,7 +11,7 @@
 namespace skyline {
 
 struct TanhFunction {
-  // Near 0 the odd polynomial of Cephes's tanhf, elsewhere (1 - exp(-2|x|)) / (1 + exp(-2|x|)).
+  // Near 0 the odd polynomial of Cephes's tanhf, else (1 - exp(-2|x|)) / (1 + exp(-2|x|)).
   SKYLINE_HOST_DEVICE float operator()(float x) const {
     const float magnitude = std::fabs(x);
     const float decay = exponential(-2.0f * magnitude);

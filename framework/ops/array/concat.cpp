@@ -20,13 +20,13 @@ ConcatLayout layout_of(std::span<const TensorSpec> inputs) {
   return layout;
 }
 
-// `shape` with another extent along axis 1.
+// Returns `shape` with another extent along axis 1.
 Shape with_width(const Shape& shape, std::int64_t width) {
   return shape.rank() == 4 ? Shape{shape[0], width, shape[2], shape[3]} : Shape{shape[0], width};
 }
 
-// The slices of a joined gradient that belong to the inputs whose gradient is needed. The mask of
-// relu is part of this pass: a relu_grad before it would read and write the joined gradient again.
+// Writes the slices of a joined gradient for the inputs that need one. Applies relu's mask in the
+// same pass: a separate relu_grad would read and write the joined gradient once more.
 class ConcatGrad : public Op {
  public:
   ConcatGrad(std::span<const TensorSpec> inputs, ConcatParams params, std::vector<bool> needed)

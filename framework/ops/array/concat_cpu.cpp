@@ -7,7 +7,7 @@
 namespace skyline {
 namespace {
 
-// Where in each row of the joined tensor one of its parts lies.
+// The place of one part in each row of the joined tensor.
 struct Slice {
   std::int64_t offset = 0;
   std::int64_t width = 0;
@@ -27,7 +27,7 @@ std::int64_t joined_width(const ConcatLayout& layout) {
   return std::accumulate(layout.widths.begin(), layout.widths.end(), std::int64_t{0});
 }
 
-// to[i] = function(i) for one row of a slice: a few vectors, too short for a call of memcpy.
+// to[i] = function(i) for one row of a slice: a few vectors, too short for memcpy to pay.
 template <typename Function>
 void write_row(float* to, std::int64_t width, const Function& function) {
 #pragma omp simd

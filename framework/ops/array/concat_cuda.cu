@@ -9,19 +9,20 @@
 namespace skyline {
 namespace {
 
-// Some parts of joined rows, side by side: columns `begin` … of them are columns `offset` … of the
-// joined rows and columns 0 … of `part`. Columns are floats until in_units() makes them units: only
-// of products with the width of a unit does nvcc see that they may be stored as one.
+// Parts of joined rows that one kernel copies. Their columns are numbered through: slice k holds
+// columns begin … of that numbering, columns offset … of the joined rows and columns 0 … of `part`.
+// Columns count floats until in_units() turns them into units: nvcc emits vector stores only if it
+// sees a product with the width of a unit.
 template <typename Float>
 struct Slices {
-  static constexpr int kMost = 64;  // addresses reach a kernel as its arguments
+  static constexpr int kMost = 64;  // kernel arguments hold this many addresses
   struct Slice {
     Float* part;
     std::int64_t begin, offset, width;
   };
   Slice at[kMost];
   int count = 0;
-  std::int64_t width = 0;  // of all of them
+  std::int64_t width = 0;  // of all slices together
 
   void add(Float* part, std::int64_t offset, std::int64_t part_width) {
     at[count++] = {part, width, offset, part_width};

@@ -8,21 +8,21 @@
 
 namespace skyline {
 
-// Joined tensors in memory: `rows` rows (batch, or batch and pixels), to each of which tensor i
-// contributes widths[i] floats.
+// A joined tensor in memory: `rows` rows (batch, or batch and pixels); tensor i contributes
+// widths[i] floats to each.
 struct ConcatLayout {
   std::int64_t rows = 0;
   std::vector<std::int64_t> widths;
 };
 
-// Input i is tensor i, output 0 the joined one, with relu max(0, itself).
+// Input i is tensor i; output 0 is the joined tensor, with relu its max(0, ·).
 std::unique_ptr<Kernel> make_concat_cpu(const ConcatLayout& layout, bool relu);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute,
                                                               const ConcatLayout& layout,
                                                               bool relu);
 
-// Input 0 is the joined gradient, with relu masked where input 1, the joined tensor, is not
-// positive; outputs are the slices i with needed[i], in their order.
+// Input 0 is the joined gradient; with relu it is masked where input 1, the joined tensor, is not
+// positive. Outputs are the slices i with needed[i], in order.
 std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatLayout& layout, bool relu,
                                              const std::vector<bool>& needed);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute,

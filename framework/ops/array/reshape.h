@@ -5,14 +5,14 @@
 
 namespace skyline {
 
-// The same bytes under another shape: a view, which requests nothing and copies nothing. With the
-// shape of its input it is an alias; so add passes its gradient on without a split.
+// The same bytes under another shape: a view, which requests and copies nothing. With the shape of
+// its input it is an alias; add uses that to pass its gradient on.
 class Reshape : public Op {
  public:
   explicit Reshape(Shape shape) : shape_(shape) {}
   std::string_view name() const override { return "reshape"; }
   std::string parameters() const override { return "shape=" + shape_.str(); }
-  // Throws ShapeError when the numbers of elements differ.
+  // Throws ShapeError if the numbers of elements differ.
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
   bool is_view() const override { return true; }
   // Throws std::logic_error: a view runs no kernel.
@@ -25,12 +25,12 @@ class Reshape : public Op {
   Shape shape_;
 };
 
-// A view of x under `shape`, elements in memory order: a rank-4 tensor [N, C, H, W] gives its
-// elements in the order n, h, w, c. Any dtype. Throws ShapeError.
+// Returns a view of x under `shape`, elements in memory order: a rank-4 tensor [N, C, H, W] gives
+// its elements in the order n, h, w, c. Any dtype. Throws ShapeError.
 Tensor reshape(Context& context, Tensor x, Shape shape);
 
-// [N, ...] to a view [N, elements / N]; columns of a rank-4 tensor come in the order h, w, c.
-// Throws ShapeError on rank 0.
+// Returns a view [N, elements / N] of [N, ...]; columns of a rank-4 tensor are in the order h, w,
+// c. Throws ShapeError on rank 0.
 Tensor flatten(Context& context, Tensor x);
 
 }  // namespace skyline

@@ -30,8 +30,8 @@ std::string parameters_of(const std::vector<RowRange>& ranges) {
   return text;
 }
 
-// Inputs: one tensor for each range; output: all rows, zeros where no range is. Gradient of taking
-// rows, and, where the ranges leave no gap, concat_rows.
+// Inputs: one tensor a range; output: all rows, zeros outside the ranges. Computes the gradient of
+// taking rows and, if the ranges leave no gap, concat_rows.
 class PlaceRows : public Op {
  public:
   PlaceRows(std::string_view name, Category category, std::vector<RowRange> ranges,
@@ -39,7 +39,7 @@ class PlaceRows : public Op {
       : name_(name), category_(category), ranges_(std::move(ranges)), total_(total) {}
   std::string_view name() const override { return name_; }
   std::string parameters() const override { return parameters_of(ranges_); }
-  // Cheap to make, and sentences of other lengths want others.
+  // Cheap to make, and batches of other sentence lengths need other kernels.
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {

@@ -7,23 +7,23 @@
 
 namespace skyline {
 
-// Ops on whole rows of f32 matrices [N, H]. All copy; none retains anything; all are the same bit
-// for bit on any number of threads.
+// Ops on whole rows of f32 matrices [N, H]. All of them copy, retain nothing and give the same bits
+// on any number of threads.
 
-// Consecutive slices of x of so many rows, which must add up to N. Backward joins the slices'
-// gradients in one op, whatever their number. Throws ShapeError on a count below 1 or another sum.
+// Splits x into consecutive slices of `counts` rows, which must add up to N. Backward joins all
+// slices' gradients in one op. Throws ShapeError on a count below 1 or another sum.
 std::vector<Tensor> split_rows(Context& context, Tensor x, const std::vector<std::int64_t>& counts);
 
-// Rows first … first + count - 1 of x. The gradient is as large as x, zeros elsewhere: to cut x
-// into many parts, take split_rows. Throws ShapeError when such rows do not exist.
+// Returns rows first … first + count - 1 of x. The gradient is as large as x, with zeros elsewhere:
+// use split_rows to cut x into many parts. Throws ShapeError if x does not have these rows.
 Tensor slice_rows(Context& context, Tensor x, std::int64_t first, std::int64_t count);
 
-// The rows of all xs, one tensor after the other. Throws ShapeError when there is none or the
-// widths differ.
+// Returns the rows of all xs, one tensor after the other. Throws ShapeError if there is no tensor
+// or the widths differ.
 Tensor concat_rows(Context& context, std::vector<Tensor> xs);
 
-// y[k] = x[rows[k]], where `rows` is a permutation of 0 … N - 1. Throws ShapeError when it is none.
-// (A selection with repetitions is embedding(rows, x).)
+// y[k] = x[rows[k]]; `rows` is a permutation of 0 … N - 1. Throws ShapeError if it is not.
+// (embedding(rows, x) selects with repetitions.)
 Tensor permute_rows(Context& context, Tensor x, std::vector<std::int32_t> rows);
 
 }  // namespace skyline

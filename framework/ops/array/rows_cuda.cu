@@ -8,10 +8,10 @@
 namespace skyline {
 namespace {
 
-// Runs of floats, each somewhere else: units of kWidth floats from begin[k] up to below
-// begin[k + 1] go from from[k], or are zeros where that is null, to to[k].
+// Runs of floats to copy, in units of kWidth floats: units begin[k] … begin[k + 1] - 1 go to to[k],
+// from from[k] or, if that is null, as zeros.
 struct Runs {
-  static constexpr int kMost = 128;  // addresses reach a kernel as its arguments
+  static constexpr int kMost = 128;  // kernel arguments hold this many addresses
   std::int64_t begin[kMost + 1];
   const float* from[kMost];
   float* to[kMost];
@@ -34,7 +34,7 @@ struct CopyRunsBody {
   }
 };
 
-// Collects runs of rows and copies as many at a time as a kernel takes.
+// Collects runs of rows and copies as many at a time as a kernel's arguments hold.
 class RunCopier {
  public:
   RunCopier(CudaCompute& compute, std::int64_t width) : compute_(compute), width_(width) {}
@@ -110,7 +110,8 @@ class PlaceRowsKernelCuda : public Kernel {
   std::int64_t width_;
 };
 
-// Part of a permutation, in the kernel's arguments: a copy to the device might wait for the stream.
+// Part of a permutation. Passed as a kernel argument, because a copy to the device might wait for
+// the stream.
 struct RowNumbers {
   static constexpr std::size_t kMost = 896;
   std::int32_t at[kMost];

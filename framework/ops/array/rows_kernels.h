@@ -15,8 +15,8 @@ SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& co
                                                                  std::vector<RowRange> ranges,
                                                                  std::int64_t width);
 
-// Rows ranges[i] of the output are input i; those of `total` that belong to no range are zeros. The
-// ranges come in order.
+// Rows ranges[i] of the output are input i; rows of `total` in no range are zeros. The ranges are
+// in order.
 std::unique_ptr<Kernel> make_place_rows_cpu(std::vector<RowRange> ranges, std::int64_t total,
                                             std::int64_t width);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,

@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-// Both kernels walk over the pixels (n, row, column) of what they write, C floats a pixel.
+// Both kernels walk over the pixels (n, row, column) that they write, C floats a pixel.
 class ShortcutKernelCpu : public Kernel {
  public:
   explicit ShortcutKernelCpu(const ShortcutProblem& problem) : problem_(problem) {}

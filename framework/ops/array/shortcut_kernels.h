@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// [N, C, H, W] to [N, channels, OH, OW], taking every stride-th row and column; channels from C on
+// [N, C, H, W] to [N, channels, OH, OW]: takes every stride-th row and column; channels from C on
 // are zero.
 struct ShortcutProblem {
   Shape x, y;
@@ -19,7 +19,8 @@ std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute,
                                                                 const ShortcutProblem& problem);
 
-// grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero where nothing was taken.
+// grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero for pixels that forward
+// skipped.
 std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_grad_cuda(
     CudaCompute& compute, const ShortcutProblem& problem);

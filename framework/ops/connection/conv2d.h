@@ -9,8 +9,8 @@ namespace skyline {
 
 struct Conv2dParams {
   Size2d stride = 1;
-  Size2d padding = 0;  // zeros on either side
-  bool relu = false;   // max(·, 0) of the result, in the same pass
+  Size2d padding = 0;  // zeros on each side
+  bool relu = false;   // returns max(·, 0), computed in the same pass
 };
 
 // Cross-correlation of images with filters, plus a bias for each output channel.
@@ -20,15 +20,16 @@ struct Conv2dParams {
 //   bias    [O], or an empty Tensor for none
 //   returns [N, O, OH, OW] with OH = floor((H + 2 padding - KH) / stride) + 1, OW likewise
 //
-// Retains x when the weight needs a gradient and weight when x does, with relu the result too; each
-// gradient is an op of its own (conv2d_grad_input; conv2d_grad_weight, with the bias's), so that
-// one may be pruned. Workspace: the kernel library's scratch and, where it wants another weight
-// layout, a copy of it. Throws ShapeError on wrong ranks, unequal channels or a window larger than
-// the padded image.
+// Retains x if the weight needs a gradient, weight if x does, and with relu the result. Each
+// gradient is an op of its own (conv2d_grad_input; conv2d_grad_weight, which includes the bias's),
+// so that one can be pruned. Workspace: the kernel library's scratch and, if it needs another
+// weight layout, a copy of the weight. Throws ShapeError on wrong ranks, unequal channels or a
+// window larger than the padded image.
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params = {});
 
-// The op behind conv2d: inputs x, weight and, when given, bias; output 0 is the result. With relu
-// it has no gradient of its own: conv2d() leaves the nodes of a convolution and a relu.
+// Returns the op that conv2d() applies: inputs x, weight and, if given, bias; output 0 is the
+// result. With relu it has no gradient of its own: conv2d() leaves the nodes of a convolution and a
+// relu.
 std::shared_ptr<const Op> conv2d_op(Conv2dParams params = {});
 
 }  // namespace skyline

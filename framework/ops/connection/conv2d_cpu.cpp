@@ -7,7 +7,7 @@ namespace {
 
 using dnnl::memory;
 
-// Strides and paddings as oneDNN counts them: height, width.
+// Strides and paddings as oneDNN expects them: height, width.
 struct Windows {
   explicit Windows(const Conv2dParams& params)
       : strides{params.stride.height, params.stride.width},
@@ -16,8 +16,8 @@ struct Windows {
   memory::dims padding;
 };
 
-// Left to the library, weights get a layout that its fast kernels take: with O KH KW C fixed,
-// oneDNN 2.6 falls back to a reference kernel at 0.3 GFLOP/s.
+// The library chooses the weights' layout: with a fixed O KH KW C, oneDNN 2.6 falls back to a
+// reference kernel at 0.3 GFLOP/s.
 dnnl::convolution_forward::primitive_desc describe(const Conv2dProblem& problem) {
   const Windows windows(problem.params);
   const auto algorithm = dnnl::algorithm::convolution_direct;

@@ -9,7 +9,7 @@
 namespace skyline {
 namespace {
 
-// What a convolution leaves to do, on y in place.
+// Bias and relu on y in place, for convolutions that do not finish themselves.
 struct Finish {
   const float* bias;  // or null
   bool relu;
@@ -76,7 +76,7 @@ class GradInputKernelCuda final : public Kernel {
   std::unique_ptr<Convolution> convolution_;
 };
 
-// One workspace, which the convolution and the sums of grad_output over all pixels use in turn.
+// The convolution and the sums of grad_output over all pixels use one workspace in turn.
 class GradWeightKernelCuda final : public Kernel {
  public:
   GradWeightKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)

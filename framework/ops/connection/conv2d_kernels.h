@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// One convolution with all its extents: what a kernel of it or of its gradients is made for.
+// One convolution with all its extents: what its kernel and its gradients' kernels depend on.
 struct Conv2dProblem {
   Shape x, weight, y;  // [N, C, H, W], [O, C, KH, KW], [N, O, OH, OW]
   Conv2dParams params;

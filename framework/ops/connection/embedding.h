@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// A word that the table has no row for: "[embedding] id of row 3, got 12, expected 0 to 9".
+// A word that has no row in the table: "[embedding] id of row 3, got 12, expected 0 to 9".
 class WordError : public std::out_of_range {
  public:
   WordError(std::int64_t row, std::int32_t id, std::int64_t words);
@@ -21,12 +21,12 @@ class WordError : public std::out_of_range {
   std::int64_t words_;
 };
 
-// Row ids[r] of the table for each r: ids i32 [R], table f32 [V, E], result f32 [R, E]. Retains
-// ids. The gradient of the table is dense: backward writes zeros to all V rows (at memory speed,
-// and more than the rest of the op costs) and sums, for each id that occurs, the rows of
-// grad_output in their order: the same bits on any number of threads. Backward's workspace: R + V +
-// 1 integers, on CUDA 2 R. Throws ShapeError and, on the CPU, WordError before anything is written;
-// a CUDA device gives NaN for such a row.
+// Returns row ids[r] of the table for each r: ids i32 [R], table f32 [V, E], result f32 [R, E].
+// Retains ids. The table's gradient is dense: backward writes zeros to all V rows (at memory speed;
+// this costs more than the rest) and sums, for each id that occurs, the rows of grad_output in
+// order, so the bits are the same on any number of threads. Backward's workspace: R + V + 1
+// integers, on CUDA 2 R. Throws ShapeError and, on the CPU, WordError before anything is written; a
+// CUDA device writes NaN to such a row.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
 
 }  // namespace skyline

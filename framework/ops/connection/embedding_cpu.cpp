@@ -32,14 +32,13 @@ class EmbeddingKernelCpu : public Kernel {
   EmbeddingProblem problem_;
 };
 
-// Sorts the rows by id (counting sort: rows of one id stay in order), then writes the table's
-// gradient word by word: one thread owns a word, so that nothing is added twice or in another
-// order.
+// Sorts the rows by id (counting sort, so rows of one id stay in order), then writes the table's
+// gradient word by word. One thread owns a word, so the order of additions is fixed.
 class EmbeddingGradKernelCpu : public Kernel {
  public:
   explicit EmbeddingGradKernelCpu(const EmbeddingProblem& problem) : problem_(problem) {}
 
-  // The first place of each word among the sorted rows, and the sorted rows.
+  // Holds the first place of each word among the sorted rows, and the sorted rows.
   std::size_t workspace_bytes() const override {
     return static_cast<std::size_t>(problem_.words + 1 + problem_.rows) * sizeof(std::int32_t);
   }
@@ -60,7 +59,7 @@ class EmbeddingGradKernelCpu : public Kernel {
   }
 
  private:
-  // Words that a thread writes in one go.
+  // Words that a thread writes at a time.
   static constexpr std::int64_t kChunk = 256;
   struct Sorted {
     const std::int32_t* first;
@@ -72,14 +71,15 @@ class EmbeddingGradKernelCpu : public Kernel {
     std::fill_n(first, problem_.words + 1, 0);
     for (std::int64_t row = 0; row < problem_.rows; ++row) ++first[ids[row]];
     for (std::int64_t word = 1; word <= problem_.words; ++word) first[word] += first[word - 1];
-    // first[word] is the end of the word's places; filled from behind it becomes the beginning.
+    // first[word] starts as the end of the word's places; filling from the back makes it the
+    // beginning.
     for (std::int64_t row = problem_.rows - 1; row >= 0; --row) {
       rows[--first[ids[row]]] = static_cast<std::int32_t>(row);
     }
   }
 
-  // Words that do not occur, which most do not, are cleared many at a time: long runs are written
-  // without reading them first.
+  // Most words do not occur. They are cleared in long runs, which are written without being read
+  // first.
   void write_words(std::int64_t begin, std::int64_t end, const Sorted& sorted,
                    float* grad_table) const {
     const auto occurs = [&sorted](std::int64_t word) {

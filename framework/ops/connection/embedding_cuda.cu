@@ -5,8 +5,8 @@
 #include "framework/ops/support/reduce_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 
-// A kernel cannot throw WordError: a row of an id that the table does not have becomes NaN, and its
-// gradient goes nowhere.
+// A kernel cannot throw WordError: the row of an unknown id becomes NaN, and its gradient is
+// dropped.
 
 namespace skyline {
 namespace {
@@ -50,14 +50,15 @@ class EmbeddingKernelCuda : public Kernel {
   EmbeddingProblem problem_;
 };
 
-// Rows by (id, row), and how many of the same id follow from a place on: 0 but where an id begins.
+// Rows sorted by (id, row), and how many rows of the same id follow each place; 0 except where an
+// id begins.
 struct SortedRows {
   std::int32_t* rows;
   std::int32_t* lengths;
 };
 
-// A warp counts the rows that come before its own: that needs no order among threads, and a few
-// thousand rows are counted in the time that clearing the table's gradient takes.
+// Each warp counts the rows that sort before its own, which needs no order among threads. A few
+// thousand rows are counted while the table's gradient is cleared.
 __global__ void sort_rows_kernel(const std::int32_t* ids, std::int64_t rows, SortedRows sorted) {
   const std::int64_t row = thread_of_grid() / kWarp;
   if (row >= rows) return;
@@ -77,8 +78,8 @@ __global__ void sort_rows_kernel(const std::int32_t* ids, std::int64_t rows, Sor
   sorted.lengths[smaller + earlier] = earlier == 0 ? equal : 0;
 }
 
-// A block along x for each sorted place, along y the blocks that share its features. Where an id
-// begins, its rows are added up in their order.
+// One block along x for each sorted place; the blocks along y share its features. Where an id
+// begins, its rows are added in order.
 template <int kWidth>
 __global__ void sum_rows_kernel(EmbeddingProblem problem, const std::int32_t* ids,
                                 SortedRows sorted, const float* grad_output, float* grad_table) {
@@ -91,7 +92,7 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, const std::int32_t* id
   const std::int32_t id = ids[rows[0]];
   if (id < 0 || id >= problem.words) return;
   auto sum = load<kWidth>(grad_output + rows[0] * features + column);
-#pragma unroll 8  // a frequent word has hundreds
+#pragma unroll 8  // a frequent word has hundreds of rows
   for (int k = 1; k < length; ++k) {
     const auto more = load<kWidth>(grad_output + rows[k] * features + column);
     for (int j = 0; j < kWidth; ++j) sum.at[j] += more.at[j];

@@ -88,7 +88,7 @@ class Linear final : public Op {
     const auto grad_output = GradientSource::grad_output(0);
     std::vector<GradientCall> calls;
     problem.bias = problem.bias && needed[2];
-    // The weight first: then x dies before the gradient of its size is requested.
+    // The weight comes first: then x dies before the gradient of its size is requested.
     if (needed[1] || problem.bias) {
       calls.push_back({std::make_shared<LinearGradWeight>(problem),
                        {GradientSource::input(0), grad_output},

@@ -6,19 +6,20 @@
 
 namespace skyline {
 
-// A fully connected product: y = x weight^T + bias.
+// Fully connected product: y = x weight^T + bias.
 //
 //   x       [N, F]
 //   weight  [O, F]
 //   bias    [O], or an empty Tensor for none
 //   returns [N, O]
 //
-// Retains x when the weight needs a gradient and weight when x does (linear_grad_input;
-// linear_grad_weight, with the bias's). Workspace: the kernel library's scratch.
-// Throws ShapeError on wrong ranks or unequal extents.
+// Retains x if the weight needs a gradient and weight if x does (linear_grad_input;
+// linear_grad_weight, which includes the bias's). Workspace: the kernel library's scratch. Throws
+// ShapeError on wrong ranks or unequal extents.
 Tensor linear(Context& context, Tensor x, Tensor weight, Tensor bias);
 
-// The op behind linear: inputs x, weight and, when given, bias; output 0 is the result.
+// Returns the op that linear() applies: inputs x, weight and, if given, bias; output 0 is the
+// result.
 std::shared_ptr<const Op> linear_op();
 
 }  // namespace skyline

@@ -11,34 +11,34 @@ namespace {
 
 using dnnl::memory;
 
-// The matrix product primitive rather than oneDNN's inner product: it takes the weight as it lies,
-// so no copy of it goes into the workspace, and it is as fast or, reorders counted, faster on our
-// networks' shapes (128 x 784 x 1000, one core: 181 GFLOP/s against 156). The inner product in a
-// fixed layout is as fast too, but allocates inside the library.
+// Uses the matrix product primitive, not oneDNN's inner product: it reads the weight as stored, so
+// the workspace needs no copy of it, and it is as fast or, with reorders, faster on our networks'
+// shapes (128 x 784 x 1000, one core: 181 GFLOP/s, inner product 156). An inner product with a
+// fixed layout is as fast, but allocates inside the library.
 //
-// Products run in row_pieces(): code for a new number of rows takes about 1 ms for a layer's three
-// products on one thread, a hundredth of their time at 256 features and 10,002 outputs, a tenth at
-// 64 and 2,002; two pieces take as long as one product of all rows.
+// Products run in row_pieces(): compiling code for a new number of rows takes about 1 ms for a
+// layer's three products on one thread, 1 % of their time at 256 features and 10,002 outputs, 10 %
+// at 64 and 2,002. Two pieces take as long as one product of all rows.
 dnnl::matmul::primitive_desc describe(const dnnl::matmul::desc& description,
                                       const dnnl::primitive_attr& attributes) {
   return {description, attributes, dnnl_engine()};
 }
 
-// How far behind the first row of a matrix a piece of its rows begins.
+// Returns how many bytes into the matrix a piece of its rows begins.
 std::size_t offset_bytes(const RowRange& piece, std::int64_t columns) {
   return static_cast<std::size_t>(piece.first * columns) * sizeof(float);
 }
 
-// A [rows, columns] matrix that lies as its transpose.
+// Describes a [rows, columns] matrix that is stored as its transpose.
 memory::desc transposed(const Shape& lies_as) {
   return memory::desc({lies_as[1], lies_as[0]}, memory::data_type::f32, memory::format_tag::ba);
 }
 
 // Adding the product of the last rows to that of the others reads and writes the weight's gradient
-// once more. From here on, elements of the weight, that takes longer than compiling code does.
+// once more. For weights of at least this many elements that takes longer than compiling code.
 constexpr std::int64_t kSumOfAllRows = std::int64_t{1} << 20;
 
-// grad_weight as a product, grad_bias as the sum of grad_output over the batch.
+// Computes grad_weight as a product and grad_bias as the sum of grad_output over the batch.
 class GradWeightKernel final : public DnnlKernel {
  public:
   explicit GradWeightKernel(const LinearProblem& problem) : problem_(problem) {
@@ -55,7 +55,7 @@ class GradWeightKernel final : public DnnlKernel {
   }
 
  private:
-  // The product of these rows is the gradient, or is added to it where it is not the first.
+  // The product of these rows is the gradient, or is added to it if it is not the first piece.
   void add_product(const RowRange& piece) {
     const Shape x{piece.count, problem_.x[1]}, y{piece.count, problem_.y[1]};
     dnnl::primitive_attr attributes = dnnl_user_scratchpad();

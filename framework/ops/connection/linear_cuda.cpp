@@ -7,7 +7,7 @@
 namespace skyline {
 namespace {
 
-// One product; inputs `a` and `b` say which.
+// One product of inputs `a` and `b`.
 class ProductKernel final : public Kernel {
  public:
   ProductKernel(CudaCompute& compute, const ProductProblem& problem, std::size_t a, std::size_t b)
@@ -29,8 +29,8 @@ class ProductKernel final : public Kernel {
   std::size_t a_, b_;
 };
 
-// grad_weight as a product, grad_bias as the sum of grad_output over the batch; one workspace,
-// which they use in turn.
+// Computes grad_weight as a product and grad_bias as the sum of grad_output over the batch. Both
+// use one workspace in turn.
 class GradWeightKernel final : public Kernel {
  public:
   GradWeightKernel(CudaCompute& compute, const LinearProblem& problem)

@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// A class label outside of [0, classes): "[softmax_cross_entropy] label of row 3, got 12, expected
-// 0 to 9".
+// A class label outside [0, classes): "[softmax_cross_entropy] label of row 3, got 12, expected 0
+// to 9".
 class LabelError : public std::out_of_range {
  public:
   LabelError(std::int64_t row, std::int32_t label, std::int64_t classes);
@@ -26,13 +26,13 @@ struct SoftmaxCrossEntropyParams {
   float divisor = 0;  // 0: the number of rows
 };
 
-// Sum over the rows of -log softmax(logits)[row, label], over params.divisor: the mean over the
-// rows where it is 0; the loss a sentence where it is the number of sentences of a packed batch.
-// Logits f32 [N, K], labels i32 [N], loss f32 [1]. Subtracts each row's maximum first. Retains
-// labels and the probabilities [N, K], which are written over the logits where nobody else needs
-// them; backward writes grad_logits over the probabilities. Workspace on CUDA: 8 N bytes. Throws
-// ShapeError, std::invalid_argument on a divisor below 0 and, on the CPU, LabelError before
-// anything is written; on a CUDA device such a label makes the loss NaN.
+// Returns the sum over rows of -log softmax(logits)[row, label], divided by params.divisor; 0
+// stands for the number of rows (the mean). With the number of sentences of a packed batch it is
+// the loss a sentence. Logits f32 [N, K], labels i32 [N], loss f32 [1]. Subtracts each row's
+// maximum first. Retains labels and the probabilities [N, K], which are written over the logits if
+// nobody else needs them; backward writes grad_logits over the probabilities. Workspace on CUDA: 8
+// N bytes. Throws ShapeError, std::invalid_argument on a negative divisor and, on the CPU,
+// LabelError before anything is written; on a CUDA device such a label makes the loss NaN.
 Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
                              SoftmaxCrossEntropyParams params = {});
 

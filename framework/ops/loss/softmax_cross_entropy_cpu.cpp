@@ -10,8 +10,8 @@
 namespace skyline {
 namespace {
 
-// The rows are cut into so many chunks whatever the number of threads is, and the chunks' losses
-// are added in order: the sum is the same on any machine.
+// Rows are cut into this many chunks on any number of threads, and the chunks' losses are added in
+// order, so the sum is the same on any machine.
 constexpr std::int64_t kChunks = 64;
 
 void check_labels(const std::int32_t* labels, std::int64_t rows, std::int64_t classes) {
@@ -20,7 +20,8 @@ void check_labels(const std::int32_t* labels, std::int64_t rows, std::int64_t cl
   }
 }
 
-// Writes softmax(logits) to `probabilities`, which may be `logits`; returns -log of the label's.
+// Writes softmax(logits) to `probabilities`, which may be `logits`; returns -log of the label's
+// probability.
 double softmax_row(const float* logits, float* probabilities, std::int64_t classes,
                    std::int32_t label) {
   float largest = logits[0];

@@ -10,19 +10,19 @@ namespace skyline {
 struct CrossEntropyProblem {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
-  double divisor = 1;  // of the sum over the rows
+  double divisor = 1;  // divides the sum over the rows
 };
 
 // Inputs logits f32 [rows, classes], labels i32 [rows]; outputs loss f32 [1], probabilities f32
-// [rows, classes], which may be the logits. The CPU's throws LabelError before writing; on CUDA a
-// label that is no class makes the loss NaN.
+// [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing; on
+// CUDA an unknown label makes the loss NaN.
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(
     CudaCompute& compute, const CrossEntropyProblem& problem);
 
 // Inputs grad_output f32 [1], probabilities, labels; output grad_logits, which may be the
-// probabilities. The CPU's throws LabelError before writing; on CUDA the gradient of such a row is
-// NaN.
+// probabilities. The CPU kernel throws LabelError before writing; on CUDA an unknown label makes
+// its row's gradient NaN.
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(
     CudaCompute& compute, const CrossEntropyProblem& problem);

@@ -10,17 +10,16 @@
 #include "framework/ops/support/vectors_cuda.h"
 
 // Rows of logits, a block a row. A row is read once for its largest logit and its sum together
-// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax") and once more to
-// write.
+// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax") and once more to be
+// written.
 //
-// A kernel cannot throw LabelError: a label that is no class makes the loss and its row's gradient
-// NaN.
+// A kernel cannot throw LabelError: an unknown label makes the loss and its row's gradient NaN.
 
 namespace skyline {
 namespace {
 
-// Rows, a block each. Long rows get as many threads as a block can have: the fewer rows are on
-// their way at a time, the more of them the cache still holds when they are read again.
+// A grid with one block a row. Long rows get the most threads that a block can have: the fewer rows
+// are in flight, the more of them are still cached when they are read again.
 struct RowGrid {
   RowGrid(std::int64_t rows, std::int64_t columns_in)
       : columns(columns_in), blocks(static_cast<unsigned>(rows)) {
@@ -29,15 +28,15 @@ struct RowGrid {
   }
 
   static constexpr unsigned kMostThreads = kMostWarps * kWarp;
-  static constexpr std::int64_t kColumns = 16;  // of a thread, until there are enough threads
+  static constexpr std::int64_t kColumns = 16;  // of a thread, until the block has its most threads
 
   std::int64_t columns;
   unsigned blocks, threads;
 };
 
-// body(width, i) stands for elements i … i + width - 1, until each of this block's row, of
-// `columns` elements, had its turn. Also of rows that are not in fours most elements are: those
-// between the first and the last multiple of 16 bytes.
+// Calls body(width, i) for elements i … i + width - 1 until all `columns` elements of this block's
+// row are done. In rows that are not in fours, the elements between the first and the last multiple
+// of 16 bytes still go four at a time.
 template <typename Body>
 __device__ void for_each_of_row(std::int64_t columns, const Body& body) {
   const std::int64_t begin = blockIdx.x * columns, end = begin + columns;
@@ -71,7 +70,7 @@ struct SoftmaxReduction {
   }
 };
 
-// Of the block's row of `logits`.
+// Returns the Softmax of the block's row of `logits`.
 __device__ Softmax softmax_of_row(const float* logits, std::int64_t columns) {
   Softmax own = SoftmaxReduction::none();
   for_each_of_row(columns, [&](auto width, std::int64_t i) {
@@ -100,7 +99,7 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
   const bool known = label >= 0 && label < classes;
   const double label_logit =
       known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
-  const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's
+  const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's logit
   if (threadIdx.x == 0) {
     rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
   }
@@ -172,7 +171,7 @@ class SoftmaxCrossEntropyKernelCuda : public Kernel {
   SoftmaxCrossEntropyKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
       : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
 
-  // Each row's loss.
+  // Holds each row's loss.
   std::size_t workspace_bytes() const override {
     return static_cast<std::size_t>(problem_.rows) * sizeof(double);
   }
@@ -226,7 +225,7 @@ class SoftmaxCrossEntropyGradKernelCuda : public Kernel {
   RowGrid grid_;
 };
 
-// `kernel` takes input 0 and writes output 0, of Output.
+// `kernel` reads input 0 and writes output 0 of type Output.
 template <typename Output>
 class RowKernelCuda : public Kernel {
  public:

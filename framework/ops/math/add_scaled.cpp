@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-// Those gradients that are no alias of grad_output, in one pass.
+// Computes, in one pass, the gradients that are no alias of grad_output.
 class AddScaledGrad : public Op {
  public:
   explicit AddScaledGrad(AddScaledGradients gradients) : gradients_(gradients) {}
@@ -97,7 +97,7 @@ class AddScaled : public ElementwiseOp {
   }
 
  private:
-  // No split: the gradient is grad_output itself.
+  // The gradient is grad_output itself, so nothing is copied.
   static GradientCall alias_of_grad_output(const Shape& shape, int input) {
     return {std::make_shared<Reshape>(shape), {GradientSource::grad_output(0)}, {input}};
   }
@@ -110,7 +110,8 @@ class AddScaled : public ElementwiseOp {
 Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params) {
   std::vector<Tensor> inputs = operands(std::move(x), std::move(residual));
   if (params.relu && params.scale == 1) {
-    // As a chain, since both gradients are one masked grad_output; the op's own would write two.
+    // Applied as a chain, because both gradients are one masked grad_output; the op's own gradient
+    // would write it twice.
     const std::shared_ptr<const Op> chain[] = {std::make_shared<AddScaled>(AddScaledParams{}),
                                                relu_op()};
     return apply_fused(context, std::make_shared<AddScaled>(params), chain, std::move(inputs));

@@ -9,13 +9,13 @@ struct AddScaledParams {
   bool relu = false;
 };
 
-// y = x + scale * residual, then max(y, 0) with relu; f32 of one shape, no broadcasting. One pass.
-// A residual connection (He et al. 2016), its scaled form (Szegedy et al. 2016, section 3.3), or a
-// weighted sum of losses.
+// y = x + scale * residual, with relu max(y, 0), in one pass; f32 of one shape, no broadcasting.
+// Used for residual connections (He et al. 2016), their scaled form (Szegedy et al. 2016, section
+// 3.3) and weighted sums of losses.
 //
-// Retains nothing, with relu y. In place over x, else over residual. Backward, with g =
-// grad_output, masked by y > 0 over grad_output where relu is: grad_x is g itself, and
-// grad_residual too where scale is 1, else scale * g. Throws ShapeError.
+// Retains nothing, with relu y. Writes over x, else over residual. In backward let g be
+// grad_output, with relu masked by y > 0 (over grad_output): grad_x is g itself; grad_residual is g
+// itself if scale is 1, else scale * g. Throws ShapeError.
 Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params);
 
 }  // namespace skyline

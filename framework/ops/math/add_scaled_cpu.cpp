@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-// Masks and scales block by block in a buffer on the stack, so that the outputs may be the inputs.
+// Masks and scales block by block in a buffer on the stack, so that outputs may be inputs.
 class AddScaledGradKernelCpu : public Kernel {
  public:
   AddScaledGradKernelCpu(std::int64_t elements, AddScaledGradients gradients)
@@ -21,7 +21,7 @@ class AddScaledGradKernelCpu : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 1024;  // 4 KiB: stays in the first-level cache
+  static constexpr std::int64_t kBlock = 1024;  // 4 KiB stay in the first-level cache
 
   void run_block(const KernelArguments& arguments, std::int64_t begin, std::int64_t count) const {
     const float* grad_output = arguments.input<float>(0) + begin;

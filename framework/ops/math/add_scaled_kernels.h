@@ -24,7 +24,7 @@ struct AddScaledReluFunction {
   }
 };
 
-// Which gradients one run writes.
+// The gradients that one run writes.
 struct AddScaledGradients {
   AddScaledParams params;
   bool x = false;
@@ -37,8 +37,8 @@ SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& c
                                                                   std::int64_t elements,
                                                                   AddScaledParams params);
 
-// Inputs grad_output and, with relu, y; outputs grad_x and grad_residual, those that are wanted.
-// The outputs may be the inputs.
+// Inputs grad_output and, with relu, y; outputs those of grad_x and grad_residual that are needed.
+// Outputs may be inputs.
 std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
                                                  AddScaledGradients gradients);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_grad_cuda(

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// The column of each row's largest element, the first of equal ones: f32 [R, V] to i32 [R]. NaN is
-// never the largest; a row of nothing but NaN gives 0. Not differentiable. Throws ShapeError.
+// Returns the column of each row's largest element, the first of equal ones: f32 [R, V] to i32 [R].
+// NaN is never the largest; a row of only NaN gives 0. Not differentiable. Throws ShapeError.
 Tensor argmax(Context& context, Tensor x);
 
 }  // namespace skyline

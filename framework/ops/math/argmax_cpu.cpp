@@ -7,7 +7,7 @@
 namespace skyline {
 namespace {
 
-// The largest element first, which vectorizes, then where it stands.
+// Finds the largest element first, which vectorizes, then its column.
 std::int32_t largest_column(const float* row, std::int64_t columns) {
   float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)

@@ -33,7 +33,7 @@ class FillKernelCuda : public Kernel {
   float value_;
 };
 
-// So many addresses reach a kernel as its arguments.
+// Kernel arguments hold this many addresses.
 constexpr int kMostAddends = 256;
 
 struct SumBody {
@@ -58,8 +58,8 @@ class SumKernelCuda : public Kernel {
   SumKernelCuda(CudaCompute& compute, std::int64_t elements, int inputs)
       : compute_(compute), elements_(elements), inputs_(inputs) {}
 
-  // Of more inputs than one kernel takes, the sum so far: not in the output, which may be an input
-  // whose turn is yet to come.
+  // If one kernel cannot take all inputs, holds the sum so far. The output cannot hold it, because
+  // it may be an input that is still to be read.
   std::size_t workspace_bytes() const override {
     return inputs_ <= kMostAddends ? 0 : static_cast<std::size_t>(elements_) * sizeof(float);
   }
@@ -83,7 +83,7 @@ class SumKernelCuda : public Kernel {
   int inputs_;
 };
 
-// The gradients that are not wanted are null; y is null without relu.
+// Gradients that are not needed are null; y is null without relu.
 struct AddScaledGradBody {
   const float* grad_output;
   const float* y;

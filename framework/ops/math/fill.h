@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// No inputs; one f32 output of the given spec with `value` everywhere: the gradient that backward
-// starts from, and zeros for an output that nothing used. Not differentiable.
+// No inputs; one f32 output of the given spec, every element `value`: the seed of backward, and
+// zeros for outputs that nothing used. Not differentiable.
 class Fill : public Op {
  public:
   // Throws ShapeError unless the spec is f32.

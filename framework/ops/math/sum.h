@@ -4,10 +4,10 @@
 
 namespace skyline {
 
-// The sum of one or more inputs of one f32 spec, added in the order of the inputs: the aggregation
-// node of the backward graph. In place over any input, the first preferred; the result is the same
-// bit for bit wherever it is written. Not differentiable. Throws ShapeError when an input differs
-// from the first or their number from the constructor's.
+// The sum of one or more f32 inputs of one spec, added in the order of the inputs: the aggregation
+// node of the backward graph. Writes over any input, the first preferred, with the same bits
+// wherever it writes. Not differentiable. Throws ShapeError if an input differs from the first or
+// their number from the constructor's.
 class Sum : public ElementwiseOp {
  public:
   explicit Sum(int inputs) : ElementwiseOp(inputs, Category::kGradient), inputs_(inputs) {}

@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-// Sums block by block in a buffer on the stack, so that the output may be any of the inputs.
+// Sums block by block in a buffer on the stack, so that the output may be any input.
 class SumKernelCpu : public Kernel {
  public:
   SumKernelCpu(std::int64_t elements, int inputs) : elements_(elements), inputs_(inputs) {}
@@ -20,7 +20,7 @@ class SumKernelCpu : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 1024;  // 4 KiB: stays in the first-level cache
+  static constexpr std::int64_t kBlock = 1024;  // 4 KiB stay in the first-level cache
 
   void sum_block(const KernelArguments& arguments, std::int64_t begin, std::int64_t count) const {
     float total[kBlock];

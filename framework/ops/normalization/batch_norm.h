@@ -10,7 +10,7 @@ namespace skyline {
 struct BatchNormParams {
   float epsilon = 2e-5f;
   float decay = 0.9f;  // of the running values
-  bool relu = false;   // max(·, 0) of the result, in the same pass
+  bool relu = false;   // returns max(·, 0), computed in the same pass
 };
 
 // Batch normalization over N, H and W (Ioffe and Szegedy 2015, algorithm 1):
@@ -20,25 +20,24 @@ struct BatchNormParams {
 //   gamma, beta, running_mean, running_variance   [C]
 //   returns                                       [N, C, H, W]
 //
-// In training mode mean and (biased) variance are the batch's, and a second op,
-// batch_norm_update, writes running = decay running + (1 - decay) batch over the running tensors,
-// with the unbiased variance, m / (m - 1) times the biased one, m = N H W (1 when m is 1).
-// In inference mode mean and variance are the running ones; it may write over x and has no
-// gradient. Retains x, gamma, mean and variance, with relu beta too: neither the result nor a mask
-// is needed, as backward can tell from x what the relu let through (Rota Bulò, Porzi, Kontschieder
-// 2018, "In-place activated batch norm", go further and drop x). Workspace: 16 C bytes for each
-// 1024 pixels and up to 12 C more, on CUDA 2 MiB and 8 C bytes at most. Throws ShapeError on wrong
-// ranks or unequal channels.
+// In training mode mean and (biased) variance are the batch's. A second op, batch_norm_update,
+// writes running = decay running + (1 - decay) batch over the running tensors, with the unbiased
+// variance: m / (m - 1) times the biased one, m = N H W (1 if m is 1). In inference mode mean and
+// variance are the running ones; the op may write over x and has no gradient. Retains x, gamma,
+// mean and variance, with relu beta too. Neither the result nor a mask is retained, because
+// backward can tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place
+// activated batch norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up
+// to 12 C more, on CUDA at most 2 MiB and 8 C bytes. Throws ShapeError on wrong ranks or unequal
+// channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 
-// The ops behind it.
-// Training: inputs x, gamma, beta; outputs y, mean, variance.
+// The ops that batch_norm() applies. Training: inputs x, gamma, beta; outputs y, mean, variance.
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params = {});
 // Inference: inputs x, gamma, beta, running_mean, running_variance; output y.
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params = {});
-// Inputs running_mean, running_variance, mean, variance; outputs the new running values.
-// `count` is m above.
+// Inputs running_mean, running_variance, mean, variance; outputs the new running values. `count` is
+// m above.
 std::shared_ptr<const Op> batch_norm_update_op(BatchNormParams params, std::int64_t count);
 
 }  // namespace skyline

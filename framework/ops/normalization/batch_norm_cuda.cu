@@ -4,19 +4,19 @@
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/support/channel_tiles_cuda.h"
 
-// Images are matrices: a row a pixel, a column a channel. Two sums a channel over all rows, in
-// floats within a block and in doubles over the blocks, then one pass over the elements.
+// Images are matrices: a row is a pixel, a column a channel. Each channel gets two sums over all
+// rows, in floats within a block and in doubles over the blocks; then one pass covers the elements.
 
 namespace skyline {
 namespace {
 
-// Two sums of each channel.
+// The two sums of each channel.
 struct Pair {
   float first, second;
 };
 
-// terms.prepare<kWidth>(channel) gives what terms.add needs for these channels; terms.add(…) adds
-// an element's terms to its channels' sums. parts[chunk * channels + channel] gets a block's.
+// terms.prepare<kWidth>(channel) returns what terms.add needs for these channels; terms.add(…) adds
+// an element's terms to its channels' sums. A block writes parts[chunk * channels + channel].
 template <int kWidth, typename Terms>
 __global__ void channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts) {
   const std::int64_t channel = tiles.channel();
@@ -38,7 +38,7 @@ __global__ void channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts
   for (int k = 0; k < kWidth; ++k) own[k] = {sums[k], sums[kWidth + k]};
 }
 
-// finish(channel, sums) once a channel: blockDim.y threads add up its parts.
+// Calls finish(channel, sums) once a channel; blockDim.y threads add up its parts.
 template <typename Finish>
 __global__ void finish_sums_kernel(const Pair* parts, std::int64_t channels, unsigned chunks,
                                    Finish finish) {
@@ -94,16 +94,16 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0f / std::sqrt(variance + epsilon);
 }
 
-// What normalizes: of each channel one float.
+// The numbers that normalize, one float a channel each.
 struct Normalization {
-  const float *mean, *variance, *gamma, *beta;  // beta may be null where y is not asked for
+  const float *mean, *variance, *gamma, *beta;  // beta may be null if y is not needed
   float epsilon;
 
   template <int kWidth>
   struct Channels {
     Vector<float, kWidth> mean, scale, beta;
 
-    // Forward and backward must agree on its sign, wherever a compiler would have fused.
+    // Forward and backward must agree on its sign, so compilers may not fuse its operations.
     __device__ float y(float difference, int k) const {
       return std::fma(difference, scale.at[k], beta.at[k]);
     }
@@ -121,7 +121,8 @@ struct Normalization {
   }
 };
 
-// Differences from the first pixel: a mean far from zero does not eat the variance.
+// Sums differences from the first pixel: otherwise a mean far from zero would cancel the variance's
+// digits.
 struct StatisticsTerms {
   const float* x;
 
@@ -219,8 +220,8 @@ class BatchNormInferenceKernelCuda final : public Kernel {
   ChannelKernels kernels_;
 };
 
-// Of a gradient what a relu, if there was one, let through: what forward, by the same arithmetic,
-// found above 0.
+// The gradient that a relu, if there is one, passed: where forward, by the same arithmetic, found y
+// above 0.
 struct PassedGradient {
   Normalization normalization;
   const float *x, *gradient;
@@ -271,8 +272,8 @@ struct FinishGradient {
   }
 };
 
-// With m rows, g what passed, the sums Sg = sum g and Sd = sum g (x - mean):
-// grad_x = scale (g - Sg / m - (x - mean) Sd / (m (variance + epsilon))).
+// With m rows, g the passed gradient, and the sums Sg = sum g and Sd = sum g (x - mean): grad_x =
+// scale (g - Sg / m - (x - mean) Sd / (m (variance + epsilon))).
 struct GradientFunction {
   PassedGradient passed;
   const float *slope, *mean_gradient;
@@ -305,7 +306,7 @@ class BatchNormGradKernelCuda final : public Kernel {
   BatchNormGradKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
       : problem_(problem), kernels_(compute, problem.x) {}
 
-  // The parts of the sums, then two floats a channel.
+  // Holds the parts of the sums, then two floats a channel.
   std::size_t workspace_bytes() const override {
     return kernels_.parts_bytes() + static_cast<std::size_t>(2 * problem_.x[1]) * sizeof(float);
   }

@@ -22,27 +22,27 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
                                                                   const BatchNormProblem& problem);
 
-// Inputs x, gamma, beta, running_mean, running_variance; output y, over x if so called.
+// Inputs x, gamma, beta, running_mean, running_variance; output y, which may be x.
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(
     CudaCompute& compute, const BatchNormProblem& problem);
 
-// Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x, over
-// grad_output if so called, grad_gamma, grad_beta.
+// Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x (which may be
+// grad_output), grad_gamma, grad_beta.
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(
     CudaCompute& compute, const BatchNormProblem& problem);
 
-// How batch values enter running ones: running = decay running + gain batch.
+// How batch values update running ones: running = decay running + gain batch.
 struct RunningUpdate {
   std::int64_t channels = 0;
   float decay = 0;
   float mean_gain = 0;
-  float variance_gain = 0;  // unbiases too
+  float variance_gain = 0;  // also corrects the bias
 };
 
-// Inputs running_mean, running_variance, mean, variance; outputs the new running values, over the
-// old ones if so called.
+// Inputs running_mean, running_variance, mean, variance; outputs the new running values, which may
+// be the old ones.
 std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_update_cuda(
     CudaCompute& compute, const RunningUpdate& update);

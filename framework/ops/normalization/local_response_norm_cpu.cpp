@@ -7,9 +7,9 @@
 namespace skyline {
 namespace {
 
-// Work goes by tiles of whole pixels, so many that their intermediates stay in the first-level
-// cache, and takes each step for all of them before the next: a window read right after the vectors
-// that it straddles were written would wait for them. The channels of large pixels come in blocks.
+// Works on tiles of whole pixels, small enough that their intermediates stay in the first-level
+// cache, and finishes each stage for the whole tile before the next: reading a window right after
+// the vectors it straddles were written would stall. The channels of large pixels come in blocks.
 struct Tiling {
   static constexpr std::int64_t kFloats = 2048;  // of one intermediate
   static constexpr std::int64_t kMaxMargin = kLocalResponseNormMaxSize - 1;
@@ -18,7 +18,7 @@ struct Tiling {
   Tiling(std::int64_t channels, std::int64_t margin)
       : block(std::min(channels + margin, kFloats - kMaxMargin)), pitch(margin + block) {}
 
-  // body(first pixel, number of pixels) for every tile.
+  // Calls body(first pixel, number of pixels) for every tile.
   template <typename Body>
   void for_each_tile(std::int64_t pixels, bool parallel, const Body& body) const {
     const std::int64_t tile = kFloats / pitch;
@@ -29,7 +29,7 @@ struct Tiling {
   std::int64_t block, pitch;
 };
 
-// to[i] is the square of channel begin + i, 0 where there is no such channel.
+// to[i] is the square of channel begin + i, 0 if there is no such channel.
 void write_squares(const float* x, std::int64_t channels, std::int64_t begin, std::int64_t count,
                    float* to) {
   const std::int64_t first = std::clamp<std::int64_t>(-begin, 0, count);
@@ -40,7 +40,7 @@ void write_squares(const float* x, std::int64_t channels, std::int64_t begin, st
   std::fill(to + last, to + count, 0.0f);
 }
 
-// The last `margin` values of a block of `count` behind them go before the next block.
+// Moves the last `margin` values of a block of `count` in front of the next block.
 void carry(float* values, std::int64_t count, std::int64_t margin) {
   std::copy(values + count, values + count + margin, values);
 }
@@ -61,7 +61,7 @@ class LocalResponseNormKernelCpu : public Kernel {
   }
 
  private:
-  // Squares are read `half` channels ahead of what is written, so that y may be x.
+  // Squares are read `half` channels ahead of the writes, so that y may be x.
   void run_tile(const float* x, float* y, std::int64_t pixels) const {
     const std::int64_t channels = problem_.channels, margin = 2 * half_, pitch = tiling_.pitch;
     float squares[Tiling::kFloats];
@@ -113,7 +113,7 @@ class LocalResponseNormGradKernelCpu : public Kernel {
   }
 
  private:
-  // A tile's intermediates, of channels from `begin - margin` on.
+  // A tile's intermediates, for channels from `begin - margin` on.
   struct Intermediates {
     float squares[Tiling::kFloats];  // x^2, but from begin - half on
     float scaled[Tiling::kFloats];   // grad_output * s^-beta
@@ -148,7 +148,8 @@ class LocalResponseNormGradKernelCpu : public Kernel {
     }
   }
 
-  // Of channels [begin, begin + count) of one pixel, whose intermediates lie from `at` on.
+  // Writes the terms of channels [begin, begin + count) of one pixel, whose intermediates start at
+  // `at`.
   void write_terms(const float* x, const float* grad_output, std::int64_t begin, std::int64_t count,
                    std::int64_t at, Intermediates& tile) const {
     const float k = problem_.params.k, alpha = problem_.params.alpha;
@@ -165,7 +166,7 @@ class LocalResponseNormGradKernelCpu : public Kernel {
     std::fill(terms + inside, terms + count, 0.0f);
   }
 
-  // The same for channels [begin, begin + count), those below 0 left out.
+  // Writes the gradients of channels [begin, begin + count), leaving out those below 0.
   void write_gradients(const float* x, std::int64_t begin, std::int64_t count, std::int64_t at,
                        const Intermediates& tile, float* grad_input) const {
     const float factor = -2 * problem_.params.alpha * problem_.params.beta;

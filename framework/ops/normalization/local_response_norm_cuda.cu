@@ -4,9 +4,9 @@
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
 
-// As on the CPU, work goes by tiles of whole pixels, the channels of large pixels by blocks, and
-// each step is taken for all of a tile before the next: a result may be written over what it came
-// from.
+// As on the CPU, works on tiles of whole pixels (the channels of large pixels in blocks) and
+// finishes each stage for the whole tile before the next, so that a result may be written over its
+// operand.
 
 namespace skyline {
 namespace {
@@ -23,10 +23,10 @@ struct Tiling {
         pixels(kFloats / pitch) {}
 
   int margin, block, pitch;
-  int pixels;  // of a tile
+  int pixels;  // in a tile
 };
 
-// body(pixel, i) for all of pixels × count: a warp takes pixels, its lanes neighbours.
+// Calls body(pixel, i) for all of pixels × count: a warp takes pixels, its lanes neighbours.
 template <typename Body>
 __device__ void for_each_value(int pixels, int count, const Body& body) {
   for (int pixel = static_cast<int>(threadIdx.y); pixel < pixels;
@@ -37,7 +37,7 @@ __device__ void for_each_value(int pixels, int count, const Body& body) {
   }
 }
 
-// Pixels of a tile.
+// The pixels of a tile.
 struct Tile {
   std::int64_t channels;
   const float* x;
@@ -46,7 +46,7 @@ struct Tile {
   __device__ float value(int pixel, std::int64_t channel) const {
     return x[pixel * channels + channel];
   }
-  // 0 where there is no such channel.
+  // Returns 0 if there is no such channel.
   __device__ float square(int pixel, std::int64_t channel) const {
     if (channel < 0 || channel >= channels) return 0;
     return value(pixel, channel) * value(pixel, channel);
@@ -137,7 +137,7 @@ __global__ void normalize_grad_kernel(LocalResponseNormProblem problem, Tiling t
   }
 }
 
-// Starts a kernel with a block a tile.
+// Launches a kernel with a block a tile.
 template <typename Half, typename Power>
 class TileKernelCuda : public Kernel {
  public:

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// `pixels` rows of `channels` floats, each normalized for itself.
+// `pixels` rows of `channels` floats, each normalized by itself.
 struct LocalResponseNormProblem {
   std::int64_t pixels = 0;
   std::int64_t channels = 0;
@@ -31,9 +31,10 @@ struct AnyPower {
   SKYLINE_HOST_DEVICE Powers operator()(float s) const { return {std::pow(s, -beta), 1 / s}; }
 };
 
-// For beta 0.75, from r = s^-1/4, which vectorizes without roots and divisions: the exponent's bits
-// give r within 3.2 % (the constant was found by search), and three steps of Newton's method for
-// r^-4 = s within 2e-7. With square roots the whole op takes 4 times as long.
+// For beta 0.75, computed from r = s^-1/4, which vectorizes without roots and divisions: the
+// exponent's bits give r within 3.2 % (the constant was found by search), and three steps of
+// Newton's method for r^-4 = s bring it within 2e-7. With square roots the whole op takes 4 times
+// as long.
 struct ThreeQuarters {
   SKYLINE_HOST_DEVICE Powers operator()(float s) const {
     float r = std::bit_cast<float>(0x4f586000u - (std::bit_cast<std::uint32_t>(s) >> 2));
@@ -42,7 +43,7 @@ struct ThreeQuarters {
   }
 };
 
-// `Half` is a window's size / 2: an int, or an integral_constant, with which loops unroll.
+// `Half` is a window's size / 2: an int, or an integral_constant, which lets loops unroll.
 template <typename Half>
 SKYLINE_HOST_DEVICE float window_sum(const float* first, Half half) {
   float sum = 0;

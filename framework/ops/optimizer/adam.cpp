@@ -14,7 +14,7 @@
 namespace skyline {
 namespace {
 
-// Inputs value, gradient, first moment, second moment and maybe gradient_scale; outputs value,
+// Inputs value, gradient, first moment, second moment and optionally gradient_scale; outputs value,
 // first moment, second moment.
 class Adam : public Op {
  public:
@@ -24,7 +24,7 @@ class Adam : public Op {
     return fmt::format("alpha={} beta1={} beta2={} epsilon={} step={}", params_.alpha,
                        params_.beta1, params_.beta2, params_.epsilon, params_.step);
   }
-  // Every step corrects the moments otherwise.
+  // The bias correction differs in every step.
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {

@@ -14,17 +14,16 @@ struct AdamParams {
   std::int64_t step = 1;  // counts from 1
 };
 
-// One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of its section 2, which
-// Chainer computes), in place over the resident tensors in one pass:
+// One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
+// Chainer), in place over the resident tensors in one pass:
 //   g = gradient * scale
 //   m = beta1 m + (1 - beta1) g
 //   v = beta2 v + (1 - beta2) g²
 //   value -= alpha sqrt(1 - beta2^step) / (1 - beta1^step) * m / (sqrt(v) + epsilon)
 // An op of phase update that requests nothing. Both moments have the parameter's spec and belong to
-// the caller (category optimizer, zeros at first). `gradient_scale` f32 [1] is 1 when absent:
-// gradient_norm.h makes one. The gradient itself stays as it is.
-// Throws ShapeError, and std::invalid_argument when step is below 1 or the parameter has no
-// gradient.
+// the caller (category optimizer, initially zeros). `gradient_scale` f32 [1] is 1 if absent;
+// gradient_norm.h makes one. The gradient itself does not change. Throws ShapeError, and
+// std::invalid_argument if step is below 1 or the parameter has no gradient.
 void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,
           const Tensor& second_moment, AdamParams params, const Tensor& gradient_scale = {});
 

@@ -7,17 +7,17 @@
 
 namespace skyline {
 
-// The sum of the squares of a parameter's gradient, f32 [1], summed in double precision in an order
-// that does not depend on the number of threads. An op of phase update.
+// Returns the sum of squares of a parameter's gradient, f32 [1], added in double precision in an
+// order that does not depend on the number of threads. An op of phase update.
 Tensor sum_of_squares(Context& context, const Parameter& parameter);
 
-// min(1, max_norm / sqrt(total of `sums`)), f32 [1]; 1 when the total is 0. An op of phase update.
-// Throws ShapeError when there are no sums or one is no scalar.
+// Returns min(1, max_norm / sqrt(total of `sums`)), f32 [1]; 1 if the total is 0. An op of phase
+// update. Throws ShapeError if there are no sums or one is no scalar.
 Tensor clip_factor(Context& context, std::vector<Tensor> sums, float max_norm);
 
-// What adam multiplies all gradients with so that their common norm is at most max_norm (Pascanu et
-// al. 2013, algorithm 1; Chainer's GradientClipping). Nothing leaves the device.
-// Throws std::invalid_argument unless max_norm is positive.
+// Returns the factor by which adam scales all gradients so that their common norm is at most
+// max_norm (Pascanu et al. 2013, algorithm 1; Chainer's GradientClipping). Nothing is copied to the
+// host. Throws std::invalid_argument unless max_norm is positive.
 Tensor gradient_clip_factor(Context& context, std::span<const Parameter> parameters,
                             float max_norm);
 

@@ -8,8 +8,8 @@
 namespace skyline {
 namespace {
 
-// The elements are cut into so many chunks whatever the number of threads is, and the chunks' sums
-// are added in order: the same on any machine.
+// Elements are cut into this many chunks on any number of threads, and the chunks' sums are added
+// in order, so the sum is the same on any machine.
 constexpr std::int64_t kChunks = 64;
 
 double sum_of_squares(const float* values, std::int64_t begin, std::int64_t end) {

@@ -93,7 +93,7 @@ class AdamKernelCuda : public Kernel {
   bool scaled_;
 };
 
-// A grid of one block knows the sum, one of more blocks only its parts.
+// With one block the result is the sum; with more blocks it is their parts.
 __global__ void sum_of_squares_kernel(const float* values, std::int64_t elements, double* parts,
                                       float* total) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -158,8 +158,8 @@ struct SumsOfSquares {
   unsigned count;
 };
 
-// Adds one after the other, as they would overflow floats: `before`, unless that is null, then
-// `sums`. Of the last sums comes the factor, else the total.
+// Adds `before` (unless null), then `sums`, one after the other in doubles, because floats would
+// overflow. The last call writes the factor, earlier ones the total so far.
 __global__ void clip_factor_kernel(SumsOfSquares sums, const double* before, float max_norm,
                                    double* total, float* factor) {
   __shared__ float values[SumsOfSquares::kMost];
@@ -181,7 +181,7 @@ class ClipFactorKernelCuda : public Kernel {
   ClipFactorKernelCuda(CudaCompute& compute, std::size_t sums, float max_norm)
       : compute_(compute), sums_(sums), max_norm_(max_norm) {}
 
-  // The total of more sums than one kernel takes.
+  // Holds the total so far if one kernel cannot take all sums.
   std::size_t workspace_bytes() const override {
     return sums_ <= SumsOfSquares::kMost ? 0 : sizeof(double);
   }

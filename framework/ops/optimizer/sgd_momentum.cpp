@@ -22,7 +22,7 @@ class SgdMomentum : public Op {
     return fmt::format("learning_rate={} momentum={} weight_decay={}", params_.learning_rate,
                        params_.momentum, params_.weight_decay);
   }
-  // A schedule changes the learning rate at any step.
+  // A schedule may change the learning rate in any step.
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {

@@ -10,7 +10,7 @@ namespace skyline {
 
 namespace {
 
-// Windows along one axis. `where` is the op.
+// Returns the number of windows along one axis. `where` is the op.
 std::int64_t output_extent(const std::string& where, std::int64_t image, int window, int stride,
                            int padding, bool ceil_mode) {
   const std::int64_t padded = image + 2 * std::int64_t{padding};
@@ -37,7 +37,7 @@ Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params,
   return {x, y, params};
 }
 
-// The parameters with the stride filled in. Throws ShapeError.
+// Returns the parameters with the stride filled in. Throws ShapeError.
 Pool2dParams checked(const std::string& where, Pool2dParams params) {
   auto& [kernel, stride, padding, ceil_mode] = params;
   if (kernel.height < 1 || kernel.width < 1) {

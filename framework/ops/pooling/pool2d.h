@@ -10,32 +10,32 @@ namespace skyline {
 struct Pool2dParams {
   Size2d kernel = 1;
   Size2d stride = 0;       // 0: the kernel's extent
-  Size2d padding = 0;      // on either side; less than the kernel
-  bool ceil_mode = false;  // windows may hang over the far edge, so that every pixel is covered
+  Size2d padding = 0;      // on each side; less than the kernel
+  bool ceil_mode = false;  // windows may overlap the far edge, so that every pixel is covered
 };
 
-// The largest value of each window; padding never wins.
+// Returns the largest value of each window; padding never wins.
 //
 //   x       [N, C, H, W]
 //   returns [N, C, OH, OW] with OH = floor((H + 2 padding - kernel) / stride) + 1, OW likewise;
 //           ceil instead of floor in ceil_mode, less 1 if the last window began beyond the image
 //
 // Retains only which element won, u8 (i32 for windows of more than 255 elements) of the result's
-// shape; requested only where x needs a gradient.
-// Throws ShapeError on a wrong rank or a window larger than the padded image.
+// shape; requested only if x needs a gradient. Throws ShapeError on a wrong rank or a window larger
+// than the padded image.
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 
-// The mean of each window's pixels. Padding is excluded, from the count too: a corner window of
-// padding 1 with four pixels inside divides by 4. Retains nothing. Shapes and errors as
-// max_pool2d's.
+// Returns the mean of each window's pixels. Padding counts neither in the sum nor in the divisor: a
+// corner window of padding 1 with four pixels inside divides by 4. Retains nothing. Shapes and
+// errors as for max_pool2d.
 Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params);
 
-// The mean of each channel's pixels: [N, C, H, W] to [N, C, 1, 1]. Retains nothing. Throws
+// Returns the mean of each channel's pixels: [N, C, H, W] to [N, C, 1, 1]. Retains nothing. Throws
 // ShapeError.
 Tensor global_average_pool2d(Context& context, Tensor x);
 
-// The ops behind them. With `argmax`, max has a second output, what backward reads: the winner's
-// index in its window, row by row, the first one's on a tie. Without, it has no gradient.
+// The ops that the functions above apply. With `argmax`, max has a second output for backward: the
+// winner's index in its window, row by row, the first on a tie. Without, it has no gradient.
 std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params, bool argmax = true);
 std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params);
 

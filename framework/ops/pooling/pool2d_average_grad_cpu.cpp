@@ -8,8 +8,8 @@
 namespace skyline {
 namespace {
 
-// Gathers: every pixel takes its part of each window that holds it, in the windows' order. oneDNN
-// 2.6 scatters, in an order that depends on the number of threads, and slower.
+// Gathers: every pixel adds its share of each window that contains it, in the windows' order.
+// oneDNN 2.6 scatters, more slowly and in an order that depends on the number of threads.
 class AveragePool2dGradKernelCpu : public Kernel {
  public:
   explicit AveragePool2dGradKernelCpu(const Pool2dProblem& problem)

@@ -10,8 +10,8 @@ namespace {
 
 using dnnl::memory;
 
-// Windows as oneDNN counts them. It asks for the padding at the far edge too, from which follows
-// the number of windows: it gets exactly what the last window reaches over the image.
+// Windows as oneDNN expects them. It derives the number of windows from the padding at the far
+// edge, so that padding is set to exactly how far the last window exceeds the image.
 struct Windows {
   explicit Windows(const Pool2dProblem& problem)
       : kernel{problem.params.kernel.height, problem.params.kernel.width},
@@ -46,8 +46,8 @@ dnnl::pooling_backward::primitive_desc describe_max_grad(const Pool2dProblem& pr
   return {description, dnnl_user_scratchpad(), dnnl_engine(), describe(problem, algorithm)};
 }
 
-// oneDNN's layout of the argmax. The op declared that tensor without asking the library, so the two
-// are compared.
+// Returns oneDNN's layout of the argmax. The op declared that tensor without asking the library, so
+// the two are compared.
 memory::desc argmax_layout(const Pool2dProblem& problem, const dnnl::primitive_desc& descriptor) {
   const TensorSpec argmax = problem.argmax();
   const auto type = argmax.dtype == DType::kUint8 ? memory::data_type::u8 : memory::data_type::s32;

@@ -5,13 +5,13 @@
 #include "framework/ops/support/images_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 
-// Every thread writes kWidth channels of one pixel and gathers what they come from: nothing is
-// written twice, and neighbouring windows find their pixels in the cache.
+// Every thread writes kWidth channels of one pixel and gathers their sources, so nothing is written
+// twice and neighbouring windows find their pixels in the cache.
 
 namespace skyline {
 namespace {
 
-// Neighbours along one axis: those from `first` on and below `end`.
+// A range along one axis: `first` to below `end`.
 struct Run {
   int first, end;
 };
@@ -23,7 +23,7 @@ struct Rectangle {
   __device__ float count() const {
     return static_cast<float>((rows.end - rows.first) * (columns.end - columns.first));
   }
-  // visit(row, column, where its first channel lies) for each pixel, of image n of `image`.
+  // Calls visit(row, column, offset of its first channel) for each pixel, in image n of `image`.
   template <typename Visit>
   __device__ void each(const ImageExtents& image, std::int64_t n, const Visit& visit) const {
     for (int row = rows.first; row < rows.end; ++row) {
@@ -44,16 +44,16 @@ struct WindowAxis {
         padding(padding_in),
         by_stride(stride_in) {}
 
-  // Where a window begins; maybe before the image.
+  // Returns where a window begins; may be before the image.
   __device__ int begin(int window) const { return window * stride - padding; }
-  // Its pixels inside the image.
+  // Returns its pixels inside the image.
   __device__ Run pixels(int window) const {
     const int first = begin(window), last = first + kernel;
     return {first < 0 ? 0 : first, last < image ? last : image};
   }
-  // The windows that hold a pixel.
+  // Returns the windows that contain a pixel.
   __device__ Run windows_of(int pixel) const {
-    const int past = pixel + padding - kernel;  // beyond it the first one begins
+    const int past = pixel + padding - kernel;  // the first window begins beyond this
     const int first = past < 0 ? 0 : static_cast<int>(by_stride(past).quotient) + 1;
     const int last = static_cast<int>(by_stride(pixel + padding).quotient) + 1;
     return {first, last < windows ? last : windows};
@@ -78,7 +78,7 @@ struct Windows {
   __device__ Rectangle windows_of(const PixelUnits::Place& pixel) const {
     return {rows.windows_of(pixel.row), columns.windows_of(pixel.column)};
   }
-  // Of a pixel within a window, as argmax counts.
+  // Returns a pixel's index in a window, as argmax counts.
   __device__ int index(int window_row, int window_column, int row, int column) const {
     return (row - rows.begin(window_row)) * columns.kernel + column - columns.begin(window_column);
   }
@@ -87,7 +87,7 @@ struct Windows {
   WindowAxis rows, columns;
 };
 
-// `Index` is the argmax's type; it is null where no argmax is wanted.
+// `Index` is the argmax's type; the pointer is null if no argmax is needed.
 template <int kWidth, typename Index>
 struct MaxPoolBody {
   Windows windows;
@@ -179,7 +179,7 @@ struct AveragePoolGradBody {
   }
 };
 
-// One window that holds all pixels: a block adds up some channels of one image at a time.
+// One window holds all pixels: each block adds up some channels of one image.
 template <int kWidth>
 __global__ void average_images_kernel(ChannelTiles tiles, std::int64_t images, const float* x,
                                       float* y) {
@@ -230,7 +230,7 @@ class AverageImagesKernelCuda : public Kernel {
 
 bool in_fours(const Pool2dProblem& problem) { return problem.x[1] % kFloats == 0; }
 
-// make(index), a number of the argmax's type.
+// Calls make(index) with a number of the argmax's type.
 template <typename Make>
 std::unique_ptr<Kernel> with_index_type(const Pool2dProblem& problem, const Make& make) {
   return problem.argmax().dtype == DType::kUint8 ? make(std::uint8_t{}) : make(std::int32_t{});

@@ -13,7 +13,7 @@ struct Pool2dProblem {
   Shape x, y;           // [N, C, H, W], [N, C, OH, OW]
   Pool2dParams params;  // with the stride filled in
 
-  // The winners' indices: y's shape, in the smallest type that holds them.
+  // Spec of the winners' indices: y's shape, in the smallest type that holds them.
   TensorSpec argmax() const;
   std::string str() const;
 };

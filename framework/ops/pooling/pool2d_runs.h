@@ -15,16 +15,16 @@ struct PoolAxis {
 PoolAxis row_axis(const Pool2dProblem& problem);
 PoolAxis column_axis(const Pool2dProblem& problem);
 
-// Neighbours along one axis: `count` of them from `first` on.
+// A range along one axis: `count` places from `first` on.
 struct PoolRun {
   std::int64_t first = 0;
   int count = 0;
-  int index = 0;  // where in its window the (first) pixel lies
+  int index = 0;  // the (first) pixel's index in its window
 };
 
-// For each window its pixels inside the image, at indices that grow by 1.
+// Returns each window's pixels inside the image; their indices increase by 1.
 std::vector<PoolRun> pixels_of_windows(const PoolAxis& axis);
-// For each pixel the windows that hold it, at indices that fall by the stride.
+// Returns the windows that contain each pixel; their indices decrease by the stride.
 std::vector<PoolRun> windows_of_pixels(const PoolAxis& axis);
 
 }  // namespace skyline

@@ -9,13 +9,13 @@
 namespace skyline {
 namespace {
 
-// Below the indices of small windows' pixels there is room for one that none has.
+// An index that no pixel of a small window has.
 constexpr int kNoPixel = 255;
 
 // A fixed number of pixels, so that the loop over channels unrolls and keeps all in registers.
 template <int kSlots>
 struct Slots {
-  std::array<std::int64_t, kSlots> pixel;  // counted from the image's first
+  std::array<std::int64_t, kSlots> pixel;  // offset from the image's first pixel
   std::array<int, kSlots> index;           // in the window
 };
 
@@ -64,7 +64,7 @@ class SmallMaxPool2dKernelCpu : public Kernel {
   }
 
  private:
-  // The window's pixels row by row, the last one repeated, which never beats itself.
+  // Returns the window's pixels row by row, the last one repeated: it never beats itself.
   Slots<kSlots> slots(const PoolRun& row, const PoolRun& column) const {
     Slots<kSlots> window;
     std::size_t k = 0;
@@ -108,7 +108,7 @@ void write_gradient(const Slots<kSlots>& windows, const std::uint8_t* argmax,
   }
 }
 
-// Gathers: every pixel takes what its windows give it, so that none is written twice.
+// Gathers: every pixel adds what its windows give it, so that none is written twice.
 template <int kSlots>
 class SmallMaxPool2dGradKernelCpu : public Kernel {
  public:
@@ -134,7 +134,7 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
   }
 
  private:
-  // The windows that hold the pixel, then the first window with an index that never won.
+  // Returns the windows that contain the pixel, then the first window with an index that never won.
   Slots<kSlots> slots(const PoolRun& row, const PoolRun& column) const {
     Slots<kSlots> windows;
     std::size_t k = 0;

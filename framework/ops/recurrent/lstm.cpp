@@ -37,7 +37,7 @@ class LstmGrad : public Op {
       : problem_(std::move(problem)), gradients_(gradients) {}
   std::string_view name() const override { return "lstm_grad"; }
   std::string parameters() const override { return parameters_of(problem_); }
-  // Its kernel knows the lengths of the sentences, which the specs do not say.
+  // Its kernel depends on the sentences' lengths, which the specs do not tell.
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
@@ -73,8 +73,8 @@ class LstmGrad : public Op {
   LstmGradients gradients_;
 };
 
-// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and,
-// where a gradient will be asked for, the reserve.
+// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and, if
+// a gradient is needed, the reserve.
 class Lstm : public Op {
  public:
   explicit Lstm(LstmProblem problem) : problem_(std::move(problem)) {}

@@ -8,24 +8,24 @@
 
 namespace skyline {
 
-// One layer's parameters; gates in the order i f g o, each a block of H rows.
+// One layer's parameters; gates in the order i f g o, a block of H rows each.
 struct LstmWeights {
-  Tensor w;       // [4H, in]: of the layer's input
-  Tensor u;       // [4H, H]: of the layer's output one word before
+  Tensor w;       // [4H, in]: multiplies the layer's input
+  Tensor u;       // [4H, H]: multiplies the layer's output of the word before
   Tensor bias_w;  // [4H]
   Tensor bias_u;  // [4H]
 };
 
-// Of all layers and sentences: row l * B + k belongs to layer l and the k-th longest sentence.
+// The state of all layers and sentences: row l * B + k is layer l of the k-th longest sentence.
 struct LstmState {
   Tensor h;  // [L * B, H]
   Tensor c;  // [L * B, H]
 };
 
 struct LstmOutput {
-  Tensor y;  // [R, H]: the last layer's output, packed as x is
-  Tensor h;  // [L * B, H]: each sentence's output after its own last word, layer by layer
-  Tensor c;  // [L * B, H]: its cell then
+  Tensor y;  // [R, H]: the last layer's output, packed like x
+  Tensor h;  // [L * B, H]: each sentence's output after its last word, layer by layer
+  Tensor c;  // [L * B, H]: its cell at that point
 };
 
 struct LstmParams {
@@ -39,16 +39,16 @@ struct LstmParams {
 //   c = f c + i g,  h = o tanh(c)
 //
 //   x       [R, in], R = shape.rows(), packed for B = shape.sentences() sentences
-//   state   where each sentence starts, zeros when absent
+//   state   where each sentence starts; zeros if absent
 //   layers  L = layers.size(); layer 1 takes `in` features, the others H
 //
 // Retains x, w, u, the initial state, y and a reserve of (5 L + L - 1) R H floats: activated gates,
-// cells, and the outputs of all layers but the last. Workspace: one packed weight, with
-// dropout R H floats, and in backward (4 H + max(in, H)) R floats of gradients. Where no gradient
-// will be asked for, no reserve exists and the workspace holds one layer's gates and cells and the
+// cells, and the outputs of all layers but the last. Workspace: one packed weight, with dropout R H
+// floats, and in backward (4 H + max(in, H)) R floats of gradients. If no gradient is needed, there
+// is no reserve and the workspace holds one layer's gates and cells and the outputs of two.
 // outputs of two.
-// Masks are those of dropout (dropout_kernels.h), one stream number a layer, drawn again in
-// backward. Throws ShapeError, std::invalid_argument unless 0 <= dropout < 1 or when there is no
+// Dropout masks follow dropout_kernels.h, with one stream number a layer, and are drawn again in
+// backward. Throws ShapeError, and std::invalid_argument unless 0 <= dropout < 1 or if there is no
 // layer.
 LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
                 const std::vector<LstmWeights>& layers, const PackedShape& shape,

@@ -37,8 +37,8 @@ class LstmCellGrad : public Op {
   }
 };
 
-// Inputs gates, c; outputs h, activated gates, c: one that nobody reads dies in this order, and c
-// is held by the caller.
+// Inputs gates, c; outputs h, activated gates, c. In this order an output that nobody reads dies at
+// once, while the caller holds c.
 class LstmCell : public Op {
  public:
   std::string_view name() const override { return "lstm_cell"; }

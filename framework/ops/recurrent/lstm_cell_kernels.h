@@ -8,8 +8,8 @@
 
 namespace skyline {
 
-// Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, the
-// activated gates, which may be the input's, and c, which may be the input's.
+// Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, the activated
+// gates and c. The last two may be the inputs.
 std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute,
                                                                  std::int64_t rows,
@@ -22,7 +22,7 @@ SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaComput
                                                                       std::int64_t rows,
                                                                       std::int64_t units);
 
-// What those kernels compute, at the addresses of their arguments.
+// Returns what these kernels compute, at the addresses of their arguments.
 LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments);
 LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
                                  const KernelArguments& arguments);

@@ -9,9 +9,9 @@
 namespace skyline {
 namespace {
 
-// Layer by layer: one product for what the words of all sentences and steps give to the gates, then
-// step by step the product with the outputs of the step before and the nonlinearities. The
-// sentences of a step are the first ones of the step before, so every operand is a range of rows.
+// Layer by layer: one product of the inputs of all sentences and steps; then, step by step, the
+// product with the outputs of the step before and the nonlinearities. The sentences of a step are
+// the first ones of the step before, so every operand is a range of rows.
 class LstmKernelCpu : public Kernel {
  public:
   explicit LstmKernelCpu(const LstmProblem& problem);
@@ -30,7 +30,7 @@ class LstmKernelCpu : public Kernel {
 
   LstmProblem problem_;
   PackedProduct first_projection_;
-  std::optional<PackedProduct> inner_projection_;  // where it differs from the first one
+  std::optional<PackedProduct> inner_projection_;  // if it differs from the first one
   PackedProduct recurrence_;
   WorkspaceLayout workspace_;
   std::size_t packed_ = 0, scratch_ = 0, bias_ = 0, zeros_ = 0, dropped_ = 0, unretained_ = 0;
@@ -71,7 +71,7 @@ LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
   if (!problem.retained) unretained_ = floats(LstmReserve(problem).floats());
 }
 
-// The input of a layer above the first, after dropout.
+// Returns the input of a layer above the first, after dropout.
 const float* LstmKernelCpu::dropped(std::int64_t layer, const float* x,
                                     std::byte* workspace) const {
   if (layer == 0 || problem_.masks.empty()) return x;
@@ -106,7 +106,7 @@ void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
   }
 }
 
-// The rows of each sentence's last word: [R, H] to [B, H].
+// Copies the rows of each sentence's last word: [R, H] to [B, H].
 void LstmKernelCpu::copy_last(const float* packed, float* last) const {
   const PackedShape& shape = problem_.shape;
   const std::int64_t units = problem_.units;

@@ -13,11 +13,10 @@
 namespace skyline {
 namespace {
 
-// As on the CPU: layer by layer one product for all words, then step by step the product with the
-// outputs of the step before and one kernel for all nonlinearities. cuDNN's LSTM is not used: how
-// large its reserve and its weights' own layout are only a device can tell, so that a plan could
-// not be made without one; and weights would be copied into that layout, and gradients out of it,
-// in every step.
+// As on the CPU: layer by layer one product for all words; then, step by step, the product with the
+// outputs of the step before and one kernel for all nonlinearities. cuDNN's LSTM is not used: only
+// a device can tell how large its reserve and its weight layout are, so no plan could be made
+// without one; and every step would copy weights into that layout and gradients out of it.
 class LstmKernelCuda final : public Kernel {
  public:
   LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem);
@@ -83,7 +82,7 @@ void LstmKernelCuda::add_biases(const LstmLayer& layer, float* bias) const {
   make_sum_cuda(compute_, problem_.gates(), 2)->run({inputs, outputs});
 }
 
-// Of layers above the first after dropout.
+// Returns a layer's input; above the first layer, after dropout.
 const float* LstmKernelCuda::input(const LstmLayer& layer, std::byte* workspace) const {
   if (layer.number == 0 || problem_.masks.empty()) return layer.x;
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer.number) - 1];
@@ -114,7 +113,8 @@ void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
   }
 }
 
-// The rows of each sentence's last word: [R, H] to [B, H]. The sentences that end last come first.
+// Copies the rows of each sentence's last word: [R, H] to [B, H]. The sentences that end last come
+// first.
 void LstmKernelCuda::copy_last(const float* packed, float* last) const {
   const PackedShape& shape = problem_.shape;
   std::vector<RowRange> ranges;

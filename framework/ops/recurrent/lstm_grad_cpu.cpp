@@ -9,9 +9,10 @@
 namespace skyline {
 namespace {
 
-// Layer by layer from the last: step by step back in time the gradients of the gates' sums, and the
-// product that hands them to the step before; then, for all steps at once, the products that give
-// the gradients of w, u and the layer's input, which is the gradient of the layer below's outputs.
+// Layer by layer from the last: step by step back in time, the gradients of the gates' sums and the
+// product that passes them to the step before; then, for all steps at once, the products that give
+// the gradients of w, u and the layer's input, which is the gradient of the outputs of the layer
+// below.
 class LstmGradKernelCpu : public Kernel {
  public:
   LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients);
@@ -51,7 +52,7 @@ class LstmGradKernelCpu : public Kernel {
   std::int64_t padded_rows_;
   PackedProduct to_step_before_;
   PackedProduct first_to_input_;
-  std::optional<PackedProduct> inner_to_input_;  // where it differs from the first one
+  std::optional<PackedProduct> inner_to_input_;  // if it differs from the first one
   WeightProduct first_weight_product_;
   WeightProduct square_weight_product_;
   WorkspaceLayout workspace_;
@@ -109,12 +110,12 @@ void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArgume
   clear_padding(grad_sums, problem_.gates());
 }
 
-// Rows behind the last one that the weight products read.
+// Clears the rows behind the last one, which the weight products also read.
 void LstmGradKernelCpu::clear_padding(float* padded, std::int64_t width) const {
   std::fill(padded + problem_.rows() * width, padded + padded_rows_ * width, 0.0f);
 }
 
-// A layer's input is dropped again from what was retained.
+// Applies dropout to a layer's input again, from what was retained.
 void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* output) const {
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
   const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(input)};
@@ -134,7 +135,8 @@ void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer, float* padded) co
   clear_padding(padded, width);
 }
 
-// The output that each row's recurrent product read: of the step before, or the initial state.
+// Copies the output that each row's recurrent product read: that of the step before, or the initial
+// state.
 void LstmGradKernelCpu::copy_outputs_before(const LstmGradLayer& layer, float* padded) const {
   const PackedShape& shape = problem_.shape;
   const std::int64_t units = problem_.units;
@@ -151,7 +153,7 @@ void LstmGradKernelCpu::copy_outputs_before(const LstmGradLayer& layer, float* p
   clear_padding(padded, units);
 }
 
-// Both biases have one gradient: the sum of the rows, top down whatever the number of threads.
+// Both biases have one gradient: the sum of the rows, top down on any number of threads.
 void LstmGradKernelCpu::write_bias_gradients(const LstmGradLayer& layer,
                                              const float* grad_sums) const {
   constexpr std::int64_t kColumns = 64;

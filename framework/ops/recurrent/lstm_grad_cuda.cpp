@@ -14,8 +14,8 @@
 namespace skyline {
 namespace {
 
-// As on the CPU: layer by layer from the last, step by step back in time the gradients of the
-// gates' sums and the product that hands them to the step before; then, for all steps at once, the
+// As on the CPU: layer by layer from the last, step by step back in time, the gradients of the
+// gates' sums and the product that passes them to the step before; then, for all steps at once, the
 // products that give the gradients of w, u and the layer's input.
 class LstmGradKernelCuda final : public Kernel {
  public:
@@ -39,7 +39,7 @@ class LstmGradKernelCuda final : public Kernel {
     return {
         .rows = problem_.rows(), .columns = problem_.input_width(layer), .inner = problem_.gates()};
   }
-  // Gradients of a weight that takes so many features.
+  // The gradient of a weight with `features` columns.
   ProductProblem to_weight(std::int64_t features) const {
     return {.rows = problem_.gates(),
             .columns = features,
@@ -124,15 +124,15 @@ void LstmGradKernelCuda::drop(std::int64_t layer, const float* input, float* out
   make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask)->run({inputs, outputs});
 }
 
-// A layer's input, dropped again from what was retained.
+// Returns a layer's input, with dropout applied again to what was retained.
 const float* LstmGradKernelCuda::input(const LstmGradLayer& layer, float* rows) const {
   if (layer.number == 0 || problem_.masks.empty()) return layer.x;
   drop(layer.number, layer.x, rows);
   return rows;
 }
 
-// The output that each row's recurrent product read: of the step before, the initial state or
-// zeros.
+// Copies the output that each row's recurrent product read: that of the step before, the initial
+// state or zeros.
 void LstmGradKernelCuda::copy_outputs_before(const LstmGradLayer& layer, float* rows) const {
   const PackedShape& shape = problem_.shape;
   std::vector<RowRange> ranges;

@@ -26,15 +26,15 @@ struct LstmProblem {
   std::int64_t input_width(std::int64_t layer) const { return layer == 0 ? in : units; }
 };
 
-// Where in the reserve a layer's tensors lie, in floats. Without a backward pass to come, the
-// layers share one place for gates and cells, and take turns at two for their outputs.
+// Offsets of each layer's tensors in the reserve, in floats. If no backward pass follows, the
+// layers share one place for gates and cells and take turns at two for their outputs.
 class LstmReserve {
  public:
   explicit LstmReserve(const LstmProblem& problem);
 
   std::int64_t gates(std::int64_t layer) const { return layer * layer_stride_; }
   std::int64_t cells(std::int64_t layer) const { return gates(layer) + gates_; }
-  // Of all layers but the last, whose outputs are y.
+  // Offset of a layer's outputs; the last layer's outputs are y.
   std::int64_t outputs(std::int64_t layer) const {
     return outputs_ + layer % output_slots_ * width_;
   }
@@ -48,15 +48,15 @@ class LstmReserve {
   std::int64_t floats_;
 };
 
-// Which gradients the backward pass writes, as outputs in this order.
+// The gradients that the backward pass writes, as outputs in this order.
 struct LstmGradients {
   bool x = false;
   bool state = false;    // of h and c
   bool weights = false;  // of w, u, bias_w, bias_u, layer by layer
 };
 
-// Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and,
-// when retained, the reserve f32 [LstmReserve::floats()].
+// Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and, if
+// retained, the reserve f32 [LstmReserve::floats()].
 std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
 SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute,
                                                             const LstmProblem& problem);

@@ -22,16 +22,16 @@ struct LstmLayer {
   float* last_c;
 };
 
-// `unretained` is where the reserve lies when it is no output.
+// `unretained` is the address of the reserve if it is no output.
 LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
                      const KernelArguments& arguments, float* unretained);
 
-// What one step of a layer computes. Where no initial state is given, the cells before the first
+// Returns what one step of a layer computes. Without an initial state, the cells before the first
 // step are `zeros` [H].
 LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int64_t step,
                    const float* zeros);
 
-// One layer's addresses among an lstm_grad kernel's arguments. Gradients that nobody asked for are
+// One layer's addresses among an lstm_grad kernel's arguments. Gradients that are not needed are
 // null.
 struct LstmGradLayer {
   std::int64_t number;
@@ -46,7 +46,7 @@ struct LstmGradLayer {
   const float* grad_outputs;
   const float* grad_last_h;  // of each sentence's last word, from outside
   const float* grad_last_c;
-  float* grad_h;  // of the step at hand; at the end of the initial state
+  float* grad_h;  // of the current step; in the end of the initial state
   float* grad_c;
   float* grad_x;
   float* grad_w;
@@ -55,10 +55,10 @@ struct LstmGradLayer {
   float* grad_bias_u;
 };
 
-// What those kernels keep in their workspace.
+// The parts of these kernels' workspace.
 struct LstmGradWorkspace {
-  float* rows;    // [R, H], the gradient of a layer's outputs that the layer above found
-  float* grad_h;  // [B, H] each, when nobody asked for the initial state's gradients
+  float* rows;    // [R, H], the gradient of a layer's outputs, from the layer above
+  float* grad_h;  // [B, H] each, if the initial state's gradients are not needed
   float* grad_c;
 };
 
@@ -66,13 +66,13 @@ LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& g
                               std::int64_t number, const KernelArguments& arguments,
                               const LstmGradWorkspace& workspace);
 
-// As lstm_step(), from the last step to the first; grad_sums [R, 4H] gets the gradients of all
-// steps, layer.grad_c those of the cells before this one.
+// Like lstm_step(), from the last step to the first. grad_sums [R, 4H] receives the gradients of
+// all steps, layer.grad_c those of the cells before this step.
 LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
                             std::int64_t step, const float* zeros, float* grad_sums);
 
-// What a step's recurrent product multiplies: the outputs of the step before or of the initial
-// state, or null for zeros.
+// Returns the operand of a step's recurrent product: the outputs of the step before or of the
+// initial state; null for zeros.
 template <typename Layer>
 const float* outputs_before(const LstmProblem& problem, const Layer& layer, std::int64_t step) {
   if (step == 0) return layer.first_h;

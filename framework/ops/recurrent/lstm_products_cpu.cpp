@@ -10,7 +10,7 @@ using dnnl::memory;
 const std::byte* bytes(const float* values) { return reinterpret_cast<const std::byte*>(values); }
 std::byte* bytes(float* values) { return reinterpret_cast<std::byte*>(values); }
 
-// A [columns, rows] matrix that lies as its transpose.
+// Describes a [columns, rows] matrix that is stored as its transpose.
 memory::desc transposed_layout(std::int64_t rows, std::int64_t columns) {
   return memory::desc({columns, rows}, memory::data_type::f32, memory::format_tag::ba);
 }

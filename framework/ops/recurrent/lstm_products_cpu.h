@@ -11,16 +11,16 @@
 
 namespace skyline {
 
-// y [rows, out] from x [rows, in] and one weight, for many numbers of rows: the weight is packed
-// once into the layout that the library likes best, and every product reads that.
-// Products run in row_pieces().
+// y [rows, out] from x [rows, in] and one weight, for many numbers of rows. The weight is packed
+// once into the library's preferred layout, and every product reads that. Products run in
+// row_pieces().
 class PackedProduct {
  public:
   enum class Result { kOverwrite, kAdd, kAddBias };
   struct Options {
     std::int64_t in = 1;
     std::int64_t out = 1;
-    bool transposed = false;             // the weight lies as [out, in], else as [in, out]
+    bool transposed = false;             // the weight is [out, in] in memory, else [in, out]
     Result result = Result::kOverwrite;  // y = x w, y += x w, or y = x w + bias
   };
   struct Operands {
@@ -35,7 +35,7 @@ class PackedProduct {
 
   explicit PackedProduct(const Options& options);
 
-  // To be called, for each number of rows that run() will be given, before the sizes are asked for.
+  // Call it for each number of rows that run() will be given, before asking for the sizes.
   void plan(std::int64_t rows);
   std::size_t packed_bytes() const { return packed_.get_size(); }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
@@ -43,7 +43,7 @@ class PackedProduct {
   void pack(const float* weight, const Workspace& workspace);
   void run(std::int64_t rows, const Operands& operands, const Workspace& workspace);
 
-  // oneDNN's names of the implementations behind all planned products.
+  // Returns oneDNN's names of the implementations of all planned products.
   std::vector<std::string> implementations() const;
 
  private:
@@ -57,8 +57,9 @@ class PackedProduct {
   std::size_t scratch_bytes_ = 0;
 };
 
-// grad [out, in] = grad_y^T x over so many rows of grad_y [rows, out] and x [rows, in]. The same
-// reason as there wants few numbers of rows: round up with padded(), and fill with zeros.
+// grad [out, in] = grad_y^T x over `rows` rows of grad_y [rows, out] and x [rows, in]. For the
+// reason given in row_pieces.h, few numbers of rows should occur: round up with padded() and fill
+// with zeros.
 class WeightProduct {
  public:
   static std::int64_t padded(std::int64_t rows) {

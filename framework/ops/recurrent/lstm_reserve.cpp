@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-// So that every part starts where the widest vector loads want it.
+// Every part starts where the widest vector loads are aligned.
 constexpr std::int64_t kAlignmentFloats = 16;
 
 }  // namespace

@@ -9,16 +9,16 @@
 namespace skyline {
 namespace {
 
-// The loops below keep to numbers: g++ 12 vectorizes none that passes the gates around in a struct,
-// and then a whole forward pass of 256 units takes 22 ms instead of 14.
+// The loops below use plain numbers: g++ 12 does not vectorize loops that pass the gates in a
+// struct, and a forward pass of 256 units then takes 22 ms, not 14.
 
-// Rows are shared among threads in pieces of so many units: steps near the end of a batch have
-// fewer rows than there are threads.
+// Threads share rows in pieces of this many units: steps near the end of a batch have fewer rows
+// than there are threads.
 constexpr std::int64_t kPiece = 128;
 // A unit costs five transcendental functions.
 constexpr std::int64_t kSerialUnits = kSerialTranscendental / 4;
 
-// body(row, first unit, last unit) for all of `rows` x `units`.
+// Calls body(row, first unit, last unit) for all of `rows` x `units`.
 template <typename Body>
 void for_each_piece(std::int64_t rows, std::int64_t units, const Body& body) {
   const std::int64_t pieces = (units + kPiece - 1) / kPiece;

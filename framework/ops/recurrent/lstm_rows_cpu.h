@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-// The cells before a step: row k at `first + k * stride`; stride 0 repeats one row (zeros).
+// The cells before a step: row k is at `first + k * stride`; stride 0 repeats one row (zeros).
 struct LstmCellsBefore {
   const float* first = nullptr;
   std::int64_t stride = 0;
@@ -24,8 +24,8 @@ struct LstmRows {
 };
 void run_lstm_rows(const LstmRows& rows);
 
-// The gradients of `sums` and of the cells before. grad_h is the sum of grad_h and, unless that is
-// null, more_grad_h; grad_sums may be `gates`, grad_c_before may be grad_c.
+// The gradients of `sums` and of the cells before. The gradient of h is grad_h plus more_grad_h,
+// unless that is null; grad_sums may be `gates`, grad_c_before may be grad_c.
 struct LstmGradRows {
   std::int64_t rows;
   std::int64_t units;

@@ -88,7 +88,7 @@ void run(CudaCompute& compute, const Rows& rows) {
   });
 }
 
-// A cell, of the operands that kRowsOf finds among the arguments.
+// A kernel of one cell, with the operands that kRowsOf finds among the arguments.
 template <auto kRowsOf, auto kRun>
 class CellKernelCuda : public Kernel {
  public:

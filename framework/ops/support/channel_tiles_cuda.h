@@ -5,13 +5,14 @@
 
 #include "framework/ops/support/vectors_cuda.h"
 
-// Of CUDA sources only.
+// For CUDA sources only.
 
 namespace skyline {
 
-// How blocks share a matrix [rows, channels], as which images lie in memory: a block takes `lanes`
-// units of `width` channels side by side and `chunk_rows` rows, of which each of its `lines` takes
-// every lines-th. It depends on the extents alone, so that sums do not depend on the card.
+// How blocks divide a matrix [rows, channels], the form in which images are stored. A block takes
+// `lanes` units of `width` channels side by side and `chunk_rows` rows; each of its `lines` takes
+// every lines-th of these rows. The division depends only on the extents, so that sums do not
+// depend on the card.
 struct ChannelTiles {
   ChannelTiles(std::int64_t rows_in, std::int64_t channels_in)
       : rows(rows_in), channels(channels_in), width(channels_in % kFloats == 0 ? kFloats : 1) {
@@ -29,12 +30,12 @@ struct ChannelTiles {
 
   dim3 grid() const { return dim3(tiles, chunks); }
   dim3 block() const { return dim3(lanes, lines); }
-  // This thread's first channel; beyond the last for those without work.
+  // Returns this thread's first channel; beyond the last for threads without work.
   __device__ std::int64_t channel() const {
     return (static_cast<std::int64_t>(blockIdx.x) * lanes + threadIdx.x) * width;
   }
 
-  // 1 KiB of a row is read at a time; more blocks than a large card runs at once gain nothing.
+  // Reads 1 KiB of a row at a time; more blocks than a large card runs at once gain nothing.
   static constexpr std::int64_t kMostLanes = 64, kEnoughBlocks = 1024, kLeastRowsOfLine = 4;
 
   std::int64_t rows, channels;
@@ -44,9 +45,9 @@ struct ChannelTiles {
   unsigned chunks;
 };
 
-// function.write(prepared, element) for every unit of elements, with what
-// function.prepare<kWidth>(channel) gives for its channels. From the last row on: what was read
-// last may still be in the cache.
+// Calls function.write(prepared, element) for every unit of elements, with what
+// function.prepare<kWidth>(channel) returns for its channels. Starts at the last row, because what
+// was read last may still be in the cache.
 template <int kWidth, typename Function>
 __global__ void for_each_element_kernel(ChannelTiles tiles, Function function) {
   const std::int64_t channel = tiles.channel();
@@ -70,7 +71,7 @@ void for_each_element(CudaCompute& compute, const ChannelTiles& tiles, const Fun
 }
 
 // Adds up each of `values` over a block's lines, always in the same order; the first line gets the
-// sums. All threads of the block call it.
+// sums. All threads of the block must call it.
 template <typename Value, int kCount>
 __device__ void add_lines(Value (&values)[kCount]) {
   __shared__ Value shared[kCount][kThreads];

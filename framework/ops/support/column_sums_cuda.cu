@@ -5,7 +5,7 @@
 namespace skyline {
 namespace {
 
-// sums[chunk, column] of the chunks of `tiles`; with one chunk to `copy`, unless that is null, too.
+// Writes sums[chunk, column] for the chunks of `tiles`; with one chunk also to `copy`, unless null.
 template <int kWidth>
 __global__ void column_sums_kernel(ChannelTiles tiles, const float* values, float* sums,
                                    float* copy) {
@@ -16,7 +16,7 @@ __global__ void column_sums_kernel(ChannelTiles tiles, const float* values, floa
       begin + tiles.chunk_rows < tiles.rows ? begin + tiles.chunk_rows : tiles.rows;
   auto total = vector_of<kWidth>(0);
   if (works) {
-#pragma unroll 8  // with fewer loads on their way, columns that are not in fours are slow
+#pragma unroll 8  // with fewer loads in flight, columns that are not in fours are slow
     for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
       const auto more = load<kWidth>(values + row * tiles.channels + column);
       for (int k = 0; k < kWidth; ++k) total.at[k] += more.at[k];

@@ -6,8 +6,8 @@
 
 namespace skyline {
 
-// Division by a number that is known before a kernel starts, as one multiplication by ceil(2^64 /
-// divisor) (Granlund and Montgomery 1994, "Division by invariant integers using multiplication"): a
+// Division by a number known before a kernel starts, as one multiplication by ceil(2^64 / divisor)
+// (Granlund and Montgomery 1994, "Division by invariant integers using multiplication"), because a
 // GPU has no instruction that divides. Exact while dividend * divisor < 2^64.
 class Divider {
  public:

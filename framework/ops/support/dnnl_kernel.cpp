@@ -19,7 +19,7 @@ memory::dims dims_of(const Shape& shape) {
   return dims;
 }
 
-// On the processor a stream keeps nothing: primitives run inside execute().
+// A CPU stream holds no state: primitives run inside execute().
 dnnl::stream& dnnl_stream() {
   static dnnl::stream stream(dnnl_engine());
   return stream;
@@ -119,7 +119,7 @@ std::size_t DnnlKernel::workspace_bytes() const { return scratch_bytes_ + scratc
 void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
   switch (place.kind) {
     case Place::Kind::kInput:
-      // oneDNN takes inputs without const; it only reads what is not an output of a primitive.
+      // oneDNN takes inputs without const, but only reads what is not an output of a primitive.
       place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index]) +
                                    place.offset_bytes);
       return;

@@ -10,16 +10,16 @@
 
 namespace skyline {
 
-// The processor as oneDNN sees it. Primitives run on the thread that runs the kernel and on
-// OpenMP's threads.
+// Returns oneDNN's CPU engine. Primitives run on the thread that runs the kernel and on OpenMP's
+// threads.
 const dnnl::engine& dnnl_engine();
 
-// oneDNN's words for a tensor: rank 4 is channels-last, all others row-major.
+// Returns oneDNN's description of a tensor: rank 4 is channels-last, all others row-major.
 dnnl::memory::desc dnnl_layout(const Shape& shape,
                                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
-// The same extents in whatever layout the library likes best (weights only).
+// Returns the same extents in the library's preferred layout (weights only).
 dnnl::memory::desc dnnl_any_layout(const Shape& shape);
-// Every primitive descriptor is made with this: the library's scratch comes from us.
+// Every primitive descriptor is made with this, so that we provide the library's scratch.
 dnnl::primitive_attr dnnl_user_scratchpad();
 
 // A short program of oneDNN primitives over one kernel's inputs, outputs and workspace, written
@@ -30,25 +30,26 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 //   const auto weight = kernel.reordered(kernel.input(1, plain), pd.weights_desc());
 //   kernel.call(pd, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, …});
 //
-// Workspace: the operands of scratch(), each from a multiple of 64 bytes on, then one region as
-// large as the largest scratchpad, which all primitives use in turn. Primitives are created by the
-// first run; memory objects are made once and pointed at the arguments of each run. The scratch,
-// and in backward the order of summation, depend on OpenMP's number of threads when the kernel is
-// made. One thread at a time.
+// Workspace: the operands of scratch(), each aligned to 64 bytes, then one region as large as the
+// largest scratchpad, which all primitives use in turn. The first run creates the primitives;
+// memory objects are made once and pointed at each run's arguments. The scratch, and in backward
+// the order of summation, depend on OpenMP's number of threads when the kernel is made. One thread
+// at a time.
 class DnnlKernel : public Kernel {
  public:
   // Names an operand of this kernel.
   using Operand = std::size_t;
 
-  // Input or output `index`, or the part of it that begins so many bytes behind its first.
+  // Input or output `index`, or the part of it that begins `offset_bytes` bytes into it.
   Operand input(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand output(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand scratch(const dnnl::memory::desc& layout);
 
-  // `operand` in another layout: itself where the layouts are equal, else a copy in the workspace.
+  // Returns `operand` in another layout: itself if the layouts are equal, else a copy in the
+  // workspace.
   Operand reordered(Operand operand, const dnnl::memory::desc& layout);
-  // Where a primitive that writes `layout` shall put output `index`, which lies as `plain`: there,
-  // or in the workspace. Call finish_output with the result after the primitive.
+  // Returns where a primitive that writes `layout` shall put output `index`, stored as `plain`:
+  // there, or in the workspace. Call finish_output with the result after the primitive.
   Operand output_as(std::size_t index, const dnnl::memory::desc& plain,
                     const dnnl::memory::desc& layout);
   void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain);
@@ -56,7 +57,8 @@ class DnnlKernel : public Kernel {
   void call(const dnnl::primitive_desc_base& descriptor,
             std::unordered_map<int, Operand> arguments);
 
-  // oneDNN's names of the implementations it chose, in order of execution ("jit:avx512_core").
+  // Returns oneDNN's names of the chosen implementations, in order of execution
+  // ("jit:avx512_core").
   std::vector<std::string> implementations() const;
 
   std::size_t workspace_bytes() const override;

@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// Make the kernel of an elementwise op for so many elements, one factory a backend.
+// Make the kernel of an elementwise op for `elements` elements, one factory a backend.
 struct ElementwiseFactories {
   std::unique_ptr<Kernel> (*cpu)(std::int64_t elements) = nullptr;
   std::unique_ptr<Kernel> (*cuda)(CudaCompute& compute, std::int64_t elements) = nullptr;
@@ -19,11 +19,11 @@ struct ElementwiseFactories {
   }
 };
 
-// Base of ops whose operands and whose only output have one f32 spec of any shape. Output element i
-// depends on the operands' elements i alone, so the output may be written over any operand.
+// Base of ops whose operands and only output have one f32 spec of any shape. Output element i
+// depends only on the operands' elements i, so the output may be written over any operand.
 class ElementwiseOp : public Op {
  public:
-  // Throws ShapeError on another number of operands, another dtype, or specs that differ.
+  // Throws ShapeError on a wrong number of operands, a wrong dtype, or specs that differ.
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
   // Over every operand, the first preferred.
   std::vector<InPlacePair> in_place() const override;

@@ -10,13 +10,13 @@
 
 namespace skyline {
 
-// Below so many elements one thread is faster than waking the others (0.9 us here). Measured on two
-// cores of a Zen 5 with AVX-512: an addition breaks even at 16384 elements; tanh, after
-// vectorization, at 4096.
+// Below this many elements one thread is faster than waking the others (0.9 us here). Measured on
+// two cores of a Zen 5 with AVX-512: an addition breaks even at 16384 elements; a vectorized tanh
+// at 4096.
 inline constexpr std::int64_t kSerialArithmetic = 16384;
 inline constexpr std::int64_t kSerialTranscendental = 4096;
 
-// Runs body(policy): on this thread below `serial_below` elements, else on all of OpenMP's.
+// Calls body(policy): on this thread below `serial_below` elements, else on all OpenMP threads.
 template <typename Body>
 void with_policy(std::int64_t elements, std::int64_t serial_below, const Body& body) {
   if (elements < serial_below) {
@@ -26,8 +26,8 @@ void with_policy(std::int64_t elements, std::int64_t serial_below, const Body& b
   }
 }
 
-// body(0) … body(count - 1), shared among threads where `parallel`. Not OpenMP's `if` clause: that
-// sets up a team of one for every small array (0.8 us).
+// Calls body(0) … body(count - 1), on several threads if `parallel`. Does not use OpenMP's `if`
+// clause, which sets up a team of one for every small array (0.8 us).
 template <typename Body>
 void for_each_index(std::int64_t count, bool parallel, const Body& body) {
   if (!parallel) {

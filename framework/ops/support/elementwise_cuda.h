@@ -6,7 +6,7 @@
 #include "framework/kernel.h"
 #include "framework/ops/support/vectors_cuda.h"
 
-// Of CUDA sources only.
+// For CUDA sources only.
 
 namespace skyline {
 

@@ -9,16 +9,16 @@
 #include "framework/ops/support/vectors_cuda.h"
 #include "framework/shape.h"
 
-// Of CUDA sources only.
+// For CUDA sources only.
 
 namespace skyline {
 
-// Extents of images [N, C, H, W], which lie channels-last.
+// Extents of images [N, C, H, W], stored channels-last.
 struct ImageExtents {
   explicit ImageExtents(const Shape& image)
       : channels(image[1]), pixels(image[2] * image[3]), columns(static_cast<int>(image[3])) {}
 
-  // Of a pixel's first channel.
+  // Returns the offset of a pixel's first channel.
   __device__ std::int64_t offset(std::int64_t n, int row, int column) const {
     return (n * pixels + row * columns + column) * channels;
   }
@@ -27,7 +27,7 @@ struct ImageExtents {
   int columns;
 };
 
-// Counts images' units of `width` channels, a thread each.
+// Numbers the images' units of `width` channels, one thread each.
 class PixelUnits {
  public:
   struct Place {
@@ -51,8 +51,8 @@ class PixelUnits {
   Divider rows_, columns_, units_per_pixel_;
 };
 
-// Calls what make(width, units, arguments) gives for each unit of `width` channels of `written`, a
-// thread each.
+// Calls the function that make(width, units, arguments) returns for each unit of `width` channels
+// of `written`, one thread each.
 template <typename Make>
 class PixelKernelCuda final : public Kernel {
  public:

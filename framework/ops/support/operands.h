@@ -7,8 +7,9 @@
 
 namespace skyline {
 
-// Operands for apply() and Context::execute(), moved in. A braced list would copy each tensor, and
-// the second holder would forbid writing in place: apply(context, op, operands(std::move(x))).
+// Moves operands into the vector that apply() and Context::execute() take: apply(context, op,
+// operands(std::move(x))). A braced list would copy each tensor, and the second holder would
+// prevent writing in place.
 template <typename... Tensors>
 std::vector<Tensor> operands(Tensors&&... tensors) {
   std::vector<Tensor> result;

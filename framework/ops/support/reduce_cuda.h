@@ -2,7 +2,7 @@
 
 #include "framework/cuda/launch.h"
 
-// Of CUDA sources only.
+// For CUDA sources only.
 
 namespace skyline {
 
@@ -10,7 +10,7 @@ inline constexpr unsigned kWarp = 32;                 // threads
 inline constexpr unsigned kAllLanes = ~0u;            // of a warp
 inline constexpr unsigned kMostWarps = 1024 / kWarp;  // of a block
 
-// How values of many threads become one: associative and commutative up to rounding.
+// How values of many threads are combined: associative and commutative up to rounding.
 template <typename T>
 struct Adding {
   using Value = T;
@@ -18,7 +18,7 @@ struct Adding {
   static __device__ T combine(T a, T b) { return a + b; }
 };
 
-// All lanes of a whole warp call it; the first one's result counts.
+// All lanes of a whole warp must call it; the first one's result counts.
 template <typename Reduction>
 __device__ typename Reduction::Value reduce_warp(typename Reduction::Value value) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
@@ -27,8 +27,8 @@ __device__ typename Reduction::Value reduce_warp(typename Reduction::Value value
   return value;
 }
 
-// All threads of a block of whole warps along x call it and get the same bits, always in the same
-// order: each warp by a tree, then the warps one after the other.
+// All threads of a block of whole warps along x must call it and get the same bits, always added in
+// the same order: each warp by a tree, then the warps one after the other.
 template <typename Reduction>
 __device__ typename Reduction::Value reduce_block(typename Reduction::Value value) {
   __shared__ typename Reduction::Value warps[kMostWarps];

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// The checks that ops share. `where` is the op's name, `what` the operand's.
+// Checks that ops share. `where` is the op's name, `what` the operand's.
 
 // Throws ShapeError unless `spec` is an f32 tensor of that rank without empty extents.
 void require_float(const std::string& where, const std::string& what, const TensorSpec& spec,
@@ -17,7 +17,7 @@ void require_float(const std::string& where, const std::string& what, const Tens
 void require_spec(const std::string& where, const std::string& what, const TensorSpec& spec,
                   const TensorSpec& expected);
 
-// Throws ShapeError unless got is expected, e.g. "[conv2d] input channels, got 3, expected 16".
+// Throws ShapeError unless got is expected: "[conv2d] input channels, got 3, expected 16".
 void require_extent(const std::string& where, const std::string& what, std::int64_t got,
                     std::int64_t expected);
 

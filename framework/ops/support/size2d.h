@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-// A pair of extents over the two axes of an image. One number stands for both: `.stride = 2`.
+// Two extents, one for each axis of an image. One number stands for both: `.stride = 2`.
 struct Size2d {
   int height = 0;
   int width = 0;

@@ -5,8 +5,9 @@
 
 #include "framework/cuda/launch.h"
 
-// Of CUDA sources only. Memory moves fastest by 16 bytes a thread, neighbours to neighbours. All
-// tensors begin at multiples of kAlignmentBytes, so that extents alone say where that can be done.
+// For CUDA sources only. Memory is fastest when neighbouring threads move neighbouring 16 bytes.
+// All tensors start at multiples of kAlignmentBytes, so extents alone decide where that is
+// possible.
 
 namespace skyline {
 
@@ -38,7 +39,7 @@ inline constexpr int kFloats = 4;  // of 16 bytes
 template <int kWidth>
 using Width = std::integral_constant<int, kWidth>;
 
-// body(Width<4>) where all extents of rows are multiples of 4 floats, else body(Width<1>).
+// Calls body(Width<4>) if all extents of rows are multiples of 4 floats, else body(Width<1>).
 template <typename Body>
 void with_width(bool multiples_of_four, const Body& body) {
   if (multiples_of_four) {
@@ -56,8 +57,8 @@ __global__ void for_each_vector_kernel(std::int64_t count, Function function) {
   if (rest < count) function.template run<1>(rest);
 }
 
-// function.run<kWidth>(i) stands for elements i … i + kWidth - 1: called with widths 4 and, for the
-// last few, 1, until each of `count` had its turn. `function` is copied to the device.
+// Calls function.run<kWidth>(i) for elements i … i + kWidth - 1, with width 4 and, for the last
+// few, 1, until all `count` elements are done. `function` is copied to the device.
 template <typename Function>
 void for_each_vector(CudaCompute& compute, std::int64_t count, Function function) {
   if (count == 0) return;

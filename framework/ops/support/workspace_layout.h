@@ -4,10 +4,10 @@
 
 namespace skyline {
 
-// Cuts a workspace into parts, each from a multiple of 64 bytes on, where vector loads are widest.
+// Divides a workspace into parts, each aligned to 64 bytes, where vector loads are widest.
 class WorkspaceLayout {
  public:
-  // The offset of a new part.
+  // Returns the offset of a new part.
   std::size_t add(std::size_t bytes) {
     constexpr std::size_t kAlignmentBytes = 64;
     const std::size_t offset = bytes_;

@@ -42,7 +42,7 @@ void add_scaling(BareBuilder& builder, const memory& from, const memory& to, flo
   builder.call(descriptor, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
 }
 
-// x + scale * residual, then the relu, in one pass.
+// x + scale * residual, then relu, in one pass.
 void add_addition(BareBuilder& builder) {
   const OpParameters parameters(builder.op().parameters);
   dnnl::primitive_attr attributes;
@@ -60,8 +60,7 @@ void add_addition(BareBuilder& builder) {
                             {DNNL_ARG_DST, builder.output(0)}});
 }
 
-// Inputs grad_output and, with relu, y; outputs the gradients of x and of the residual, those that
-// are wanted.
+// Inputs grad_output and, with relu, y; outputs the needed gradients of x and the residual.
 void add_addition_grad(BareBuilder& builder) {
   const OpParameters parameters(builder.op().parameters);
   memory gradient = builder.input(0);
@@ -98,7 +97,7 @@ void add_elementwise(BareBuilder& builder) {
   if (name == "add" || name == "add_scaled") add_addition(builder);
   if (name == "add_scaled_grad") add_addition_grad(builder);
   if (name == "sum") add_sum(builder);
-  // The library draws no random numbers; this is what reading and writing costs.
+  // The library draws no random numbers; this measures reading and writing only.
   if (name.starts_with("dropout")) {
     add_scaling(builder, builder.input(0), builder.output(0), 1.0f);
   }
@@ -155,7 +154,7 @@ void add_loss(BareBuilder& builder) {
   builder.call(descriptor, {{DNNL_ARG_SRC, builder.input(0)}, {DNNL_ARG_DST, builder.output(1)}});
 }
 
-// With a learning rate of 0, so that the loop may run again and again on the same numbers.
+// Uses a learning rate of 0, so that the loop can repeat on the same numbers.
 void add_optimizer(BareBuilder& builder) {
   const auto& inputs = builder.op().inputs;
   float* value = builder.memory().values(inputs[0], BareMemory::Use::kForward);

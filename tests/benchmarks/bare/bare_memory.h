@@ -12,30 +12,30 @@
 
 namespace skyline {
 
-// Where the operands of a bare step lie. The step's own values stay at the addresses of the
-// recording, so that both loops use memory and caches alike: the arm that was recorded must live
-// on, and keep its plan. What is given to the step is copied once.
+// Operands of a bare step. The step's own values stay at the recorded addresses, so that both loops
+// use memory and caches alike; therefore the recorded arm must stay alive and keep its plan. Values
+// given to the step are copied once.
 class BareMemory {
  public:
-  // Weights exist once for each use, in the layout that suits it.
+  // A weight exists once for each use, in the layout that suits it.
   enum class Use { kPlain, kForward, kBackward, kGradient };
 
-  // Refers to the recording.
+  // Keeps a reference to the recording.
   explicit BareMemory(const StepRecording& recording) : recording_(recording) {}
 
-  // Plain: images channels-last, all others row-major.
+  // Plain layout: images channels-last, all others row-major.
   dnnl::memory tensor(const Operand& operand);
   // The same bytes under another description.
   dnnl::memory tensor(const Operand& operand, const dnnl::memory::desc& layout);
 
-  // A weight in `layout`, filled from the recording, whose bytes lie as `plain`.
+  // Returns a weight in `layout`, filled from the recording, where it is stored as `plain`.
   dnnl::memory weight(const Operand& operand, const dnnl::memory::desc& plain,
                       const dnnl::memory::desc& layout, Use use);
-  // Where a weight, or its gradient, is kept: the first use that exists.
+  // Returns the memory of a weight or its gradient, for the first use that exists.
   float* values(const Operand& operand, Use first_choice);
 
-  // What a forward primitive leaves for its backward one, and scratch; the same bytes for the same
-  // key and size.
+  // Returns memory that a forward primitive leaves for its backward one, or scratch; the same bytes
+  // for the same key and size.
   dnnl::memory kept(const std::string& key, const dnnl::memory::desc& layout);
 
  private:

@@ -11,11 +11,11 @@ namespace skyline {
 
 using BareCall = std::function<void()>;
 
-// Whether weights lie in the layouts that the primitives like best from one step to the next, or
-// are stored plain and reordered for every use, as ours are.
+// Whether weights stay in the primitives' preferred layouts between steps, or are stored plain and
+// reordered for every use, like ours.
 enum class BareWeights { kInPlace, kReordered };
 
-// What a maker of calls works on: one op, the memory of the loop, and the calls so far.
+// One op, the memory of the loop, and the calls so far.
 class BareBuilder {
  public:
   BareBuilder(const ExecutedOp& op, BareMemory& memory, BareWeights weights)
@@ -30,10 +30,10 @@ class BareBuilder {
   dnnl::memory output(std::size_t index, const dnnl::memory::desc& layout) {
     return memory_.tensor(op_.outputs.at(index), layout);
   }
-  // A weight in `layout`, reordered by a call of its own where weights are.
+  // Returns a weight in `layout`; a separate call reorders it if weights are reordered.
   dnnl::memory weight(const Operand& operand, const dnnl::memory::desc& plain,
                       const dnnl::memory::desc& layout, BareMemory::Use use);
-  // Where a weight's gradient is written; finish_gradient() comes after the primitive.
+  // Returns where a weight's gradient is written; call finish_gradient() after the primitive.
   dnnl::memory gradient(const Operand& operand, const dnnl::memory::desc& layout);
   void finish_gradient(const Operand& operand, const dnnl::memory& written);
 
@@ -54,11 +54,11 @@ class BareBuilder {
   std::vector<BareCall> calls_;
 };
 
-// The oneDNN primitives that do what `op` did, and a plain loop where it has none (the optimizer).
-// Throws std::invalid_argument naming an op that is not known here.
+// Returns the oneDNN primitives that compute what `op` did, or a plain loop if there is none (the
+// optimizer). Throws std::invalid_argument with the name of an unknown op.
 std::vector<BareCall> bare_calls(const ExecutedOp& op, BareMemory& memory, BareWeights weights);
 
-// Parts of bare_calls, by family; each knows the ops of its own names.
+// Parts of bare_calls, by family; each knows the ops with its own names.
 void add_convolution(BareBuilder& builder);
 void add_linear(BareBuilder& builder);
 void add_batch_norm(BareBuilder& builder);

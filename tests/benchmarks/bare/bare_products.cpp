@@ -11,8 +11,8 @@ using Use = BareMemory::Use;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-// The convolution that an op, or its gradient op, belongs to: images channels-last, weights in
-// whatever layout the library likes best.
+// The convolution of an op or its gradient op: images channels-last, weights in the library's
+// preferred layout.
 struct Convolution {
   Convolution(const ExecutedOp& op, const Shape& x_shape, const Shape& weight_shape,
               const Shape& y_shape, bool has_bias)
@@ -103,12 +103,12 @@ void add_grad_weight(BareBuilder& builder) {
   builder.finish_gradient(outputs[0], gradient);
 }
 
-// [rows, columns] in whatever layout the library likes best.
+// [rows, columns] in the library's preferred layout.
 memory::desc any(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, memory::data_type::f32, memory::format_tag::any};
 }
 
-// A [rows, columns] matrix that lies as its transpose.
+// A [rows, columns] matrix that is stored as its transpose.
 memory::desc transposed(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, memory::data_type::f32, memory::format_tag::ba};
 }

@@ -6,18 +6,18 @@
 
 namespace skyline {
 
-// The ops of a recorded step as bare oneDNN primitives, in the same order, over the same addresses,
-// with nothing around them: no tensors, no requests, no graph. Uploads are left out. Made once, run
-// many times. The numbers that it computes mean nothing; they stay finite.
+// The ops of a recorded step as bare oneDNN primitives, in the same order and over the same
+// addresses, with nothing around them: no tensors, no requests, no graph. Uploads are left out.
+// Made once, run many times. The computed numbers mean nothing, but stay finite.
 class BareStep {
  public:
-  // Refers to the recording, whose arm must live on. Throws std::invalid_argument for an op that it
-  // does not know.
+  // Refers to the recording, so its arm must stay alive. Throws std::invalid_argument for an
+  // unknown op.
   BareStep(const StepRecording& recording, BareWeights weights);
 
-  // One step; returns its seconds.
+  // Runs one step; returns its seconds.
   double run();
-  // Of each op in the last run, in the order of the recording.
+  // Seconds of each op in the last run, in the order of the recording.
   const std::vector<double>& seconds() const noexcept { return seconds_; }
 
  private:

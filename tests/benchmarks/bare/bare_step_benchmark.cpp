@@ -1,13 +1,12 @@
-// A training step against a bare loop over the same oneDNN primitives in the same run, and where
-// its time goes, op by op.
+// Compares a training step with a bare loop over the same oneDNN primitives in the same run, and
+// shows where its time goes, op by op.
 //
 //   bare_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--layers] [--rows N]
 //
 // Ours: a planned step. Bare: the step's ops as oneDNN primitives made directly, channels-last,
-// over the same addresses, with weights kept in the layouts that the primitives like best, so
-// without our reorders; the second bare loop stores weights plain and reorders them for every use,
-// as ours does. Both leave out uploads and the framework. Steps are taken in turns; seconds are
-// medians.
+// over the same addresses, with weights kept in the primitives' preferred layouts, so without our
+// reorders. The second bare loop stores weights plain and reorders them for every use, like ours.
+// Both leave out uploads and the framework. Steps run in turns; seconds are medians.
 #include <fmt/core.h>
 #include <omp.h>
 
@@ -28,7 +27,7 @@ constexpr int kWarmUpSteps = 2;
 
 struct Options {
   std::vector<std::string> models = {"resnet50"};
-  int batch = 0;  // 0: the usual one
+  int batch = 0;  // 0: the usual batch
   int steps = 7;
   int threads = omp_get_num_procs();
   bool layers = false;

@@ -28,7 +28,7 @@ struct BatchNorm {
   normalization_flags flags = normalization_flags::use_scale | normalization_flags::use_shift;
 };
 
-// Which elements the relu let through, kept from forward to backward.
+// The elements that relu passed, kept from forward to backward.
 memory mask(BareBuilder& builder, const dnnl::primitive_desc& descriptor) {
   return builder.memory().kept("mask of " + builder.op().layer, descriptor.workspace_desc());
 }
@@ -64,7 +64,7 @@ void add_grad(BareBuilder& builder) {
   builder.call(descriptor, std::move(arguments));
 }
 
-// Inputs running mean and variance, mean and variance of the batch; outputs the running ones.
+// Inputs running mean and variance, mean and variance of the batch; outputs the new running values.
 void add_update(BareBuilder& builder) {
   constexpr float kDecay = 0.9f;
   const std::int64_t channels = builder.op().inputs[0].spec.shape[0];
@@ -89,7 +89,7 @@ dnnl::lrn_forward::primitive_desc response_norm(const ExecutedOp& op) {
           dnnl_engine()};
 }
 
-// Windows as oneDNN counts them, with the padding at the far edge that the last one reaches over.
+// Windows as oneDNN expects them: the padding at the far edge is what the last one needs.
 struct Windows {
   Windows(const ExecutedOp& op, const Shape& x, const Shape& y) {
     const OpParameters parameters(op.parameters);

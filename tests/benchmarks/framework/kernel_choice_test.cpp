@@ -1,4 +1,4 @@
-// What oneDNN chose for every kernel of the paper's networks, seen in dry runs.
+// Tests which implementations oneDNN chooses for the kernels of the paper's networks, in dry runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, KernelChoice,
                            return name;
                          });
 
-// Reference implementations are a hundred times slower, and chosen silently (KERNELS.md).
+// Reference implementations are a hundred times slower and are chosen silently (KERNELS.md).
 TEST_P(KernelChoice, IsNeverAReference) {
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     int implementations = 0;
@@ -48,7 +48,8 @@ TEST_P(KernelChoice, IsNeverAReference) {
   }
 }
 
-// Three products for each of the forward pass, but for the gradient of the images.
+// Training needs three products for each product of the forward pass, except for the gradient of
+// the images.
 TEST_P(KernelChoice, CountsTheMultiplyAddsThatRun) {
   const ModelEntry& entry = find_model(GetParam());
   std::int64_t forward = 0, first = 0;

@@ -1,9 +1,10 @@
 // GFLOP/s of resnet20's convolutions and mlp's products at batch 128, forward and backward, with
 // workspaces and reorders as in training. `of_sgemm` is the ratio to a 2048 x 2048 x 2048 matrix
-// product measured at the start of the same run: the machine's own yardstick.
+// product measured at the start of the same run.
 //
-// Then GB/s of what only moves bytes, in the networks' sizes at batch 16. `of_copy` is the ratio to
-// a plain copy by all threads that reads and writes as many bytes together, measured beside it.
+// Then GB/s of kernels that are bound by memory, in the networks' sizes at batch 16. `of_copy` is
+// the ratio to a plain copy by all threads that reads and writes as many bytes in total, measured
+// beside it.
 //
 //   OMP_NUM_THREADS=2 kernels_benchmark
 
@@ -39,7 +40,7 @@ double seconds_of(Call call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// In FLOP/s, from the best of 40 runs.
+// Returns FLOP/s, from the best of 40 runs.
 double sgemm_rate() {
   constexpr dnnl::memory::dim kExtent = 2048;
   constexpr double kFlop = 2.0 * kExtent * kExtent * kExtent;
@@ -55,7 +56,7 @@ double sgemm_rate() {
   return kFlop / best_seconds;
 }
 
-// Memory for one kernel, aligned as the allocators align it, filled with numbers.
+// Memory for one kernel, aligned like the allocators' blocks and filled with numbers.
 class Buffer {
  public:
   explicit Buffer(std::size_t bytes)
@@ -76,7 +77,7 @@ std::vector<TensorSpec> output_specs(const Op& op, std::span<const TensorSpec> i
   return specs;
 }
 
-// One kernel with buffers for all that it touches.
+// One kernel with buffers for all its operands.
 class Bench {
  public:
   Bench(std::unique_ptr<Kernel> kernel, std::span<const TensorSpec> inputs,
@@ -107,7 +108,7 @@ std::unique_ptr<Kernel> cpu_kernel(const Op& op, const std::vector<TensorSpec>& 
   return op.kernel(cpu, inputs);
 }
 
-// Rates are those of the fastest iteration, as the yardstick's is: other programs only slow down.
+// Rates are those of the fastest iteration, like the yardstick's: other programs only slow down.
 void measure(benchmark::State& state, const Op& op, const std::vector<TensorSpec>& inputs,
              double flop, double sgemm) {
   Bench bench(cpu_kernel(op, inputs), inputs, output_specs(op, inputs));
@@ -137,7 +138,7 @@ void add(const std::string& name, std::shared_ptr<const Op> op, std::vector<Tens
   }
 }
 
-// In bytes per second, read and written together; from the best of 40 runs.
+// Returns bytes per second, read and written together, from the best of 40 runs.
 double copy_rate(std::size_t bytes) {
   const auto half = static_cast<std::int64_t>(bytes / 2);
   const Buffer from(bytes / 2), to(bytes / 2);
@@ -155,7 +156,7 @@ double copy_rate(std::size_t bytes) {
   return static_cast<double>(bytes) / best_seconds;
 }
 
-// A kernel that is bound by memory, under its name.
+// Adds a kernel that is bound by memory under its name.
 void add_moving(const std::string& name, std::function<std::unique_ptr<Kernel>()> make,
                 std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs) {
   std::size_t bytes = 0;

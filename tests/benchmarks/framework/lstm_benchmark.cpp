@@ -1,15 +1,15 @@
-// Recurrent ops on two tasks: a batch of 64 sentences of equal lengths, and of mixed ones.
+// Recurrent ops on two tasks: a batch of 64 sentences of equal lengths, and one of mixed lengths.
 //
 //   GFLOP/s of the packed and the unrolled LSTM, forward and backward apart, as a fraction of a
 //   2048 x 2048 x 2048 matrix product measured in the same run; beside them oneDNN's own LSTM
-//   primitive where lengths are equal.
+//   primitive, for equal lengths.
 //   GB/s of embedding, its gradient and Adam beside a copy of as many bytes.
 //
 //   OMP_NUM_THREADS=2 lstm_benchmark [--units 256,650,1024] [--runs 5] [--pytorch PYTHON]
 //
-// With --pytorch it runs pytorch_lstm.py by that interpreter between its own runs and prints the
-// ratio: above 1 means that ours is faster. Figures are those of the fastest run: other programs
-// only slow down.
+// With --pytorch, runs pytorch_lstm.py by that interpreter between its own runs and prints the
+// ratio: above 1, ours is faster. Figures are those of the fastest run: other programs only slow
+// down.
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -45,7 +45,7 @@ namespace {
 constexpr std::int64_t kSentences = 64;
 constexpr std::int32_t kEqualLength = 25;
 
-// Mixed lengths: 1 to 50, about as many of each, and as many words as 64 sentences of 25 or 26.
+// Mixed lengths are 1 to 50, about as many of each, with as many words as 64 sentences of 25 or 26.
 std::vector<std::int32_t> lengths_of(bool mixed) {
   std::vector<std::int32_t> lengths(kSentences, kEqualLength);
   for (std::int32_t k = 0; mixed && k < kSentences; ++k)
@@ -71,7 +71,7 @@ double forward_flop(std::int64_t words, std::int64_t units, std::int64_t layers)
   return 2.0 * static_cast<double>(words * layers * 2 * 4 * units * units);
 }
 
-// A layer on random words with everything that training needs around it.
+// A layer on random words, with everything that training needs around it.
 class LstmArm {
  public:
   LstmArm(std::int64_t units, std::int64_t layers, bool unroll, bool mixed)
@@ -84,7 +84,7 @@ class LstmArm {
 
   std::int64_t words() const { return shape_.rows(); }
 
-  // The loss is a softmax over the units: not counted.
+  // The loss is a softmax over the units and is not counted.
   void run(Seconds& seconds) {
     const double start = now();
     LstmOutput output = layer_(context_, x_.value, {}, shape_);
@@ -202,7 +202,7 @@ void print_row(const std::string& name, const Seconds& seconds, double flop, dou
   std::fflush(stdout);
 }
 
-// PyTorch's seconds: what the script prints, {"forward": …, "backward": …}.
+// Returns PyTorch's seconds, which the script prints as {"forward": …, "backward": …}.
 Seconds run_pytorch(const std::string& python, std::int64_t units, bool mixed, int runs) {
   const std::string directory = SKYLINE_BENCHMARKS_SOURCE;
   const std::string command =
@@ -228,7 +228,7 @@ void measure_lengths(const Options& options, std::int64_t units, bool mixed, dou
   LstmArm packed(units, 1, false, mixed), unrolled(units, 1, true, mixed);
   Seconds packed_seconds, unrolled_seconds, dnnl_seconds, pytorch_seconds;
   std::unique_ptr<DnnlArm> dnnl = mixed ? nullptr : std::make_unique<DnnlArm>(units);
-  for (int run = 0; run < options.runs; ++run) {  // in turns, so that all meet the same weather
+  for (int run = 0; run < options.runs; ++run) {  // in turns, so that all run under the same load
     packed.run(packed_seconds);
     unrolled.run(unrolled_seconds);
     if (dnnl) dnnl->run(dnnl_seconds);
@@ -251,7 +251,8 @@ void measure_lengths(const Options& options, std::int64_t units, bool mixed, dou
                  (packed_seconds.forward + packed_seconds.backward));
 }
 
-// What moves so many floats, read and written together, beside a copy of as many.
+// Measures something that moves `floats` floats, read and written together, beside a copy of as
+// many.
 void measure_moving(const std::string& name, std::size_t floats, const std::function<void()>& call,
                     int runs) {
   constexpr std::size_t kParts = 64;
@@ -290,7 +291,7 @@ void measure_adam(const Shape& shape, int runs) {
       [&] { adam(context, parameter, first, second, {.step = ++step}); }, runs);
 }
 
-// The paper's table, and as many words as a batch of 64 sentences has.
+// The paper's table, and as many words as in a batch of 64 sentences.
 void measure_embedding(const EmbeddingProblem& problem, int runs) {
   const auto moved = static_cast<std::size_t>(problem.rows * problem.features);
   std::vector<std::int32_t> ids;

@@ -45,7 +45,7 @@ double product_rate() {
 }
 
 double multiply_add_rate() {
-  // Independent sums enough to fill two units of latency 4, in the widest vectors.
+  // Enough independent sums to fill two units of latency 4, in the widest vectors.
   constexpr int kSums = 16, kRounds = 200'000;
   constexpr int kFloats = 16;
   typedef float Vector __attribute__((vector_size(kFloats * sizeof(float))));
@@ -55,7 +55,7 @@ double multiply_add_rate() {
     {
       Vector sums[kSums] = {};
       Vector factor = Vector{} + 0.999f, term = Vector{} + 1e-3f;
-      asm volatile("" : "+m"(factor), "+m"(term));  // not known to the compiler
+      asm volatile("" : "+m"(factor), "+m"(term));  // hidden from the compiler
       for (int round = 0; round < kRounds; ++round) {
         for (Vector& sum : sums) sum = sum * factor + term;
       }

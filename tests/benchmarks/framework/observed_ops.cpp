@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The linker's seam is a plain function, so who is asked has to be found from there.
+// The linker redirects to a plain function, which finds the observer here.
 OpObserver* observer = nullptr;
 
 Operand operand(const Tensor& tensor) {
@@ -21,7 +21,7 @@ Operand operand(const Tensor& tensor) {
 
 std::vector<std::string> implementations(Context& context, const Op& op,
                                          std::span<const TensorSpec> specs) {
-  if (!op.cacheable()) return {};  // its kernel would be made anew
+  if (!op.cacheable()) return {};  // its kernel would be made again
   const auto kernel = context.kernel(op, specs);
   const auto* dnnl = dynamic_cast<const DnnlKernel*>(kernel.get());
   return dnnl == nullptr ? std::vector<std::string>{} : dnnl->implementations();
@@ -29,8 +29,8 @@ std::vector<std::string> implementations(Context& context, const Op& op,
 
 }  // namespace
 
-// Context::execute under the two names that --wrap gives it: the real one, and what callers reach.
-// A member function is called as a free one that takes `this` first.
+// Context::execute under the two names that --wrap gives it: the real one, and the one callers
+// reach. A member function is called like a free one that takes `this` first.
 std::vector<Tensor> real_execute(Context* context, const Op& op, std::vector<Tensor> inputs,
                                  std::span<const Tensor> destinations, Phase phase,
                                  std::string_view layer) asm("__real_" SKYLINE_CONTEXT_EXECUTE);

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// A tensor as an op saw it: `address` is only a number in a dry run.
+// A tensor as an op saw it; in a dry run `address` is only a number.
 struct Operand {
   TensorSpec spec;
   std::byte* address = nullptr;
@@ -19,25 +19,24 @@ struct Operand {
   bool resident = false;
 };
 
-// One run of an op. Views, which run nothing, are left out.
+// One run of an op. Views run nothing and are left out.
 struct ExecutedOp {
   std::string name;
   std::string parameters;  // Op::parameters()
   std::string layer;
   Phase phase = Phase::kForward;
   std::vector<Operand> inputs, outputs;
-  double seconds = 0;  // with its requests and the releases of its inputs
-  // oneDNN's names of what it chose, in order of execution; empty for a kernel of our own.
+  double seconds = 0;  // including its requests and the release of its inputs
+  // oneDNN's names of its choices, in order of execution; empty for our own kernels.
   std::vector<std::string> implementations;
 };
 
-// Sees every op that contexts execute while it lives, from outside: the linker leads calls of
+// Sees, during its life, every op that contexts execute. The linker redirects calls of
 // Context::execute here (--wrap), so that the framework needs no hook for benchmarks. Programs get
-// this by linking observed_ops. One observer at a time; thread rule: the thread that runs the
-// steps.
+// it by linking observed_ops. One observer at a time, on the thread that runs the steps.
 class OpObserver {
  public:
-  // Throws std::logic_error when another observer lives.
+  // Throws std::logic_error if another observer is alive.
   OpObserver();
   virtual ~OpObserver();
   OpObserver(const OpObserver&) = delete;
@@ -47,7 +46,7 @@ class OpObserver {
   virtual void executed(ExecutedOp op) = 0;
 };
 
-// Keeps what it sees.
+// Keeps the ops that it sees.
 class OpLog : public OpObserver {
  public:
   void executed(ExecutedOp op) override { ops_.push_back(std::move(op)); }
@@ -57,13 +56,14 @@ class OpLog : public OpObserver {
   std::vector<ExecutedOp> ops_;
 };
 
-// Of a convolution, a matrix product or a gradient of one, biases not counted; 0 of all others.
+// Multiply-adds of a convolution, a matrix product or a gradient of one, without biases; 0 for all
+// others.
 std::int64_t multiply_adds(const ExecutedOp& op);
-// As NETWORKS.md counts, 2 for each multiply-add, and only what really runs: the first layer's
-// images need no gradient.
+// Counts like NETWORKS.md, 2 for each multiply-add, and only what runs: the first layer's images
+// need no gradient.
 double flop(std::span<const ExecutedOp> ops);
 
-// Bytes of all inputs and outputs.
+// Returns the bytes of all inputs and outputs.
 std::uint64_t operand_bytes(const ExecutedOp& op);
 
 }  // namespace skyline

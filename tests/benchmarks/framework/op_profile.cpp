@@ -12,7 +12,7 @@ namespace {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.1f}", 1e3 * seconds); }
 
-// "brgconv:avx512_core, jit:avx512_core". Those for any processor are reorders: left out.
+// "brgconv:avx512_core, jit:avx512_core". Leaves out implementations for any processor: reorders.
 std::string names(const std::set<std::string>& implementations) {
   std::string text;
   for (const std::string& name : implementations) {

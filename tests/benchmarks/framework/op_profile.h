@@ -11,21 +11,21 @@
 
 namespace skyline {
 
-// Where the time of a step goes: ops under one label, ours beside the bare loop's.
+// Time of a step by op label, ours beside the bare loop's.
 class OpProfile {
  public:
-  // What ops are grouped by: their names, say.
+  // Ops with equal labels form a group, for example by name.
   using Label = std::function<std::string(const ExecutedOp&)>;
 
   explicit OpProfile(Label label) : label_(std::move(label)) {}
 
-  // One step of ours, and the seconds of the same ops in a bare step. Figures are medians over the
-  // steps added.
+  // Adds one step of ours and the seconds of the same ops in a bare step. Figures are medians over
+  // all steps added.
   void add(std::span<const ExecutedOp> ops, std::span<const double> bare_seconds);
 
-  // A table, the most expensive first: calls, time, share of `step_seconds`, GFLOP/s where an op
-  // multiplies matrices, else GB/s over its operands, the bare loop's time, the implementations
-  // that oneDNN chose. The last row is what `step_seconds` holds beside ops.
+  // Returns a table, the most expensive first: calls, time, share of `step_seconds`, GFLOP/s if an
+  // op multiplies matrices (else GB/s over its operands), the bare loop's time, the implementations
+  // that oneDNN chose. The last row is the part of `step_seconds` outside ops.
   std::string str(double step_seconds, std::size_t most_rows) const;
 
  private:

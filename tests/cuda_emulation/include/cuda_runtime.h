@@ -1,7 +1,7 @@
 #pragma once
 
-// The part of the CUDA runtime that Skyline uses, on the host. It stands first on the include path
-// of tests, so that the CUDA sources compile with a host compiler and run without a device. What
+// The part of the CUDA runtime that Skyline uses, on the host. It is first on the include path of
+// tests, so that the CUDA sources compile with a host compiler and run without a device. Whatever
 // the runtime leaves open is decided against the program: work on a stream waits until somebody
 // waits for it, fresh memory is poisoned, threads may run in any order. See emulation.h.
 
@@ -121,7 +121,7 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 }
 
-// As nvcc's own headers have it: the address of a typed pointer.
+// Like nvcc's own headers: the address of a typed pointer.
 template <typename T>
 cudaError_t cudaMalloc(T** address, std::size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(address), bytes);
@@ -135,7 +135,7 @@ namespace cuda_emulation {
 
 cudaError_t find_kernels();
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread);
-// Of a library that stands in for one of CUDA's.
+// Enqueues the work of a library that replaces one of CUDA's.
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace cuda_emulation

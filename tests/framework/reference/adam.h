@@ -8,8 +8,8 @@
 
 namespace skyline::reference {
 
-// Kingma and Ba 2015, algorithm 1, with the corrected moments written out; epsilon stands where
-// Chainer has it, beside the root of the uncorrected second moment.
+// Kingma and Ba 2015, algorithm 1, with the corrected moments written out; epsilon is added to the
+// root of the uncorrected second moment, as in Chainer.
 inline void adam(HostTensor& value, HostTensor& first, HostTensor& second,
                  const HostTensor& gradient, const AdamParams& params, double scale = 1) {
   const auto step = static_cast<double>(params.step);

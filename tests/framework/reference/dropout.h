@@ -8,8 +8,9 @@
 
 namespace skyline::reference {
 
-// Whether dropout keeps the element at `position` in memory: in blocks of 128 elements, 32 counters
-// give one word each to four runs of 32 elements; kept when the word is at least rate * 2^32.
+// True if dropout keeps the element at `position` in memory. In blocks of 128 elements, 32 counters
+// give one word each to four runs of 32 elements; an element is kept if its word is at least rate *
+// 2^32.
 inline bool dropout_keeps(std::uint64_t seed, std::uint64_t stream, float rate,
                           std::int64_t position) {
   const std::int64_t block = position / 128, run = position % 128 / 32, lane = position % 32;

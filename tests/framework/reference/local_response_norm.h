@@ -7,7 +7,7 @@
 
 namespace skyline::reference {
 
-// k + alpha times the squares of the channels at most size / 2 away.
+// Returns k + alpha times the squares of the channels at most size / 2 away.
 inline double response_scale(const HostTensor& x, const LocalResponseNormParams& params,
                              std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   double sum = 0;

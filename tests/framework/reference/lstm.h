@@ -58,7 +58,7 @@ struct LstmInput {
   std::function<double(std::size_t layer, std::int64_t row, std::int64_t unit)> dropout =
       [](std::size_t, std::int64_t, std::int64_t) { return 1.0; };
 
-  // Where word `step` of sentence k lies among the packed rows.
+  // Returns the packed row of word `step` of sentence k.
   std::int64_t row(std::int64_t k, std::int64_t step) const {
     std::int64_t before = 0;
     for (std::size_t other = 0; other < lengths.size(); ++other) {

@@ -7,7 +7,7 @@
 
 namespace skyline::reference {
 
-// Windows along one axis, counted by trying: another window while the one before it left pixels
+// Counts windows along one axis by trying: another window is added while the one before left pixels
 // (ceil) or while a whole one fits (floor), if it begins before the far edge of the image.
 inline std::int64_t count_windows(std::int64_t image, int kernel, int stride, int padding,
                                   bool ceil_mode) {
@@ -52,7 +52,7 @@ struct MaxPooled {
   HostTensor y, argmax;
 };
 
-// Strides are given. The first of equal values wins.
+// Strides must be given. The first of equal values wins.
 inline MaxPooled max_pool2d(const HostTensor& x, const Pool2dParams& params) {
   const Shape shape = pooled_shape(x.shape, params);
   MaxPooled result{HostTensor(shape, -std::numeric_limits<double>::infinity()), HostTensor(shape)};

@@ -68,7 +68,7 @@ bool CudnnConvolution::choose(bool finish, EngineChoice& choice) {
   return true;
 }
 
-// Bias and relu cost nothing in the engine that has the sums at hand, and a pass over y elsewhere.
+// An engine adds bias and relu for free while it holds the sums; a separate pass costs time.
 EngineChoice CudnnConvolution::choose() {
   EngineChoice choice;
   const bool more = problem_.bias || problem_.params.relu;
@@ -79,7 +79,7 @@ EngineChoice CudnnConvolution::choose() {
                                        cudnn().engines().card_name()));
 }
 
-// Of a choice that was known before.
+// Makes the plan of a choice that is already known.
 void CudnnConvolution::make_plan() {
   plan_ = engine_plan(graph(choice_.finishes), cudnn(), choice_);
   const auto bytes =

@@ -7,10 +7,10 @@
 namespace skyline {
 namespace {
 
-// How addresses find their tensors.
+// Numbers that connect addresses with tensors.
 enum TensorId : std::int64_t { kX = 1, kWeight, kY, kBias, kSums, kBiasedSums };
 
-// Tensors that no address belongs to exist inside of an engine only.
+// Virtual tensors have no address: they exist only inside an engine.
 CudnnDescriptor tensor(TensorId id, const Shape& shape, bool is_virtual = false) {
   const std::int64_t row = shape[3] * shape[1];
   CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -41,7 +41,7 @@ CudnnDescriptor windows(const Conv2dParams& params) {
   return windows;
 }
 
-// One kind's operation and the attributes of its operands.
+// The operation of one kind and the attributes of its operands.
 struct OperationNames {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t windows, x, weight, y, alpha, beta;
@@ -83,7 +83,7 @@ CudnnDescriptor pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
   CudnnDescriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   function.set(CUDNN_ATTR_POINTWISE_MODE, mode);
   function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  // By default a NaN may become 0, and the clip is none that a float can hold.
+  // The defaults may turn NaN into 0 and clip at a value that floats exceed.
   if (mode == CUDNN_POINTWISE_RELU_FWD) {
     function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
     function.set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, double{std::numeric_limits<float>::max()});
@@ -98,7 +98,7 @@ CudnnDescriptor pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x,
   return operation;
 }
 
-// Convolution, bias, relu, as far as the problem has them.
+// Returns convolution, bias and relu, those that the problem has.
 std::vector<CudnnDescriptor> finished_convolution(const Conv2dProblem& problem) {
   const bool relu = problem.params.relu;
   const CudnnDescriptor sums = tensor(kSums, problem.y, true);

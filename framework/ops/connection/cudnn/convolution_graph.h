@@ -5,13 +5,13 @@
 
 namespace skyline {
 
-// cuDNN's operation graph of one convolution, all tensors f32 and channels-last. With `finish`,
-// which is of kForward only, the problem's bias and relu are part of it. `handle` is null where no
-// device is at hand.
+// Returns cuDNN's operation graph of one convolution, all tensors f32 and channels-last. With
+// `finish` (kForward only) the problem's bias and relu are part of it. `handle` is null without a
+// device.
 CudnnDescriptor convolution_graph(ConvolutionKind kind, const Conv2dProblem& problem, bool finish,
                                   cudnnHandle_t handle);
 
-// The addresses of one run of that graph.
+// Returns the addresses for one run of that graph.
 CudnnDescriptor convolution_addresses(ConvolutionKind kind, const ConvolutionOperands& operands);
 
 }  // namespace skyline

@@ -48,8 +48,7 @@ EngineChoice choice_of(const CudnnDescriptor& configuration, std::int64_t worksp
   return choice;
 }
 
-// A graph that was made with a handle is for its device; the description of a card stands in where
-// there is none.
+// A graph made with a handle knows its device; without one, the description of a card replaces it.
 void set_card(CudnnDescriptor& descriptor, CudnnDescriptor::Name name,
               const CudnnLibrary& library) {
   if (library.handle() == nullptr) descriptor.set(name, library.card());
@@ -64,8 +63,8 @@ CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnLibrary
   return plan;
 }
 
-// What cuDNN says of graphs that no engine takes, and of engines that heuristics offer in vain:
-// that do not fit, or that cannot be compiled for this card and driver.
+// True for cuDNN's answers about graphs that no engine takes and about offered engines that do not
+// fit or do not compile for this card and driver.
 bool is_refusal(const CudnnError& error) {
   return CUDNN_STATUS_CATEGORY(error.status()) == CUDNN_STATUS_NOT_SUPPORTED ||
          error.status() == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
@@ -98,7 +97,7 @@ std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const Cudnn
       try {
         if (!allowed(configuration, options)) continue;
         CudnnDescriptor plan = plan_of(configuration, library);
-        // The plan's own word counts: it is what runs.
+        // The plan's own figure counts, because the plan is what runs.
         const std::int64_t workspace = plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
         if (!fits(workspace, options)) continue;
         return FoundEngine{choice_of(configuration, workspace), std::move(plan)};

@@ -45,7 +45,8 @@ class ActivationTest : public testing::TestWithParam<ActivationCase> {
 
 TEST_P(ActivationTest, MatchesReferenceOnImages) { check({2, 3, 5, 7}, 11); }
 TEST_P(ActivationTest, MatchesReferenceOnOneElement) { check({1}, 12); }
-// Above both serial cut-offs, and no multiple of a vector: parallel chunks have ragged ends.
+// Above both serial cut-offs, and no multiple of a vector, so that parallel chunks have ragged
+// ends.
 TEST_P(ActivationTest, MatchesReferenceWhenParallel) { check({37, 1011}, 13); }
 
 TEST_P(ActivationTest, RefusesIntegersNamingTheOp) {
@@ -61,7 +62,7 @@ TEST_P(ActivationTest, RefusesIntegersNamingTheOp) {
   }
 }
 
-// The most bytes requested at once by a step of `program`, parameters and gradients aside.
+// Returns the most bytes alive at once in a step of `program`, without parameters and gradients.
 template <typename Program>
 std::size_t peak_bytes(RecordedContext& recorded, const Program& program) {
   const std::size_t resident_bytes = recorded.pool.statistics().requested_bytes;
@@ -72,7 +73,7 @@ std::size_t peak_bytes(RecordedContext& recorded, const Program& program) {
 constexpr std::size_t kBuffer = 4000;  // bytes of 1000 elements
 constexpr std::size_t kLoss = 4;
 
-// y and the gradient: grad_input takes grad_output's place.
+// Only y and the gradient are alive: grad_input takes grad_output's place.
 TEST_P(ActivationTest, BackwardWritesOverGradOutput) {
   RecordedContext recorded;
   const Parameter x = recorded.vector_parameter("x", 1000, 0.5f);
@@ -83,7 +84,7 @@ TEST_P(ActivationTest, BackwardWritesOverGradOutput) {
   EXPECT_EQ(peak, 2 * kBuffer + kLoss) << recorded.refusals();
 }
 
-// The other operand of add still needs grad_output: grad_input takes the place of y.
+// The other operand of add still needs grad_output, so grad_input takes y's place.
 TEST_P(ActivationTest, BackwardWritesOverYWhenGradOutputIsNeededElsewhere) {
   RecordedContext recorded;
   const Parameter a = recorded.vector_parameter("a", 1000, 0.5f);

@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-// Rows of all inputs, one after the other, of which the output takes those that `rows` names.
+// Concatenates the rows of all inputs and returns those that `rows` names.
 HostTensor take(const std::vector<HostTensor>& xs, const std::vector<std::int32_t>& rows) {
   const std::int64_t width = xs[0].shape[1];
   std::vector<double> joined;
@@ -74,7 +74,7 @@ TEST(Rows, PermutePutsRowsInAnotherOrder) {
         {random_tensor({5, 3}, 336)}, rows, 336);
 }
 
-// Parts in another order, one of them twice, one not at all.
+// Uses the parts in another order, one of them twice, one not at all.
 TEST(Rows, SplitCutsAndBackwardJoins) {
   check(
       [](Context& context, std::vector<Tensor> x) {

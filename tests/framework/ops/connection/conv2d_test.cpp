@@ -37,7 +37,7 @@ struct Operands {
 class Conv2dSmall : public testing::TestWithParam<Case> {};
 class Conv2dAll : public testing::TestWithParam<Case> {};
 
-// Through apply() and backward(), against finite differences of the reference.
+// Tested through apply() and backward(), against finite differences of the reference.
 TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
   const Case& c = GetParam();
   check_op(
@@ -79,7 +79,7 @@ TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
             .same_on_any_threads = false});
 }
 
-// Every element of every gradient against the reference's gradients, from guarded kernels.
+// Compares every element of every gradient with the reference's, from guarded kernels.
 TEST_P(Conv2dAll, EveryGradientElementEqualsTheReference) {
   const Case& c = GetParam();
   const Operands operands(c);

@@ -14,7 +14,7 @@
 namespace skyline {
 namespace {
 
-// Of fewer words than rows, so that some occur more than once; and of more, so that some never do.
+// With fewer words than rows some occur more than once; with more, some never do.
 void check(std::int64_t rows, std::int64_t words, std::int64_t features, std::uint64_t seed) {
   check_op({.apply =
                 [](Context& context, std::vector<Tensor> x) {

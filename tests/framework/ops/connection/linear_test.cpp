@@ -114,7 +114,7 @@ TEST(RowPieces, CoverAllRowsWithFewShapes) {
   EXPECT_EQ(shapes.size(), 4096u / 64 + 63);
 }
 
-// oneDNN falls back to reference kernels, hundreds of times slower, without a word.
+// oneDNN silently falls back to reference kernels, which are hundreds of times slower.
 TEST(Linear, RunsOnNoReferenceKernelForAnyNumberOfRows) {
   for (std::int64_t rows = 1; rows <= 130; ++rows) {
     const LinearProblem problem{{rows, 48}, {72, 48}, {rows, 72}, true};

@@ -50,7 +50,7 @@ TEST(SoftmaxCrossEntropy, DividesByWhatTheProgramSays) {
             .seed = 85});
 }
 
-// Loss of one row, and the gradient of its logits.
+// The loss of one row, and the gradient of its logits.
 struct RowResult {
   float loss;
   std::vector<float> gradient;
@@ -84,7 +84,7 @@ TEST(SoftmaxCrossEntropy, EqualLogitsCostTheLogarithmOfTheClasses) {
   EXPECT_FLOAT_EQ(run_row(std::vector<float>(10, 7), 3).loss, std::log(10.0f));
 }
 
-// Probabilities over logits, grad_logits over probabilities: one buffer from end to end.
+// Probabilities go over logits, grad_logits over probabilities: one buffer from end to end.
 TEST(SoftmaxCrossEntropy, NeedsNoMemoryBesideTheLogits) {
   RecordedContext recorded;
   Context& context = recorded.context;

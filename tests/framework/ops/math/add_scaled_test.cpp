@@ -69,7 +69,7 @@ TEST(AddScaledTwice, TakesOneTensorTwice) {
             .seed = kSeed});
 }
 
-// What resnet20 relied upon: the same bits as an addition followed by a relu.
+// resnet20 relies on this: the same bits as an addition followed by a relu.
 TEST(AddScaledBits, ReluOfASumIsTheSameInOnePass) {
   RecordedContext recorded;
   const Tensor a = recorded.upload_vector({1.25f, -3, 0.1f, 1e-30f});
@@ -98,7 +98,7 @@ TEST(AddScaledMemory, WritesOverTheFirstOperandThatNobodyHolds) {
   EXPECT_EQ(RecordedContext::values(x), (std::vector<float>{1, 2}));
 }
 
-// grad_x over grad_output and grad_residual over y, and the other way round.
+// Writes grad_x over grad_output and grad_residual over y, and the other way round.
 TEST(AddScaledMemory, BothGradientsMayBeWrittenOverBothInputs) {
   const std::vector<float> grad_output = {1, 2, 3, 4}, y = {5, 0, -1, 6};
   for (const std::size_t first : {0u, 1u}) {
@@ -115,7 +115,7 @@ TEST(AddScaledMemory, BothGradientsMayBeWrittenOverBothInputs) {
   }
 }
 
-// The backward graph of total(add_scaled(a, b)), and the bytes between forward and backward beyond
+// The backward graph of total(add_scaled(a, b)), and the bytes between forward and backward besides
 // the loss.
 struct Backward {
   std::vector<std::string_view> ops;

@@ -65,7 +65,7 @@ TEST(Add, BackwardMakesNoSplit) {
   BackwardGraph graph(recorded.context, std::move(loss));
   std::vector<std::string_view> names;
   for (const BackwardStep& step : graph.steps()) names.push_back(step.op->name());
-  // Each sum has one input and carries it to where the parameter's gradient lives.
+  // Each sum has one input and moves it into the parameter's gradient.
   EXPECT_EQ(names, (std::vector<std::string_view>{"gradient_seed", "spread", "reshape", "sum",
                                                   "reshape", "sum"}));
   graph.run(recorded.context);

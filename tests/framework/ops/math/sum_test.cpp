@@ -22,7 +22,7 @@ std::vector<std::vector<float>> random_inputs(int count, std::uint64_t seed) {
   return inputs;
 }
 
-// Runs the kernel on copies of the inputs, the output being input `over`, or memory of its own.
+// Runs the kernel on copies of the inputs. The output is input `over`, or separate memory for -1.
 std::vector<float> run_sum(std::vector<std::vector<float>> inputs, int over) {
   const auto count = static_cast<int>(inputs.size());
   std::vector<float> own(kElements);

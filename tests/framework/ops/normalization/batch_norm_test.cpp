@@ -98,7 +98,7 @@ TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
             .same_in_inference = false});
 }
 
-// Neither the result nor a mask: x and numbers a channel tell what the relu let through.
+// Retains neither the result nor a mask: x and numbers a channel tell what the relu passed.
 TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
   const Shape shape{4, 16, 6, 6};
   RecordedContext recorded;
@@ -182,7 +182,8 @@ TEST_P(BatchNorm, TrainingMovesTheRunningValues) {
                expected_variance, 1e-6);
 }
 
-// The channel counts take different paths: 64 at once, 16 at once, the rest; rows beyond one chunk.
+// The channel counts take different paths (64 at once, 16 at once, the rest); rows exceed one
+// chunk.
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
                          testing::Values(Shape{4, 16, 6, 6}, Shape{2, 64, 4, 4}, Shape{3, 3, 5, 7},
                                          Shape{2, 1, 3, 3}, Shape{5, 20, 1, 1}, Shape{2, 17, 1, 2},
@@ -200,7 +201,7 @@ TEST(BatchNormOfOneNumber, GivesBeta) {
   for (const double gradient : result.gradients[0].values) EXPECT_NEAR(gradient, 0, 1e-6);
 }
 
-// A mean far from zero must not eat the variance.
+// A mean far from zero must not cancel the variance's digits.
 TEST(BatchNormOfFarMean, KeepsTheVariance) {
   for (const std::int64_t channels : {1, 3, 16}) {
     HostTensor x = random_tensor({4, channels, 8, 8}, kSeed);

@@ -80,7 +80,8 @@ TEST(LocalResponseNormMemory, WritesOverItsInputInInference) {
   EXPECT_EQ(local_response_norm(recorded.context, std::move(x)).address(), address);
 }
 
-// Between forward and backward: the parameter's copy of x, which relu retains anyway, and the loss.
+// Kept between forward and backward: the parameter's copy of x, which relu retains anyway, and the
+// loss.
 TEST(LocalResponseNormMemory, RetainsItsInputAlone) {
   RecordedContext recorded;
   const std::vector<float> host(2 * 64 * 4 * 4, 1.0f);
@@ -96,7 +97,7 @@ TEST(LocalResponseNormMemory, RetainsItsInputAlone) {
             std::string::npos);
 }
 
-// The kernel's output where `over` is -1 in memory of its own, else over that input.
+// Returns the kernel's output, in separate memory if `over` is -1, else over that input.
 std::vector<float> gradient_over(int over, std::int64_t channels) {
   const HostTensor x = random_tensor({2, channels, 1, 1}, kSeed, 0);
   const HostTensor grad_output = random_tensor({2, channels, 1, 1}, kSeed, 1);
@@ -113,7 +114,7 @@ std::vector<float> gradient_over(int over, std::int64_t channels) {
   return buffers[output];
 }
 
-// A block of channels holds 1986, a window spans two of them.
+// A block of channels holds 1986; a window spans two blocks.
 TEST(LocalResponseNormMemory, GradientMayBeWrittenOverEitherInput) {
   for (const std::int64_t channels : {1, 5, 64, 1985, 1986, 1987, 2500}) {
     const std::vector<float> apart = gradient_over(-1, channels);

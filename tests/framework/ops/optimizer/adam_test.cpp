@@ -63,7 +63,7 @@ TEST(Adam, MatchesReference) {
 
 TEST(Adam, ScalesGradientsByADeviceResidentFactor) { check({7, 11}, 304, {}, 0.125f); }
 
-// Whatever the gradient's size, the first step is alpha long.
+// The length of the first step does not depend on the gradient's size.
 TEST(Adam, TheFirstStepIsAlphaLong) {
   RecordedContext recorded;
   const Parameter parameter = recorded.vector_parameter("fc.weight", 3, 1);

@@ -14,7 +14,7 @@ std::vector<float> stored(const HostTensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// Three steps on random values; returns the parameter's.
+// Runs three steps on random values; returns the parameter's values.
 std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams& params) {
   RecordedContext recorded;
   Context& context = recorded.context;

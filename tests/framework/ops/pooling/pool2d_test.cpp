@@ -34,7 +34,7 @@ TEST_P(Pool2d, MaxEqualsTheReferenceAndItsFiniteDifferences) {
                   return reference::max_pool2d(x[0], c.params).y;
                 },
             .inputs = {random_tensor(c.x, kSeed)},
-            .forward_tolerance = 0,  // it only picks
+            .forward_tolerance = 0,  // it only selects
             .derivatives_per_input = 40,
             .step = 2e-8,  // below the distance of two random numbers: no other winner
             .seed = kSeed});
@@ -109,7 +109,7 @@ TEST(MaxPool2d, FirstOfEqualValuesWinsAndGetsTheWholeGradient) {
   EXPECT_EQ(result.gradients[0].at(0, 7, 1, 0), 0);
 }
 
-// Also what a window of 3 x 3 holds at a corner, where five of its nine pixels are padding.
+// Includes a window of 3 x 3 at a corner, where five of its nine pixels are padding.
 TEST(MaxPool2d, TakesInfinitiesAndNotANumbersAsTheyAre) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Pool2dParams params{.kernel = 3, .stride = 2, .padding = 1};
@@ -126,8 +126,8 @@ TEST(MaxPool2d, TakesInfinitiesAndNotANumbersAsTheyAre) {
   EXPECT_TRUE(std::isnan(nan.outputs[0].at(0, 3, 1, 0)));
 }
 
-// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1. Every max pooling of the
-// networks at its size, a stride of 2 over an odd extent included.
+// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1. Covers every max pooling of the
+// networks at its size, including a stride of 2 over an odd extent.
 TEST(MaxPool2d, CeilModeIsChainersCoverAll) {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {{55, 27}, {27, 13}, {13, 6}, {112, 56},
                                                          {56, 28}, {28, 14}, {14, 7}, {147, 73},

@@ -13,8 +13,8 @@
 
 namespace skyline {
 
-// A random LSTM with random sentences: operands for the op and for its reference, in the order
-// x, (h, c,) and w, u, bias_w, bias_u layer by layer.
+// A random LSTM with random sentences: operands for the op and its reference, in the order x, (h,
+// c,) and w, u, bias_w, bias_u layer by layer.
 struct LstmCase {
   std::vector<std::int32_t> lengths;  // longest first
   std::int64_t in = 3;
@@ -60,7 +60,7 @@ struct LstmCase {
     return lstm(context, std::move(x[0]), std::move(start), all, shape(), {.dropout = dropout});
   }
 
-  // `first_stream`: the stream number of layer 2's mask.
+  // `first_stream` is the stream number of layer 2's mask.
   reference::LstmResult reference(const std::vector<HostTensor>& x,
                                   std::uint64_t first_stream = 0) const {
     reference::LstmInput input{.x = x[0],

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-// Rows of h, then rows of c. With weights of zero a word's gates are its biases.
+// Returns rows of h, then rows of c. With zero weights a word's gates are its biases.
 HostTensor reference_cell(const HostTensor& gates, const HostTensor& c) {
   const std::int64_t rows = c.shape[0], units = c.shape[1];
   HostTensor h(c.shape), c_after(c.shape);
@@ -63,7 +63,7 @@ TEST(LstmCell, StaysFiniteForHugeSums) {
   EXPECT_NEAR(RecordedContext::values(cell.h).front(), std::tanh(1.0), 1e-6);
 }
 
-// Activated gates over the sums, and in inference the cells over the cells before.
+// Writes activated gates over the sums and, in inference, the cells over the cells before.
 TEST(LstmCell, NeedsMemoryForWhatIsNewOnly) {
   RecordedContext recorded({.mode = Mode::kInference});
   Context& context = recorded.context;

@@ -57,7 +57,7 @@ TEST(PackedProduct, EqualsThePlainProduct) {
   }
 }
 
-// oneDNN falls back to reference kernels, hundreds of times slower, without a word.
+// oneDNN silently falls back to reference kernels, which are hundreds of times slower.
 TEST(PackedProduct, RunsOnNoReferenceKernel) {
   for (const std::int64_t units : {5, 256, 650, 1024}) {
     PackedProduct forward({units, 4 * units, true, PackedProduct::Result::kAdd});

@@ -18,7 +18,7 @@ namespace {
 
 enum class Parts { kAll, kOutputs, kLastOutputs, kLastCells };
 
-// All outputs as one tensor, or only some of them used.
+// Checks all outputs as one tensor, or only some of them.
 OpCheck op_check_of(const LstmCase& lstm, Parts parts = Parts::kAll) {
   return {.apply =
               [lstm, parts](Context& context, std::vector<Tensor> x) {
@@ -95,7 +95,7 @@ TEST(Lstm, MatchesReferenceWhenParallel) {
   check_op(check);
 }
 
-// Requests of one training step, forward and backward.
+// Returns the requests of one training step, forward and backward.
 Trace trace_of(const LstmCase& lstm, Allocator& upstream, bool execute, StepGraph* graph) {
   RecordingAdaptor recorder(upstream);
   Context context(recorder, {.execute = execute, .record_graph = true, .seed = lstm.seed});

@@ -15,7 +15,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// None where the kernel is our own.
+// Empty if the kernel is our own.
 std::vector<std::string> implementations(const Op& op, std::span<const TensorSpec> inputs) {
   CpuCompute cpu;
   const auto kernel = op.kernel(cpu, inputs);
@@ -23,7 +23,7 @@ std::vector<std::string> implementations(const Op& op, std::span<const TensorSpe
   return library != nullptr ? library->implementations() : std::vector<std::string>{};
 }
 
-// oneDNN's reference implementations are a thousand times slower. Nothing says so but their name.
+// oneDNN's reference implementations are a thousand times slower; only their names tell.
 void expect_fast(const Op& op, const std::vector<TensorSpec>& inputs) {
   SCOPED_TRACE(std::string(op.name()) + " of " + inputs[0].str());
   EXPECT_THAT(implementations(op, inputs), Each(Not(HasSubstr("ref"))));
@@ -96,7 +96,7 @@ TEST_P(Networks, PoolingAvoidsReferenceImplementations) {
 INSTANTIATE_TEST_SUITE_P(Batch, Networks, testing::Values(1, 5, 32, 128),
                          testing::PrintToStringParamName());
 
-// The matrix product reads the weight as it lies: no copy of it in the workspace.
+// The matrix product reads the weight as stored: no copy of it in the workspace.
 TEST(DnnlKernel, LinearCopiesNoWeight) {
   const std::vector<TensorSpec> inputs = {{{32, 9216}}, {{4096, 9216}}, {{4096}}};
   CpuCompute cpu;

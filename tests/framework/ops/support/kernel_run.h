@@ -17,13 +17,13 @@
 namespace skyline {
 
 // Runs an op and its gradient ops by hand, without a graph, and shows every output. All memory is
-// guarded and poisoned with NaN, so that a kernel which writes beside its outputs and workspace, or
-// reads what it has not written, is found.
+// guarded and poisoned with NaN, to find kernels that write beside their outputs and workspace or
+// read what they have not written.
 class KernelRun {
  public:
   struct Results {
     std::vector<HostTensor> outputs;
-    std::vector<HostTensor> gradients;  // by input; without values where none was given
+    std::vector<HostTensor> gradients;  // by input; without values if none was given
   };
 
   Results operator()(const Op& op, const std::vector<HostTensor>& inputs,
@@ -53,7 +53,7 @@ class KernelRun {
     return results;
   }
 
-  // An op without gradients.
+  // Runs an op without gradients.
   std::vector<HostTensor> forward(const Op& op, const std::vector<HostTensor>& inputs) {
     std::vector<Tensor> operands;
     for (const HostTensor& input : inputs) operands.push_back(upload(input));
@@ -108,7 +108,7 @@ class KernelRun {
   Context context_{guard_, {.compute = backend().compute()}};
 };
 
-// Every element within `tolerance` times the largest expected magnitude.
+// Expects every element within `tolerance` times the largest expected magnitude.
 inline void expect_close(const char* what, const HostTensor& got, const HostTensor& expected,
                          double tolerance) {
   ASSERT_EQ(got.shape, expected.shape) << what << " " << got.shape.str() << expected.shape.str();
