@@ -1,5 +1,5 @@
-# Sets SKYLINE_HAS_CUDA: the toolkit, its compiler and cuDNN are there. Without them stubs are built,
-# which name the flag that asked for CUDA.
+# Sets SKYLINE_HAS_CUDA if the toolkit, its compiler and cuDNN are found. Builds without them refuse
+# --device cuda by name.
 
 option(SKYLINE_CUDA "Build the CUDA backend where its toolkit is found" ON)
 set(SKYLINE_HAS_CUDA OFF)
@@ -15,7 +15,7 @@ if(CUDNN_INCLUDE_DIR AND EXISTS ${CUDNN_INCLUDE_DIR}/cudnn_version.h)
   file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h lines REGEX "define CUDNN_(MAJOR|MINOR) ")
   string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" CUDNN_VERSION "${lines}")
 endif()
-# cuDNN plans for a card that is only described since 9.8.
+# Since 9.8 cuDNN plans for a card that is only described.
 if(NOT CUDAToolkit_FOUND OR NOT CUDNN_LIBRARY OR CUDNN_VERSION VERSION_LESS 9.8)
   message(STATUS "CUDA backend: not built (needs the CUDA toolkit 12.5 and cuDNN 9.8)")
   return()
@@ -24,7 +24,7 @@ if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
 endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  # Those of the cards that are here, as far as today's toolkits know them, or 9.0.
+  # Compute capabilities of this machine's cards, those that today's toolkits know, or 9.0.
   set(capabilities)
   find_program(NVIDIA_SMI nvidia-smi)
   if(NVIDIA_SMI)

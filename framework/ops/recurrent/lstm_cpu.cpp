@@ -62,13 +62,10 @@ LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
       {first_projection_.packed_bytes(), inner.packed_bytes(), recurrence_.packed_bytes()}));
   scratch_ = workspace_.add(std::max(
       {first_projection_.scratch_bytes(), inner.scratch_bytes(), recurrence_.scratch_bytes()}));
-  const auto floats = [this](std::int64_t count) {
-    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
-  };
-  bias_ = floats(problem.gates());
-  zeros_ = floats(problem.units);
-  if (!problem.masks.empty()) dropped_ = floats(problem.rows() * problem.units);
-  if (!problem.retained) unretained_ = floats(LstmReserve(problem).floats());
+  bias_ = workspace_.add_floats(problem.gates());
+  zeros_ = workspace_.add_floats(problem.units);
+  if (!problem.masks.empty()) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
+  if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
 }
 
 // Returns the input of a layer above the first, after dropout.
@@ -76,10 +73,9 @@ const float* LstmKernelCpu::dropped(std::int64_t layer, const float* x,
                                     std::byte* workspace) const {
   if (layer == 0 || problem_.masks.empty()) return x;
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x)};
-  std::byte* outputs[] = {workspace + dropped_};
-  make_dropout_cpu(problem_.rows() * problem_.units, mask)->run({inputs, outputs});
-  return reinterpret_cast<const float*>(workspace + dropped_);
+  auto* output = reinterpret_cast<float*>(workspace + dropped_);
+  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, mask), {x}, output);
+  return output;
 }
 
 void LstmKernelCpu::project(const LstmLayer& at, std::byte* workspace) {

@@ -25,9 +25,6 @@ class LstmKernelCuda final : public Kernel {
   void run(const KernelArguments& arguments) override;
 
  private:
-  std::size_t floats(std::int64_t count) {
-    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
-  }
   static float* at(std::byte* workspace, std::size_t offset) {
     return reinterpret_cast<float*>(workspace + offset);
   }
@@ -61,10 +58,10 @@ class LstmKernelCuda final : public Kernel {
 LstmKernelCuda::LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem)
     : compute_(compute), problem_(problem) {
   product_ = workspace_.add(product_bytes());
-  bias_ = floats(problem.gates());
-  zeros_ = floats(problem.units);
-  if (!problem.masks.empty()) dropped_ = floats(problem.rows() * problem.units);
-  if (!problem.retained) unretained_ = floats(LstmReserve(problem).floats());
+  bias_ = workspace_.add_floats(problem.gates());
+  zeros_ = workspace_.add_floats(problem.units);
+  if (!problem.masks.empty()) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
+  if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
 }
 
 std::size_t LstmKernelCuda::product_bytes() const {
@@ -76,20 +73,17 @@ std::size_t LstmKernelCuda::product_bytes() const {
 }
 
 void LstmKernelCuda::add_biases(const LstmLayer& layer, float* bias) const {
-  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(layer.bias_w),
-                               reinterpret_cast<const std::byte*>(layer.bias_u)};
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(bias)};
-  make_sum_cuda(compute_, problem_.gates(), 2)->run({inputs, outputs});
+  run_on_floats(*make_sum_cuda(compute_, problem_.gates(), 2), {layer.bias_w, layer.bias_u}, bias);
 }
 
 // Returns a layer's input; above the first layer, after dropout.
 const float* LstmKernelCuda::input(const LstmLayer& layer, std::byte* workspace) const {
   if (layer.number == 0 || problem_.masks.empty()) return layer.x;
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer.number) - 1];
-  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(layer.x)};
-  std::byte* outputs[] = {workspace + dropped_};
-  make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask)->run({inputs, outputs});
-  return at(workspace, dropped_);
+  float* output = at(workspace, dropped_);
+  run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask), {layer.x},
+                output);
+  return output;
 }
 
 void LstmKernelCuda::project(const LstmLayer& layer, std::byte* workspace) {
@@ -118,18 +112,17 @@ void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
 void LstmKernelCuda::copy_last(const float* packed, float* last) const {
   const PackedShape& shape = problem_.shape;
   std::vector<RowRange> ranges;
-  std::vector<const std::byte*> inputs;
+  std::vector<const float*> inputs;
   for (std::int64_t step = shape.steps() - 1; step >= 0; --step) {
     const std::int64_t finished = shape.finished(step);
     if (finished == 0) continue;
     const std::int64_t sentence = shape.size(step) - finished;
     ranges.push_back({sentence, finished});
-    inputs.push_back(reinterpret_cast<const std::byte*>(packed + (shape.offset(step) + sentence) *
-                                                                     problem_.units));
+    inputs.push_back(packed + (shape.offset(step) + sentence) * problem_.units);
   }
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(last)};
-  make_place_rows_cuda(compute_, std::move(ranges), shape.sentences(), problem_.units)
-      ->run({inputs, outputs});
+  run_on_floats(
+      *make_place_rows_cuda(compute_, std::move(ranges), shape.sentences(), problem_.units), inputs,
+      last);
 }
 
 void LstmKernelCuda::run(const KernelArguments& arguments) {

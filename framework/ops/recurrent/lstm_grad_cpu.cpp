@@ -23,9 +23,6 @@ class LstmGradKernelCpu : public Kernel {
  private:
   using Workspace = PackedProduct::Workspace;
 
-  std::size_t floats(std::int64_t count) {
-    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
-  }
   static float* at(const KernelArguments& arguments, std::size_t offset) {
     return reinterpret_cast<float*>(arguments.workspace + offset);
   }
@@ -84,12 +81,12 @@ void LstmGradKernelCpu::lay_out_workspace() {
   scratch_ = workspace_.add(std::max(
       {to_step_before_.scratch_bytes(), first_to_input_.scratch_bytes(), inner.scratch_bytes(),
        first_weight_product_.scratch_bytes(), square_weight_product_.scratch_bytes()}));
-  zeros_ = floats(problem_.units);
-  grad_sums_ = floats(padded_rows_ * problem_.gates());
-  rows_ = floats(padded_rows_ * std::max(problem_.in, problem_.units));
+  zeros_ = workspace_.add_floats(problem_.units);
+  grad_sums_ = workspace_.add_floats(padded_rows_ * problem_.gates());
+  rows_ = workspace_.add_floats(padded_rows_ * std::max(problem_.in, problem_.units));
   if (gradients_.state) return;
-  grad_h_ = floats(problem_.sentences() * problem_.units);
-  grad_c_ = floats(problem_.sentences() * problem_.units);
+  grad_h_ = workspace_.add_floats(problem_.sentences() * problem_.units);
+  grad_c_ = workspace_.add_floats(problem_.sentences() * problem_.units);
 }
 
 void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) {
@@ -118,9 +115,7 @@ void LstmGradKernelCpu::clear_padding(float* padded, std::int64_t width) const {
 // Applies dropout to a layer's input again, from what was retained.
 void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* output) const {
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(input)};
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(output)};
-  make_dropout_cpu(problem_.rows() * problem_.units, mask)->run({inputs, outputs});
+  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, mask), {input}, output);
 }
 
 void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer, float* padded) const {

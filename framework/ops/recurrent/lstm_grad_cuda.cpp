@@ -26,9 +26,6 @@ class LstmGradKernelCuda final : public Kernel {
   void run(const KernelArguments& arguments) override;
 
  private:
-  std::size_t floats(std::int64_t count) {
-    return workspace_.add(static_cast<std::size_t>(count) * sizeof(float));
-  }
   static float* at(const KernelArguments& arguments, std::size_t offset) {
     return reinterpret_cast<float*>(arguments.workspace + offset);
   }
@@ -75,12 +72,12 @@ LstmGradKernelCuda::LstmGradKernelCuda(CudaCompute& compute, const LstmProblem& 
       gradients_(gradients),
       bias_sums_(problem.rows(), problem.gates()) {
   scratch_ = workspace_.add(scratch_bytes());
-  zeros_ = floats(problem.units);
-  grad_sums_ = floats(problem.rows() * problem.gates());
-  rows_ = floats(problem.rows() * problem.units);
+  zeros_ = workspace_.add_floats(problem.units);
+  grad_sums_ = workspace_.add_floats(problem.rows() * problem.gates());
+  rows_ = workspace_.add_floats(problem.rows() * problem.units);
   if (gradients.state) return;
-  grad_h_ = floats(problem.sentences() * problem.units);
-  grad_c_ = floats(problem.sentences() * problem.units);
+  grad_h_ = workspace_.add_floats(problem.sentences() * problem.units);
+  grad_c_ = workspace_.add_floats(problem.sentences() * problem.units);
 }
 
 // All products and the biases' sums use it in turn.
@@ -119,9 +116,8 @@ void LstmGradKernelCuda::run_steps(const LstmGradLayer& layer,
 
 void LstmGradKernelCuda::drop(std::int64_t layer, const float* input, float* output) const {
   const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(input)};
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(output)};
-  make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask)->run({inputs, outputs});
+  run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask), {input},
+                output);
 }
 
 // Returns a layer's input, with dropout applied again to what was retained.
@@ -136,14 +132,13 @@ const float* LstmGradKernelCuda::input(const LstmGradLayer& layer, float* rows) 
 void LstmGradKernelCuda::copy_outputs_before(const LstmGradLayer& layer, float* rows) const {
   const PackedShape& shape = problem_.shape;
   std::vector<RowRange> ranges;
-  std::vector<const std::byte*> inputs;
+  std::vector<const float*> inputs;
   for (std::int64_t step = layer.first_h == nullptr ? 1 : 0; step < shape.steps(); ++step) {
     ranges.push_back({shape.offset(step), shape.size(step)});
-    inputs.push_back(reinterpret_cast<const std::byte*>(outputs_before(problem_, layer, step)));
+    inputs.push_back(outputs_before(problem_, layer, step));
   }
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(rows)};
-  make_place_rows_cuda(compute_, std::move(ranges), problem_.rows(), problem_.units)
-      ->run({inputs, outputs});
+  run_on_floats(*make_place_rows_cuda(compute_, std::move(ranges), problem_.rows(), problem_.units),
+                inputs, rows);
 }
 
 void LstmGradKernelCuda::write_weight_gradients(const LstmGradLayer& layer,

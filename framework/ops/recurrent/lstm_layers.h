@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "framework/ops/recurrent/lstm_kernels.h"
 #include "framework/ops/recurrent/lstm_rows_cpu.h"
 
@@ -70,6 +72,9 @@ LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& g
 // all steps, layer.grad_c those of the cells before this step.
 LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
                             std::int64_t step, const float* zeros, float* grad_sums);
+
+// Runs another op's kernel on floats.
+void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output);
 
 // Returns the operand of a step's recurrent product: the outputs of the step before or of the
 // initial state; null for zeros.

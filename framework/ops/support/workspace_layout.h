@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace skyline {
 
@@ -13,6 +14,9 @@ class WorkspaceLayout {
     const std::size_t offset = bytes_;
     bytes_ += (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
     return offset;
+  }
+  std::size_t add_floats(std::int64_t count) {
+    return add(static_cast<std::size_t>(count) * sizeof(float));
   }
   std::size_t bytes() const { return bytes_; }
 

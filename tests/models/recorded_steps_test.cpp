@@ -1,0 +1,80 @@
+// Tests that dry training steps of an image and a text model are recorded and explained whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/backward_graph.h"
+#include "framework/graph_text.h"
+#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "memory/adaptors/recording_adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
+#include "models/models.h"
+#include "models/seq2seq.h"
+
+namespace skyline {
+namespace {
+
+using testing::HasSubstr;
+
+class RecordedSteps : public ::testing::Test {
+ protected:
+  Tensor integers(std::int64_t rows, std::string_view name) {
+    return context_.upload({{rows}, DType::kInt32}, nullptr, name);
+  }
+
+  // The recorded requests are those of the graph, and every output's memory is explained.
+  std::string explained() {
+    context_.end_step();
+    const RecordedStep& step = context_.recorded_step();
+    EXPECT_TRUE(recorder_.last_step().same_requests(simulate(step.graph)));
+    EXPECT_EQ(step.memory.size(), step.graph.ops.size());
+    for (std::size_t k = 0; k < step.memory.size(); ++k) {
+      EXPECT_EQ(step.memory[k].size(), step.graph.ops[k].outputs.size());
+      for (const OutputMemory& memory : step.memory[k]) {
+        EXPECT_NE(memory.input >= 0, !memory.reason.empty()) << step.graph.ops[k].name;
+      }
+    }
+    return to_text(step);
+  }
+
+  SimulatedDevice device_;
+  BestFitPool pool_{device_};
+  RecordingAdaptor recorder_{pool_};
+  Context context_{recorder_, {.execute = false, .record_graph = true}};
+};
+
+TEST_F(RecordedSteps, LeNet) {
+  const auto model = find_model("lenet").make(context_, {});
+  context_.begin_step();
+  Tensor labels = integers(2, "labels");
+  Tensor logits = model->forward(context_, context_.upload({{2, 1, 28, 28}}, nullptr)).logits;
+  backward(context_, softmax_cross_entropy(context_, std::move(logits), std::move(labels)));
+  const std::string text = explained();
+  EXPECT_THAT(text, HasSubstr("forward reshape of "));
+  EXPECT_THAT(text, HasSubstr("writes v"));
+  EXPECT_THAT(text, HasSubstr("gradient of conv1.weight f32[6, 1, 5, 5], the output is resident"));
+  EXPECT_THAT(text, HasSubstr("gradient_seed | reads v"));
+}
+
+TEST_F(RecordedSteps, Seq2SeqPackedAndUnrolled) {
+  for (const bool unroll : {false, true}) {
+    const Seq2Seq model(context_, {.source_words = 50,
+                                   .target_words = 60,
+                                   .layers = 2,
+                                   .units = 8,
+                                   .embedding = 4,
+                                   .unroll = unroll});
+    context_.begin_step();
+    const PackedShape source({3, 2}), target({3, 3, 1});
+    LstmState state = model.encode(context_, integers(source.rows(), "source"), source);
+    const LstmOutput decoded =
+        model.decode(context_, std::move(state), integers(target.rows(), "target"), target,
+                     LstmWanted::kOutputs);
+    backward(context_, softmax_cross_entropy(context_, model.logits(context_, decoded.y),
+                                             integers(target.rows(), "answers")));
+    EXPECT_THAT(explained(), HasSubstr(unroll ? "lstm_cell_grad of" : "lstm_grad of"));
+  }
+}
+
+}  // namespace
+}  // namespace skyline
