@@ -27,8 +27,8 @@ class CudaCompute;
 
 // Marks the factory of a CUDA kernel. Builds without CUDA define it as "weak", so that the linker
 // accepts the missing kernel: nobody can call it there, because no CudaCompute can be made.
-#ifndef SKYLINE_CUDA_FACTORY
-#define SKYLINE_CUDA_FACTORY
+#ifndef CUDA_ONLY
+#define CUDA_ONLY
 #endif
 
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything

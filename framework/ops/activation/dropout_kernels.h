@@ -25,8 +25,7 @@ inline constexpr int kDropoutLanes = 32;
 
 // output = input * scale() if kept, else 0, in forward and backward.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute,
-                                                               std::int64_t elements,
-                                                               DropoutMask mask);
+CUDA_ONLY std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
+                                                    DropoutMask mask);
 
 }  // namespace skyline

@@ -20,10 +20,8 @@ struct ReluGradFunction {
 };
 
 std::unique_ptr<Kernel> make_relu_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute,
-                                                            std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, std::int64_t elements);
 std::unique_ptr<Kernel> make_relu_grad_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute,
-                                                                 std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, std::int64_t elements);
 
 }  // namespace skyline

@@ -25,10 +25,9 @@ struct SigmoidGradFunction {
 };
 
 std::unique_ptr<Kernel> make_sigmoid_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute,
-                                                               std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, std::int64_t elements);
 std::unique_ptr<Kernel> make_sigmoid_grad_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute,
-                                                                    std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute,
+                                                         std::int64_t elements);
 
 }  // namespace skyline

@@ -34,10 +34,8 @@ struct TanhGradFunction {
 };
 
 std::unique_ptr<Kernel> make_tanh_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute,
-                                                            std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, std::int64_t elements);
 std::unique_ptr<Kernel> make_tanh_grad_cpu(std::int64_t elements);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute,
-                                                                 std::int64_t elements);
+CUDA_ONLY std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, std::int64_t elements);
 
 }  // namespace skyline

@@ -17,17 +17,15 @@ struct ConcatLayout {
 
 // Input i is tensor i; output 0 is the joined tensor, with relu its max(0, ·).
 std::unique_ptr<Kernel> make_concat_cpu(const ConcatLayout& layout, bool relu);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute,
-                                                              const ConcatLayout& layout,
-                                                              bool relu);
+CUDA_ONLY std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatLayout& layout,
+                                                   bool relu);
 
 // Input 0 is the joined gradient; with relu it is masked where input 1, the joined tensor, is not
 // positive. Outputs are the slices i with needed[i], in order.
 std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatLayout& layout, bool relu,
                                              const std::vector<bool>& needed);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute,
-                                                                   const ConcatLayout& layout,
-                                                                   bool relu,
-                                                                   const std::vector<bool>& needed);
+CUDA_ONLY std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute,
+                                                        const ConcatLayout& layout, bool relu,
+                                                        const std::vector<bool>& needed);
 
 }  // namespace skyline

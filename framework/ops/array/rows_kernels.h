@@ -11,23 +11,22 @@ namespace skyline {
 
 // Output j is rows ranges[j] of the input, of `width` columns.
 std::unique_ptr<Kernel> make_take_rows_cpu(std::vector<RowRange> ranges, std::int64_t width);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute,
-                                                                 std::vector<RowRange> ranges,
-                                                                 std::int64_t width);
+CUDA_ONLY std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute,
+                                                      std::vector<RowRange> ranges,
+                                                      std::int64_t width);
 
 // Rows ranges[i] of the output are input i; rows of `total` in no range are zeros. The ranges are
 // in order.
 std::unique_ptr<Kernel> make_place_rows_cpu(std::vector<RowRange> ranges, std::int64_t total,
                                             std::int64_t width);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,
-                                                                  std::vector<RowRange> ranges,
-                                                                  std::int64_t total,
-                                                                  std::int64_t width);
+CUDA_ONLY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,
+                                                       std::vector<RowRange> ranges,
+                                                       std::int64_t total, std::int64_t width);
 
 // Row k of the output is row rows[k] of the input.
 std::unique_ptr<Kernel> make_permute_rows_cpu(std::vector<std::int32_t> rows, std::int64_t width);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute,
-                                                                    std::vector<std::int32_t> rows,
-                                                                    std::int64_t width);
+CUDA_ONLY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute,
+                                                         std::vector<std::int32_t> rows,
+                                                         std::int64_t width);
 
 }  // namespace skyline

@@ -6,32 +6,22 @@
 
 #include "framework/apply.h"
 #include "framework/ops/array/shortcut_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
 namespace skyline {
 namespace {
 
-class ShortcutGrad : public Op {
- public:
-  explicit ShortcutGrad(const ShortcutProblem& problem) : problem_(problem) {}
-  std::string_view name() const override { return "shortcut_grad"; }
-  std::string parameters() const override {
-    return fmt::format("stride={} x={}", problem_.stride, problem_.x.str());
-  }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("shortcut_grad", inputs.size(), 1);
-    require_spec("shortcut_grad", "grad_output", inputs[0], {problem_.y});
-    return {{{problem_.x}, Category::kGradient}};
-  }
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_shortcut_grad_cuda(*compute.cuda(), problem_)
-                          : make_shortcut_grad_cpu(problem_);
-  }
-
- private:
-  ShortcutProblem problem_;
-};
+std::shared_ptr<const Op> grad_op(const ShortcutProblem& problem) {
+  return gradient_op(problem,
+                     {.name = "shortcut_grad",
+                      .parameters = fmt::format("stride={} x={}", problem.stride, problem.x.str()),
+                      .operands = {{"grad_output", {problem.y}}},
+                      .outputs = {{problem.x}},
+                      .cpu = make_shortcut_grad_cpu,
+                      .cuda = make_shortcut_grad_cuda});
+}
 
 class Shortcut : public Op {
  public:
@@ -60,7 +50,7 @@ class Shortcut : public Op {
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
-    return {{.op = std::make_shared<ShortcutGrad>(problem(inputs[0].shape)),
+    return {{.op = grad_op(problem(inputs[0].shape)),
              .sources = {GradientSource::grad_output(0)},
              .gradient_of = {0}}};
   }

@@ -16,13 +16,13 @@ struct ShortcutProblem {
 };
 
 std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute,
-                                                                const ShortcutProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute,
+                                                     const ShortcutProblem& problem);
 
 // grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero for pixels that forward
 // skipped.
 std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_shortcut_grad_cuda(
-    CudaCompute& compute, const ShortcutProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_shortcut_grad_cuda(CudaCompute& compute,
+                                                          const ShortcutProblem& problem);
 
 }  // namespace skyline

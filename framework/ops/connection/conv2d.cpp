@@ -6,6 +6,7 @@
 
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/connection/conv2d_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -45,53 +46,28 @@ Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec>
   return {x, weight, y, params, bias};
 }
 
-class Conv2dGradInput final : public Op {
- public:
-  explicit Conv2dGradInput(Conv2dProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "conv2d_grad_input"; }
-  bool is_convolution() const override { return true; }
-  std::string parameters() const override { return problem_.str(); }
+std::shared_ptr<const Op> grad_input_op(const Conv2dProblem& problem) {
+  return gradient_op(problem,
+                     {.name = "conv2d_grad_input",
+                      .parameters = problem.str(),
+                      .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
+                      .outputs = {{problem.x}},
+                      .cpu = make_conv2d_grad_input_cpu,
+                      .cuda = make_conv2d_grad_input_cuda,
+                      .is_convolution = true});
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("conv2d_grad_input", inputs.size(), 2);
-    require_spec("conv2d_grad_input", "weight", inputs[0], {problem_.weight});
-    require_spec("conv2d_grad_input", "grad_output", inputs[1], {problem_.y});
-    return {{{problem_.x}, Category::kGradient}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_conv2d_grad_input_cuda(*compute.cuda(), problem_)
-                          : make_conv2d_grad_input_cpu(problem_);
-  }
-
- private:
-  Conv2dProblem problem_;
-};
-
-class Conv2dGradWeight final : public Op {
- public:
-  explicit Conv2dGradWeight(Conv2dProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "conv2d_grad_weight"; }
-  bool is_convolution() const override { return true; }
-  std::string parameters() const override { return problem_.str(); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("conv2d_grad_weight", inputs.size(), 2);
-    require_spec("conv2d_grad_weight", "x", inputs[0], {problem_.x});
-    require_spec("conv2d_grad_weight", "grad_output", inputs[1], {problem_.y});
-    std::vector<OutputSpec> outputs = {{{problem_.weight}, Category::kGradient}};
-    if (problem_.bias) outputs.push_back({{problem_.bias_shape()}, Category::kGradient});
-    return outputs;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_conv2d_grad_weight_cuda(*compute.cuda(), problem_)
-                          : make_conv2d_grad_weight_cpu(problem_);
-  }
-
- private:
-  Conv2dProblem problem_;
-};
+std::shared_ptr<const Op> grad_weight_op(const Conv2dProblem& problem) {
+  std::vector<TensorSpec> outputs = {{problem.weight}};
+  if (problem.bias) outputs.push_back({problem.bias_shape()});
+  return gradient_op(problem, {.name = "conv2d_grad_weight",
+                               .parameters = problem.str(),
+                               .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
+                               .outputs = std::move(outputs),
+                               .cpu = make_conv2d_grad_weight_cpu,
+                               .cuda = make_conv2d_grad_weight_cuda,
+                               .is_convolution = true});
+}
 
 class Conv2d final : public Op {
  public:
@@ -119,14 +95,12 @@ class Conv2d final : public Op {
     problem.bias = problem.bias && needed[2];
     // The weight comes first: then x dies before the gradient of its size is requested.
     if (needed[1] || problem.bias) {
-      calls.push_back({std::make_shared<Conv2dGradWeight>(problem),
+      calls.push_back({grad_weight_op(problem),
                        {GradientSource::input(0), grad_output},
                        problem.bias ? std::vector{1, 2} : std::vector{1}});
     }
     if (needed[0]) {
-      calls.push_back({std::make_shared<Conv2dGradInput>(problem),
-                       {GradientSource::input(1), grad_output},
-                       {0}});
+      calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
     }
     return calls;
   }

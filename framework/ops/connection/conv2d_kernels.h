@@ -20,17 +20,17 @@ struct Conv2dProblem {
 
 // Inputs x, weight and, with bias, bias; output y.
 std::unique_ptr<Kernel> make_conv2d_cpu(const Conv2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute,
-                                                              const Conv2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute,
+                                                   const Conv2dProblem& problem);
 
 // Inputs weight, grad_output; output grad_input.
 std::unique_ptr<Kernel> make_conv2d_grad_input_cpu(const Conv2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(
-    CudaCompute& compute, const Conv2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
+                                                              const Conv2dProblem& problem);
 
 // Inputs x, grad_output; outputs grad_weight and, with bias, grad_bias.
 std::unique_ptr<Kernel> make_conv2d_grad_weight_cpu(const Conv2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(
-    CudaCompute& compute, const Conv2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
+                                                               const Conv2dProblem& problem);
 
 }  // namespace skyline

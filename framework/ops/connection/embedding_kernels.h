@@ -16,13 +16,13 @@ struct EmbeddingProblem {
 // Inputs ids i32 [rows], table [words, features]; output [rows, features]. The CPU kernel throws
 // WordError before writing; CUDA writes NaN to the row of an unknown id.
 std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute,
-                                                                 const EmbeddingProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute,
+                                                      const EmbeddingProblem& problem);
 
 // Inputs ids, grad_output [rows, features]; output grad_table. The CPU kernel throws WordError
 // before writing; CUDA drops the gradient of an unknown id.
 std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_embedding_grad_cuda(
-    CudaCompute& compute, const EmbeddingProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
+                                                           const EmbeddingProblem& problem);
 
 }  // namespace skyline

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/ops/connection/linear_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -23,50 +24,25 @@ LinearProblem problem_of(std::span<const TensorSpec> inputs) {
   return {x, weight, Shape{x[0], weight[0]}, bias};
 }
 
-class LinearGradInput final : public Op {
- public:
-  explicit LinearGradInput(LinearProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "linear_grad_input"; }
+std::shared_ptr<const Op> grad_input_op(const LinearProblem& problem) {
+  return gradient_op(problem,
+                     {.name = "linear_grad_input",
+                      .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
+                      .outputs = {{problem.x}},
+                      .cpu = make_linear_grad_input_cpu,
+                      .cuda = make_linear_grad_input_cuda});
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("linear_grad_input", inputs.size(), 2);
-    require_spec("linear_grad_input", "weight", inputs[0], {problem_.weight});
-    require_spec("linear_grad_input", "grad_output", inputs[1], {problem_.y});
-    return {{{problem_.x}, Category::kGradient}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_linear_grad_input_cuda(*compute.cuda(), problem_)
-                          : make_linear_grad_input_cpu(problem_);
-  }
-
- private:
-  LinearProblem problem_;
-};
-
-class LinearGradWeight final : public Op {
- public:
-  explicit LinearGradWeight(LinearProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "linear_grad_weight"; }
-  std::string parameters() const override { return fmt::format("bias={}", problem_.bias); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("linear_grad_weight", inputs.size(), 2);
-    require_spec("linear_grad_weight", "x", inputs[0], {problem_.x});
-    require_spec("linear_grad_weight", "grad_output", inputs[1], {problem_.y});
-    std::vector<OutputSpec> outputs = {{{problem_.weight}, Category::kGradient}};
-    if (problem_.bias) outputs.push_back({{problem_.bias_shape()}, Category::kGradient});
-    return outputs;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_linear_grad_weight_cuda(*compute.cuda(), problem_)
-                          : make_linear_grad_weight_cpu(problem_);
-  }
-
- private:
-  LinearProblem problem_;
-};
+std::shared_ptr<const Op> grad_weight_op(const LinearProblem& problem) {
+  std::vector<TensorSpec> outputs = {{problem.weight}};
+  if (problem.bias) outputs.push_back({problem.bias_shape()});
+  return gradient_op(problem, {.name = "linear_grad_weight",
+                               .parameters = fmt::format("bias={}", problem.bias),
+                               .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
+                               .outputs = std::move(outputs),
+                               .cpu = make_linear_grad_weight_cpu,
+                               .cuda = make_linear_grad_weight_cuda});
+}
 
 class Linear final : public Op {
  public:
@@ -90,14 +66,12 @@ class Linear final : public Op {
     problem.bias = problem.bias && needed[2];
     // The weight comes first: then x dies before the gradient of its size is requested.
     if (needed[1] || problem.bias) {
-      calls.push_back({std::make_shared<LinearGradWeight>(problem),
+      calls.push_back({grad_weight_op(problem),
                        {GradientSource::input(0), grad_output},
                        problem.bias ? std::vector{1, 2} : std::vector{1}});
     }
     if (needed[0]) {
-      calls.push_back({std::make_shared<LinearGradInput>(problem),
-                       {GradientSource::input(1), grad_output},
-                       {0}});
+      calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
     }
     return calls;
   }

@@ -17,17 +17,17 @@ struct LinearProblem {
 
 // Inputs x, weight and, with bias, bias; output y.
 std::unique_ptr<Kernel> make_linear_cpu(const LinearProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_linear_cuda(CudaCompute& compute,
-                                                              const LinearProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_linear_cuda(CudaCompute& compute,
+                                                   const LinearProblem& problem);
 
 // Inputs weight, grad_output; output grad_input.
 std::unique_ptr<Kernel> make_linear_grad_input_cpu(const LinearProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_linear_grad_input_cuda(
-    CudaCompute& compute, const LinearProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_linear_grad_input_cuda(CudaCompute& compute,
+                                                              const LinearProblem& problem);
 
 // Inputs x, grad_output; outputs grad_weight and, with bias, grad_bias.
 std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_linear_grad_weight_cuda(
-    CudaCompute& compute, const LinearProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_linear_grad_weight_cuda(CudaCompute& compute,
+                                                               const LinearProblem& problem);
 
 }  // namespace skyline

@@ -17,14 +17,14 @@ struct CrossEntropyProblem {
 // [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing; on
 // CUDA an unknown label makes the loss NaN.
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(
+CUDA_ONLY std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(
     CudaCompute& compute, const CrossEntropyProblem& problem);
 
 // Inputs grad_output f32 [1], probabilities, labels; output grad_logits, which may be the
 // probabilities. The CPU kernel throws LabelError before writing; on CUDA an unknown label makes
 // its row's gradient NaN.
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(
+CUDA_ONLY std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(
     CudaCompute& compute, const CrossEntropyProblem& problem);
 
 }  // namespace skyline

@@ -33,15 +33,15 @@ struct AddScaledGradients {
 
 // Inputs x, residual; output y, which may be either.
 std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledParams params);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute,
-                                                                  std::int64_t elements,
-                                                                  AddScaledParams params);
+CUDA_ONLY std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
+                                                       AddScaledParams params);
 
 // Inputs grad_output and, with relu, y; outputs those of grad_x and grad_residual that are needed.
 // Outputs may be inputs.
 std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
                                                  AddScaledGradients gradients);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_add_scaled_grad_cuda(
-    CudaCompute& compute, std::int64_t elements, AddScaledGradients gradients);
+CUDA_ONLY std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute,
+                                                            std::int64_t elements,
+                                                            AddScaledGradients gradients);
 
 }  // namespace skyline

@@ -19,19 +19,19 @@ struct BatchNormProblem {
 
 // Inputs x, gamma, beta; outputs y, mean, variance (biased).
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
-                                                                  const BatchNormProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
+                                                       const BatchNormProblem& problem);
 
 // Inputs x, gamma, beta, running_mean, running_variance; output y, which may be x.
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(
-    CudaCompute& compute, const BatchNormProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
+                                                                 const BatchNormProblem& problem);
 
 // Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x (which may be
 // grad_output), grad_gamma, grad_beta.
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(
-    CudaCompute& compute, const BatchNormProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
+                                                            const BatchNormProblem& problem);
 
 // How batch values update running ones: running = decay running + gain batch.
 struct RunningUpdate {
@@ -44,7 +44,7 @@ struct RunningUpdate {
 // Inputs running_mean, running_variance, mean, variance; outputs the new running values, which may
 // be the old ones.
 std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_batch_norm_update_cuda(
-    CudaCompute& compute, const RunningUpdate& update);
+CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_update_cuda(CudaCompute& compute,
+                                                              const RunningUpdate& update);
 
 }  // namespace skyline

@@ -53,14 +53,14 @@ SKYLINE_HOST_DEVICE float window_sum(const float* first, Half half) {
 
 // Input x; output y, which may be x.
 std::unique_ptr<Kernel> make_local_response_norm_cpu(const LocalResponseNormProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_local_response_norm_cuda(
+CUDA_ONLY std::unique_ptr<Kernel> make_local_response_norm_cuda(
     CudaCompute& compute, const LocalResponseNormProblem& problem);
 
 // Inputs x, grad_output; output grad_input, which may be either:
 //   grad_input[c] = grad_output[c] * s[c]^-beta
 //                   - 2 alpha beta x[c] * sum of grad_output[d] * x[d] * s[d]^(-beta - 1)
 std::unique_ptr<Kernel> make_local_response_norm_grad_cpu(const LocalResponseNormProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_local_response_norm_grad_cuda(
+CUDA_ONLY std::unique_ptr<Kernel> make_local_response_norm_grad_cuda(
     CudaCompute& compute, const LocalResponseNormProblem& problem);
 
 }  // namespace skyline

@@ -26,8 +26,7 @@ struct AdamFunction {
 // Inputs value, gradient, first moment, second moment and, if `scaled`, the gradient's factor f32
 // [1]; outputs value and the moments, which may be those inputs.
 std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
-                                                            std::int64_t elements,
-                                                            AdamFunction function, bool scaled);
+CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,
+                                                 AdamFunction function, bool scaled);
 
 }  // namespace skyline

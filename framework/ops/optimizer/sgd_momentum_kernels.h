@@ -20,8 +20,7 @@ struct SgdMomentumFunction {
 
 // Inputs value, gradient, velocity; outputs value, velocity, which may be those inputs.
 std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::int64_t elements, SgdParams params);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                                                    std::int64_t elements,
-                                                                    SgdParams params);
+CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
+                                                         std::int64_t elements, SgdParams params);
 
 }  // namespace skyline

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/ops/pooling/pool2d_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -60,27 +61,24 @@ std::string params_text(const Pool2dParams& params) {
                      params.stride.str(), params.padding.str(), params.ceil_mode);
 }
 
-class MaxPool2dGrad final : public Op {
- public:
-  explicit MaxPool2dGrad(Pool2dProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "max_pool2d_grad"; }
-  std::string parameters() const override { return problem_.str(); }
+std::shared_ptr<const Op> max_grad_op(const Pool2dProblem& problem) {
+  return gradient_op(problem,
+                     {.name = "max_pool2d_grad",
+                      .parameters = problem.str(),
+                      .operands = {{"argmax", problem.argmax()}, {"grad_output", {problem.y}}},
+                      .outputs = {{problem.x}},
+                      .cpu = make_max_pool2d_grad_cpu,
+                      .cuda = make_max_pool2d_grad_cuda});
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("max_pool2d_grad", inputs.size(), 2);
-    require_spec("max_pool2d_grad", "argmax", inputs[0], problem_.argmax());
-    require_spec("max_pool2d_grad", "grad_output", inputs[1], {problem_.y});
-    return {{{problem_.x}, Category::kGradient}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_max_pool2d_grad_cuda(*compute.cuda(), problem_)
-                          : make_max_pool2d_grad_cpu(problem_);
-  }
-
- private:
-  Pool2dProblem problem_;
-};
+std::shared_ptr<const Op> average_grad_op(const Pool2dProblem& problem) {
+  return gradient_op(problem, {.name = "average_pool2d_grad",
+                               .parameters = problem.str(),
+                               .operands = {{"grad_output", {problem.y}}},
+                               .outputs = {{problem.x}},
+                               .cpu = make_average_pool2d_grad_cpu,
+                               .cuda = make_average_pool2d_grad_cuda});
+}
 
 class MaxPool2d final : public Op {
  public:
@@ -113,35 +111,13 @@ class MaxPool2d final : public Op {
                                      const std::vector<bool>&) const override {
     if (!argmax_) return {};
     const Pool2dProblem problem = problem_of("max_pool2d", params_, inputs);
-    return {{std::make_shared<MaxPool2dGrad>(problem),
-             {GradientSource::output(1), GradientSource::grad_output(0)},
-             {0}}};
+    return {
+        {max_grad_op(problem), {GradientSource::output(1), GradientSource::grad_output(0)}, {0}}};
   }
 
  private:
   Pool2dParams params_;
   bool argmax_;
-};
-
-class AveragePool2dGrad final : public Op {
- public:
-  explicit AveragePool2dGrad(Pool2dProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "average_pool2d_grad"; }
-  std::string parameters() const override { return problem_.str(); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("average_pool2d_grad", inputs.size(), 1);
-    require_spec("average_pool2d_grad", "grad_output", inputs[0], {problem_.y});
-    return {{{problem_.x}, Category::kGradient}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_average_pool2d_grad_cuda(*compute.cuda(), problem_)
-                          : make_average_pool2d_grad_cpu(problem_);
-  }
-
- private:
-  Pool2dProblem problem_;
 };
 
 class AveragePool2d final : public Op {
@@ -168,7 +144,7 @@ class AveragePool2d final : public Op {
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
     const Pool2dProblem problem = problem_of("average_pool2d", params_, inputs);
-    return {{std::make_shared<AveragePool2dGrad>(problem), {GradientSource::grad_output(0)}, {0}}};
+    return {{average_grad_op(problem), {GradientSource::grad_output(0)}, {0}}};
   }
 
  private:

@@ -20,23 +20,22 @@ struct Pool2dProblem {
 
 // Input x; outputs y and, if wanted, argmax.
 std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem, bool argmax);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute,
-                                                                  const Pool2dProblem& problem,
-                                                                  bool argmax);
+CUDA_ONLY std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute,
+                                                       const Pool2dProblem& problem, bool argmax);
 
 // Inputs argmax, grad_output; output grad_input.
 std::unique_ptr<Kernel> make_max_pool2d_grad_cpu(const Pool2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_max_pool2d_grad_cuda(
-    CudaCompute& compute, const Pool2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_max_pool2d_grad_cuda(CudaCompute& compute,
+                                                            const Pool2dProblem& problem);
 
 // Input x; output y.
 std::unique_ptr<Kernel> make_average_pool2d_cpu(const Pool2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_average_pool2d_cuda(CudaCompute& compute,
-                                                                      const Pool2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_average_pool2d_cuda(CudaCompute& compute,
+                                                           const Pool2dProblem& problem);
 
 // Input grad_output; output grad_input.
 std::unique_ptr<Kernel> make_average_pool2d_grad_cpu(const Pool2dProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_average_pool2d_grad_cuda(
-    CudaCompute& compute, const Pool2dProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_average_pool2d_grad_cuda(CudaCompute& compute,
+                                                                const Pool2dProblem& problem);
 
 }  // namespace skyline

@@ -58,14 +58,13 @@ struct LstmGradients {
 // Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and, if
 // retained, the reserve f32 [LstmReserve::floats()].
 std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute,
-                                                            const LstmProblem& problem);
+CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& problem);
 
 // Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u layer by layer.
 std::unique_ptr<Kernel> make_lstm_grad_cpu(const LstmProblem& problem,
                                            const LstmGradients& gradients);
-SKYLINE_CUDA_FACTORY std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute,
-                                                                 const LstmProblem& problem,
-                                                                 const LstmGradients& gradients);
+CUDA_ONLY std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute,
+                                                      const LstmProblem& problem,
+                                                      const LstmGradients& gradients);
 
 }  // namespace skyline
