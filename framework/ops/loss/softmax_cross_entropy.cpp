@@ -6,6 +6,7 @@
 
 #include "framework/apply.h"
 #include "framework/ops/loss/softmax_cross_entropy_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -23,31 +24,18 @@ std::string parameters_of(SoftmaxCrossEntropyParams params) {
   return fmt::format("divisor={}", params.divisor);
 }
 
-// Inputs grad_output, probabilities, labels; output grad_logits.
-class SoftmaxCrossEntropyGrad : public Op {
- public:
-  explicit SoftmaxCrossEntropyGrad(SoftmaxCrossEntropyParams params) : params_(params) {}
-  std::string_view name() const override { return "softmax_cross_entropy_grad"; }
-  std::string parameters() const override { return parameters_of(params_); }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const std::string where(name());
-    require_inputs(where, inputs.size(), 3);
-    require_spec(where, "grad_output", inputs[0], {Shape{1}});
-    require_float(where, "probabilities", inputs[1], 2);
-    require_spec(where, "labels", inputs[2], {Shape{inputs[1].shape[0]}, DType::kInt32});
-    return {{inputs[1], Category::kGradient}};
-  }
-  std::vector<InPlacePair> in_place() const override { return {{.input = 1, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const CrossEntropyProblem problem = problem_of(inputs[1], params_);
-    return compute.cuda() ? make_softmax_cross_entropy_grad_cuda(*compute.cuda(), problem)
-                          : make_softmax_cross_entropy_grad_cpu(problem);
-  }
-
- private:
-  SoftmaxCrossEntropyParams params_;
-};
+std::shared_ptr<const Op> grad_op(const TensorSpec& logits, SoftmaxCrossEntropyParams params) {
+  return gradient_op(problem_of(logits, params),
+                     {.name = "softmax_cross_entropy_grad",
+                      .parameters = parameters_of(params),
+                      .operands = {{"grad_output", {Shape{1}}},
+                                   {"probabilities", logits},
+                                   {"labels", {Shape{logits.shape[0]}, DType::kInt32}}},
+                      .outputs = {logits},
+                      .cpu = make_softmax_cross_entropy_grad_cpu,
+                      .cuda = make_softmax_cross_entropy_grad_cuda,
+                      .in_place = {{.input = 1, .output = 0}}});
+}
 
 // Inputs logits, labels; outputs loss, probabilities.
 class SoftmaxCrossEntropy : public Op {
@@ -69,9 +57,9 @@ class SoftmaxCrossEntropy : public Op {
     return compute.cuda() ? make_softmax_cross_entropy_cuda(*compute.cuda(), problem)
                           : make_softmax_cross_entropy_cpu(problem);
   }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
-    return {{.op = std::make_shared<SoftmaxCrossEntropyGrad>(params_),
+    return {{.op = grad_op(inputs[0], params_),
              .sources = {GradientSource::grad_output(0), GradientSource::output(1),
                          GradientSource::input(1)},
              .gradient_of = {0}}};

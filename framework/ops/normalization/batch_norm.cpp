@@ -5,6 +5,7 @@
 #include <array>
 
 #include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -22,34 +23,22 @@ void require_channels(const std::string& where, std::initializer_list<const char
   for (const char* name : names) require_spec(where, name, specs[index++], {Shape{channels}});
 }
 
-class BatchNormGrad final : public Op {
- public:
-  explicit BatchNormGrad(BatchNormProblem problem) : problem_(std::move(problem)) {}
-  std::string_view name() const override { return "batch_norm_grad"; }
-  std::string parameters() const override { return params_text(problem_.epsilon, problem_.relu); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("batch_norm_grad", inputs.size(), problem_.relu ? 6 : 5);
-    require_spec("batch_norm_grad", "x", inputs[0], {problem_.x});
-    require_channels("batch_norm_grad", {"gamma", "mean", "variance"}, inputs.subspan(1, 3),
-                     problem_.x[1]);
-    require_spec("batch_norm_grad", "grad_output", inputs[4], {problem_.x});
-    if (problem_.relu)
-      require_channels("batch_norm_grad", {"beta"}, inputs.subspan(5), problem_.x[1]);
-    return {{{problem_.x}, Category::kGradient},
-            {{problem_.channels()}, Category::kGradient},
-            {{problem_.channels()}, Category::kGradient}};
-  }
-  std::vector<InPlacePair> in_place() const override { return {{.input = 4, .output = 0}}; }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_batch_norm_grad_cuda(*compute.cuda(), problem_)
-                          : make_batch_norm_grad_cpu(problem_);
-  }
-
- private:
-  BatchNormProblem problem_;
-};
+std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
+  const TensorSpec x{problem.x}, channels{problem.channels()};
+  std::vector<std::pair<std::string, TensorSpec>> operands = {{"x", x},
+                                                              {"gamma", channels},
+                                                              {"mean", channels},
+                                                              {"variance", channels},
+                                                              {"grad_output", x}};
+  if (problem.relu) operands.push_back({"beta", channels});
+  return gradient_op(problem, {.name = "batch_norm_grad",
+                               .parameters = params_text(problem.epsilon, problem.relu),
+                               .operands = std::move(operands),
+                               .outputs = {x, channels, channels},
+                               .cpu = make_batch_norm_grad_cpu,
+                               .cuda = make_batch_norm_grad_cuda,
+                               .in_place = {{.input = 4, .output = 0}}});
+}
 
 class BatchNorm final : public Op {
  public:
@@ -85,7 +74,7 @@ class BatchNorm final : public Op {
                                            GradientSource::output(1), GradientSource::output(2),
                                            GradientSource::grad_output(0)};
     if (relu_) sources.push_back(GradientSource::input(2));
-    return {{std::make_shared<BatchNormGrad>(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
+    return {{grad_op(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
   }
 
  private:

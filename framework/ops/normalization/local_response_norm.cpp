@@ -7,6 +7,7 @@
 
 #include "framework/apply.h"
 #include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/support/gradient_op.h"
 #include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
@@ -34,31 +35,16 @@ void check_params(const LocalResponseNormParams& params) {
   }
 }
 
-class LocalResponseNormGrad : public Op {
- public:
-  explicit LocalResponseNormGrad(LocalResponseNormParams params) : params_(params) {}
-  std::string_view name() const override { return "local_response_norm_grad"; }
-  std::string parameters() const override { return params_text(params_); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("local_response_norm_grad", inputs.size(), 2);
-    require_float("local_response_norm_grad", "x", inputs[0], 4);
-    require_spec("local_response_norm_grad", "grad_output", inputs[1], inputs[0]);
-    return {{inputs[0], Category::kGradient}};
-  }
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 1, .output = 0}, {.input = 0, .output = 0}};
-  }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const LocalResponseNormProblem problem = problem_of(inputs[0].shape, params_);
-    return compute.cuda() ? make_local_response_norm_grad_cuda(*compute.cuda(), problem)
-                          : make_local_response_norm_grad_cpu(problem);
-  }
-
- private:
-  LocalResponseNormParams params_;
-};
+std::shared_ptr<const Op> grad_op(const TensorSpec& x, const LocalResponseNormParams& params) {
+  return gradient_op(problem_of(x.shape, params),
+                     {.name = "local_response_norm_grad",
+                      .parameters = params_text(params),
+                      .operands = {{"x", x}, {"grad_output", x}},
+                      .outputs = {x},
+                      .cpu = make_local_response_norm_grad_cpu,
+                      .cuda = make_local_response_norm_grad_cuda,
+                      .in_place = {{.input = 1, .output = 0}, {.input = 0, .output = 0}}});
+}
 
 class LocalResponseNorm : public Op {
  public:
@@ -83,9 +69,9 @@ class LocalResponseNorm : public Op {
   std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
     return Recomputation::from_inputs(1);
   }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
-    return {{.op = std::make_shared<LocalResponseNormGrad>(params_),
+    return {{.op = grad_op(inputs[0], params_),
              .sources = {GradientSource::input(0), GradientSource::grad_output(0)},
              .gradient_of = {0}}};
   }

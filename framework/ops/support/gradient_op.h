@@ -22,6 +22,7 @@ class GradientOp final : public Op {
     std::vector<TensorSpec> outputs;
     std::unique_ptr<Kernel> (*cpu)(const Problem& problem);
     std::unique_ptr<Kernel> (*cuda)(CudaCompute& compute, const Problem& problem);
+    std::vector<InPlacePair> in_place = {};
     bool is_convolution = false;
   };
 
@@ -29,6 +30,7 @@ class GradientOp final : public Op {
       : problem_(problem), declared_(std::move(declaration)) {}
   std::string_view name() const override { return declared_.name; }
   std::string parameters() const override { return declared_.parameters; }
+  std::vector<InPlacePair> in_place() const override { return declared_.in_place; }
   bool is_convolution() const override { return declared_.is_convolution; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
