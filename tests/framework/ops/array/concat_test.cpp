@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/backward_graph.h"
+#include "framework/graph_text.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/concat.h"
@@ -56,7 +57,7 @@ TEST(Concat, BackwardIsOneOpForAllSlices) {
   for (const BackwardStep& step : graph.steps()) {
     if (step.op->name() == "concat_grad") outputs.push_back(step.outputs.size());
   }
-  EXPECT_EQ(outputs, std::vector<std::size_t>{2}) << graph.to_text();
+  EXPECT_EQ(outputs, std::vector<std::size_t>{2}) << to_text(graph.preview(context));
 }
 
 TEST(Concat, ReluIsPartOfBothPassesAndRetainsTheResultAlone) {
