@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "memory/alignment.h"
+
 namespace skyline {
 
 // Divides a workspace into parts, each aligned to 64 bytes, where vector loads are widest.
@@ -12,7 +14,7 @@ class WorkspaceLayout {
   std::size_t add(std::size_t bytes) {
     constexpr std::size_t kAlignmentBytes = 64;
     const std::size_t offset = bytes_;
-    bytes_ += (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+    bytes_ += align_up(bytes, kAlignmentBytes);
     return offset;
   }
   std::size_t add_floats(std::int64_t count) {
