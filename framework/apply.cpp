@@ -75,8 +75,9 @@ std::vector<TensorSpec> specs_of(const std::vector<Tensor>& tensors) {
   return specs;
 }
 
-// What the nodes of a forward op keep. Inputs are retained before the op runs, so that it cannot
-// write over what its gradient or a recompute step will read; outputs are retained afterwards.
+// The tensors that the nodes of a forward op keep. Inputs are retained before the op runs, so that
+// it cannot write over what its gradient or a recompute step will read; outputs are retained
+// afterwards.
 class Retention {
  public:
   // `first` and `last` are the ends of a chain of nodes, null if no gradient will be computed.

@@ -15,7 +15,7 @@ struct OutputMemory {
   std::string reason;  // why it was not written in place; empty if it was
 };
 
-// What people want to know of a value and planners do not.
+// The name and spec of a value, for people; planners do not need them.
 struct ValueInfo {
   std::string name;  // "relu of act1", "conv1.weight", "gradient of conv1.weight"
   TensorSpec spec;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-// What tests set and read of the emulated device. For one host thread.
+// Options and counters of the emulated device, for one host thread.
 
 namespace cuda_emulation {
 

@@ -12,9 +12,9 @@ class WorkspaceLayout {
  public:
   // Returns the offset of a new part.
   std::size_t add(std::size_t bytes) {
-    constexpr std::size_t kAlignmentBytes = 64;
+    constexpr std::size_t kVectorBytes = 64;
     const std::size_t offset = bytes_;
-    bytes_ += align_up(bytes, kAlignmentBytes);
+    bytes_ += align_up(bytes, kVectorBytes);
     return offset;
   }
   std::size_t add_floats(std::int64_t count) {
