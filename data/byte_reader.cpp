@@ -14,11 +14,11 @@
 namespace skyline {
 namespace {
 
-// A byte of deflate expands to at most this many (zlib's technical notes, "Maximum compression
-// factor"); the slack covers what inflate holds back between calls.
+// One byte of deflate expands to at most this many (zlib's technical notes, "Maximum compression
+// factor"). The slack covers the bytes that inflate holds back between calls.
 constexpr std::uint64_t kMostExpansion = 1032;
 constexpr std::uint64_t kInflateSlackBytes = 65536;
-constexpr int kGzipOnly = 15 + 16;  // the largest window, gzip header and trailer (zlib.h)
+constexpr int kGzipOnly = 15 + 16;  // largest window, with gzip header and trailer (zlib.h)
 
 bool starts_member(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
@@ -30,11 +30,11 @@ uInt clamped(std::size_t bytes) {
 
 }  // namespace
 
-// zlib's state points back to `stream`, so an Inflater stays where it is.
+// zlib's state points back to `stream`, so an Inflater must not move.
 struct ByteReader::Inflater {
   z_stream stream{};
   std::span<const std::uint8_t> rest;  // not yet decompressed
-  std::size_t compressed_bytes;        // all of them
+  std::size_t compressed_bytes;        // in total
   bool member_ended = false;
 
   explicit Inflater(std::span<const std::uint8_t> contents)
@@ -47,9 +47,9 @@ struct ByteReader::Inflater {
 
   std::size_t position() const { return compressed_bytes - rest.size(); }
 
-  // Decompresses once; returns the bytes written.
+  // Decompresses once and returns the number of bytes written.
   std::size_t step(const std::string& source, std::span<std::uint8_t> out) {
-    // zlib takes a pointer to mutable bytes unless ZLIB_CONST is set, and never writes there.
+    // zlib never writes to its input; the pointer is mutable only because ZLIB_CONST is not set.
     stream.next_in = const_cast<Bytef*>(rest.data());
     stream.avail_in = clamped(rest.size());
     stream.next_out = out.data();

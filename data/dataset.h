@@ -21,17 +21,17 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-// An image of a data set at one of its visits.
+// One visit to an image of a data set.
 struct Sample {
   std::size_t index = 0;
-  std::uint64_t epoch = 0;  // decides how a data set varies the image
+  std::uint64_t epoch = 0;  // selects the augmentation
 };
 
-// The label of an image that cannot be read: evaluation leaves it out.
+// The label of an image that cannot be read. Evaluation skips it.
 inline constexpr std::int32_t kNotCounted = -1;
 
-// Labelled images of one shape. Thread rule: every member may be called from several threads at
-// once; the same sample gives the same bits, always.
+// Labelled images of one shape. The same sample always gives the same bits. Thread rule: every
+// member may be called from several threads at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -39,12 +39,12 @@ class Dataset {
   virtual const std::string& name() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
   virtual ImageShape image_shape() const noexcept = 0;
-  // One name a class, in the order of the labels.
+  // One name per class, in the order of labels.
   virtual const std::vector<std::string>& class_names() const noexcept = 0;
   int classes() const noexcept { return static_cast<int>(class_names().size()); }
 
   // Writes image `sample.index` (height × width × channels, channels last, normalised as the data
-  // set documents) and its label: in [0, classes), or kNotCounted. The index is below size().
+  // set documents) and its label: in [0, classes), or kNotCounted. Requires sample.index < size().
   virtual void read(const Sample& sample, float* image, std::int32_t* label) const = 0;
 };
 

@@ -2,65 +2,25 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
-#include <string>
 #include <utility>
-
-#include "data/errors.h"
 
 namespace skyline {
 namespace {
-
-// A number in [0, bound) from 64 random bits: their product's upper half (Lemire, "Fast random
-// integer generation in an interval", 2019). Its bias is below bound / 2^64.
-std::size_t below(std::size_t bound, std::uint32_t high, std::uint32_t low) {
-  const std::uint64_t word = std::uint64_t{high} << 32 | low;
-  return static_cast<std::size_t>((static_cast<unsigned __int128>(word) * bound) >> 64);
-}
 
 double seconds_since(std::chrono::steady_clock::time_point started) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
-std::size_t checked_batches_per_epoch(const Dataset& dataset, const LoaderOptions& options) {
-  const std::size_t size = dataset.size(), batch = options.batch_size;
-  if (batch == 0 || batch > size) {
-    throw DataError(dataset.name(), "batch size", std::to_string(batch),
-                    "1 to " + std::to_string(size) + ", the number of samples");
-  }
-  const std::size_t batches = options.drop_last ? size / batch : (size + batch - 1) / batch;
-  if (options.start.batch > batches) {
-    throw DataError(dataset.name(), "first batch", std::to_string(options.start.batch),
-                    "at most " + std::to_string(batches) + ", the batches of an epoch");
-  }
-  return batches;
-}
-
 }  // namespace
-
-std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t epoch,
-                                        const RandomBits& random, DataStream stream) {
-  std::vector<std::size_t> order(size);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::array<std::uint32_t, 4> words{};
-  for (std::size_t i = size; i > 1; --i) {
-    const std::size_t draw = size - i;  // two draws a counter
-    if (draw % 2 == 0) {
-      words = random(static_cast<std::uint64_t>(stream), epoch << 32 | draw / 2);
-    }
-    const std::size_t word = 2 * (draw % 2);
-    std::swap(order[i - 1], order[below(i, words[word], words[word + 1])]);
-  }
-  return order;
-}
 
 Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
     : dataset_(dataset),
       options_(options),
       random_(std::move(random)),
-      batches_per_epoch_(checked_batches_per_epoch(dataset, options)),
-      position_(options.start) {
-  if (position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+      batches_per_epoch_(skyline::batches_per_epoch(
+          dataset.name(), {dataset.size(), options.batch_size, options.drop_last, options.start},
+          "samples")),
+      position_(within_epoch(options.start, batches_per_epoch_)) {
   if (options_.prefetch == 0) return;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
     workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
@@ -68,7 +28,8 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
 }
 
 Loader::~Loader() {
-  for (std::jthread& worker : workers_) worker.request_stop();  // all, before one is waited for
+  // Stops all of them before the destructor waits for the first.
+  for (std::jthread& worker : workers_) worker.request_stop();
 }
 
 void Loader::next(Batch& batch) {
@@ -139,7 +100,7 @@ bool Loader::can_begin() const {
   return pending_.back().begun < pending_.back().indices.size();
 }
 
-// The last batch, a new one when all samples of the last are begun.
+// Returns the last batch, or opens a new one when all samples of the last have begun.
 Loader::Pending& Loader::pending_to_begin() {
   if (!pending_.empty() && pending_.back().begun < pending_.back().indices.size()) {
     return pending_.back();
@@ -151,7 +112,7 @@ Loader::Pending& Loader::pending_to_begin() {
   }
   try {
     open(pending);
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     pending.failure = std::current_exception();
     stopped_ = true;
     ready_.notify_one();
@@ -175,8 +136,7 @@ void Loader::open(Pending& pending) {
     if (options_.shuffle) {
       order_ = shuffled_order(dataset_.size(), order_epoch_, random_);
     } else if (order_.empty()) {
-      order_.resize(dataset_.size());
-      std::iota(order_.begin(), order_.end(), std::size_t{0});
+      order_ = ascending_order(dataset_.size());
     }
   }
   const std::size_t first = position_.batch * options_.batch_size;
@@ -187,10 +147,10 @@ void Loader::open(Pending& pending) {
   batch.labels.resize(batch.size);
   const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
   pending.indices.assign(begin, begin + static_cast<std::ptrdiff_t>(batch.size));
-  if (++position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+  position_ = within_epoch({position_.epoch, position_.batch + 1}, batches_per_epoch_);
 }
 
-// Writes to places of its own: several threads may read samples of one batch.
+// Several threads read samples of one batch; each sample has its own place in it.
 void Loader::read_sample(Pending& pending, std::size_t i) const {
   Batch& batch = pending.batch;
   const std::size_t elements = batch.images.size() / batch.size;

@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-// Indices are begun in order, so that what fails first in that order is always known at the end.
+// Indices begin in order, so the lowest index that fails is known at the end for any timing.
 struct Run {
   const std::size_t count;
   const std::function<void(std::size_t, std::size_t)>& work;
@@ -20,7 +20,7 @@ struct Run {
   std::size_t failed_index = 0;  // guarded by mutex
   std::exception_ptr failure;    // guarded by mutex
 
-  // False when there is nothing left to begin.
+  // Returns false when no index is left to begin.
   bool step(std::size_t worker) {
     if (failed) return false;
     const std::size_t index = next++;

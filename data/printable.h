@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A file's name on one line of a message: control characters become \n, \t or \x1b; every other
-// byte stays as it is, so that names in UTF-8 are read as such.
+// Makes a file name fit on one line of a message: control characters become \n, \t or \x1b; all
+// other bytes stay, so UTF-8 names remain readable.
 std::string printable(std::string_view name);
 
 }  // namespace skyline

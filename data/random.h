@@ -6,13 +6,13 @@
 
 namespace skyline {
 
-// Four random words for each (stream, counter), the same on every call: a counter-based generator
-// with its seed inside. Injected, so that this room knows no generator. Thread rule: called from
-// several threads at once.
+// A counter-based generator with its seed inside: four random words for each (stream, counter), the
+// same on every call. It is injected, so this room depends on no generator. Thread rule: may be
+// called from several threads at once.
 using RandomBits =
     std::function<std::array<std::uint32_t, 4>(std::uint64_t stream, std::uint64_t counter)>;
 
-// Streams of this room. The top bit keeps them apart from streams that a run counts up from 0.
+// The streams of this room. The top bit keeps them apart from streams that a run counts from 0.
 enum class DataStream : std::uint64_t {
   kShuffle = 0x8000'0000'0000'0000,
   kShapesTrain = 0x8000'0000'0000'0001,

@@ -2,7 +2,7 @@
 packages=(
   ccache cmake coinor-libcbc-dev g++ ninja-build
   libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libssl-dev libstb-dev
-  libthrust-dev libz3-dev nlohmann-json3-dev zlib1g-dev
+  libthrust-dev libutfcpp-dev libz3-dev nlohmann-json3-dev zlib1g-dev
 )
 
 say() { printf '%s\n' "$*" >&2; }

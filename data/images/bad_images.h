@@ -14,14 +14,14 @@ struct BadImage {
   bool operator==(const BadImage&) const = default;
 };
 
-// The image files that could not be read, each once, however often it was tried. Thread rule: every
-// member may be called from several threads at once.
+// The image files that could not be read, each listed once. Thread rule: every member may be called
+// from several threads at once.
 class BadImages {
  public:
   void add(const std::string& path, const std::string& reason);
-  // Those added since the last call, by path.
+  // The images added since the last call, sorted by path.
   std::vector<BadImage> take_new();
-  // All of them, by path.
+  // All images, sorted by path.
   std::vector<BadImage> all() const;
 
  private:

@@ -52,7 +52,7 @@ std::string type_name(std::uint32_t type) {
 }
 
 std::string describe_magic(std::uint32_t magic) {
-  const std::string type = type_name(magic >> 8);  // empty, too, unless two zero bytes lead
+  const std::string type = type_name(magic >> 8);  // also empty unless two zero bytes lead
   if (type.empty()) return hex(magic) + " (not an IDX file)";
   const std::uint32_t rank = magic & 0xff;
   return hex(magic) + " (" + type + ", " + std::to_string(rank) +
@@ -67,7 +67,7 @@ std::string describe(const std::vector<std::uint32_t>& dimensions) {
   return text;
 }
 
-// The product, checked before anything of that size is asked for.
+// Returns the product of the dimensions, checked before anything of that size is allocated.
 std::uint64_t array_bytes(const ByteReader& reader, const std::vector<std::uint32_t>& dimensions) {
   std::uint64_t bytes = 1;
   for (const std::uint32_t dimension : dimensions) {
@@ -108,7 +108,7 @@ std::vector<std::uint8_t> read_array(ByteReader& reader,
   return bytes;
 }
 
-// The file of a split under one of its usual names. Throws DataError when there is none.
+// Finds the file of a split under one of its usual names. Throws DataError if there is none.
 std::filesystem::path find_file(const std::filesystem::path& folder, Split split,
                                 const std::string& kind, int rank) {
   std::error_code error;
@@ -190,12 +190,12 @@ IdxDataset::IdxDataset(const std::filesystem::path& folder, Split split, IdxColl
     : collection_(std::move(collection)) {
   const auto images_path = find_file(folder, split, "images", 3);
   const auto labels_path = find_file(folder, split, "labels", 1);
-  IdxArray labels = read_idx(labels_path, 1);  // first, as it is small
+  IdxArray labels = read_idx(labels_path, 1);  // first, because a bad small file fails quickly
   check_labels(labels_path.string(), labels.bytes, collection_.class_names.size());
   IdxArray images = read_idx(images_path, 3);
   if (images.dimensions[0] != labels.dimensions[0]) {
     throw DataError(labels_path.string(), "number of labels", std::to_string(labels.dimensions[0]),
-                    std::to_string(images.dimensions[0]) + " as there are images");
+                    std::to_string(images.dimensions[0]) + ", the number of images");
   }
   shape_ = {1, static_cast<int>(images.dimensions[1]), static_cast<int>(images.dimensions[2])};
   pixels_ = std::move(images.bytes);

@@ -15,12 +15,12 @@ namespace {
 constexpr int kChannels = 3;
 constexpr float kScale = 1.0f / 255;
 
-// A number in [0, bound), `word` being random: the upper half of their product.
+// Maps a random word to [0, bound): the upper half of their product.
 int below(int bound, std::uint32_t word) {
   return static_cast<int>(std::uint64_t{word} * static_cast<std::uint64_t>(bound) >> 32);
 }
 
-// Turns rows around: size × size pixels.
+// Reverses each row of an image of size × size pixels.
 void mirror(float* image, int size) {
   for (int y = 0; y < size; ++y, image += size * kChannels) {
     for (int left = 0, right = size - 1; left < right; ++left, --right) {
@@ -33,7 +33,7 @@ void mirror(float* image, int size) {
 }  // namespace
 
 int side_for(int insize) {
-  constexpr int kAlexNet = 227;  // takes the images that were prepared for 224
+  constexpr int kAlexNet = 227;  // uses the images prepared for 224
   if (insize == kAlexNet) return 256;
   return static_cast<int>(std::lround(insize * 256.0 / 224.0));
 }
@@ -49,8 +49,8 @@ ImageDataset::ImageDataset(std::shared_ptr<const ImageCollection> collection, Sp
       random_(std::move(random)),
       bad_images_(std::move(bad_images)) {
   if (pipeline.insize < 1 || pipeline.insize > pipeline.side) {
-    throw DataError(name(), "size of the images cut out", std::to_string(pipeline.insize),
-                    "1 to " + std::to_string(pipeline.side) + ", to which images are scaled");
+    throw DataError(name(), "crop size", std::to_string(pipeline.insize),
+                    "1 to " + std::to_string(pipeline.side) + ", the size of the scaled images");
   }
 }
 

@@ -13,33 +13,33 @@
 
 namespace skyline {
 
-// From a file to what a network reads (Chainer's imagenet example, with the resizing that its
-// images were prepared by).
+// How a file becomes a network's input (Chainer's imagenet example, including the resizing that
+// prepares its images).
 struct ImagePipeline {
-  int insize = 224;  // height and width of what is read
-  int side = 256;    // that the whole image is scaled to before insize × insize are cut out of it
+  int insize = 224;  // height and width of the network's input
+  int side = 256;  // the whole image is scaled to side × side before insize × insize are cut out
 };
 
-// The side that belongs to an insize: 256 to 224 and 227, and in the same proportion to others.
+// Returns the side for an insize: 256 for 224 and 227, and in proportion to 224 for others.
 int side_for(int insize);
 
-// What happens to a file that cannot be decoded.
+// What to do with a file that cannot be decoded.
 enum class BadImagePolicy {
-  kSkip,  // it is noted; another image takes its place in training, none in evaluation
-  kFail,  // read() throws a DataError that names it
+  kSkip,  // record it; training uses another image instead, evaluation does not count it
+  kFail,  // read() throws a DataError naming it
 };
 
-// One split of an image collection, decoded anew at each read(). An image is scaled to side × side
-// whatever its proportions; insize × insize are cut out, at a random place and mirrored with an
-// even chance for training, from the middle for evaluation; the mean image's same part is
-// subtracted (its unmirrored part, as in Chainer) and the rest multiplied by 1/255. Always three
-// channels: red, green, blue.
-// Place and mirroring depend on (random's seed, epoch, index) alone. A bad image of the training
-// split is replaced by the next readable one in index order, after the last the first; one of the
-// test split becomes zeros with the label kNotCounted.
+// One split of an image collection; every read() decodes the file again. The image is scaled to
+// side × side whatever its proportions, then insize × insize are cut out: for training at a random
+// place and mirrored with probability 1/2, for evaluation from the middle. The same part of the
+// mean image is subtracted (unmirrored, as in Chainer), and the result is multiplied by 1/255.
+// There are always three channels: red, green, blue. Place and mirroring depend only on (random's
+// seed, epoch, index). In the training split, the next readable image in index order (wrapping
+// around) replaces a bad one; in the test split, a bad image becomes zeros with the label
+// kNotCounted.
 class ImageDataset : public Dataset {
  public:
-  // `bad_images` takes what could not be read. Throws DataError when insize > side or is below 1.
+  // `bad_images` records the unreadable files. Throws DataError unless 1 ≤ insize ≤ side.
   ImageDataset(std::shared_ptr<const ImageCollection> collection, Split split,
                const ImagePipeline& pipeline, BadImagePolicy policy, RandomBits random,
                std::shared_ptr<BadImages> bad_images);
@@ -56,11 +56,11 @@ class ImageDataset : public Dataset {
   void read(const Sample& sample, float* image, std::int32_t* label) const override;
 
   const ImagePipeline& pipeline() const noexcept { return pipeline_; }
-  // Before the first read(); without it zeros are subtracted. Throws DataError when its side is
-  // not the pipeline's.
+  // Call it before the first read(); without a mean, nothing is subtracted. Throws DataError when
+  // its side is not the pipeline's.
   void set_mean(std::shared_ptr<const MeanImage> mean);
 
-  // Image `index` scaled to side × side × 3, 0 to 255. False when it cannot be read.
+  // Writes image `index` scaled to side × side × 3, 0 to 255. Returns false if it cannot be read.
   bool read_resized(std::size_t index, float* image) const;
 
  private:
@@ -79,7 +79,7 @@ class ImageDataset : public Dataset {
   BadImagePolicy policy_;
   RandomBits random_;
   std::shared_ptr<BadImages> bad_images_;
-  std::shared_ptr<const MeanImage> mean_;  // null: zeros
+  std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
 };
 
 }  // namespace skyline

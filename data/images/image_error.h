@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-// Why an image file cannot be used: "file ends early, …". Whoever knows the file's name adds it.
+// Why an image file cannot be used: "file ends early, …". The caller adds the file's name.
 class ImageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -18,7 +18,7 @@ struct Entries {
   std::vector<std::string> folders, files;  // names, sorted
 };
 
-// What stands in a folder, without hidden names.
+// Lists a folder without its hidden entries.
 Entries entries_of(const fs::path& folder) {
   std::error_code error;
   Entries entries;
@@ -26,7 +26,7 @@ Entries entries_of(const fs::path& folder) {
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
-    std::error_code unknown;  // a link to nothing is a file that cannot be read
+    std::error_code unknown;  // a dangling link counts as an unreadable file
     (entry->is_directory(unknown) ? entries.folders : entries.files).push_back(name);
   }
   if (error) throw DataError(shown(folder), "cannot be read: " + error.message());
@@ -35,7 +35,7 @@ Entries entries_of(const fs::path& folder) {
   return entries;
 }
 
-// Reads one split into `files`; classes must be those of `collection`.
+// Lists the files of one split. Its classes must be among those of `collection`.
 class SplitScan {
  public:
   SplitScan(ImageCollection& collection, Split split, const fs::path& folder)
@@ -56,14 +56,13 @@ class SplitScan {
     const auto& names = collection_.class_names;
     const auto found = std::ranges::lower_bound(names, name);
     if (found == names.end() || *found != name) {
-      throw DataError(shown(folder_),
-                      "class '" + printable(name) + "' is not among those of train");
+      throw DataError(shown(folder_), "class '" + printable(name) + "' is not a class of train");
     }
     const auto label = static_cast<std::int32_t>(found - names.begin());
     const Entries entries = entries_of(folder_ / name);
     for (const std::string& inner : entries.folders) {
-      collection_.warnings.push_back("passed over the folder " + shown(folder_ / name / inner) +
-                                     ": images stand in the class's own folder");
+      collection_.warnings.push_back("skipped the folder " + shown(folder_ / name / inner) +
+                                     ": images must be directly in their class's folder");
     }
     if (entries.files.empty()) note_empty(name);
     for (const std::string& file : entries.files) {
@@ -73,7 +72,7 @@ class SplitScan {
 
   void note_empty(const std::string& name) {
     if (split_ == Split::kTrain) {
-      throw DataError(shown(folder_ / name), "a class without images");
+      throw DataError(shown(folder_ / name), "the class has no images");
     }
     collection_.warnings.push_back("the class " + shown(folder_ / name) + " has no images");
   }
@@ -84,7 +83,7 @@ class SplitScan {
   ImageFiles& files_;
 };
 
-// val, or test; empty where neither is.
+// Returns val or test; empty if neither exists.
 fs::path test_folder(const fs::path& folder) {
   for (const char* name : {"val", "test"}) {
     std::error_code error;
@@ -101,7 +100,7 @@ void check_folder(const fs::path& folder) {
   if (!fs::is_directory(status)) throw DataError(shown(folder), "not a folder");
 }
 
-// The last part of the folder's path, "data/" and "." included.
+// Returns the folder's own name, also for "data/" and ".".
 std::string name_of(const fs::path& folder) {
   std::error_code error;
   const fs::path whole = fs::weakly_canonical(folder, error);
@@ -123,12 +122,12 @@ ImageCollection scan_image_folder(const fs::path& folder, bool needs_train) {
   std::error_code error;
   const bool has_train = fs::exists(train, error);
   if (needs_train || has_train) check_folder(train);
-  if (test.empty()) throw DataError(shown(folder), "no folder val or test with validation images");
+  if (test.empty()) throw DataError(shown(folder), "no folder 'val' or 'test' for validation");
   check_folder(test);
   const fs::path& classes = has_train ? train : test;
   collection.class_names = entries_of(classes).folders;
   if (collection.class_names.empty()) {
-    throw DataError(shown(classes), "no classes: expected a folder of images for each");
+    throw DataError(shown(classes), "no classes: expected a folder of images per class");
   }
   if (has_train) SplitScan(collection, Split::kTrain, train).run();
   SplitScan(collection, Split::kTest, test).run();

@@ -6,16 +6,15 @@
 
 namespace skyline {
 
-// Whether a folder holds train, val or test, as an image folder does.
+// Returns whether a folder contains train, val or test, as an image folder does.
 bool is_image_folder(const std::filesystem::path& folder);
 
-// The images of DIR/train/<class>/* and DIR/val/<class>/* (or DIR/test). Classes are the folders of
-// train, by the bytes of their names; that order gives the labels. Files come by class, then by
-// name. Every file counts as an image, whatever its name, but for those whose name begins with a
-// dot; folders inside of classes are passed over with a warning, and so is a class of val that has
-// no images. With `needs_train` false train may be missing: val then gives the classes.
-// Throws DataError when a folder is missing or cannot be read, when there is no class, when a class
-// of train has no images, or when val has a class that train has not.
+// Lists the images of DIR/train/<class>/* and DIR/val/<class>/* (or DIR/test). The folders of train
+// are the classes; sorting their names by bytes gives the labels. Files are sorted by class, then
+// by name. Every file counts as an image unless its name begins with a dot. Folders inside classes
+// and classes of val without images only give a warning. If `needs_train` is false, train may be
+// missing and val gives the classes. Throws DataError when a folder is missing or cannot be read,
+// there is no class, a class of train has no images, or val has a class that train lacks.
 ImageCollection scan_image_folder(const std::filesystem::path& folder, bool needs_train = true);
 
 }  // namespace skyline

@@ -86,7 +86,7 @@ class ListReader {
 
   const fs::path list_;
   const int classes_;
-  const std::string range_;  // in words
+  const std::string range_;  // of labels, in words
   ImageFiles files_;
   std::size_t line_ = 0;
 };
@@ -105,7 +105,7 @@ ImageCollection read_image_lists(const ImageListOptions& options) {
   ImageCollection collection;
   collection.name = printable(options.test.stem().string());
   int classes = options.classes.value_or(kMostClasses);
-  std::string range = range_of(classes, options.classes ? ", the classes that were asked for" : "");
+  std::string range = range_of(classes, options.classes ? ", the requested classes" : "");
   if (!options.train.empty()) {
     collection.name = printable(options.train.stem().string());
     collection.train = ListReader(options.train, options.root, classes, range).run();

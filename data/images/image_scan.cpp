@@ -10,12 +10,12 @@
 namespace skyline {
 namespace {
 
-// What one file turned out to be.
+// The result of decoding one file.
 struct Finding {
   std::uint64_t bytes = 0;
   std::uint32_t width = 0, height = 0;
-  std::string kind;     // empty: bad
-  std::string problem;  // of a bad one
+  std::string kind;     // empty if unreadable
+  std::string problem;  // set if unreadable
 };
 
 Finding look_at(const std::string& path) {

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What looking at every file of a collection gave.
+// Statistics over every file of a collection.
 struct ImageScan {
   struct Size {
     std::uint32_t width = 0;
@@ -22,19 +22,19 @@ struct ImageScan {
   struct ClassCounts {
     std::size_t train = 0;  // readable images
     std::size_t test = 0;
-    std::size_t bad = 0;  // of both splits
+    std::size_t bad = 0;  // unreadable images of both splits
   };
 
-  std::size_t images = 0;  // files looked at
+  std::size_t images = 0;  // files
   std::uint64_t bytes = 0;
   std::vector<ClassCounts> classes;            // by label
-  std::map<std::string, std::size_t> formats;  // of readable images: "progressive JPEG"
-  Size smallest, largest;     // readable images of the fewest and most pixels, the first of equals
-  std::vector<BadImage> bad;  // by path
+  std::map<std::string, std::size_t> formats;  // readable images by kind: "progressive JPEG"
+  Size smallest, largest;     // readable images with the fewest and most pixels, the first of ties
+  std::vector<BadImage> bad;  // sorted by path
 };
 
-// Decodes every image of both splits. The same result for any number of threads.
-// progress(done, images) is called on the caller's thread.
+// Decodes every image of both splits. The result is the same for any number of threads.
+// Calls progress(done, images) on the caller's thread.
 ImageScan scan_images(const ImageCollection& collection, std::size_t threads,
                       const std::function<void(std::size_t done, std::size_t images)>& progress);
 

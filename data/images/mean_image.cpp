@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <string>
 
+#include "data/batch_order.h"
 #include "data/errors.h"
 #include "data/images/image_dataset.h"
-#include "data/loader.h"
 #include "data/parallel_for.h"
 
 namespace skyline {
 namespace {
 
-constexpr float kFraction = 256;  // of a grey level that sums count in
+constexpr float kFraction = 256;  // sums count in units of 1/256 grey level
 
-// What one thread has added up.
+// The sum of one thread's images.
 struct Sum {
   std::vector<std::uint64_t> values;
   std::size_t images = 0;
@@ -37,14 +36,10 @@ struct Sum {
 
 std::vector<std::size_t> chosen_images(std::size_t size, std::size_t most,
                                        const RandomBits& random) {
-  if (size > most) {
-    std::vector<std::size_t> order = shuffled_order(size, 0, random, DataStream::kMeanOrder);
-    order.resize(most);
-    return order;
-  }
-  std::vector<std::size_t> all(size);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
+  if (size <= most) return ascending_order(size);
+  std::vector<std::size_t> order = shuffled_order(size, 0, random, DataStream::kMeanOrder);
+  order.resize(most);
+  return order;
 }
 
 }  // namespace

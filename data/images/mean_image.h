@@ -10,14 +10,14 @@ namespace skyline {
 
 class ImageDataset;
 
-// What is subtracted from every image: side × side × 3 values, 0 to 255.
+// The image that is subtracted from every image: side × side × 3 values, 0 to 255.
 struct MeanImage {
   int side = 0;
   std::vector<float> values;
 };
 
-// More training images change the mean by less than a grey level (a pixel's deviation is about 70:
-// 70 / √10,000), and cost minutes.
+// More training images would cost minutes and change the mean by less than one grey level: a
+// pixel's standard deviation is about 70, and 70 / √10,000 = 0.7.
 inline constexpr std::size_t kMostMeanImages = 10'000;
 
 struct MeanOptions {
@@ -26,14 +26,14 @@ struct MeanOptions {
   std::function<void(std::size_t done, std::size_t images)> progress;  // on the caller's thread
 };
 
-// The mean of a data set's resized images: of all of them, or of the first `most_images` in an
-// order that depends on random's seed alone. Images that cannot be read are left out (and are
-// known as bad to the data set from then on). The same bits for any number of threads: sums are
-// whole numbers of 1/256. Throws DataError when no image can be read.
+// Returns the mean of a data set's resized images: of all images, or of the first `most_images` in
+// an order that depends only on random's seed. Unreadable images are skipped and recorded as bad by
+// the data set. Sums are whole numbers of 1/256, so the bits are the same for any number of
+// threads. Throws DataError when no image can be read.
 MeanImage mean_image(const ImageDataset& dataset, const RandomBits& random,
                      const MeanOptions& options);
 
-// Every pixel the mean of its channel over a mean image.
+// Replaces every pixel of a mean image by the mean of its channel.
 MeanImage channel_mean(const MeanImage& image);
 
 }  // namespace skyline

@@ -8,7 +8,7 @@ namespace skyline {
 namespace {
 
 constexpr float kHalfTurn = std::numbers::pi_v<float>;
-constexpr float kTilt = 0.2f;  // keeps a plus and a cross apart, 45 degrees from each other
+constexpr float kTilt = 0.2f;  // a cross is a plus turned by 45 degrees; this keeps them apart
 
 float disc(float x, float y, float) { return std::sqrt(x * x + y * y) - 1.0f; }
 
@@ -22,7 +22,7 @@ float frame(float x, float y, float thickness) {
   return std::abs(std::max(std::abs(x), std::abs(y)) - (0.75f - thickness)) - thickness;
 }
 
-// Equilateral, its corners on the unit circle: three half-planes at distance 1/2.
+// Equilateral with its corners on the unit circle: three half-planes at distance 1/2.
 float triangle(float x, float y, float) {
   constexpr float kSine60 = 0.8660254f;
   return std::max(kSine60 * std::abs(x) - 0.5f * y, y) - 0.5f;
@@ -34,14 +34,15 @@ float plus(float x, float y, float thickness) {
   return std::max(across - 0.95f, along - 1.2f * thickness);
 }
 
-// Five points on the unit circle: mirrored into one tenth, where the outline is one line.
+// Five points on the unit circle. Mirroring maps them to one tenth, where the outline is one line.
 float star(float x, float y, float) {
   constexpr float kTenth = kHalfTurn / 5, kInnerRadius = 0.45f;
   constexpr float kCosine = 0.80901699f, kSine = 0.58778525f;  // of kTenth
   const float radius = std::sqrt(x * x + y * y);
   const float angle = std::abs(std::remainder(std::atan2(x, -y), 2 * kTenth));
   const float along = radius * std::cos(angle), aside = radius * std::sin(angle);
-  // The line from the point (1, 0) to the notch (cosine, sine) · inner radius, its normal outward.
+  // The line from the tip (1, 0) to the notch at (cosine, sine) · inner radius; its normal points
+  // out.
   const float dx = kInnerRadius * kCosine - 1.0f, dy = kInnerRadius * kSine;
   return ((along - 1.0f) * dy - aside * dx) / std::sqrt(dx * dx + dy * dy);
 }

@@ -14,7 +14,7 @@ namespace skyline {
 namespace {
 
 constexpr int kLargestImage = 1024;
-// Counters of an image: more than 3 · 1024² / 16 of noise and a few of the scene.
+// Counters per image: more than 3 · 1024² / 16 for noise and a few for the scene.
 constexpr int kCounterBits = 20;
 constexpr std::uint64_t kFirstNoiseCounter = 16;
 constexpr float kMean = 0.5f, kDeviation = 0.25f;
@@ -46,18 +46,18 @@ class Draws {
   std::size_t used_ = words_.size();
 };
 
-// What an image shows; lengths in pixels, colours in [0, 1].
+// What an image shows. Lengths are in pixels, colours in [0, 1].
 struct Scene {
   float radius, centre_x, centre_y;
   float cosine, sine;  // of the shape's rotation
   float thickness;
   float noise;                // the largest change of a value
   float fade_x, fade_y;       // the direction in which the background fades
-  Colour background, change;  // its colour in the middle; from there to the far edge
+  Colour background, change;  // colour in the middle; change from there to the far edge
   Colour shape;
 };
 
-// A colour that differs from `background` in every channel, lighter or darker.
+// Returns a value that is clearly lighter or darker than `background`.
 float contrasting(float background, Draws& draws) {
   const float contrast = draws.between(0.2f, 0.55f);
   const bool lighter = (draws.word() & 1) != 0;
@@ -69,7 +69,7 @@ Scene draw_scene(const ShapeOutline& outline, ImageShape image, Draws& draws) {
   Scene scene{};
   const float side = static_cast<float>(std::min(image.height, image.width));
   scene.radius = side * draws.between(0.24f, 0.44f);
-  // Whole shapes only, hence the larger the less room.
+  // Shapes are never cut off, so a larger one has less room to move.
   const float room_x = static_cast<float>(image.width) / 2 - scene.radius;
   const float room_y = static_cast<float>(image.height) / 2 - scene.radius;
   scene.centre_x = static_cast<float>(image.width) / 2 + room_x * draws.between(-1, 1);
@@ -105,7 +105,7 @@ void draw_background(const Scene& scene, ImageShape image, float* values) {
   }
 }
 
-// Blends the shape in, a pixel's share being the part of it that the shape covers.
+// Blends the shape into each pixel by the share of the pixel that it covers.
 void draw_shape(const ShapeOutline& outline, const Scene& scene, ImageShape image, float* values) {
   const int first_x = std::max(0, static_cast<int>(scene.centre_x - scene.radius - 1));
   const int last_x = std::min(image.width, static_cast<int>(scene.centre_x + scene.radius + 2));
@@ -127,7 +127,7 @@ void draw_shape(const ShapeOutline& outline, const Scene& scene, ImageShape imag
   }
 }
 
-// Adds noise, clamps to [0, 1] and normalises. Four values share a random word.
+// Adds noise, clamps to [0, 1] and normalises. Four values share one random word.
 void finish(const Scene& scene, Draws& draws, float* values, std::size_t count) {
   const float step = scene.noise / 127.5f;
   for (std::size_t begin = 0; begin < count; begin += 4) {

@@ -7,20 +7,19 @@ namespace skyline {
 
 struct ShapesOptions {
   std::size_t size = 10'000;  // images
-  int channels = 3;           // 3, or 1 for grey
+  int channels = 3;           // 3 for colour, 1 for grey
   int height = 32;            // at least kSmallestShapesImage
   int width = 32;
 };
 inline constexpr int kSmallestShapesImage = 16;
 
-// Drawn images that need no download: one shape an image at random size, place, colour and
-// rotation (where that keeps the class), anti-aliased, over a background that fades between two
+// Drawn images that need no download. Each shows one anti-aliased shape of random size, place,
+// colour and rotation (as far as rotation keeps the class) over a background that fades between two
 // colours, with noise on every pixel. Ten classes: disc, ring, square, frame, triangle, plus,
 // cross, star, crescent, bars. The shape is lighter or darker than its background with equal
-// chance, so that no weighted sum of pixels tells the classes apart.
-// Image `index` depends on (random's seed, split, index) and the image's shape alone; any `size`
-// consecutive labels are balanced: label = index mod 10. Values in [0, 1] are normalised as
-// (x − 0.5) / 0.25. An image is drawn anew at each read().
+// probability, so no weighted sum of pixels separates the classes. Image `index` depends only on
+// (random's seed, split, index) and the image's shape. Labels are balanced: label = index mod 10.
+// Values in [0, 1] are normalised as (x − 0.5) / 0.25. Every read() draws the image again.
 class ShapesDataset : public Dataset {
  public:
   // Throws DataError when an option is out of range.

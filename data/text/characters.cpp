@@ -17,8 +17,8 @@ constexpr char32_t kZeros[] = {
     0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0,
 };
 
-// Code points first, first + stride … last become `change` larger (Unicode 14, UnicodeData.txt,
-// simple lower-case mappings; those to more bytes left out).
+// Adds `change` to the code points first, first + stride, …, last (Unicode 14, UnicodeData.txt,
+// simple lower-case mappings, without those that need more bytes).
 struct LetterRun {
   char32_t first, last;
   int change;

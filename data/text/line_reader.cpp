@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::size_t kNotCountedBytes = kByteOrderMark.size() + 1;  // and CR
+constexpr std::size_t kNotCountedBytes = kByteOrderMark.size() + 1;  // the mark and CR
 
 }  // namespace
 
@@ -27,6 +27,7 @@ std::optional<std::string_view> LineReader::next() {
   std::size_t end = buffer_.find('\n', scanned_);
   while (end == std::string::npos) {
     scanned_ = buffer_.size();
+    // Reading stops at the limit: the line is refused below without having been read to its end.
     if (scanned_ - begin_ > kMostBytes + kNotCountedBytes || !fill()) break;
     end = buffer_.find('\n', scanned_);
   }

@@ -20,12 +20,11 @@ constexpr std::array<std::string_view, 20> kFrenchUnits = {
     "zéro",     "un",     "deux",  "trois",    "quatre",   "cinq",    "six",
     "sept",     "huit",   "neuf",  "dix",      "onze",     "douze",   "treize",
     "quatorze", "quinze", "seize", "dix-sept", "dix-huit", "dix-neuf"};
-// Sixty and eighty count to nineteen.
+// After sixty and eighty, French counts on to nineteen.
 constexpr std::array<std::string_view, 10> kFrenchTens = {
     "",          "",         "vingt",    "trente",       "quarante",
     "cinquante", "soixante", "soixante", "quatre-vingt", "quatre-vingt"};
 
-// Puts a word behind others.
 void append(std::string& text, std::string_view words) {
   if (!text.empty()) text += ' ';
   text += words;
@@ -46,7 +45,7 @@ std::string english_below_thousand(std::uint32_t number) {
   return text;
 }
 
-// `last`: "mille" does not follow.
+// `last`: no "mille" follows.
 std::string french_below_hundred(std::uint32_t number, bool last) {
   if (number < 20) return std::string(kFrenchUnits[number]);
   const bool by_twenty = number >= 60;
@@ -75,14 +74,14 @@ void check_number(std::uint32_t number) {
   }
 }
 
-// Of 256 numbers drawn, those with 1 to 6 digits; what is missing to 256 are millions.
+// How many of 256 draws have 1 to 6 digits; the remaining one is a million.
 constexpr std::array<std::uint32_t, 6> kDrawsByDigits = {8, 16, 40, 56, 64, 71};
 
 std::uint32_t draw(const std::array<std::uint32_t, 4>& words) {
   std::uint32_t pick = words[0] % 256, first = 0, end = 10;
   for (const std::uint32_t draws : kDrawsByDigits) {
     if (pick < draws) {
-      // The upper half of the product; its bias is below 10^6 / 2^32.
+      // Takes the upper half of the product; its bias is below 10^6 / 2^32.
       return first + static_cast<std::uint32_t>((std::uint64_t{words[1]} * (end - first)) >> 32);
     }
     pick -= draws;
@@ -92,17 +91,16 @@ std::uint32_t draw(const std::array<std::uint32_t, 4>& words) {
   return kLargestNumber;
 }
 
-// The finalizer of MurmurHash3's 32-bit variant (Appleby): every bit of it hangs on every bit of
-// the number.
+// The finalizer of 32-bit MurmurHash3 (Appleby): every result bit depends on every bit of x.
 constexpr std::uint32_t mixed(std::uint32_t x) {
   x = (x ^ x >> 16) * 0x85ebca6b;
   x = (x ^ x >> 13) * 0xc2b2ae35;
   return x ^ x >> 16;
 }
 
-constexpr std::uint32_t kTestShare = 10;  // one number in so many
+constexpr std::uint32_t kTestShare = 10;  // one number in 10 is for testing
 
-// Splits at spaces alone.
+// Splits at spaces only.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -12,29 +12,28 @@ namespace skyline {
 
 inline constexpr std::uint32_t kLargestNumber = 1'000'000;
 
-// `number` ≤ kLargestNumber in words, or DataError.
-// English as in the United States, without "and"; hyphens from twenty-one to ninety-nine:
-// "one hundred five thousand two hundred ninety-nine".
+// Both spell a number up to kLargestNumber; larger numbers throw DataError.
+// American English without "and", with hyphens from twenty-one to ninety-nine: "one hundred five
+// thousand two hundred ninety-nine".
 std::string english_number(std::uint32_t number);
-// French in the traditional spelling (before the rectifications of 1990): hyphens below a hundred
-// only and not beside "et"; "vingt et un", "soixante et onze", but "quatre-vingt-un" and
-// "quatre-vingt-onze"; "vingt" and "cent" take an s when multiplied and last, hence not before
-// "mille", which never takes one: "deux cents", "deux cent mille", "quatre-vingts", "quatre-vingt
-// mille". "mille" without "un" before it.
+// Traditional French spelling (before the rectifications of 1990). Hyphens appear below a hundred
+// only, and not beside "et": "vingt et un", "soixante et onze", but "quatre-vingt-un" and
+// "quatre-vingt-onze". "vingt" and "cent" take an s when multiplied and last, so not before
+// "mille": "deux cents", "deux cent mille", "quatre-vingts", "quatre-vingt mille". "mille" never
+// takes an s and has no "un" before it.
 std::string french_number(std::uint32_t number);
 
-// Whether a number is one to train on or one to test with, about one in ten; no number is both. A
-// hash of the number decides, but zero and a million, whose words no other number has, are for
-// training.
+// Returns the split of a number: a hash puts about one number in ten into the test split. Zero and
+// a million are always for training, because no other number contains their words.
 Split split_of_number(std::uint32_t number) noexcept;
 
-// The number of pair `index`: drawn with one to six digits, longer ones more often, or a million
-// (one in 256); then the next one that is of this split. Depends on random's seed, split and index
-// alone.
+// Returns the number of pair `index`. It has one to six digits, more digits being more likely, or
+// is a million (one in 256), and then moves on to the next number of this split. It depends only on
+// random's seed, split and index.
 std::uint32_t drawn_number(std::size_t index, Split split, const RandomBits& random);
 
-// `size` pairs of the same number in English and French, hyphenated words being one word each, so
-// that nothing need be downloaded. Throws DataError when the size is 0.
+// Makes a text that needs no download: `size` pairs of a number in English and French. A hyphenated
+// word is one word. Throws DataError when the size is 0.
 ParallelText numbers_text(std::size_t size, Split split, const RandomBits& random);
 
 }  // namespace skyline

@@ -48,7 +48,7 @@ PackedWords pack(Sentences sentences) {
   PackedWords packed;
   packed.words.reserve(checked_words(sentences));
   packed.order = by_length(sentences);
-  std::size_t count = sentences.size();  // of those longer than t
+  std::size_t count = sentences.size();  // of sentences longer than t
   for (std::size_t t = 0;; ++t) {
     while (count > 0 && sentences[at(packed.order, count - 1)].size() <= t) --count;
     if (count == 0) return packed;
@@ -59,29 +59,13 @@ PackedWords pack(Sentences sentences) {
   }
 }
 
-std::vector<std::vector<std::int32_t>> unpack(const PackedWords& packed,
-                                              std::span<const std::int32_t> words) {
-  if (words.size() != packed.words.size()) {
-    throw DataError("batch", "words to unpack", std::to_string(words.size()),
-                    std::to_string(packed.words.size()));
-  }
-  std::vector<std::vector<std::int32_t>> sentences(packed.order.size());
-  std::size_t row = 0;
-  for (const std::int32_t count : packed.batch_sizes) {
-    for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k) {
-      sentences[at(packed.order, k)].push_back(words[row++]);
-    }
-  }
-  return sentences;
-}
-
 std::vector<std::int32_t> rows_between(std::span<const std::int32_t> from,
                                        std::span<const std::int32_t> to) {
   if (from.size() != to.size()) {
     throw DataError("batch", "sentences of the other order", std::to_string(to.size()),
                     std::to_string(from.size()));
   }
-  std::vector<std::int32_t> place(from.size());  // of each sentence in `from`
+  std::vector<std::int32_t> place(from.size());  // place of each sentence in `from`
   for (std::size_t k = 0; k < from.size(); ++k) place[at(from, k)] = static_cast<std::int32_t>(k);
   std::vector<std::int32_t> rows(to.size());
   for (std::size_t k = 0; k < to.size(); ++k) rows[k] = place[at(to, k)];

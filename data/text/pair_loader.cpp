@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "data/errors.h"
@@ -16,24 +15,16 @@ std::vector<std::int32_t> copied(std::span<const std::int32_t> sentence) {
 }
 
 std::size_t checked_batches_per_epoch(const SentencePairs& data, const PairLoaderOptions& options) {
-  const std::size_t size = data.source.size(), batch = options.batch_size;
+  const std::size_t size = data.source.size();
   if (size != data.target.size()) {
     throw DataError(data.name, "target sentences", std::to_string(data.target.size()),
                     std::to_string(size) + ", one for each source sentence");
   }
-  if (batch == 0 || batch > size) {
-    throw DataError(data.name, "batch size", std::to_string(batch),
-                    "1 to " + std::to_string(size) + ", the number of pairs");
-  }
   if (options.bucket && options.bucket_batches == 0) {
     throw DataError(data.name, "batches of a bucket window", "0", "at least 1");
   }
-  const std::size_t batches = options.drop_last ? size / batch : (size + batch - 1) / batch;
-  if (options.start.batch > batches) {
-    throw DataError(data.name, "first batch", std::to_string(options.start.batch),
-                    "at most " + std::to_string(batches) + ", the batches of an epoch");
-  }
-  return batches;
+  return batches_per_epoch(data.name, {size, options.batch_size, options.drop_last, options.start},
+                           "pairs");
 }
 
 }  // namespace
@@ -74,9 +65,7 @@ PairLoader::PairLoader(const SentencePairs& data, PairLoaderOptions options, Ran
       options_(options),
       random_(std::move(random)),
       batches_per_epoch_(checked_batches_per_epoch(data, options)),
-      position_(options.start) {
-  if (position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
-}
+      position_(within_epoch(options.start, batches_per_epoch_)) {}
 
 PairBatch PairLoader::next() {
   if (order_.empty() || ordered_epoch_ != position_.epoch) order_epoch();
@@ -85,19 +74,15 @@ PairBatch PairLoader::next() {
   PairBatch batch =
       make_pair_batch(data_, std::span(order_).subspan(first, size), options_.reverse_source);
   batch.position = position_;
-  if (++position_.batch == batches_per_epoch_) position_ = {position_.epoch + 1, 0};
+  position_ = within_epoch({position_.epoch, position_.batch + 1}, batches_per_epoch_);
   return batch;
 }
 
 void PairLoader::order_epoch() {
   ordered_epoch_ = position_.epoch;
-  if (options_.shuffle) {
-    order_ = shuffled_order(data_.source.size(), ordered_epoch_, random_);
-  } else {
-    order_.resize(data_.source.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-  }
-  // Before the sorting, which would make the pairs that are left out the longest ones.
+  order_ = options_.shuffle ? shuffled_order(data_.source.size(), ordered_epoch_, random_)
+                            : ascending_order(data_.source.size());
+  // Cut before sorting: after it, the longest pairs would be the ones left out.
   if (options_.drop_last) order_.resize(batches_per_epoch_ * options_.batch_size);
   firsts_.resize(batches_per_epoch_);
   for (std::size_t i = 0; i < firsts_.size(); ++i) firsts_[i] = i * options_.batch_size;
@@ -110,7 +95,7 @@ void PairLoader::sort_windows() {
   const auto lengths = [this](std::size_t pair) {
     return std::pair(data_.target[pair].size(), data_.source[pair].size());
   };
-  // A window is never more than the data, so that its size cannot overflow.
+  // A window is at most the whole data, so its size cannot overflow.
   const std::size_t batches = std::min(options_.bucket_batches, batches_per_epoch_);
   const std::size_t window = batches * options_.batch_size;
   for (std::size_t first = 0; first < order_.size(); first += window) {

@@ -6,63 +6,63 @@
 #include <string>
 #include <vector>
 
-#include "data/loader.h"
+#include "data/batch_order.h"
 #include "data/random.h"
 #include "data/text/packed_words.h"
 #include "data/text/sentence_list.h"
 
 namespace skyline {
 
-// Encoded sentence pairs: vocabulary ids, no marks. As many of each, none empty.
+// Encoded sentence pairs: vocabulary ids without marks. Both sides have the same number of
+// sentences, none empty.
 struct SentencePairs {
-  std::string name;  // in errors
+  std::string name;  // for errors
   SentenceList source, target;
 };
 
 // B pairs, each side packed in its own order.
 struct PairBatch {
-  PackedWords source;  // reversed where that was asked for
-  PackedWords target;  // its words are what the decoder reads: end of sentence + y
-  // R of the target: what the decoder should answer in the place of each word: y + end of sentence.
+  PackedWords source;  // reversed if the options say so
+  PackedWords target;  // the decoder's input: end of sentence + y
+  // R of the target: the decoder's expected output for each input word: y + end of sentence.
   std::vector<std::int32_t> target_out;
-  // B: y[k] = x[rows[k]] takes states from the source's order to the target's.
+  // B: y[k] = x[source_to_target[k]] moves states from the source's order to the target's.
   std::vector<std::int32_t> source_to_target;
-  std::vector<std::size_t> pairs;  // B indices of the pairs in the data, in the batch's order
+  std::vector<std::size_t> pairs;  // B indices of pairs in the data, in batch order
   BatchPosition position;
 
   std::size_t size() const noexcept { return pairs.size(); }
 };
 
-// Packs the pairs with these indices, in this order. The position is left as it is by default.
-// Throws DataError when a sentence is empty.
+// Packs the pairs with these indices, in this order; the position keeps its default. Throws
+// DataError when a sentence is empty.
 PairBatch make_pair_batch(const SentencePairs& data, std::span<const std::size_t> pairs,
                           bool reverse_source = true);
 
-// Source sentences without a target, for translation.
+// Packs source sentences without targets, for translation.
 PackedWords pack_source(std::vector<std::vector<std::int32_t>> sentences,
                         bool reverse_source = true);
 
 struct PairLoaderOptions {
   std::size_t batch_size = 64;
-  bool shuffle = true;  // else in the order of the data
-  // Sort windows of `bucket_batches` batches of the (shuffled) order by length, target first, then
-  // source; the batches then come in shuffled order too, where that was asked for. A batch's
-  // sentences are then about as long as each other.
+  bool shuffle = true;  // otherwise in the order of the data
+  // Sort windows of `bucket_batches` batches by target length, then source length, so that the
+  // sentences of a batch have about the same length. With `shuffle`, the batches are shuffled too.
   bool bucket = false;
   std::size_t bucket_batches = 64;
-  bool drop_last = false;  // leave out the pairs that do not fill a batch; else a smaller one
+  bool drop_last = false;  // leave out the pairs that do not fill a batch
   bool reverse_source = true;
-  BatchPosition start;  // the first batch to give
+  BatchPosition start;  // the first batch to return
 };
 
-// Gives the batches of one epoch after another, without end. A batch depends on the data, the
-// options but `start`, random's seed and its position alone, so a run that starts at a saved
-// position continues as if it had never stopped. Made when asked for, without a thread: packing
-// costs far less than a step. The data must outlive the loader.
+// Returns the batches of one epoch after another, without end. A batch depends only on the data,
+// the options except `start`, random's seed and its position, so a run that starts at a saved
+// position continues as if it had never stopped. Batches are made on demand, without a thread:
+// packing costs far less than a step. The data must outlive the loader.
 class PairLoader {
  public:
-  // Throws DataError when there are no pairs, both sides differ in number, the batch size is 0 or
-  // larger than the data, bucket_batches is 0, or the start is past the epoch's end.
+  // Throws DataError when there are no pairs, the two sides differ in number, the batch size is 0
+  // or larger than the data, bucket_batches is 0, or the start is past the end of its epoch.
   PairLoader(const SentencePairs& data, PairLoaderOptions options, RandomBits random);
 
   std::size_t batches_per_epoch() const noexcept { return batches_per_epoch_; }
@@ -79,8 +79,8 @@ class PairLoader {
   const std::size_t batches_per_epoch_;
 
   BatchPosition position_;
-  std::vector<std::size_t> order_;   // of epoch ordered_epoch_; empty before the first batch
-  std::vector<std::size_t> firsts_;  // of batch i: where it begins in order_
+  std::vector<std::size_t> order_;   // for epoch ordered_epoch_; empty before the first batch
+  std::vector<std::size_t> firsts_;  // [i]: where batch i begins in order_
   std::uint64_t ordered_epoch_ = 0;
 };
 

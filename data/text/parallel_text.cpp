@@ -14,14 +14,14 @@
 namespace skyline {
 namespace {
 
-// A side of a pair, and where it stands.
+// One side of a pair and its place in a file.
 struct Sentence {
   const LineReader& reader;
   std::string_view text;
-  std::size_t first_byte = 0;  // of the line come before `text`
+  std::size_t first_byte = 0;  // offset of `text` in its line
 };
 
-// Pairs that are left out for one reason.
+// The pairs skipped for one reason.
 struct Skipped {
   std::uint64_t count = 0;
   std::string first;  // "[train.fr] line 12, byte 7: 0xff is not UTF-8"
@@ -38,16 +38,17 @@ struct Skipped {
   }
 };
 
-// Throws when `longer` has lines left; `last`: whether it has just given one of them.
-void check_ended(LineReader& longer, bool last, const LineReader& shorter) {
-  if (!last) return;
+// Throws if `longer` has just given a line that `shorter` has no partner for.
+void check_ended(LineReader& longer, bool gave_line, const LineReader& shorter) {
+  if (!gave_line) return;
   while (longer.next()) {
+    // Counts the lines for the message.
   }
   throw DataError(longer.source(), "lines", std::to_string(longer.line()),
                   std::to_string(shorter.line()) + ", as many as in " + shorter.source());
 }
 
-// Takes files one by one and makes a text of their pairs.
+// Collects the pairs of several files into one text.
 class PairCollector {
  public:
   PairCollector(std::string name, const ParallelTextOptions& options)
@@ -138,7 +139,7 @@ class PairCollector {
     return true;
   }
 
-  // Of the file, and not merely of its sentences.
+  // A fault of the file itself, which strict reading refuses.
   void add_fault(Skipped& skipped, const LineReader& reader, const std::string& what) const {
     if (options_.strict) {
       throw DataError(reader.source(), "line " + std::to_string(reader.line()) + ", " + what);
@@ -205,12 +206,6 @@ ParallelText read_text_files(std::span<const TextFiles> files, const ParallelTex
     }
   }
   return collector.take();
-}
-
-ParallelText read_parallel_text(const std::filesystem::path& source,
-                                const std::filesystem::path& target,
-                                const ParallelTextOptions& options) {
-  return read_parallel_text(ByteReader::open(source), ByteReader::open(target), options);
 }
 
 ParallelText read_parallel_text(ByteReader source, ByteReader target,

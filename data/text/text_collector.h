@@ -14,10 +14,10 @@
 
 namespace skyline {
 
-// Makes one language's TokenizedText, sentence by sentence.
+// Builds the TokenizedText of one language, sentence by sentence.
 class TextCollector {
  public:
-  // Counts the words; `keep`: and keeps the sentence.
+  // Counts the words and, if `keep`, stores the sentence.
   void add(std::span<const std::string_view> words, bool keep);
   TokenizedText take() { return std::move(text_); }
 

@@ -1,6 +1,9 @@
 #include "data/text/tokenizer.h"
 
+#include <utf8.h>
+
 #include <array>
+#include <iterator>
 
 #include "data/errors.h"
 #include "data/text/characters.h"
@@ -12,11 +15,11 @@ namespace {
 constexpr std::string_view kMarks = ".,!?\"':;)(";
 constexpr char32_t kRightQuote = 0x2019;
 
-// What becomes of an ASCII character, and whether it is a word of its own.
+// ASCII is most of a text, so its normalization is looked up.
 struct AsciiTables {
   std::array<char, 128> plain{};
   std::array<char, 128> lower{};
-  std::array<bool, 128> mark{};
+  std::array<bool, 128> mark{};  // a word of its own
 };
 
 const AsciiTables& ascii_tables() {
@@ -45,7 +48,7 @@ bool is_mark(char c) {
   return byte < 0x80 && ascii_tables().mark[byte];
 }
 
-// How a word is set in a line of text.
+// Where a word stands apart from its neighbours.
 struct Setting {
   bool space_before = true, space_after = true;
 };
@@ -65,7 +68,7 @@ Setting setting_of(const std::string& word, bool& quoting) {
   return {};
 }
 
-// "0 , 0" and "0 : 0" are parts of one number.
+// "0 , 0" and "0 : 0" are each one number.
 bool is_inside_number(std::span<const std::string> words, std::size_t index) {
   return is_one_of(words[index], ".,:") && index > 0 && index + 1 < words.size() &&
          words[index - 1].ends_with('0') && words[index + 1].starts_with('0');
@@ -77,16 +80,17 @@ void Tokenizer::normalize(std::string_view sentence) {
   const AsciiTables& tables = ascii_tables();
   const std::array<char, 128>& ascii = options_.lower ? tables.lower : tables.plain;
   text_.clear();
-  text_.reserve(sentence.size());  // nothing grows
-  for (std::size_t i = 0; i < sentence.size();) {
-    const auto byte = static_cast<unsigned char>(sentence[i]);
+  text_.reserve(sentence.size());  // no replacement is longer than the original
+  const char* at = sentence.data();
+  const char* const end = at + sentence.size();
+  while (at != end) {
+    const auto byte = static_cast<unsigned char>(*at);
     if (byte < 0x80) {
       text_ += ascii[byte];
-      ++i;
+      ++at;
     } else {
-      const CodePoint point = code_point_at(sentence, i);
-      append_utf8(text_, normalized(point.value, options_.lower));
-      i += point.bytes;
+      const char32_t c = normalized(utf8::unchecked::next(at), options_.lower);
+      utf8::unchecked::append(c, std::back_inserter(text_));
     }
   }
 }
@@ -123,7 +127,7 @@ std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions op
 
 std::string detokenize(std::span<const std::string> words) {
   std::string text;
-  bool quoting = false, space = false;  // space: the word before wants one
+  bool quoting = false, space = false;  // space: one belongs after the previous word
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Setting setting = setting_of(words[i], quoting);
     if (space && setting.space_before) text += ' ';

@@ -8,21 +8,21 @@
 namespace skyline {
 
 struct TokenizerOptions {
-  // Latin letters to U+024F, Greek and Cyrillic ones to lower case.
+  // Lower-case Latin (up to U+024F), Greek and Cyrillic letters.
   bool lower = false;
   bool operator==(const TokenizerOptions&) const = default;
 };
 
 // Splits sentences into words as the paper's example does (Chainer v3.0.0,
-// examples/seq2seq/wmt_preprocess.py): U+2019 becomes ', every decimal digit of Unicode 0; then
-// white space (of Unicode) separates, and each of . , ! ? " ' : ; ) ( is a word of its own wherever
-// it stands. Thread rule: one thread, since buffers are used again.
+// examples/seq2seq/wmt_preprocess.py): U+2019 becomes ' and every Unicode decimal digit becomes 0;
+// then Unicode white space separates words, and each of . , ! ? " ' : ; ) ( is a word of its own.
+// Thread rule: one thread, because buffers are reused.
 class Tokenizer {
  public:
   explicit Tokenizer(TokenizerOptions options = {}) : options_(options) {}
 
-  // The words of `sentence`, valid until the next call. Throws DataError when it is not UTF-8,
-  // naming the byte.
+  // Returns the words of `sentence`, valid until the next call. Throws DataError naming the byte
+  // when it is not UTF-8.
   std::span<const std::string_view> split(std::string_view sentence);
 
   TokenizerOptions options() const noexcept { return options_; }
@@ -35,12 +35,11 @@ class Tokenizer {
   std::vector<std::string_view> words_;
 };
 
-// The words of one sentence, as Tokenizer::split.
+// Returns the words of one sentence, as Tokenizer::split does.
 std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions options = {});
 
-// Words as a reader wants them: joined by spaces, none before . , ) and after (, none around ',
-// and quotation marks closed up to what they enclose. What ! ? : ; are set off with in French and
-// digits that became 0 do not come back: for display only.
+// Joins words for display: with spaces, but none before . , ) or after ( or around ', and quotation
+// marks hug what they enclose. It does not restore digits or the French space before ! ? : ;.
 std::string detokenize(std::span<const std::string> words);
 
 }  // namespace skyline

@@ -1,5 +1,6 @@
 #include "data/text/vocabulary.h"
 
+#include <utf8.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -25,15 +26,15 @@ bool is_mark_spelling(std::string_view word) {
   return std::ranges::find(kMarkSpellings, word) != kMarkSpellings.end();
 }
 
-// What is wrong with a word, empty when nothing is.
+// Returns what is wrong with a word; empty if nothing is.
 std::string fault_of(std::string_view word) {
   if (word.empty()) return "no word";
   if (const auto byte = first_invalid_utf8(word)) return invalid_utf8_text(word, *byte);
   if (is_mark_spelling(word)) return "the mark " + std::string(word) + " among the words";
-  for (std::size_t i = 0; i < word.size();) {
-    const CodePoint point = code_point_at(word, i);
-    if (is_white_space(point.value)) return "white space in \"" + printable(word) + "\"";
-    i += point.bytes;
+  for (const char* at = word.data(); at != word.data() + word.size();) {
+    if (is_white_space(utf8::unchecked::next(at))) {
+      return "white space in \"" + printable(word) + "\"";
+    }
   }
   return {};
 }
@@ -62,8 +63,8 @@ Vocabulary::Vocabulary(const std::string& name, std::vector<std::string> words) 
     if (!fault.empty()) throw DataError(name, line + fault);
     const auto [first, is_new] = ids_.emplace(word, static_cast<std::int32_t>(words_.size()));
     if (!is_new) {
-      throw DataError(name, line + "\"" + printable(word) + "\" stands in line " +
-                                std::to_string(first->second + 1) + " already");
+      throw DataError(name, line + "\"" + printable(word) + "\" is already in line " +
+                                std::to_string(first->second + 1));
     }
     words_.push_back(std::move(word));
   }
@@ -126,7 +127,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::span<const std::string_view> w
 }
 
 SentenceList Vocabulary::encode(const TokenizedText& text) const {
-  std::vector<std::int32_t> ids;  // of the text's types
+  std::vector<std::int32_t> ids;  // for each distinct word of the text
   for (const std::string& word : text.words) ids.push_back(id(word));
   SentenceList sentences;
   std::vector<std::int32_t> sentence;

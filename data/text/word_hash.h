@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// A dictionary's hash for keys that are looked up without making a string of them.
+// A hash that lets maps with string keys look up a string_view without copying it.
 struct WordHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view word) const noexcept {

@@ -86,7 +86,7 @@ TEST(ByteReader, FindsEveryFlippedByteOrGivesTheSameBytes) {
     Bytes flipped = whole;
     flipped[i] ^= 0x55;
     try {
-      EXPECT_EQ(read_all(flipped), counting(300)) << "byte " << i;  // a date or an unused flag
+      EXPECT_EQ(read_all(flipped), counting(300)) << "byte " << i;  // the date or an unused flag
     } catch (const DataError&) {
       ++found;
     }

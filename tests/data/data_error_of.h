@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// The sentence of the DataError that `action` throws; without one the test fails.
+// Returns the message of the DataError that `action` throws; fails the test if there is none.
 template <class Action>
 std::string data_error_of(const Action& action) {
   try {

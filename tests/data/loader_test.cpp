@@ -45,7 +45,7 @@ class Numbers : public Dataset {
   std::vector<std::string> class_names_ = {"a", "b", "c"};
 };
 
-// Waits, without a limit of time, until the loader has read `count` samples and can go no further.
+// Waits without a time limit until the loader has read `count` samples.
 void wait_for_reads(const Numbers& data, std::size_t count) {
   while (data.reads < count) std::this_thread::yield();
 }
@@ -76,8 +76,8 @@ TEST(ShuffledOrder, IsAPermutationThatDependsOnSeedAndEpoch) {
   EXPECT_EQ(shuffled_order(1, 0, test_random(1)), std::vector<std::size_t>{0});
 }
 
-// Each of the 24 orders of four samples comes up about as often: chi² with 23 degrees of freedom
-// passes 50 with a chance below 0.001, and the seeds are fixed.
+// The 24 orders of four samples must be about equally frequent. The seeds are fixed; chi² with 23
+// degrees of freedom exceeds 50 with a probability below 0.001.
 TEST(ShuffledOrder, IsUniform) {
   std::map<std::vector<std::size_t>, int> counts;
   constexpr int kDraws = 24'000;
@@ -150,13 +150,13 @@ TEST(Loader, TellsTheDataSetTheEpoch) {
   }
 }
 
-// One who asks when a batch is there has not waited; one whose batch is made for him has.
+// Taking a ready batch is no wait; having it made on demand is one.
 TEST(Loader, MeasuresTheWait) {
   const Numbers data(100);
   Loader ahead(data, {.batch_size = 1, .prefetch = 3}, test_random(2));
   ahead.next();
   wait_for_reads(data, 4);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the last has ended, too
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // lets the last sample end, too
   ahead.next();
   EXPECT_EQ(ahead.last_wait_seconds(), 0);
   Loader behind(data, {.batch_size = 100, .prefetch = 0}, test_random(2));
@@ -176,7 +176,7 @@ TEST(Loader, StartsWhereARunWasStopped) {
       Loader loader(data, later, test_random(3));
       EXPECT_EQ(loader.next().images, expected[done]);
     }
-    LoaderOptions end = options;  // the end of an epoch is the next one's beginning
+    LoaderOptions end = options;  // the end of an epoch is the beginning of the next
     end.start = {0, 7};
     Loader loader(data, end, test_random(3));
     const Batch batch = loader.next();
@@ -205,7 +205,7 @@ TEST(Loader, UsesTheBuffersOfOldBatchesAgain) {
     loader.next(batch);
     buffers.insert(batch.images.data());
   }
-  EXPECT_LE(buffers.size(), 5u);  // two queued, one being made, one with us, one spare
+  EXPECT_LE(buffers.size(), 5u);  // two queued, one in the making, one taken, one spare
 }
 
 TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
@@ -227,7 +227,7 @@ TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
   }
 }
 
-// Whichever thread meets its sample first.
+// The first sample in order counts, not the first thread to fail.
 TEST(Loader, ThrowsForTheFirstSampleThatFails) {
   for (int round = 0; round < 100; ++round) {
     Numbers data(40);

@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-// Words for the tests of this room, from the finalizer of splitmix64 (Steele, Lea, Flood 2014).
+// Random words for this room's tests, from the finalizer of splitmix64 (Steele, Lea, Flood 2014).
 inline RandomBits test_random(std::uint64_t seed) {
   const auto mix = [](std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -9,6 +9,7 @@
 #include "data/text/packed_words.h"
 #include "data/text/parallel_text.h"
 #include "data/text/vocabulary.h"
+#include "tests/data/text/unpacked.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ void check_sentences(const TokenizedText& text) {
     sentences.emplace_back(encoded[i].begin(), encoded[i].end());
   }
   const PackedWords packed = pack(sentences);
-  check(unpack(packed, packed.words) == sentences);
+  check(unpacked(packed, packed.words) == sentences);
 }
 
 void check_text(const ParallelText& text, TokenizerOptions options) {

@@ -8,8 +8,7 @@
 
 namespace skyline {
 
-// Numbers of an image file's header, most significant byte first. Throws ImageError at the file's
-// end.
+// Reads the big-endian numbers of an image file's header. Throws ImageError at the end of the file.
 class HeaderReader {
  public:
   HeaderReader(std::span<const std::uint8_t> file, std::size_t position)

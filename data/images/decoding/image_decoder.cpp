@@ -12,9 +12,9 @@
 namespace skyline {
 namespace {
 
-// What stb_image may need: at most 51 bytes a pixel (a 16-bit interlaced PNG with alpha, its
-// inflated data, their growth by doubling), JPEG's padding to blocks of 32 x 32, the compressed
-// data gathered by doubling, its tables.
+// An upper bound of what stb_image needs: at most 51 bytes a pixel (a 16-bit interlaced PNG with
+// alpha, its inflated data, and their growth by doubling), JPEG's padding to blocks of 32 x 32, the
+// compressed data gathered by doubling, and its tables.
 std::size_t decoding_bytes(const ImageHeader& header, std::size_t file_bytes) {
   constexpr std::size_t kBytesPerPixel = 64, kPadding = 32, kTables = std::size_t{4} << 20;
   return kBytesPerPixel * (header.width + kPadding) * (header.height + kPadding) + 4 * file_bytes +
@@ -33,9 +33,9 @@ DecodedImage decode_image(std::span<const std::uint8_t> file, std::uint64_t most
   DecodedImage image{.header = read_image_header(file)};
   const ImageHeader& header = image.header;
   if (std::uint64_t{header.width} * header.height > most_pixels) {
-    throw ImageError("is too large: its header says " + std::to_string(header.width) + " x " +
+    throw ImageError("is too large: its header claims " + std::to_string(header.width) + " x " +
                      std::to_string(header.height) + ", at most " + std::to_string(most_pixels) +
-                     " pixels are read");
+                     " pixels are supported");
   }
   try {
     image.pixels = decode_with_stb(file, decoding_bytes(header, file.size()));

@@ -10,23 +10,23 @@
 
 namespace skyline {
 
-// Larger images are refused by their headers, before anything is allocated: about a gigabyte
-// would be needed to decode a progressive JPEG of this many pixels.
+// Larger images are refused by their header, before anything is allocated. Decoding a progressive
+// JPEG of this many pixels takes about a gigabyte.
 inline constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 26;
 
 struct DecodedImage {
   ImageHeader header;
-  DecodedPixels pixels;  // three channels, whatever the file has: grey, palette, alpha, CMYK
+  DecodedPixels pixels;  // always three channels, even for grey, palette, alpha and CMYK files
 };
 
-// Decodes a JPEG (baseline or progressive; grey, YCbCr, RGB or CMYK) or a PNG (any). Alpha is left
-// out. Throws ImageError: what read_image_header refuses, more than `most_pixels` pixels, a file
-// that ends early or is damaged.
+// Decodes a JPEG (baseline or progressive; grey, YCbCr, RGB or CMYK) or any PNG. Alpha is dropped.
+// Throws ImageError for whatever read_image_header refuses, for more than `most_pixels` pixels, and
+// for a file that ends early or is damaged.
 DecodedImage decode_image(std::span<const std::uint8_t> file,
                           std::uint64_t most_pixels = kMostPixels);
 
-// The bytes of an image file. Throws ImageError when it is missing, not a regular file (a folder or
-// a pipe) or unreadable.
+// Reads an image file. Throws ImageError when it is missing, unreadable or not a regular file (a
+// folder or a pipe).
 std::vector<std::uint8_t> read_image_file(const std::filesystem::path& path);
 
 }  // namespace skyline

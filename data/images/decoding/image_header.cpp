@@ -35,7 +35,8 @@ bool begins_with(Bytes file, std::string_view signature) {
   if (file.empty()) throw ImageError("file is empty");
   for (const Signature& other : kOtherFormats) {
     if (begins_with(file, other.bytes)) {
-      throw ImageError(std::string("is a ") + other.format + " file; JPEG and PNG are read");
+      throw ImageError(std::string("is a ") + other.format +
+                       " file; only JPEG and PNG are supported");
     }
   }
   std::string start;
@@ -44,7 +45,7 @@ bool begins_with(Bytes file, std::string_view signature) {
     std::snprintf(digits.data(), digits.size(), " %02x", byte);
     start += digits.data();
   }
-  throw ImageError("is no image: begins with the bytes" + start);
+  throw ImageError("is not an image: it begins with the bytes" + start);
 }
 
 std::string png_kind(std::uint32_t bits, std::uint32_t colour_type) {
@@ -77,7 +78,7 @@ ImageHeader read_image_header(Bytes file) {
   if (!png && !begins_with(file, "\xff\xd8\xff"sv)) refuse_foreign(file);
   ImageHeader header = png ? read_png_header(file) : read_jpeg_header(file);
   if (header.width == 0 || header.height == 0) {
-    throw ImageError("has no pixels: its header says " + std::to_string(header.width) + " x " +
+    throw ImageError("has no pixels: its header claims " + std::to_string(header.width) + " x " +
                      std::to_string(header.height));
   }
   return header;
@@ -86,7 +87,7 @@ ImageHeader read_image_header(Bytes file) {
 bool ends_early(Bytes file, ImageFormat format) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (format == ImageFormat::kPng) return text.find("IEND"sv) == std::string_view::npos;
-  const auto scan = text.rfind("\xff\xda"sv);  // a preview before it has an end of its own
+  const auto scan = text.rfind("\xff\xda"sv);  // a preview before it has its own end mark
   return scan == std::string_view::npos || text.find("\xff\xd9"sv, scan) == std::string_view::npos;
 }
 

@@ -8,7 +8,7 @@ namespace skyline {
 
 enum class ImageFormat { kJpeg, kPng };
 
-// What an image file says about itself before its pixels.
+// What an image file states before its pixels.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   std::uint32_t width = 0;  // both at least 1
@@ -16,13 +16,13 @@ struct ImageHeader {
   std::string kind;  // "JPEG", "progressive CMYK JPEG", "grey PNG", "palette PNG"
 };
 
-// Goes by the contents, never by the file's name. Throws ImageError when the file is empty, neither
-// JPEG nor PNG (other formats are named), ends within its header, has no pixels, or is a JPEG of a
-// coding that is not read: arithmetic, lossless, hierarchical, or of other than 8 bits.
+// Decides by the content, never by the file's name. Throws ImageError when the file is empty, is
+// neither JPEG nor PNG (the message names other formats), ends within its header, has no pixels, or
+// is a JPEG of an unsupported coding: arithmetic, lossless, hierarchical, or not 8 bits.
 // Sources: ITU-T T.81, tables B.1 and B.2; W3C PNG, section 11.2.2.
 ImageHeader read_image_header(std::span<const std::uint8_t> file);
 
-// Whether the mark that ends every file of the format is missing.
+// Returns whether the mark that ends every file of the format is missing.
 bool ends_early(std::span<const std::uint8_t> file, ImageFormat format);
 
 }  // namespace skyline

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kChannels = 3;
 
-// The weighted sum of input rows, columns [first, first + count) of the image alone.
+// Writes the weighted sum of input rows to `row`, which begins at input column `first`.
 void add_rows(const std::uint8_t* pixels, int width, const ResizeAxis::Taps& taps, int first,
               std::vector<float>& row) {
   std::fill(row.begin(), row.end(), 0.0f);
@@ -25,7 +25,7 @@ void add_rows(const std::uint8_t* pixels, int width, const ResizeAxis::Taps& tap
   }
 }
 
-// The weighted sum of the pixels of a row that begins at input column `first`.
+// Writes the weighted sum of pixels of a row that begins at input column `first`.
 void add_columns(const std::vector<float>& row, const ResizeAxis::Taps& taps, int first,
                  float* out) {
   const float* in = row.data() + static_cast<std::ptrdiff_t>(taps.first - first) * kChannels;

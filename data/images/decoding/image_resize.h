@@ -14,15 +14,15 @@ struct CropWindow {
 };
 
 // Scales an image of `width` × `height` × 3 bytes to side × side, whatever its proportions, and
-// writes the window of the result: size × size × 3 floats, 0 to 255, not rounded. Only what the
-// window needs is computed, and its values are the same whatever the window.
-// Triangle filter, as wide as a pixel of the smaller image: bilinear when it enlarges, antialiased
-// when it shrinks. At width = height = side the pixels are copied.
+// writes a window of the result: size × size × 3 floats, 0 to 255, not rounded. Only the window is
+// computed; a pixel's value does not depend on the window.
+// Uses a triangle filter as wide as a pixel of the smaller image: bilinear when enlarging,
+// antialiased when shrinking. With width = height = side it copies the pixels.
 void resize(const std::uint8_t* pixels, int width, int height, int side, const CropWindow& window,
             float* out);
 
-// What one axis of resize() adds up: the input positions of each output position, and their
-// weights, which sum to 1.
+// One axis of resize(): the input positions that each output position adds up, and their weights,
+// which sum to 1.
 class ResizeAxis {
  public:
   // Outputs [begin, begin + count) of an axis of `in` positions scaled to `out`.
@@ -45,7 +45,7 @@ class ResizeAxis {
   struct Range {
     int first;
     int count;
-    std::size_t offset;  // of its weights
+    std::size_t offset;  // of its first weight
   };
   std::vector<Range> ranges_;
   std::vector<float> weights_;

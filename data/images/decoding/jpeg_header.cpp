@@ -26,9 +26,9 @@ bool has_no_segment(std::uint32_t marker) {
 }
 
 void check_coding(std::uint32_t frame) {
-  if (frame > kReserved) throw ImageError("is an arithmetic-coded JPEG, which is not read");
-  if (frame == kLossless) throw ImageError("is a lossless JPEG, which is not read");
-  if (frame > kLossless) throw ImageError("is a hierarchical JPEG, which is not read");
+  if (frame > kReserved) throw ImageError("is an arithmetic-coded JPEG, which is not supported");
+  if (frame == kLossless) throw ImageError("is a lossless JPEG, which is not supported");
+  if (frame > kLossless) throw ImageError("is a hierarchical JPEG, which is not supported");
 }
 
 std::string kind_of(std::uint32_t frame, std::uint32_t components) {
@@ -38,7 +38,8 @@ std::string kind_of(std::uint32_t frame, std::uint32_t components) {
   return kind + "JPEG";
 }
 
-// The tables of a segment whose length stands at `position`, as far as stb_image reads them.
+// Checks the tables of a segment as far as stb_image reads them. The segment's length is at
+// `position`.
 void check_huffman_segment(Bytes file, std::size_t position) {
   constexpr std::size_t kLengths = 16, kMostSymbols = 256;
   if (file.size() - position < 2) return;
@@ -59,7 +60,8 @@ void check_huffman_segment(Bytes file, std::size_t position) {
   }
 }
 
-// After the frame's header: what looks like a marker is one, since compressed data escape 0xff.
+// Checks all tables after the frame's header. Compressed data escape 0xff, so every marker there is
+// a real one.
 void check_huffman_tables_from(Bytes file, std::size_t position) {
   for (; position + 1 < file.size(); ++position) {
     if (file[position] == 0xff && file[position + 1] == kHuffmanTables) {
@@ -68,7 +70,7 @@ void check_huffman_tables_from(Bytes file, std::size_t position) {
   }
 }
 
-// Padding between segments is passed over, as stb_image does.
+// Skips padding between segments, as stb_image does.
 std::uint32_t next_marker(HeaderReader& reader) {
   while (reader.number(1) != 0xff) continue;
   std::uint32_t marker = 0xff;
@@ -80,7 +82,7 @@ ImageHeader read_frame(Bytes file, HeaderReader& reader, std::uint32_t marker) {
   check_coding(marker);
   reader.skip(2);  // the segment's length
   if (const std::uint32_t bits = reader.number(1); bits != 8) {
-    throw ImageError("is a JPEG of " + std::to_string(bits) + " bits; 8 are read");
+    throw ImageError("is a JPEG of " + std::to_string(bits) + " bits; only 8 are supported");
   }
   ImageHeader header;
   header.height = reader.number(2);

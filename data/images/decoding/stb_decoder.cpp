@@ -10,7 +10,8 @@
 
 namespace {
 
-// What stb_image may still take in the decoding that this thread is at: stb has no argument for it.
+// What stb_image may still request in this thread's current call. stb's allocation macros take no
+// context, so it must be thread-local.
 thread_local std::size_t budget_bytes = 0;
 thread_local bool budget_exceeded = false;
 
@@ -49,7 +50,7 @@ void FreePixels::operator()(std::uint8_t* pixels) const noexcept { std::free(pix
 
 DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes) {
   if (file.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw ImageError("file of more than 2 GiB");
+    throw ImageError("is larger than 2 GiB");
   }
   budget_bytes = most_bytes;
   budget_exceeded = false;
@@ -58,7 +59,7 @@ DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t mo
   pixels.data.reset(stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &pixels.width,
                                           &pixels.height, &channels_in_file, 3));
   if (pixels.data != nullptr) return pixels;
-  if (budget_exceeded) throw ImageError("its data are larger than its width and height allow");
+  if (budget_exceeded) throw ImageError("has more data than its width and height allow");
   throw ImageError(std::string("cannot be decoded: ") + stbi_failure_reason());
 }
 

@@ -11,16 +11,16 @@ struct FreePixels {
   void operator()(std::uint8_t* pixels) const noexcept;
 };
 
-// Red, green and blue of every pixel, rows from the top.
+// Red, green and blue of every pixel, row by row from the top.
 struct DecodedPixels {
   std::unique_ptr<std::uint8_t[], FreePixels> data;
   int width = 0;
   int height = 0;
 };
 
-// Decodes a JPEG or PNG file with stb_image, which may take `most_bytes` from the heap, all its
-// requests added up. Its memory is zeroed, so that a damaged file gives the same pixels always.
-// Throws ImageError with stb's own reason. Thread rule: any thread at any time.
+// Decodes a JPEG or PNG file with stb_image, which may request `most_bytes` from the heap in total.
+// Its memory is zeroed, so a damaged file always gives the same pixels. Throws ImageError with
+// stb's own reason. Thread rule: any thread at any time.
 DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes);
 
 }  // namespace skyline

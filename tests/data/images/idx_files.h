@@ -9,7 +9,7 @@ namespace skyline {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A folder of its own for one test, removed with everything in it.
+// A temporary folder for one test, removed with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -17,7 +17,7 @@ IdxArray parse(const Bytes& bytes, int rank) {
   return parse_idx(reader, rank);
 }
 
-// The sentence of an error in `source`.
+// The message of an error in `source`.
 std::string in(const std::string& source, const std::string& what) {
   return fmt::format("[{}] {}", source, what);
 }
@@ -26,7 +26,7 @@ std::string parse_error(const Bytes& bytes, int rank) {
   return data_error_of([&] { parse(bytes, rank); });
 }
 
-// Three images of 2 × 2 pixels with the labels 7, 0, 9, as files of both splits.
+// Both splits hold three images of 2 × 2 pixels with the labels 7, 0, 9.
 class IdxFolder : public testing::Test {
  protected:
   const Bytes images_ = idx_bytes({3, 2, 2}, {0, 255, 51, 102, 1, 2, 3, 4, 5, 6, 7, 8});
@@ -78,7 +78,7 @@ TEST_F(IdxFolder, NamesWhatIsMissing) {
 TEST_F(IdxFolder, RefusesAnotherNumberOfLabelsThanImages) {
   folder_.write("train-labels-idx1-ubyte", idx_bytes({2}, {7, 0}));
   EXPECT_EQ(load_error(), in(file("train-labels-idx1-ubyte"),
-                             "number of labels, got 2, expected 3 as there are images"));
+                             "number of labels, got 2, expected 3, the number of images"));
 }
 
 TEST_F(IdxFolder, RefusesALabelWithoutAClass) {
@@ -142,7 +142,7 @@ TEST(Idx, RefusesBytesAfterTheArray) {
 }
 
 TEST(Idx, RefusesAbsurdDimensionsBeforeTakingMemory) {
-  // Neither would fit into memory; the sanitizers' builds refuse such requests outright.
+  // None of these arrays would fit into memory; sanitizer builds refuse such requests outright.
   EXPECT_THAT(parse_error(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, {}), 3),
               HasSubstr("array too large, got 4294967295 x 4294967295 x 4294967295 bytes"));
   EXPECT_THAT(parse_error(gzipped(idx_bytes({60000, 28, 1000}, {})), 3),

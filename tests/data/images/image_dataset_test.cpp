@@ -48,7 +48,7 @@ class ImageDatasetTest : public ::testing::Test {
             test_random(seed),
             bad_images_};
   }
-  // A folder of five images, two of which are bad.
+  // Writes five training images, three of them bad.
   void write_some_bad() {
     write("train/a/1.png", plain_png(3, 3, 1, 0, 0));
     write("train/a/2.jpg", truncated_jpeg());
@@ -75,7 +75,7 @@ Read read(const ImageDataset& dataset, std::size_t index, std::uint64_t epoch = 
   return result;
 }
 
-// Red of the four pixels, as it stood in the file.
+// The red values as they were in the file.
 std::vector<int> reds(const std::vector<float>& image) {
   std::vector<int> values;
   for (std::size_t i = 0; i < image.size(); i += 3) {
@@ -109,8 +109,8 @@ TEST_F(ImageDatasetTest, AnOddRoomIsLeftAtTheEnd) {
               ElementsAre(0, 1, 2, 10, 11, 12, 20, 21, 22));
 }
 
-// All nine places, both ways round, about as often: chi² with 17 degrees of freedom passes 41 with
-// a chance below 0.001, and the seed is fixed.
+// Nine places, mirrored or not, must be about equally frequent. The seed is fixed; chi² with 17
+// degrees of freedom exceeds 41 with a probability below 0.001.
 TEST_F(ImageDatasetTest, TrainingCropsAndMirrorsEvenly) {
   write("train/a/1.png", numbered_png());
   write("val/a/1.png", numbered_png());
@@ -152,7 +152,7 @@ TEST_F(ImageDatasetTest, CropsDependOnSeedEpochAndIndexAlone) {
   EXPECT_GT((std::set(some.begin(), some.end()).size()), 1u) << "epochs differ";
 }
 
-// The part of the mean that lies under the crop, not mirrored with it.
+// The part of the mean under the crop is subtracted; it is not mirrored with the crop.
 TEST_F(ImageDatasetTest, SubtractsTheMeansSamePart) {
   write("train/a/1.png", numbered_png());
   write("val/a/1.png", numbered_png());
@@ -199,7 +199,7 @@ TEST_F(ImageDatasetTest, BadImagesAreKnownOnceByNameAndReason) {
   const std::vector<BadImage> expected = {
       {path("train/a/2.jpg"), "file ends early, after 248 bytes"},
       {path("train/a/3.jpg"), "file is empty"},
-      {path("train/b/5.jpg"), "is an arithmetic-coded JPEG, which is not read"}};
+      {path("train/b/5.jpg"), "is an arithmetic-coded JPEG, which is not supported"}};
   EXPECT_EQ(bad_images_->all(), expected);
   EXPECT_EQ(bad_images_->take_new(), expected);
   EXPECT_TRUE(bad_images_->take_new().empty());
@@ -236,10 +236,10 @@ TEST_F(ImageDatasetTest, RefusesACropLargerThanTheImage) {
   write_some_bad();
   EXPECT_EQ(data_error_of([this] { open(Split::kTrain, {.insize = 5, .side = 4}); }),
             "[" + folder_.path().filename().string() +
-                "] size of the images cut out, got 5, expected 1 to 4, to which images are scaled");
+                "] crop size, got 5, expected 1 to 4, the size of the scaled images");
 }
 
-// Over good and bad files, with crops, mirrors and the mean: the batches are those of one thread.
+// Covers good and bad files, crops, mirroring and the mean.
 TEST_F(ImageDatasetTest, BatchesAreTheSameOnAnyNumberOfThreads) {
   write_some_bad();
   for (int i = 0; i < 12; ++i) write("train/a/x" + std::to_string(i), numbered_png());
@@ -264,7 +264,7 @@ TEST_F(ImageDatasetTest, BatchesAreTheSameOnAnyNumberOfThreads) {
       }
     }
   }
-  // From the middle of the second epoch on.
+  // Starts in the middle of the second epoch.
   const std::vector<Batch> later =
       batches({.batch_size = 5, .prefetch = 2, .threads = 2, .start = {.epoch = 1, .batch = 2}});
   const std::size_t first = 21 / 5 + 2;

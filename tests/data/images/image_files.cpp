@@ -9,7 +9,7 @@
 namespace skyline::testing {
 namespace {
 
-// 16 x 8 pixels, the left half (200, 40, 40), the right half (40, 40, 200).
+// Each JPEG has 16 x 8 pixels: the left half (200, 40, 40), the right half (40, 40, 200).
 constexpr std::string_view kBaselineHex =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f1320151312"
     "1213271c1e17202e2931302e292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a5152"
@@ -19,7 +19,6 @@ constexpr std::string_view kBaselineHex =
     "00ffc4001501010100000000000000000000000000000604ffc4001411010000000000000000000000000000"
     "0000ffda000c03010002110311003f00190170d3d0a7ffd9";
 
-// the same.
 constexpr std::string_view kProgressiveHex =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f1320151312"
     "1213271c1e17202e2931302e292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a5152"
@@ -34,7 +33,6 @@ constexpr std::string_view kProgressiveHex =
     "000010ffda0008010301013f103fffc40014110100000000000000000000000000000010ffda000801020101"
     "3f103fffc40014100100000000000000000000000000000010ffda0008010100013f103fffd9";
 
-// the same.
 constexpr std::string_view kCmykHex =
     "ffd8ffee000e41646f626500640000000000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f13201513121213"
     "271c1e17202e2931302e292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a51524fff"
@@ -42,14 +40,13 @@ constexpr std::string_view kCmykHex =
     "00ffc40014100100000000000000000000000000000000ffda000e0443004d0059004b00003f00581212a723"
     "acb133ffd9";
 
-// the same in grey: 87 or 88, and 58.
+// In grey: 87 or 88, and 58.
 constexpr std::string_view kGreyHex =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f1320151312"
     "1213271c1e17202e2931302e292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a5152"
     "4fffc0000b080008001001011100ffc40014000100000000000000000000000000000005ffc4001410010000"
     "0000000000000000000000000000ffda0008010100003f00186bffd9";
 
-// the same, arithmetic-coded.
 constexpr std::string_view kArithmeticHex =
     "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f1320151312"
     "1213271c1e17202e2931302e292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a5152"
@@ -90,7 +87,7 @@ FileBytes deflated(const FileBytes& bytes) {
   return out;
 }
 
-// `rows` are the filtered rows: a byte 0 before each.
+// `rows` are filtered rows: each begins with the filter's byte, 0.
 FileBytes png_of_rows(std::uint32_t width, std::uint32_t height, PngColour colour,
                       const FileBytes& rows) {
   FileBytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};

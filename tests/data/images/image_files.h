@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-// Image files of a few hundred bytes, made by Pillow 9.4 and cjpeg 2.1.5 (JPEG) or written here
-// (PNG).
+// Image files of a few hundred bytes. The JPEGs were made by Pillow 9.4 and cjpeg 2.1.5; the PNGs
+// are written here.
 namespace skyline::testing {
 
 using FileBytes = std::vector<std::uint8_t>;
@@ -22,10 +22,10 @@ FileBytes truncated_jpeg();   // the baseline file without its last 40 bytes
 // How a PNG stores a pixel.
 enum class PngColour : std::uint8_t { kGrey = 0, kRgb = 2, kPalette = 3, kRgba = 6 };
 
-// A PNG of 8 bits a sample: `samples` row by row; a palette has 256 colours (i, 255 − i, 7).
+// A PNG with 8 bits per sample, `samples` row by row. A palette has 256 colours (i, 255 − i, 7).
 FileBytes png(std::uint32_t width, std::uint32_t height, PngColour colour,
               const std::vector<std::uint8_t>& samples);
-// A PNG whose header claims another size than its samples have.
+// A PNG whose header claims a size that its samples do not have.
 FileBytes png_claiming(std::uint32_t width, std::uint32_t height);
 // An RGB image of one colour.
 FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red, std::uint8_t green,

@@ -83,8 +83,8 @@ TEST_F(ImageFolder, WhatIsPassedOverIsSaid) {
   for (const char* name : {"train/a/1", "train/b/2", "train/b/inner/3", "val/a/4"}) write(name);
   make("val/b");
   EXPECT_THAT(scan().warnings,
-              ElementsAre("passed over the folder " + (folder_.path() / "train/b/inner").string() +
-                              ": images stand in the class's own folder",
+              ElementsAre("skipped the folder " + (folder_.path() / "train/b/inner").string() +
+                              ": images must be directly in their class's folder",
                           "the class " + (folder_.path() / "val/b").string() + " has no images"));
 }
 
@@ -98,8 +98,7 @@ TEST_F(ImageFolder, RefusesAFolderThatIsNone) {
 
 TEST_F(ImageFolder, RefusesAFolderWithoutASplit) {
   write("train/a/1");
-  EXPECT_EQ(error(),
-            "[" + folder_.path().string() + "] no folder val or test with validation images");
+  EXPECT_EQ(error(), "[" + folder_.path().string() + "] no folder 'val' or 'test' for validation");
   std::filesystem::remove_all(folder_.path() / "train");
   write("val/a/1");
   EXPECT_EQ(error(), at("train") + "no such folder");
@@ -109,18 +108,18 @@ TEST_F(ImageFolder, RefusesAFolderWithoutASplit) {
 TEST_F(ImageFolder, RefusesAFolderWithoutClasses) {
   write("train/1.jpg");
   write("val/a/2");
-  EXPECT_EQ(error(), at("train") + "no classes: expected a folder of images for each");
+  EXPECT_EQ(error(), at("train") + "no classes: expected a folder of images per class");
 }
 
 TEST_F(ImageFolder, RefusesAClassWithoutImages) {
   for (const char* name : {"train/a/1", "val/a/2"}) write(name);
   make("train/empty one");
-  EXPECT_EQ(error(), at("train/empty one") + "a class without images");
+  EXPECT_EQ(error(), at("train/empty one") + "the class has no images");
 }
 
 TEST_F(ImageFolder, RefusesAClassThatIsNotTrains) {
   for (const char* name : {"train/a/1", "val/a/2", "val/line\nend/3"}) write(name);
-  EXPECT_EQ(error(), at("val") + "class 'line\\nend' is not among those of train");
+  EXPECT_EQ(error(), at("val") + "class 'line\\nend' is not a class of train");
 }
 
 TEST_F(ImageFolder, RefusesAFolderThatCannotBeRead) {

@@ -75,7 +75,7 @@ TEST_F(ImageList, NamesALabelOutOfRangeWithItsLine) {
   EXPECT_EQ(error("a.jpg 99999999999999999999\n"),
             at_train() + "line 1: label, got 99999999999999999999, expected 0 to 999999");
   EXPECT_EQ(error("a.jpg 7\n", 5),
-            at_train() + "line 1: label, got 7, expected 0 to 4, the classes that were asked for");
+            at_train() + "line 1: label, got 7, expected 0 to 4, the requested classes");
   write_text(val_, "a.jpg 0\na.jpg 2\n");
   EXPECT_EQ(error("a.jpg 1\n"), "[" + val_.string() +
                                     "] line 2: label, got 2, expected 0 to 1, the labels of the "

@@ -41,7 +41,7 @@ TEST(ImageScan, CountsFormatsSizesAndBadFiles) {
     std::size_t last = 0;
     const ImageScan scan =
         scan_images(collection, threads, [&](std::size_t done, std::size_t) { last = done; });
-    EXPECT_LE(last, 9u);  // other threads may have done all before the caller's
+    EXPECT_LE(last, 9u);  // other threads may finish before the caller's thread reports
     if (threads == 1) {
       EXPECT_EQ(last, 9u);
     }
@@ -61,12 +61,12 @@ TEST(ImageScan, CountsFormatsSizesAndBadFiles) {
     const std::string root = folder.path().string();
     EXPECT_THAT(
         scan.bad,
-        ElementsAre(
-            BadImage{root + "/train/a/3.jpg", "is an arithmetic-coded JPEG, which is not read"},
-            BadImage{root + "/val/b/huge.png",
-                     "is too large: its header says 100000 x 100000, at most 67108864 "
-                     "pixels are read"},
-            BadImage{root + "/val/b/line\\nend", "file is empty"}));
+        ElementsAre(BadImage{root + "/train/a/3.jpg",
+                             "is an arithmetic-coded JPEG, which is not supported"},
+                    BadImage{root + "/val/b/huge.png",
+                             "is too large: its header claims 100000 x 100000, at most 67108864 "
+                             "pixels are supported"},
+                    BadImage{root + "/val/b/line\\nend", "file is empty"}));
   }
 }
 

@@ -83,8 +83,7 @@ TEST(Shapes, RefuseOptionsThatCannotBeDrawn) {
   EXPECT_EQ(error_of({.width = 1025}), "[shapes] image width, got 1025, expected 16 to 1024");
 }
 
-// A shape's outline stays within the unit disc, has an inside, and its distance is a distance: it
-// changes by no more than the way between two points.
+// An outline fits the unit disc, has an inside, and its distance function is 1-Lipschitz.
 TEST(ShapeOutlines, FitTheUnitDiscAndMeasureDistances) {
   constexpr float kStep = 0.01f;
   for (const ShapeOutline& outline : kShapeOutlines) {
@@ -97,7 +96,7 @@ TEST(ShapeOutlines, FitTheUnitDiscAndMeasureDistances) {
           ASSERT_LE(std::abs(right - distance), kStep * 1.01f) << outline.name << x << ", " << y;
           if (distance >= 0) continue;
           ++inside;
-          // A square's corner reaches 0.75 · √2; the generator leaves it a pixel of room.
+          // A square's corner reaches 0.75 · √2; the generator leaves a pixel of room for it.
           ASSERT_LE(std::hypot(x, y), 1.07f) << outline.name;
         }
       }
@@ -107,7 +106,7 @@ TEST(ShapeOutlines, FitTheUnitDiscAndMeasureDistances) {
   }
 }
 
-// Softmax regression on the pixels, by stochastic gradient descent.
+// Softmax regression on pixels, trained by stochastic gradient descent.
 class LinearClassifier {
  public:
   explicit LinearClassifier(std::size_t inputs) : inputs_(inputs), weights_(10 * (inputs + 1)) {}
@@ -160,7 +159,7 @@ TEST(Shapes, AreTooHardForALinearModel) {
   };
   RecordProperty("linear_test_top1", std::to_string(top1(test)));
   EXPECT_LT(top1(test), 0.25);
-  EXPECT_GT(top1(train), 0.15) << "the model has learnt nothing: the test shows nothing";
+  EXPECT_GT(top1(train), 0.15) << "the model learnt nothing, so the test proves nothing";
 }
 
 }  // namespace

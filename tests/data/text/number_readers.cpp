@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::map<std::string, std::uint32_t, std::less<>>;
 
-// What is left of a text, eaten from its front.
+// The rest of a text, consumed from its front.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -19,7 +19,8 @@ class Reader {
     rest_.remove_prefix(text.size());
     return true;
   }
-  // The longest of the table's words that is next, when a separator or the end follows.
+  // Consumes the longest word of the table that comes next and is followed by a separator or the
+  // end.
   std::optional<std::uint32_t> eat(const Words& words) {
     std::size_t best = 0;
     std::uint32_t value = 0;
@@ -113,7 +114,7 @@ std::optional<std::uint32_t> french_three_digits(Reader& text) {
     if (*first < 2 || *first > 9) return std::nullopt;
     hundreds = *first;
     if (text.eat("s")) return text.at_end() ? std::optional(hundreds * 100) : std::nullopt;
-    if (text.at_end()) return std::nullopt;  // two or more want the s there
+    if (text.at_end()) return std::nullopt;  // "cents" takes its s at the end
   }
   if (text.at_end() || mille_follows(text)) return hundreds * 100;
   if (!text.eat(" ")) return std::nullopt;
@@ -122,7 +123,7 @@ std::optional<std::uint32_t> french_three_digits(Reader& text) {
   return hundreds * 100 + *rest;
 }
 
-// [thousands " " word] [" " rest], where nothing else may be left.
+// Parses [thousands " " word] [" " rest] up to the end of the text.
 template <class ThreeDigits>
 std::optional<std::uint32_t> with_thousands(Reader& text, std::string_view word,
                                             ThreeDigits three_digits) {

@@ -6,8 +6,8 @@
 
 namespace skyline {
 
-// Numbers read back from words, by a grammar of their own that takes nothing but correct spelling
-// as data/text/numbers.h states it; none for anything else. 0 to 1,000,000.
+// Parse numbers from 0 to 1,000,000 in words, with a grammar of their own that accepts only the
+// spelling that data/text/numbers.h defines; none for anything else.
 std::optional<std::uint32_t> read_english_number(const std::string& text);
 std::optional<std::uint32_t> read_french_number(const std::string& text);
 

@@ -82,7 +82,7 @@ TEST(Numbers, AreSpelledAsTheLanguagesDo) {
   }
 }
 
-// The readers take correct spelling alone, so that reading back proves the spelling.
+// The readers accept only correct spelling, so reading back proves the spelling.
 TEST(NumberReaders, RefuseWrongSpelling) {
   for (const char* wrong : {"",
                             "vingt-un",
@@ -124,7 +124,7 @@ TEST(NumberReaders, RefuseWrongSpelling) {
 }
 
 TEST(Numbers, AreReadBack) {
-  // Odd, so that no digit is always the same.
+  // An odd stride varies every digit.
   const auto stride = static_cast<std::uint32_t>(kLargestNumber / effort(140'000)) | 1;
   for (std::uint32_t number = 0; number <= kLargestNumber; number += stride) {
     ASSERT_EQ(read_english_number(english_number(number)), number);
@@ -169,14 +169,14 @@ TEST(Numbers, OfTheSplitsAreDisjointAndTheSameAlways) {
 
 TEST(Numbers, OfEveryLengthAreDrawn) {
   constexpr std::size_t kDraws = 25'600;
-  std::map<std::size_t, double> train, test;  // by the number of digits
+  std::map<std::size_t, double> train, test;  // counts by number of digits
   for (std::size_t index = 0; index < kDraws; ++index) {
     ++train[std::to_string(drawn_number(index, Split::kTrain, test_random(1))).size()];
     ++test[std::to_string(drawn_number(index, Split::kTest, test_random(1))).size()];
   }
   const std::map<std::size_t, double> expected = {{1, 800},  {2, 1600}, {3, 4000}, {4, 5600},
                                                   {5, 6400}, {6, 7100}, {7, 100}};
-  // Five standard deviations of a count and a little for the numbers that the split moves on.
+  // Allows five standard deviations and a little for the numbers that the split moves on.
   for (const auto& [digits, count] : expected) {
     EXPECT_NEAR(train[digits], count, 5 * std::sqrt(count) + 120) << digits;
   }
@@ -205,7 +205,7 @@ TEST(Numbers, MakeAParallelText) {
   EXPECT_EQ(joined(longer.source, 4999), joined(text.source, 4999));
 }
 
-// What a model is asked in a test it has met in training: every word, though no number.
+// A model has seen every word of the test in training, though none of its numbers.
 TEST(Numbers, TestsHaveNoWordThatTrainingHasNot) {
   const ParallelText train = numbers_text(5000, Split::kTrain, test_random(1));
   const ParallelText test = numbers_text(1000, Split::kTest, test_random(1));

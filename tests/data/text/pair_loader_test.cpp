@@ -10,6 +10,7 @@
 #include "data/text/vocabulary.h"
 #include "tests/data/data_error_of.h"
 #include "tests/data/text/random_sentences.h"
+#include "tests/data/text/unpacked.h"
 
 namespace skyline {
 namespace {
@@ -68,9 +69,9 @@ TEST(PairBatch, HoldsThePairsThatItNames) {
   const SentencePairs data = random_pairs(100);
   PairLoader loader(data, {.batch_size = 16}, test_random(1));
   for (const PairBatch& batch : batches_of(loader, 20)) {
-    const auto sources = unpack(batch.source, batch.source.words);
-    const auto inputs = unpack(batch.target, batch.target.words);
-    const auto outputs = unpack(batch.target, batch.target_out);
+    const auto sources = unpacked(batch.source, batch.source.words);
+    const auto inputs = unpacked(batch.target, batch.target.words);
+    const auto outputs = unpacked(batch.target, batch.target_out);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       auto source = copied(data.source[batch.pairs[i]]);
       std::ranges::reverse(source);
@@ -106,7 +107,7 @@ TEST(PairBatch, AnEmptySentenceIsNamed) {
             "[pairs] words of target sentence 0, got 0, expected at least 1");
 }
 
-// Every combination of order, last batch and buckets.
+// Covers orders, incomplete last batches and buckets.
 class PairLoaders : public testing::TestWithParam<PairLoaderOptions> {};
 
 TEST_P(PairLoaders, GiveEveryPairOncePerEpoch) {
@@ -141,7 +142,7 @@ TEST_P(PairLoaders, StartWhereARunWasStopped) {
     expect_equal(loader.next(), expected[done]);
     expect_equal(loader.next(), expected[done + 1]);
   }
-  PairLoaderOptions end = GetParam();  // the end of an epoch is the next one's beginning
+  PairLoaderOptions end = GetParam();  // the end of an epoch is the beginning of the next
   end.start = {0, epoch};
   PairLoader loader(data, end, test_random(3));
   expect_equal(loader.next(), expected[epoch]);
@@ -182,7 +183,7 @@ TEST(PairLoader, KeepsTheOrderOfTheDataWithoutShuffling) {
   EXPECT_THAT(loader.next().pairs, ElementsAre(3, 4));
 }
 
-// Not the longest ones, which a sorted window has last.
+// They must not be the longest pairs, which come last in a sorted window.
 TEST(PairLoader, BucketsLeaveOutTheLastPairsOfTheOrder) {
   const SentencePairs data = random_pairs(10);
   PairLoader loader(data, {.batch_size = 4, .shuffle = false, .bucket = true, .drop_last = true},
@@ -194,7 +195,7 @@ TEST(PairLoader, BucketsLeaveOutTheLastPairsOfTheOrder) {
   EXPECT_THAT(seen, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// Steps that a batch's longest sentences take beyond what its words need: Σ (B T − R) / Σ R.
+// The share of padding that the batches would need: Σ (B T − R) / Σ R.
 double wasted(const SentencePairs& data, const PairLoaderOptions& options) {
   PairLoader loader(data, options, test_random(4));
   std::size_t words = 0, waste = 0;
@@ -222,7 +223,7 @@ TEST(PairLoader, BucketedBatchesComeInShuffledOrder) {
   }
   int falls = 0;
   for (std::size_t i = 1; i < steps.size(); ++i) falls += steps[i] < steps[i - 1];
-  EXPECT_GT(falls, 30);  // of 124; sorted windows alone would give one or two
+  EXPECT_GT(falls, 30);  // of 124; sorted windows without shuffling would give one or two
 }
 
 TEST(PairLoader, RefusesBatchesThatCannotBeMade) {

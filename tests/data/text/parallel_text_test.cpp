@@ -31,8 +31,13 @@ class ParallelTextFiles : public testing::Test {
  protected:
   ParallelText read(std::string_view source, std::string_view target,
                     const ParallelTextOptions& options = {}) {
-    return read_parallel_text(write_text(folder_, "s", source), write_text(folder_, "t", target),
-                              options);
+    return read_pair(write_text(folder_, "s", source), write_text(folder_, "t", target), options);
+  }
+  static ParallelText read_pair(const std::filesystem::path& source,
+                                const std::filesystem::path& target,
+                                const ParallelTextOptions& options = {}) {
+    const TextFiles files{source, target};
+    return read_text_files({&files, 1}, options);
   }
   ParallelText read_tabs(std::string_view text, const ParallelTextOptions& options = {}) {
     return read_tab_separated_text(write_text(folder_, "tabs", text), options);
@@ -63,7 +68,7 @@ TEST_F(ParallelTextFiles, TakeEveryLineEnd) {
 TEST_F(ParallelTextFiles, MayBeCompressedWhateverTheirNames) {
   folder_.write("s", gzipped(bytes_of("a\nb\n")));
   const auto target = write_text(folder_, "t.gz", "c\nd\n");
-  const ParallelText text = read_parallel_text(folder_.path() / "s", target);
+  const ParallelText text = read_pair(folder_.path() / "s", target);
   EXPECT_THAT(sentences(text.source), ElementsAre("a", "b"));
   EXPECT_THAT(sentences(text.target), ElementsAre("c", "d"));
 }
@@ -88,7 +93,7 @@ TEST_F(ParallelTextFiles, SentencesOutsideOfTheLimitsAreCountedAndLeftOut) {
   EXPECT_THAT(text.summary.faults,
               ElementsAre("[" + path("t") +
                           "] line 1, 5 words; the pair was skipped, as was 1 more such pair"));
-  EXPECT_THAT(text.source.counts, ElementsAre(4, 3, 2, 1)) << "vocabularies are of all pairs";
+  EXPECT_THAT(text.source.counts, ElementsAre(4, 3, 2, 1)) << "vocabularies count all pairs";
 
   const ParallelTextOptions uncut{.most_words = ParallelTextOptions::kUnlimited};
   EXPECT_EQ(read(source, target, uncut).summary.text(), "4 pairs: 4 kept");
@@ -143,7 +148,8 @@ TEST_F(ParallelTextFiles, StrictReadingThrowsTheFirstFault) {
             "[" + path("t") + "] line 2, byte 2: 0xff is not UTF-8");
   EXPECT_EQ(data_error_of([&] { read_tabs("a\tb\nc\n", strict); }),
             "[" + path("tabs") + "] line 2, no tab between source and target");
-  EXPECT_EQ(read("a\n\n", "b\nc\n", strict).size(), 1u) << "an empty line is no fault of the file";
+  EXPECT_EQ(read("a\n\n", "b\nc\n", strict).size(), 1u)
+      << "an empty line is not a fault of the file";
 }
 
 TEST_F(ParallelTextFiles, SeveralFollowEachOther) {
@@ -187,9 +193,8 @@ TEST_F(ParallelTextFiles, LimitsThatLetNothingThroughAreRefused) {
 TEST_F(ParallelTextFiles, ThatAreMissingAreNamed) {
   EXPECT_EQ(data_error_of([&] { read_tab_separated_text(folder_.path() / "absent"); }),
             "[" + path("absent") + "] no such file");
-  EXPECT_EQ(
-      data_error_of([&] { read_parallel_text(write_text(folder_, "s", "a"), folder_.path()); }),
-      "[" + folder_.path().string() + "] not a file");
+  EXPECT_EQ(data_error_of([&] { read_pair(write_text(folder_, "s", "a"), folder_.path()); }),
+            "[" + folder_.path().string() + "] not a file");
 }
 
 TEST_F(ParallelTextFiles, LowerCaseWhenAsked) {
@@ -221,7 +226,7 @@ TEST(LineReader, GivesLines) {
                           "b"));
 }
 
-// Lines of every length up to some pieces of what is read at a time.
+// Lines of many lengths, up to several times the size of one read.
 TEST(LineReader, JoinsWhatIsReadInPieces) {
   std::string text;
   std::vector<std::string> expected;

@@ -10,7 +10,7 @@ namespace skyline {
 
 using Sentences = std::vector<std::vector<std::int32_t>>;
 
-// `count` sentences of 1 to `most_words` ids from 2 on, of which no two are alike.
+// Returns `count` sentences of 1 to `most_words` ids. Ids start at 2, and each occurs only once.
 inline Sentences random_sentences(std::uint64_t seed, std::size_t count, std::size_t most_words) {
   const RandomBits random = test_random(seed);
   Sentences sentences(count);

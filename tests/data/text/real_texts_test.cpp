@@ -1,5 +1,5 @@
 // Counts on real text: SKYLINE_TEXTS names the folder of the WMT development sets (news-test2008.en
-// to newstest2013.fr). Without it the tests are skipped by name.
+// to newstest2013.fr). Without it, these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class RealTexts : public testing::Test {
 
   ParallelText read(const std::string& name, std::size_t most_words) const {
     const TextFiles files = files_of(name);
-    return read_parallel_text(files.source, files.target, {.most_words = most_words});
+    return read_text_files({&files, 1}, {.most_words = most_words});
   }
 
   std::filesystem::path folder_;

@@ -23,7 +23,7 @@ TEST(Tokenizer, MarksAreWordsWhereverTheyStand) {
               ElementsAre("Hello", ",", "(", "world", ")", "!", "\"", "Why", "?", "\"", "He", "'",
                           "s", ":", "a", ";", "b", "."));
   EXPECT_THAT(tokenize("..."), ElementsAre(".", ".", "."));
-  // Others stay in their words.
+  // Other marks stay in their words.
   EXPECT_THAT(
       tokenize("well-known 5% [a] a/b «oui» – l\u2018a $ & *"),
       ElementsAre("well-known", "0%", "[a]", "a/b", "«oui»", "–", "l\u2018a", "$", "&", "*"));

@@ -1,6 +1,9 @@
 #include "data/text/utf8.h"
 
 #include <gtest/gtest.h>
+#include <utf8.h>
+
+#include <iterator>
 
 #include "data/text/characters.h"
 #include "tests/data/test_random.h"
@@ -11,15 +14,20 @@ namespace {
 constexpr char32_t kLast = 0x10ffff;
 bool is_surrogate(char32_t c) { return c >= 0xd800 && c < 0xe000; }
 
+// Unchecked, so that it also encodes what is not a code point.
+void append_utf8(std::string& text, char32_t c) {
+  utf8::unchecked::append(c, std::back_inserter(text));
+}
+
 TEST(Utf8, EveryCodePointIsWrittenCheckedAndReadBack) {
   for (char32_t c = 0; c <= kLast; ++c) {
     std::string text;
     append_utf8(text, c);
     ASSERT_EQ(first_invalid_utf8(text).has_value(), is_surrogate(c)) << std::hex << +c;
     if (is_surrogate(c)) continue;
-    const CodePoint read = code_point_at(text, 0);
-    ASSERT_EQ(read.value, c);
-    ASSERT_EQ(read.bytes, text.size());
+    const char* at = text.data();
+    ASSERT_EQ(utf8::unchecked::next(at), c);
+    ASSERT_EQ(at, text.data() + text.size());
   }
 }
 
@@ -45,8 +53,8 @@ TEST(Utf8, ErrorsCountBytesFromOne) {
   EXPECT_EQ(invalid_utf8_text("\x80", 0, 10), "byte 11: 0x80 is not UTF-8");
 }
 
-// Cuts and single bytes of random text: never past the end (the sanitizers look), and what is
-// accepted decodes to code points that encode to the same bytes.
+// Cuts random text and changes single bytes. Nothing is read past the end (sanitizers check that),
+// and accepted text decodes to code points that encode to the same bytes.
 TEST(Utf8, RandomBytesAreAcceptedOnlyWhenTheyEncodeCodePoints) {
   const RandomBits random = test_random(3);
   for (std::uint64_t round = 0; round < 20'000; ++round) {
@@ -57,12 +65,11 @@ TEST(Utf8, RandomBytesAreAcceptedOnlyWhenTheyEncodeCodePoints) {
     if (!text.empty()) text[words[1] % text.size()] ^= static_cast<char>(words[2] & words[3]);
     const std::size_t end = first_invalid_utf8(text).value_or(text.size());
     std::string again;
-    for (std::size_t i = 0; i < end;) {
-      const CodePoint point = code_point_at(text, i);
-      ASSERT_FALSE(is_surrogate(point.value));
-      ASSERT_LE(point.value, kLast);
-      append_utf8(again, point.value);
-      i += point.bytes;
+    for (const char* at = text.data(); at != text.data() + end;) {
+      const char32_t c = utf8::unchecked::next(at);
+      ASSERT_FALSE(is_surrogate(c));
+      ASSERT_LE(c, kLast);
+      append_utf8(again, c);
     }
     ASSERT_EQ(again, text.substr(0, end));
   }
@@ -81,9 +88,9 @@ TEST(Characters, AreCountedAsUnicodeDoes) {
     append_utf8(after, lower);
     ASSERT_LE(after.size(), before.size()) << std::hex << +c;
   }
-  EXPECT_EQ(spaces, 29);     // White_Space is 25; and U+001C to U+001F
-  EXPECT_EQ(digits, 660);    // of general category Nd in Unicode 14
-  EXPECT_EQ(capitals, 429);  // A to Z, and as Python counts those of the header's comment
+  EXPECT_EQ(spaces, 29);     // 25 of White_Space, and U+001C to U+001F
+  EXPECT_EQ(digits, 660);    // general category Nd of Unicode 14
+  EXPECT_EQ(capitals, 429);  // A to Z, and the header's alphabets as Python counts them
 }
 
 TEST(Characters, SmallLettersOfSeveralAlphabets) {

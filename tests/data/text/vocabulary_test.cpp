@@ -61,7 +61,7 @@ TEST(Vocabulary, EncodesAndDecodes) {
 TEST(Vocabulary, EncodesTheKeptSentencesOfAText) {
   const SentenceList sentences = Vocabulary::most_frequent(some_text(), 3).encode(some_text());
   ASSERT_EQ(sentences.size(), 2u);
-  EXPECT_THAT(sentences[0], ElementsAre(2, 0, 0));  // "often", then two that are not known
+  EXPECT_THAT(sentences[0], ElementsAre(2, 0, 0));  // "often", then two unknown words
   EXPECT_THAT(sentences[1], ElementsAre(4));
 }
 
@@ -98,7 +98,7 @@ TEST(Vocabulary, ErrorsNameTheLine) {
             "[v] line 2, got the end of the file, expected \"<EOS>\", as in every vocabulary");
   EXPECT_EQ(error_of("the\nof\n"),
             "[v] line 1, got \"the\", expected \"<UNK>\", as in every vocabulary");
-  EXPECT_EQ(error_of(marks + "a\nb\na\n"), "[v] line 5: \"a\" stands in line 3 already");
+  EXPECT_EQ(error_of(marks + "a\nb\na\n"), "[v] line 5: \"a\" is already in line 3");
   EXPECT_EQ(error_of(marks + "a\n\nb\n"), "[v] line 4: no word");
   EXPECT_EQ(error_of(marks + "a\nb c\n"), "[v] line 4: white space in \"b c\"");
   EXPECT_EQ(error_of(marks + "b\u00a0c\n"), "[v] line 3: white space in \"b\u00a0c\"");

@@ -32,7 +32,7 @@ std::string error_of(const FileBytes& file) {
   return "no error";
 }
 
-// JPEGs round; the test image's colours survive quality 60 within 2.
+// JPEG rounds: the test image's colours survive quality 60 within 2.
 void expect_halves(const DecodedImage& image, const Pixel& left, const Pixel& right) {
   ASSERT_EQ(image.pixels.width, 16);
   ASSERT_EQ(image.pixels.height, 8);
@@ -90,13 +90,15 @@ TEST(ImageDecoder, ReadsAnImageOfOnePixel) {
 TEST(ImageDecoder, RefusesAnEmptyFile) { EXPECT_EQ(error_of({}), "file is empty"); }
 
 TEST(ImageDecoder, RefusesWhatIsNoImage) {
-  EXPECT_EQ(error_of({'h', 'e', 'l', 'l', 'o'}), "is no image: begins with the bytes 68 65 6c 6c");
-  EXPECT_EQ(error_of({'x'}), "is no image: begins with the bytes 78");
-  EXPECT_EQ(error_of({'G', 'I', 'F', '8', '9', 'a'}), "is a GIF file; JPEG and PNG are read");
+  EXPECT_EQ(error_of({'h', 'e', 'l', 'l', 'o'}),
+            "is not an image: it begins with the bytes 68 65 6c 6c");
+  EXPECT_EQ(error_of({'x'}), "is not an image: it begins with the bytes 78");
+  EXPECT_EQ(error_of({'G', 'I', 'F', '8', '9', 'a'}),
+            "is a GIF file; only JPEG and PNG are supported");
 }
 
 TEST(ImageDecoder, RefusesAnArithmeticCodedJpeg) {
-  EXPECT_EQ(error_of(arithmetic_jpeg()), "is an arithmetic-coded JPEG, which is not read");
+  EXPECT_EQ(error_of(arithmetic_jpeg()), "is an arithmetic-coded JPEG, which is not supported");
 }
 
 TEST(ImageDecoder, RefusesATruncatedFile) {
@@ -117,29 +119,30 @@ TEST(ImageDecoder, RefusesEveryBeginningOfAFile) {
 }
 
 TEST(ImageDecoder, RefusesAnImageWithoutPixels) {
-  EXPECT_EQ(error_of(png_claiming(0, 5)), "has no pixels: its header says 0 x 5");
+  EXPECT_EQ(error_of(png_claiming(0, 5)), "has no pixels: its header claims 0 x 5");
   FileBytes jpeg = baseline_jpeg();
   for (std::size_t i = 0; i + 9 < jpeg.size(); ++i) {
     if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) jpeg[i + 5] = jpeg[i + 6] = 0;  // its height
   }
-  EXPECT_EQ(error_of(jpeg), "has no pixels: its header says 16 x 0");
+  EXPECT_EQ(error_of(jpeg), "has no pixels: its header claims 16 x 0");
 }
 
 TEST(ImageDecoder, RefusesAHeaderThatClaimsTooMuchBeforeAllocating) {
-  EXPECT_EQ(error_of(png_claiming(100'000, 100'000)),
-            "is too large: its header says 100000 x 100000, at most 67108864 pixels are read");
+  EXPECT_EQ(
+      error_of(png_claiming(100'000, 100'000)),
+      "is too large: its header claims 100000 x 100000, at most 67108864 pixels are supported");
   EXPECT_EQ(error_of(png_claiming(0xffffffff, 0xffffffff)),
-            "is too large: its header says 4294967295 x 4294967295, at most 67108864 pixels are "
-            "read");
+            "is too large: its header claims 4294967295 x 4294967295, at most 67108864 pixels are "
+            "supported");
 }
 
-// Twenty megabytes of zeros behind a header that says 2 x 2.
+// Twenty megabytes of zeros after a header that claims 2 x 2.
 TEST(ImageDecoder, RefusesDataThatAreLargerThanTheImage) {
   EXPECT_EQ(error_of(png(2, 2, PngColour::kRgb, std::vector<std::uint8_t>(20'000'000))),
-            "its data are larger than its width and height allow");
+            "has more data than its width and height allow");
 }
 
-// 16 · 255 symbols: stb_image 2.27 would write them past the end of its table.
+// stb_image 2.27 would write these 16 · 255 symbols past the end of its table.
 TEST(ImageDecoder, RefusesAHuffmanTableThatIsTooLong) {
   FileBytes tables = {0xff, 0xc4, 0x10, 0x03, 0x00};
   tables.insert(tables.end(), 16, 0xff);
@@ -156,8 +159,7 @@ TEST(ImageDecoder, RefusesAHuffmanTableThatIsTooLong) {
   EXPECT_EQ(with_tables_at(jpeg.size() - 2), expected) << "after the scan";
 }
 
-// A file may hold anything where nothing reads it.
-TEST(ImageDecoder, PassesOverWhatLooksLikeATableInAComment) {
+TEST(ImageDecoder, SkipsWhatLooksLikeATableInAComment) {
   FileBytes comment = {0xff, 0xfe, 0x00, 0x16, 0xff, 0xc4, 0x10, 0x03};
   comment.insert(comment.end(), 16, 0xff);
   FileBytes file = baseline_jpeg();
@@ -179,7 +181,7 @@ TEST(ImageDecoder, SaysWhyAFileCannotBeOpened) {
   EXPECT_EQ(error_at(folder.path()), "is not a file");
   const auto pipe = folder.path() / "pipe.jpg";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(error_at(pipe), "is not a file") << "opening it would wait for ever";
+  EXPECT_EQ(error_at(pipe), "is not a file") << "opening it would wait forever";
   const auto loop = folder.path() / "loop.jpg";
   std::filesystem::create_symlink(loop, loop);
   EXPECT_EQ(error_at(loop), "cannot be read: Too many levels of symbolic links");

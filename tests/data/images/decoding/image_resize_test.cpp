@@ -10,7 +10,7 @@ namespace {
 
 using Pixels = std::vector<std::uint8_t>;
 
-// Three channels of one image: value, value + 1, value + 2.
+// Three channels per pixel: value, value + 1, value + 2.
 Pixels three_channels(const std::vector<int>& values) {
   Pixels pixels;
   for (const int value : values) {
@@ -44,8 +44,8 @@ TEST(ImageResize, CopiesAtTheSameSize) {
   EXPECT_EQ(resized(pixels, 5, 5, 5), std::vector<float>(pixels.begin(), pixels.end()));
 }
 
-// Half the size: the filter reaches two pixels to each side of an output pixel's middle, so that
-// the weights are 3, 3, 1 at the border (of 7) and 1, 3, 3 at the other.
+// At half the size, the filter reaches two pixels to each side of an output pixel's middle, so the
+// weights are 3/7, 3/7, 1/7 at one border and 1/7, 3/7, 3/7 at the other.
 TEST(ImageResize, ShrinksByTheTriangleFilter) {
   const Pixels pixels = three_channels({10, 20, 30, 40, 10, 20, 30, 40});  // two rows of four
   const std::vector<float> out = resized(pixels, 4, 2, 2);
@@ -59,7 +59,7 @@ TEST(ImageResize, ShrinksByTheTriangleFilter) {
   }
 }
 
-// Twice the size: output middles lie at 1/4, 3/4, 5/4, 7/4 between input middles 1/2 and 3/2.
+// At twice the size, output middles lie at 1/4, 3/4, 5/4, 7/4 and input middles at 1/2 and 3/2.
 TEST(ImageResize, EnlargesBilinearly) {
   const std::vector<float> out = resized(three_channels({0, 100, 0, 100}), 2, 2, 4);
   for (std::size_t row = 0; row < 4; ++row) {
