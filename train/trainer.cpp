@@ -117,7 +117,7 @@ void Trainer::after_step(const Step& step) {
   ++position_.step;
   ++position_.batch;
   ++steps_run_;
-  position_.more["loss_sum"] = position_.more.value("loss_sum", 0.0) + step.loss;
+  (*position_.more)["loss_sum"] = position_.more->value("loss_sum", 0.0) + step.loss;
   losses_.push_back(step.loss);
   if (steps_run_ == options_.memory.warmup_steps) {
     device_allocations_at_switch_ = task_->workplace().memory.statistics().device_allocations;
@@ -171,7 +171,7 @@ void Trainer::note_memory(const Step& step) {
 }
 
 double Trainer::mean_loss() const {
-  return position_.more.value("loss_sum", 0.0) /
+  return position_.more->value("loss_sum", 0.0) /
          static_cast<double>(std::max<std::int64_t>(position_.batch, 1));
 }
 
@@ -194,8 +194,8 @@ void Trainer::finish_epoch() {
   console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
                            evaluation_text(), epoch_words_.text()));
   epoch_words_ = {};
-  position_.more["last_loss"] = loss;
-  position_.more["loss_sum"] = 0.0;
+  (*position_.more)["last_loss"] = loss;
+  (*position_.more)["loss_sum"] = 0.0;
   ++position_.epoch;
   position_.batch = 0;
   save();
@@ -224,7 +224,7 @@ void Trainer::evaluate_now() {
   if (!evaluation.sample.empty()) console_.say(evaluation.sample);
   Json metrics = Json::object();
   for (const auto& [name, value] : evaluation.metrics) metrics[name] = value;
-  position_.more[kEvaluation] = {{"text", evaluation.text}, {"metrics", metrics}};
+  (*position_.more)[kEvaluation] = {{"text", evaluation.text}, {"metrics", metrics}};
   const auto& [name, value] = evaluation.metrics.front();
   const bool first = !position_.best.contains(name);
   if (!first && value <= position_.best[name]) return;
@@ -234,14 +234,14 @@ void Trainer::evaluate_now() {
 
 // ", test top-1 40.00 %", or nothing before the first evaluation.
 std::string Trainer::evaluation_text() const {
-  if (!position_.more.contains(kEvaluation)) return {};
-  return ", " + position_.more[kEvaluation]["text"].get<std::string>();
+  if (!position_.more->contains(kEvaluation)) return {};
+  return ", " + (*position_.more)[kEvaluation]["text"].get<std::string>();
 }
 
 // Of the evaluation that came last; null where it has none of that name.
 Json Trainer::metric(const std::string& name) const {
-  if (!position_.more.contains(kEvaluation)) return nullptr;
-  return position_.more[kEvaluation]["metrics"].value(name, Json(nullptr));
+  if (!position_.more->contains(kEvaluation)) return nullptr;
+  return (*position_.more)[kEvaluation]["metrics"].value(name, Json(nullptr));
 }
 
 void Trainer::save() {
@@ -296,7 +296,7 @@ CommandResult Trainer::finish(int exit_code) {
     plan_ = plan(trace_, options_.memory.planner);
   }
   if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
-  const double loss = position_.batch > 0 ? mean_loss() : position_.more.value("last_loss", 0.0);
+  const double loss = position_.batch > 0 ? mean_loss() : position_.more->value("last_loss", 0.0);
   RunSummary summary{.title = options_.model + " on " + task_->data_name(),
                      .facts = {{"model", options_.model},
                                {"data", task_->data_name()},

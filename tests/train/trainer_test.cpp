@@ -194,7 +194,7 @@ TEST_F(TrainerTest, TheLastCheckpointHoldsTheLastEvaluation) {
   TrainOptions options = small_options();
   options.steps = options.checkpoint_every = 3;
   train(options, "run");
-  EXPECT_TRUE(last_checkpoint("run").position.more.contains("evaluation"));
+  EXPECT_TRUE(last_checkpoint("run").position.more->contains("evaluation"));
 }
 
 TEST_F(TrainerTest, EveryPolicyTrains) {

@@ -33,7 +33,7 @@ void write_all(int file, std::span<const std::byte> bytes, const std::filesystem
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(path_) {
-  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  std::error_code ignored;  // if status() fails, open() fails with a better message
   const std::filesystem::file_status status = std::filesystem::status(path_, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     if (std::filesystem::is_symlink(path_, ignored) && std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_);
     }
-    constexpr mode_t kReadableByAll = 0666;  // less the user's umask
+    constexpr mode_t kReadableByAll = 0666;  // before the user's umask
     temporary_ = target_.string() + ".tmp";
     file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
   }
@@ -80,7 +80,7 @@ void sync_directory(const std::filesystem::path& folder) {
   if (directory < 0) throw WriteError(folder, errno);
   const int error = ::fsync(directory) == 0 ? 0 : errno;
   ::close(directory);
-  // Some network file systems cannot sync a folder; the names are as durable there as they get.
+  // Some network file systems cannot sync a folder; nothing more can be done there.
   if (error != 0 && error != EINVAL) throw WriteError(folder, error);
 }
 

@@ -9,8 +9,8 @@
 
 namespace skyline {
 
-// A file could not be written: "cannot write runs/x/log.jsonl: No space left on device".
-// What stood there before is intact, unless it is no regular file.
+// A file could not be written: "cannot write runs/x/log.jsonl: No space left on device". The
+// previous file is intact, unless it is not a regular file.
 class WriteError : public std::runtime_error {
  public:
   WriteError(std::filesystem::path path, int error_number);
@@ -22,10 +22,10 @@ class WriteError : public std::runtime_error {
   int error_number_;
 };
 
-// A file that appears whole or not at all: written under a temporary name in the same folder;
-// commit() syncs it, renames it and syncs the folder. Without commit() the destructor removes it.
-// A symbolic link stays one, its target is replaced. What is no regular file, a device or a pipe
-// say, is written to as it is.
+// Writes a file that appears whole or not at all. It is written under a temporary name in the same
+// folder; commit() syncs it, renames it and syncs the folder; without commit() the destructor
+// removes it. A symbolic link stays a link and its target is replaced. Devices, pipes and other
+// special files are written directly.
 class AtomicFile {
  public:
   // Throws WriteError.
@@ -41,21 +41,21 @@ class AtomicFile {
 
  private:
   std::filesystem::path path_;       // as given
-  std::filesystem::path target_;     // behind links
+  std::filesystem::path target_;     // with links resolved
   std::filesystem::path temporary_;  // empty: the target is written directly
   int file_ = -1;
 };
 
-// AtomicFile, write, commit.
+// Writes a whole file through AtomicFile. Throws WriteError.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
-// Makes names in a folder durable (fsync of the folder). Throws WriteError.
+// Makes the names in a folder durable with fsync. Throws WriteError.
 void sync_directory(const std::filesystem::path& folder);
 
-// Writes all bytes to an open file, through short writes and interruptions. Throws WriteError.
+// Writes all bytes to an open file despite short writes and interruptions. Throws WriteError.
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
-// The whole file. Throws std::runtime_error "cannot read PATH: cause".
+// Reads a whole file. Throws std::runtime_error "cannot read PATH: cause".
 std::string read_file(const std::filesystem::path& path);
 
 }  // namespace skyline

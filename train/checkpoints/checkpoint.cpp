@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -27,7 +28,7 @@ constexpr const char* kPosition = "skyline.position";  // key of the state's met
 constexpr std::string_view kPrefix = "step-";
 constexpr const char* kTemporary = ".tmp";
 
-// "step-000000123", or "step-000000123-2" when the first name was taken at its time.
+// The folder "step-000000123", or "step-000000123-2" if that name was taken when it was saved.
 struct Saved {
   std::int64_t step = 0;
   std::int64_t again = 1;
@@ -49,12 +50,12 @@ std::optional<Saved> parse_folder(const fs::path& path) {
   if (number.ec == std::errc() && number.ptr != end && *number.ptr == '-') {
     number = std::from_chars(number.ptr + 1, end, saved.again);
   }
-  // The round trip refuses everything else: signs, other digits, trailing text.
+  // The round trip rejects everything else: signs, other digits, trailing text.
   if (number.ec != std::errc() || folder_name(saved.step, saved.again) != name) return std::nullopt;
   return saved;
 }
 
-// Latest first. A folder that cannot be read holds none.
+// Returns the latest first; nothing for an unreadable folder.
 std::vector<Saved> saved_checkpoints(const fs::path& folder) {
   std::vector<Saved> found;
   std::error_code ignored;
@@ -73,8 +74,8 @@ Json to_json(const TrainingPosition& position) {
           {"random_seed", position.random_seed},
           {"random_next", position.random_next},
           {"best", position.best},
-          {"more", position.more},
-          {"arguments", position.arguments}};
+          {"more", *position.more},
+          {"arguments", *position.arguments}};
 }
 
 TrainingPosition from_json(const Json& json) {
@@ -86,7 +87,7 @@ TrainingPosition from_json(const Json& json) {
   json.at("random_seed").get_to(position.random_seed);
   json.at("random_next").get_to(position.random_next);
   for (const auto& [name, value] : json.at("best").items()) {
-    // JSON knows no NaN: it was written as null.
+    // JSON has no NaN, so it was written as null.
     position.best[name] = value.is_null() ? std::nan("") : value.get<double>();
   }
   position.more = json.at("more");
@@ -94,12 +95,12 @@ TrainingPosition from_json(const Json& json) {
   return position;
 }
 
-// Names of files that are not UTF-8 must not make a checkpoint fail.
+// A file name that is not UTF-8 must not prevent a checkpoint.
 std::string to_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// As sha256sum prints it.
+// In the format of sha256sum.
 std::string sum_line(std::string_view content, const char* name) {
   return fmt::format("{}  {}\n", sha256_hex(std::as_bytes(std::span(content))), name);
 }
@@ -127,11 +128,11 @@ Checkpoint load_folder(const fs::path& folder) {
             from_json(Json::parse(position->second))};
   } catch (const Json::exception& error) {
     throw CheckpointError(
-        fmt::format("{}: the metadata '{}' does not fit: {}", file, kPosition, error.what()));
+        fmt::format("{}: the metadata '{}' is not valid: {}", file, kPosition, error.what()));
   }
 }
 
-// Where to look, best first: what `latest` names, then the others from the latest step down.
+// Returns the checkpoints to try: the target of `latest`, then the others, latest step first.
 std::vector<fs::path> candidates(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code ignored;
@@ -163,7 +164,7 @@ void rename_durably(const fs::path& from, const fs::path& to) {
   sync_directory(to.parent_path());
 }
 
-// Points `link` at `target`; a reader sees the old or the new target.
+// Points `link` at `target`. A reader sees either the old or the new target.
 void replace_link(const fs::path& link, const fs::path& target) {
   const fs::path temporary = link.string() + kTemporary;
   std::error_code error;
@@ -173,8 +174,8 @@ void replace_link(const fs::path& link, const fs::path& target) {
   rename_durably(temporary, link);
 }
 
-// Removes what `saved` makes superfluous, and what killed processes left. A folder that cannot be
-// removed costs space only.
+// Removes the checkpoints that `saved` makes superfluous and the leftovers of killed processes. A
+// folder that cannot be removed only costs space.
 void remove_others(const fs::path& folder, const Saved& saved, int keep) {
   std::error_code ignored;
   int kept = 1;
@@ -227,7 +228,7 @@ fs::path run_folder_of(const LoadedCheckpoint& loaded) {
 
 LoadedCheckpoint load_checkpoint(const fs::path& path) {
   if (!fs::is_directory(path)) {
-    throw UsageError(fmt::format("'{}' is no folder of a run or a checkpoint", path.string()));
+    throw UsageError(fmt::format("not a run folder or checkpoint: '{}'", path.string()));
   }
   if (fs::exists(path / kSums) || fs::exists(path / kWeights)) {
     return {load_folder(path), path, {}};
@@ -239,15 +240,15 @@ LoadedCheckpoint load_checkpoint(const fs::path& path) {
     try {
       return {load_folder(candidate), candidate, std::move(failures)};
     } catch (const std::runtime_error& error) {
-      failures.push_back(fmt::format("passed over the checkpoint {}: {}",
-                                     candidate.filename().string(), error.what()));
+      failures.push_back(fmt::format("skipped the checkpoint {}: {}", candidate.filename().string(),
+                                     error.what()));
     }
   }
   if (failures.empty()) {
-    throw CheckpointError(fmt::format("{} holds no checkpoint", path.string()));
+    throw CheckpointError(fmt::format("{} contains no checkpoint", path.string()));
   }
   throw CheckpointError(
-      fmt::format("no checkpoint under {} can be loaded; {}", path.string(), failures.front()));
+      fmt::format("no checkpoint in {} can be loaded; {}", path.string(), failures.front()));
 }
 
 }  // namespace skyline

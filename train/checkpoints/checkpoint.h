@@ -3,42 +3,42 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "train/checkpoints/safetensors.h"
+#include "train/checkpoints/stored_json.h"
 
 namespace skyline {
 
-// Where a run stands between two steps: everything besides tensors that the next step depends on.
+// The state of a run between two steps, except for tensors: all that the next step depends on.
 struct TrainingPosition {
-  std::int64_t step = 0;               // steps done
-  std::int64_t epoch = 0;              // epochs done
-  std::int64_t batch = 0;              // batches done in the running epoch
-  std::uint64_t order_seed = 0;        // of the order of samples
+  std::int64_t step = 0;               // completed steps
+  std::int64_t epoch = 0;              // completed epochs
+  std::int64_t batch = 0;              // completed batches of the current epoch
+  std::uint64_t order_seed = 0;        // for the order of samples
   std::uint64_t random_seed = 0;       // RandomStream::seed
   std::uint64_t random_next = 0;       // RandomStream::next
   std::map<std::string, double> best;  // best metrics so far; infinities become NaN
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();  // the trainer's own: sums, …
-  nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
+  StoredJson more;                     // of trainer and workload: loss sums, class names, …
+  StoredJson arguments;                // the run's options
   bool operator==(const TrainingPosition&) const = default;
 };
 
 struct Checkpoint {
-  std::vector<NamedTensor> weights;  // what inference needs: parameters and running statistics
-  std::vector<NamedTensor> state;    // what only training needs: momentum and the like
+  std::vector<NamedTensor> weights;  // for inference: parameters and running statistics
+  std::vector<NamedTensor> state;    // for training only: momentum and the like
   TrainingPosition position;
 };
 
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
-  std::filesystem::path path;         // the folder it came from
-  std::vector<std::string> warnings;  // one for each damaged checkpoint passed over
+  std::filesystem::path path;         // the folder that it was read from
+  std::vector<std::string> warnings;  // one for each damaged checkpoint that was skipped
 };
 
-// No checkpoint could be loaded; the sentence names the folder and what is wrong with it.
+// No checkpoint could be loaded. The message names the folder and the problem.
 class CheckpointError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,20 +46,20 @@ class CheckpointError : public std::runtime_error {
 
 // The checkpoints of one run:
 //
-//   checkpoints/step-000000123/weights.safetensors   weights alone: other tools read it
+//   checkpoints/step-000000123/weights.safetensors   weights only; other tools can read it
 //                              state.safetensors     training state; position as JSON metadata
-//                              SHA256SUMS            of both (sha256sum -c reads it)
+//                              SHA256SUMS            of both files, for sha256sum -c
 //   checkpoints/latest → step-000000123
 //
-// A checkpoint is written into step-….tmp, synced, renamed, and only then named by `latest`, so
-// that a process killed at any moment leaves the last one whole. Thread rule: one writer.
+// A checkpoint is written into step-….tmp, synced and renamed; only then does `latest` point to it.
+// A process killed at any moment thus leaves the last checkpoint whole. Thread rule: one writer.
 class CheckpointStore {
  public:
   explicit CheckpointStore(std::filesystem::path folder, int keep = 2);
 
-  // Saves; afterwards removes all but the last `keep`, and any other of this or a later step (a run
-  // that was taken up again from an earlier one has left those behind). Returns the new folder.
-  // Throws WriteError; what was saved before stays.
+  // Saves a checkpoint and returns its folder. Afterwards removes all but the last `keep`, and any
+  // other of the same or a later step, which remain when a run resumes from an earlier checkpoint.
+  // Throws WriteError; earlier checkpoints stay.
   std::filesystem::path save(const Checkpoint& checkpoint);
 
  private:
@@ -67,12 +67,12 @@ class CheckpointStore {
   int keep_;
 };
 
-// The folder of the run that a checkpoint belongs to.
+// Returns the folder of the run that a checkpoint belongs to.
 std::filesystem::path run_folder_of(const LoadedCheckpoint& loaded);
 
-// Loads the last good checkpoint of `path`, which may be a run folder, its checkpoints folder or
-// one checkpoint (no falling back then). A damaged one is passed over with a warning.
-// Throws CheckpointError, and UsageError when `path` is no folder.
+// Loads the last good checkpoint of `path`: a run folder, its checkpoints folder, or one checkpoint
+// (then there is no fallback). Damaged checkpoints are skipped with a warning.
+// Throws CheckpointError, and UsageError when `path` is not a folder.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 
 }  // namespace skyline

@@ -34,17 +34,17 @@ void make_given(const fs::path& out) {
   std::error_code ignored;
   if (fs::exists(out, ignored)) {
     if (!fs::is_directory(out)) {
-      throw UsageError(fmt::format("{} is a file, not a folder for a run", out.string()));
+      throw UsageError(fmt::format("{} is a file; a run needs a folder", out.string()));
     }
     if (!fs::is_empty(out)) {
-      throw UsageError(
-          fmt::format("{} is not empty; a run needs a folder of its own", out.string()));
+      throw UsageError(fmt::format("{} is not empty; a run needs its own folder", out.string()));
     }
   }
   make_folders(out);
 }
 
-// create_directory() tells whether we made it, so that two runs of one second get two folders.
+// create_directory() tells whether this process made the folder, so two runs that start in the same
+// second get two folders.
 fs::path make_named(const fs::path& parent, std::string_view model) {
   make_folders(parent);
   const std::tm now = fmt::localtime(std::time(nullptr));
@@ -56,7 +56,7 @@ fs::path make_named(const fs::path& parent, std::string_view model) {
   }
 }
 
-// Calls take(line) for each whole line, without its end; a torn last line is passed over.
+// Calls take(line) for each complete line, without its end, until it returns false.
 template <typename Take>
 void for_each_line(std::string_view text, Take take) {
   for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -65,7 +65,7 @@ void for_each_line(std::string_view text, Take take) {
   }
 }
 
-// The lines of a log up to a step.
+// Returns the lines of a log up to a step.
 std::string log_until(std::string_view log, std::int64_t steps) {
   std::size_t length = 0;
   for_each_line(log, [&](std::string_view line) {
@@ -78,7 +78,7 @@ std::string log_until(std::string_view log, std::int64_t steps) {
   return std::string(log.substr(0, length));
 }
 
-// The header and the first rows of a CSV file.
+// Returns the header and the first rows of a CSV file.
 std::string rows_until(std::string_view csv, std::int64_t rows) {
   std::size_t length = 0;
   std::int64_t lines = 0;
@@ -130,10 +130,10 @@ RunDirectory RunDirectory::create(const std::optional<fs::path>& out, std::strin
 
 RunDirectory RunDirectory::resume(const fs::path& folder, std::int64_t steps, std::int64_t epochs) {
   if (!fs::exists(folder / kArguments)) {
-    throw UsageError(fmt::format("{} holds no run: {} is missing", folder.string(), kArguments));
+    throw UsageError(fmt::format("{} is not a run: {} is missing", folder.string(), kArguments));
   }
   RunDirectory run(folder);
-  run.open_log();  // locks it before anything is cut
+  run.open_log();  // takes the lock before anything is cut
   const std::string kept = log_until(read_file(folder / kLog), steps);
   if (::ftruncate(run.log_, static_cast<off_t>(kept.size())) != 0) {
     throw WriteError(folder / kLog, errno);
@@ -147,17 +147,17 @@ RunDirectory RunDirectory::resume(const fs::path& folder, std::int64_t steps, st
 
 void RunDirectory::open_log() {
   const fs::path path = path_ / kLog;
-  constexpr mode_t kReadableByAll = 0666;  // less the user's umask
+  constexpr mode_t kReadableByAll = 0666;  // before the user's umask
   log_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kReadableByAll);
   if (log_ < 0) throw WriteError(path, errno);
-  // Held until the file is closed, by whatever ends the process.
+  // The lock ends with the file descriptor, however the process ends.
   if (::flock(log_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw UsageError(fmt::format("{} is being written by another process", path_.string()));
+    throw UsageError(fmt::format("another process is writing {}", path_.string()));
   }
 }
 
 void RunDirectory::write_arguments(const Json& arguments) {
-  // A path that is not UTF-8 must not make the run fail.
+  // A path that is not UTF-8 must not stop the run.
   replace(kArguments, arguments.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
@@ -167,8 +167,7 @@ void RunDirectory::log_step(const Json& line) {
   try {
     write_all(log_, std::as_bytes(std::span(text)), path_ / kLog);
   } catch (const WriteError&) {
-    // A full disk may have taken half a line: all lines stay whole. When this fails too, resume()
-    // passes over the torn line.
+    // A full disk may have taken half a line. If cutting it off fails too, resume() will do it.
     [[maybe_unused]] const int ignored = ::ftruncate(log_, before);
     throw;
   }

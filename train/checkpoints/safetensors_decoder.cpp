@@ -1,3 +1,4 @@
+// The reader of safetensors.h, apart from the writer because it checks hostile input.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +16,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's bound
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's limit
 constexpr const char* kMetadata = "__metadata__";
 
-// One file being decoded: all checks name it.
+// Decodes one file; every check names it.
 class Decoder {
  public:
   Decoder(std::span<const std::byte> content, std::string_view file)
@@ -48,7 +49,7 @@ class Decoder {
 
  private:
   struct Extent {
-    NamedTensor tensor;  // without bytes yet
+    NamedTensor tensor;  // bytes are filled in last
     std::uint64_t begin = 0, end = 0;
   };
 
@@ -59,7 +60,7 @@ class Decoder {
 
   std::uint64_t header_bytes() const {
     if (content_.size() < kLengthBytes) {
-      refuse("is no safetensors file: it has {} bytes, the header's length alone takes 8",
+      refuse("is not a safetensors file: it has {} bytes, the header's length alone takes 8",
              content_.size());
     }
     std::uint64_t length = 0;
@@ -67,16 +68,15 @@ class Decoder {
       length = length << 8 | std::to_integer<std::uint64_t>(content_[i]);
     }
     if (length > kMostHeaderBytes) {
-      refuse("is no safetensors file: the header's length is {} bytes, more than the {} allowed",
+      refuse("is not a safetensors file: the header's length is {} bytes, more than the {} allowed",
              length, kMostHeaderBytes);
     }
     const std::size_t left = content_.size() - kLengthBytes;
-    if (length > left) refuse("is cut off: the header needs {} bytes, {} are left", length, left);
+    if (length > left) refuse("ends early: the header needs {} bytes, {} are left", length, left);
     return length;
   }
 
-  // Refuses repeated keys, of which a plain parser would keep the last one without a word, and
-  // deep nesting.
+  // Refuses repeated keys, where the parser would silently keep the last one, and deep nesting.
   Json parse_header() {
     const std::uint64_t length = header_bytes();
     const auto header = content_.subspan(kLengthBytes, length);

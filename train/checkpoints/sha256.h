@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// SHA-256 (FIPS 180-4) of bytes that come in pieces; libcrypto does the work.
+// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, computed by libcrypto.
 class Sha256 {
  public:
   Sha256();
@@ -16,7 +16,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(std::span<const std::byte> bytes);
-  std::string hex();  // 64 lower-case digits; ends the computation, call once
+  std::string hex();  // 64 lower-case digits; ends the computation, so call it once
 
  private:
   struct State;

@@ -26,7 +26,7 @@ std::vector<std::int64_t> extents(const Shape& shape) {
   return result;
 }
 
-// Position in channels-last memory of each element, visited in the order n, c, h, w.
+// Calls visit(element, position) in the order n, c, h, w; `position` is in channels-last memory.
 template <typename Visit>
 void for_each_element(const Shape& shape, Visit visit) {
   const std::int64_t channels = shape[1], height = shape[2], width = shape[3];

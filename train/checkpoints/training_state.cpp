@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "train/checkpoints/tensor_copies.h"
-#include "train/images/image_run.h"
 
 namespace skyline {
 namespace {
 
-// Every resident tensor of a kind under its name, in the model's order.
+// Resident tensors with their names, in the model's order.
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
 Named weights_of(const Workplace& workplace) {
@@ -82,21 +81,6 @@ void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
   restore_each(workplace.context, weights_of(workplace), checkpoint.weights, "weights.safetensors",
                ignored);
-}
-
-std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {
-  const auto names_in = [&](Mode mode) {
-    MemoryOptions memory;
-    memory.device = "simulated";
-    memory.allocator = "best-fit-pool";
-    const Experiment experiment(memory, {.execute = false, .mode = mode}, entry, shape);
-    std::set<std::string> names;
-    for (const auto& [name, tensor] : weights_of(experiment)) names.insert(name);
-    return names;
-  };
-  std::set<std::string> names = names_in(Mode::kTraining);
-  for (const std::string& name : names_in(Mode::kInference)) names.erase(name);
-  return names;
 }
 
 }  // namespace skyline

@@ -3,15 +3,14 @@
 #include <set>
 #include <string>
 
-#include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/run/model_run.h"
 
 namespace skyline {
 
-// Everything that the next step of a run depends on: parameters and running values as weights,
-// velocities or moments as state, the random stream in the position. The rest of `position` is the
-// caller's.
+// Captures everything that the next step of a run depends on: parameters and running statistics as
+// weights, velocities or moments as state, and the random stream in the position. The caller fills
+// the rest of `position`.
 Checkpoint capture(Workplace& workplace, TrainingPosition position);
 
 // Puts a checkpoint's tensors and random stream into a workplace.
@@ -23,9 +22,5 @@ void restore(Workplace& workplace, const Checkpoint& checkpoint);
 // be left over. Throws CheckpointError as restore() does.
 void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored);
-
-// The names of what a model has in training mode and not in inference mode: parameters and buffers
-// of auxiliary heads. Takes no memory.
-std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape);
 
 }  // namespace skyline

@@ -11,6 +11,7 @@
 #include "train/checkpoints/training_state.h"
 #include "train/cli/json_text.h"
 #include "train/commands/commands.h"
+#include "train/images/auxiliary_names.h"
 #include "train/images/bad_images_report.h"
 #include "train/images/image_data.h"
 #include "train/images/image_evaluation.h"
@@ -61,8 +62,8 @@ std::string stored_text(const Json& names) {
 
 // Labels have a meaning only if the classes are those of the training.
 void check_classes(const Dataset& dataset, const TrainingPosition& position) {
-  if (!position.more.contains("classes")) return;
-  const Json& trained = position.more["classes"];
+  if (!position.more->contains("classes")) return;
+  const Json& trained = (*position.more)["classes"];
   const Json here = dataset.class_names();
   if (stored_text(here) == stored_text(trained)) return;
   if (here.size() != trained.size()) {
@@ -103,15 +104,15 @@ std::string to_text(const Accuracy& accuracy, int classes) {
 
 // Lists tell their number of classes only by the largest label, so the run's number is better.
 void adopt_classes(DataOptions& data, const TrainingPosition& position) {
-  if (!data.has_lists() || data.classes || !position.more.contains("classes")) return;
-  data.classes = static_cast<std::int64_t>(position.more["classes"].size());
+  if (!data.has_lists() || data.classes || !position.more->contains("classes")) return;
+  data.classes = static_cast<std::int64_t>((*position.more)["classes"].size());
 }
 
 CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
   const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
   for (const std::string& warning : loaded.warnings) console.warn(warning);
   const TrainingPosition& position = loaded.checkpoint.position;
-  TrainOptions options = merged(list, arguments, position.arguments);
+  TrainOptions options = merged(list, arguments, *position.arguments);
   adopt_classes(options.data, position);
   const ModelEntry& entry = find_model(options.model);
   const TrainingData data = open_training_data(options.data, entry.shape, false);

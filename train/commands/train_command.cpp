@@ -26,7 +26,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
     throw UsageError("--resume writes to the folder that it resumes: leave out --out");
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   TrainOptions options =
-      merged_with_stored(list, arguments.options, loaded.checkpoint.position.arguments);
+      merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
   check_given(list, options);
   if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();

@@ -128,7 +128,7 @@ std::vector<std::vector<std::string>> answers(TranslationExperiment& experiment,
 }
 
 TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arguments) {
-  TrainOptions options = train_options_from(loaded.checkpoint.position.arguments);
+  TrainOptions options = train_options_from(*loaded.checkpoint.position.arguments);
   if (!translates(options)) {
     throw UsageError("the checkpoint's model, " + options.model +
                      ", classifies images: use skyline evaluate");

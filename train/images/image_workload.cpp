@@ -48,7 +48,7 @@ void ImageTask::start(const std::filesystem::path& folder, TrainingPosition& pos
   const auto mean = compute_mean(data_, options_.data, console_);
   set_mean(data_, mean);
   if (mean != nullptr) write_mean(folder, *mean);
-  position.more["classes"] = data_.test->class_names();
+  (*position.more)["classes"] = data_.test->class_names();
 }
 
 void ImageTask::resume(const std::filesystem::path& folder, const TrainingPosition&) {

@@ -115,7 +115,7 @@ Vocabularies Vocabularies::open(const std::filesystem::path& run) {
 
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
                         const TrainingPosition& position) {
-  const std::string trained = position.more.value("vocabularies", std::string());
+  const std::string trained = position.more->value("vocabularies", std::string());
   if (vocabularies.fingerprint() == trained) return;
   const bool of_source = !trained.starts_with(vocabularies.source.fingerprint() + ";");
   throw CheckpointError(fmt::format(

@@ -58,7 +58,7 @@ LongestBatches TranslationTask::find_longest() const {
 
 void TranslationTask::start(const std::filesystem::path& folder, TrainingPosition& position) {
   data_->vocabularies.save(folder);
-  position.more["vocabularies"] = data_->vocabularies.fingerprint();
+  (*position.more)["vocabularies"] = data_->vocabularies.fingerprint();
 }
 
 void TranslationTask::resume(const std::filesystem::path& folder,

@@ -73,8 +73,8 @@ TEST(AtomicFileTest, NamesTheCauseOfAFullDevice) {
   EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
-// As root, a rename would have put a file in the place of the device.
-TEST(AtomicFileTest, LeavesDevicesAndLinksWhatTheyAre) {
+// A rename by root would replace the device by a file.
+TEST(AtomicFileTest, KeepsDevicesAndLinks) {
   try {
     write_atomically("/dev/full", "text");
     FAIL() << "/dev/full took bytes";
@@ -93,7 +93,7 @@ TEST(AtomicFileTest, LeavesDevicesAndLinksWhatTheyAre) {
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(read_file(target), "new");
   EXPECT_EQ(files_in(folder.path()), 2u);
-  EXPECT_THROW(write_atomically(folder.path(), "text"), WriteError) << "a folder is no file";
+  EXPECT_THROW(write_atomically(folder.path(), "text"), WriteError) << "a folder is not a file";
 }
 
 TEST(AtomicFileTest, NamesAMissingFolder) {

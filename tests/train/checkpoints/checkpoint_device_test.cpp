@@ -1,6 +1,7 @@
-// Checkpoints of runs on a CUDA device, read where there is none.
-
+// Checkpoints of runs on a CUDA device must load on a machine without one.
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
@@ -13,14 +14,14 @@ using Words = std::vector<std::string>;
 
 class CheckpointDevice : public ::testing::Test {
  protected:
-  // One step, told to have been made on a card with all that only a card has.
+  // Trains one step and stores arguments in its checkpoint as if a CUDA device had run it.
   void train(Words words) {
     words.insert(words.end(), {"--steps", "1", "--batch-size", "4", "--threads", "1"});
     words.insert(words.end(), {"--out", run()});
     const Outcome outcome = skyline_program(words);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
     Checkpoint checkpoint = load_checkpoint(run()).checkpoint;
-    auto& arguments = checkpoint.position.arguments;
+    auto& arguments = *checkpoint.position.arguments;
     arguments["device"] = "cuda";
     arguments["allocator"] = "cuda-async";
     arguments["capacity"] = 1;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kElements = 100'000;  // 400 KB a tensor
 
-// Saves one step after another, for ever.
+// Saves one step after another, forever.
 [[noreturn]] void save_until_killed(const fs::path& folder, std::int64_t step) {
   try {
     CheckpointStore store(folder);
@@ -44,7 +44,7 @@ TEST(CheckpointKill, TheLastGoodOneAlwaysLoads) {
   const auto begin = std::chrono::steady_clock::now();
   CheckpointStore(folder.path()).save(numbered_checkpoint(0, kElements));
   const std::chrono::duration<double, std::micro> save = std::chrono::steady_clock::now() - begin;
-  // Kills fall into the first, second or third save of a child.
+  // Kills hit the first, second or third save of a child.
   std::uniform_real_distribution<double> delay(0, 3 * save.count());
   std::int64_t last_step = 0;
   int interrupted_saves = 0;

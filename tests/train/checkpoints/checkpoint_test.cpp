@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "tests/train/checkpoints/file_size_limit.h"
 #include "tests/train/checkpoints/numbered_checkpoint.h"
@@ -17,6 +18,7 @@ namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -63,8 +65,8 @@ TEST_F(CheckpointTest, LoadsWhatItSaved) {
                     .random_seed = 5,
                     .random_next = std::uint64_t{1} << 63,
                     .best = {{"top1", 0.1}, {"loss", 1.0 / 3}},
-                    .more = {{"sum", 1e-300}},
-                    .arguments = {{"model", "lenet"}, {"batch_size", 32}}};
+                    .more = Json{{"sum", 1e-300}},
+                    .arguments = Json{{"model", "lenet"}, {"batch_size", 32}}};
   const fs::path path = store_.save(saved);
   EXPECT_EQ(path, checkpoints_ / "step-000000007");
   for (const fs::path& from : {folder_.path(), checkpoints_, path, checkpoints_ / "latest"}) {
@@ -102,7 +104,7 @@ TEST_F(CheckpointTest, ADamagedOneFallsBackWithAWarning) {
     damage("step-000000002/" + std::string(file));
     EXPECT_EQ(loaded_step(), 1) << file;
     ASSERT_THAT(warnings_, SizeIs(1));
-    EXPECT_THAT(warnings_[0], HasSubstr("passed over the checkpoint step-000000002"));
+    EXPECT_THAT(warnings_[0], HasSubstr("skipped the checkpoint step-000000002"));
     EXPECT_THAT(warnings_[0], HasSubstr("is damaged"));
   }
 }
@@ -119,9 +121,9 @@ TEST_F(CheckpointTest, AMissingFileFallsBackToo) {
 
 TEST_F(CheckpointTest, SaysWhyNoneCanBeLoaded) {
   EXPECT_THAT([&] { load_checkpoint(folder_ / "none"); },
-              ThrowsMessage<UsageError>(HasSubstr("is no folder of a run or a checkpoint")));
+              ThrowsMessage<UsageError>(HasSubstr("not a run folder or checkpoint: '")));
   EXPECT_THAT([&] { load_checkpoint(folder_.path()); },
-              ThrowsMessage<CheckpointError>(HasSubstr("holds no checkpoint")));
+              ThrowsMessage<CheckpointError>(HasSubstr("contains no checkpoint")));
   save(1);
   damage("step-000000001/state.safetensors");
   EXPECT_THAT([&] { load_checkpoint(folder_.path()); },
@@ -139,15 +141,15 @@ TEST_F(CheckpointTest, RefusesAForeignState) {
               ThrowsMessage<std::runtime_error>(HasSubstr("SHA256SUMS")));
 }
 
-// What a kill between two steps of save() leaves.
-TEST_F(CheckpointTest, ReadsOnThroughWhatAKilledSaveLeaves) {
+// Imitates kills between the steps of save().
+TEST_F(CheckpointTest, LoadsDespiteTheLeftoversOfAKilledSave) {
   save(1);
   fs::create_directory(checkpoints_ / "step-000000002.tmp");
   std::ofstream(checkpoints_ / "step-000000002.tmp/weights.safetensors") << "half";
   EXPECT_EQ(loaded_step(), 1);
   EXPECT_THAT(warnings_, IsEmpty());
 
-  save(2);  // renamed, but `latest` still names the one before
+  save(2);  // renamed, but `latest` still points to step 1
   fs::remove(checkpoints_ / "latest");
   fs::create_directory_symlink("step-000000001", checkpoints_ / "latest");
   fs::create_directory_symlink("step-000000002", checkpoints_ / "latest.tmp");

@@ -6,8 +6,8 @@
 
 namespace skyline {
 
-// While one lives, no file of this process grows above `bytes`: writes are cut short and then fail,
-// as on a full disk, without a disk and without privileges.
+// Imitates a full disk without privileges: while an instance exists, no file of this process grows
+// beyond `bytes`; writes are cut short and then fail.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : former_handler_(std::signal(SIGXFSZ, SIG_IGN)) {

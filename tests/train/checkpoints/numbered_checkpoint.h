@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// A checkpoint of which every part says its step.
+// Makes a checkpoint whose every part depends on its step.
 inline Checkpoint numbered_checkpoint(std::int64_t step, std::int64_t elements = 5000) {
   const auto filled = [&](const char* name) {
     const auto fill = static_cast<std::byte>(step % 251);
@@ -21,7 +21,7 @@ inline Checkpoint numbered_checkpoint(std::int64_t step, std::int64_t elements =
   return checkpoint;
 }
 
-// Its step. Throws when a part says another.
+// Returns the step of a numbered checkpoint. Throws when its parts belong to different steps.
 inline std::int64_t consistent_step(const Checkpoint& checkpoint) {
   const std::int64_t step = checkpoint.position.step;
   const std::int64_t elements = checkpoint.weights.at(0).shape.at(0);

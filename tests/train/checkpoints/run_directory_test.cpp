@@ -89,7 +89,7 @@ TEST(RunDirectoryTest, ResumeCutsWhatCameAfterTheCheckpoint) {
   EXPECT_EQ(read_file(folder / "run/epochs.csv"), "epoch,top1\n1,0.75\n2,9\n");
 }
 
-TEST(RunDirectoryTest, ResumePassesOverATornLine) {
+TEST(RunDirectoryTest, ResumeCutsOffATornLine) {
   const TemporaryFolder folder;
   { six_steps(folder / "run"); }
   const std::string whole = read_file(folder / "run/log.jsonl");
@@ -147,7 +147,7 @@ TEST(RunDirectoryTest, AFullDiskLeavesEpochsAndReportsAsTheyWere) {
 }
 
 TEST(RunDirectoryTest, ARunFolderThatCannotBeMadeIsNamed) {
-  // /proc takes no folders, not even root's.
+  // Not even root can make folders in /proc.
   EXPECT_THAT([] { RunDirectory::create("/proc/skyline/run", "lenet"); },
               ThrowsMessage<WriteError>(HasSubstr("cannot write /proc/skyline/run: ")));
 }

@@ -28,7 +28,7 @@ std::vector<NamedTensor> some_tensors() {
           tensor("empty", StoredType::kF32, {0, 4})};
 }
 
-// A file of this header and so many zero bytes of data.
+// Makes a file from a header and `data_bytes` zero bytes of data.
 std::string file_of(const std::string& header, std::size_t data_bytes) {
   std::string content(8, '\0');
   const std::uint64_t length = header.size();
@@ -69,7 +69,7 @@ TEST(SafetensorsTest, KeepsEveryType) {
   EXPECT_EQ(stored_type("F31"), std::nullopt);
 }
 
-// The layout that https://huggingface.co/docs/safetensors describes, byte for byte.
+// Compares byte for byte with the layout in https://huggingface.co/docs/safetensors.
 TEST(SafetensorsTest, WritesThePublishedLayout) {
   const std::vector<NamedTensor> one = {tensor("a", StoredType::kF32, {2}, 0)};
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
@@ -103,11 +103,11 @@ TEST(SafetensorsTest, RefusesToWriteWhatIsInconsistent) {
 
 TEST(SafetensorsTest, NamesWhatIsWrongWithAForeignFile) {
   EXPECT_EQ(refusal(""),
-            "w: is no safetensors file: it has 0 bytes, the header's length alone takes 8");
+            "w: is not a safetensors file: it has 0 bytes, the header's length alone takes 8");
   EXPECT_THAT(refusal("PK\3\4 a zip archive of pickles"),
               testing::HasSubstr("bytes, more than the 100000000 allowed"));
   EXPECT_EQ(refusal(file_of("{}", 0).substr(0, 9)),
-            "w: is cut off: the header needs 2 bytes, 1 are left");
+            "w: ends early: the header needs 2 bytes, 1 are left");
   EXPECT_EQ(refusal(file_of("", 0)), "w: header: does not begin with '{'");
   EXPECT_EQ(refusal(file_of("[1]", 0)), "w: header: does not begin with '{'");
   EXPECT_EQ(refusal(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
@@ -120,7 +120,7 @@ TEST(SafetensorsTest, NamesWhatIsWrongWithAForeignFile) {
   EXPECT_EQ(refusal(file_of("{}", 0)), "accepted");
 }
 
-// The refusal of a file with one tensor "a" whose fields are these.
+// Returns the refusal of a file with one tensor "a" that has these fields.
 std::string refusal_of(const std::string& dtype, const std::string& shape,
                        const std::string& offsets, std::size_t data_bytes = 8) {
   return refusal(file_of(
@@ -181,7 +181,7 @@ TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {
   for (int i = 0; i < 5000; ++i) {
     std::string damaged = whole;
     damaged[random() % layout.head.size()] = static_cast<char>(random());
-    // Damage may go unseen (a letter of a name); anything but SafetensorsError fails the test.
+    // Some damage is legal (a letter of a name); any exception but SafetensorsError fails the test.
     EXPECT_NO_THROW(refusal(damaged));
   }
 }

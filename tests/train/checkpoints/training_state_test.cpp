@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/train/images/small_training.h"
+#include "train/images/auxiliary_names.h"
 
 namespace skyline {
 namespace {
@@ -18,7 +19,7 @@ std::unique_ptr<Experiment> make(const std::string& model) {
 
 TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
   const auto experiment = make("mlp");
-  // Memory of [1, 2, 2, 2], channels last: element (c, h, w) is 100 c + 10 h + w.
+  // A tensor [1, 2, 2, 2] in channels-last memory: element (c, h, w) is 100 c + 10 h + w.
   const std::vector<float> memory = {0, 100, 1, 101, 10, 110, 11, 111};
   const Tensor tensor =
       experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter", memory.data());
@@ -55,7 +56,7 @@ TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
   for (int i = 0; i < 3; ++i) first->step(batches[static_cast<std::size_t>(i)], small_params());
   const Checkpoint checkpoint = capture(*first, {});
   const auto second = make(GetParam());
-  second->step(batches[5], small_params());  // anything else
+  second->step(batches[5], small_params());  // puts it into any other state
   restore(*second, checkpoint);
   EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
   EXPECT_EQ(second->context.random().next, first->context.random().next);

@@ -1,0 +1,27 @@
+#include "train/images/auxiliary_names.h"
+
+#include "train/images/image_run.h"
+
+namespace skyline {
+namespace {
+
+std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelShape& shape) {
+  MemoryOptions memory;
+  memory.device = "simulated";
+  memory.allocator = "best-fit-pool";
+  const Experiment experiment(memory, {.execute = false, .mode = mode}, entry, shape);
+  std::set<std::string> names;
+  for (const Parameter& parameter : experiment.network().parameters()) names.insert(parameter.name);
+  for (const Buffer& buffer : experiment.network().buffers()) names.insert(buffer.name);
+  return names;
+}
+
+}  // namespace
+
+std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {
+  std::set<std::string> names = names_in(Mode::kTraining, entry, shape);
+  for (const std::string& name : names_in(Mode::kInference, entry, shape)) names.erase(name);
+  return names;
+}
+
+}  // namespace skyline
