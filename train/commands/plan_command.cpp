@@ -17,7 +17,6 @@
 #include "train/report/explanation.h"
 #include "train/report/plan_explanation.h"
 #include "train/report/plan_map.h"
-#include "train/report/plan_picture.h"
 
 namespace skyline {
 namespace {
@@ -39,7 +38,7 @@ struct PlanCommandOptions {
       std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
   std::int64_t seed = 0;
   bool ignore_offsets = false;
-  fs::path output, explanation, picture;
+  fs::path output, explanation;
 };
 
 // A file to write after all of them are made.
@@ -56,9 +55,7 @@ void require_folder_of(const fs::path& file) {
 
 // Refuses what can be refused before any work.
 void check_options(PlanCommandOptions& options) {
-  for (const fs::path& file : {options.output, options.explanation, options.picture}) {
-    require_folder_of(file);
-  }
+  for (const fs::path& file : {options.output, options.explanation}) require_folder_of(file);
   if (options.explanation.empty()) return;
   const std::string suffix = options.explanation.extension().string();
   if (suffix != ".html" && suffix != ".json") {
@@ -76,23 +73,16 @@ void check_options(PlanCommandOptions& options) {
   }
 }
 
-void require_at_most(std::size_t most, std::size_t blocks, std::string_view option) {
-  if (blocks <= most) return;
-  throw UsageError(
-      fmt::format("{} takes traces of up to {} blocks, this one has {}", option, most, blocks));
-}
-
 CsvTrace wanted_trace(const PlanCommandOptions& options) {
   CsvTrace csv = load_trace(options.trace);
   if (options.ignore_offsets) csv.trace.fixed_offsets.clear();
-  if (!options.explanation.empty()) {
-    require_at_most(kMostExplainedBlocks, csv.trace.size(), "--explain");
-    if (csv.trace.has_fixed_offsets()) {
-      throw UsageError("--explain needs a trace without fixed offsets; see --ignore-offsets");
-    }
+  if (options.explanation.empty()) return csv;
+  if (csv.trace.size() > kMostExplainedBlocks) {
+    throw UsageError(fmt::format("--explain takes traces of up to {} blocks, this one has {}",
+                                 kMostExplainedBlocks, csv.trace.size()));
   }
-  if (!options.picture.empty()) {
-    require_at_most(kMostPictureBlocks, csv.trace.size(), "--picture");
+  if (csv.trace.has_fixed_offsets()) {
+    throw UsageError("--explain needs a trace without fixed offsets; see --ignore-offsets");
   }
   return csv;
 }
@@ -135,9 +125,6 @@ std::vector<WrittenFile> files_for(const PlanCommandOptions& options, const Trac
     files.push_back({options.output, std::move(text).str()});
   }
   if (!options.explanation.empty()) add_explanation(options, trace, plan, log, files);
-  if (!options.picture.empty()) {
-    files.push_back({options.picture, plan_picture(trace, plan, name_of(options.trace))});
-  }
   return files;
 }
 
@@ -194,7 +181,6 @@ void add_file_options(OptionList& list, PlanCommandOptions& options) {
   list.add("--explain", path(options.explanation, "FILE.html"),
            "Write how a best-fit planner made the plan, step by step: FILE.html to step through, "
            "and FILE.json. Plans with best-fit unless --planner is given");
-  list.add("--picture", path(options.picture, "FILE.svg"), "Draw the plan");
 }
 
 }  // namespace

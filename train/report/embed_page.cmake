@@ -1,7 +1,7 @@
-# Puts the pages' files into page.cpp, so that the program needs no file beside itself. Configuring
-# again follows from any change of them.
+# Embeds the files of the pages into page_files.cpp, so that the program needs no file beside itself.
+# A change of any of them configures again.
 
-# Reads files of this folder, one after another, into a variable.
+# Concatenates files of this folder into a variable.
 function(read_page_files variable)
   set(all "")
   foreach(name ${ARGN})
@@ -13,19 +13,23 @@ function(read_page_files variable)
   set(${variable} "${all}" PARENT_SCOPE)
 endfunction()
 
-read_page_files(PAGE_TEMPLATE page.html)
-read_page_files(PAGE_STYLE page.css)
-read_page_files(PAGE_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
-  script/legend.js script/chart.js script/step_chart.js script/memory_chart.js script/plan_chart.js
-  script/steps_chart.js script/loss_chart.js script/make_table.js script/tables.js script/page.js)
+read_page_files(PAGE_SHELL shell.html)
 
-read_page_files(EXPLANATION_TEMPLATE explanation.html)
+read_page_files(REPORT_BODY report.html)
+read_page_files(REPORT_STYLE page.css)
+read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
+  script/legend.js script/svg.js script/chart.js script/step_chart.js script/memory_chart.js
+  script/plan_chart.js script/steps_chart.js script/loss_chart.js script/make_table.js
+  script/tables.js script/page.js)
+
+read_page_files(EXPLANATION_BODY explanation.html)
 read_page_files(EXPLANATION_STYLE page.css explanation.css)
-read_page_files(EXPLANATION_SCRIPT script/format.js script/tooltip.js script/chart.js
+read_page_files(EXPLANATION_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
   script/make_table.js script/explanation.js script/explanation_chart.js script/explanation_page.js)
 
-read_page_files(PGMO_TEMPLATE pgmo.html)
+read_page_files(PGMO_BODY pgmo.html)
 read_page_files(PGMO_STYLE page.css pgmo.css)
 read_page_files(PGMO_SCRIPT script/format.js script/make_table.js script/pgmo_page.js)
 
-configure_file(${CMAKE_CURRENT_LIST_DIR}/page.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/report/page.cpp @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in
+               ${CMAKE_CURRENT_BINARY_DIR}/report/page_files.cpp @ONLY)

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/report/page.h"
+#include "train/report/plan_sentences.h"
 
 namespace skyline {
 namespace {
@@ -72,7 +73,7 @@ Json step_json(const ExplainedPlan& explained, const ExplainedStep& step) {
   return json;
 }
 
-// Bytes × ticks that lifts leave beneath lines.
+// Returns the bytes × ticks that lifts leave unused below their lines.
 double wasted(const PlanExplanation& explanation) {
   double sum = 0;
   for (const ExplainedStep& step : explanation.steps) {
@@ -113,12 +114,8 @@ std::string explanation_json(const ExplainedPlan& explained, int indent) {
 }
 
 std::string render_explanation(const ExplainedPlan& explained) {
-  const std::string title = escaped_html(explained.title);
-  const std::string json = without_markup(explanation_json(explained, -1));
-  return filled_page(kExplanationTemplate, {{"title", title},
-                                            {"style", kExplanationStyle},
-                                            {"script", kExplanationScript},
-                                            {"data", json}});
+  return render_page(kExplanationPage, "How the plan of " + explained.title + " was made",
+                     explanation_json(explained, -1));
 }
 
 }  // namespace skyline

@@ -16,7 +16,8 @@ std::uint64_t ticks_of(const TraceBlock& block) {
   return static_cast<std::uint64_t>(block.upper) - static_cast<std::uint64_t>(block.lower);
 }
 
-// All blocks, the best key first; of equals the larger, then the longer-lived, then the earlier.
+// Sorts all blocks, the best key first; of ties the larger, then the longer-lived, then the
+// earlier.
 std::vector<std::size_t> in_order_of_key(const Trace& trace, const PlanExplanation& explanation) {
   std::vector<std::size_t> order(trace.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -37,7 +38,7 @@ std::vector<std::size_t> in_order_of_key(const Trace& trace, const PlanExplanati
   return order;
 }
 
-// The skyline over time: lines that lie side by side.
+// The skyline over time: a row of adjacent lines.
 class Outline {
  public:
   Outline(Tick first, Tick last) { add({first, last, 0}); }
@@ -49,7 +50,7 @@ class Outline {
         by_height_.begin(), by_height_.lower_bound(std::pair(height + 1, first_tick()))));
   }
 
-  // Puts a block on a line, which splits it in up to three.
+  // Places a block on a line, which splits it into up to three.
   void place(const SkylineLine& line, const TraceBlock& block, std::uint64_t top) {
     remove(line);
     if (line.lower < block.lower) add({line.lower, block.lower, line.offset});
@@ -57,13 +58,13 @@ class Outline {
     if (block.upper < line.upper) add({block.upper, line.upper, line.offset});
   }
 
-  // Merges a line with its lowest neighbour, or both; fills in what the step says of it.
+  // Merges a line with its lowest neighbour, or with both, and records that in the step.
   void lift(const SkylineLine& line, ExplainedStep& step) {
     const auto here = lines_.find(line.lower);
     std::optional<SkylineLine> left, right;
     if (here != lines_.begin()) left = std::prev(here)->second;
     if (std::next(here) != lines_.end()) right = std::next(here)->second;
-    if (!left && !right) throw std::logic_error("the explanation lifts the only line there is");
+    if (!left && !right) throw std::logic_error("the explanation lifts the only line");
     step.joins_left = left && (!right || left->offset <= right->offset);
     step.joins_right = right && (!left || right->offset <= left->offset);
     step.merged = {step.joins_left ? left->lower : line.lower,
@@ -91,9 +92,9 @@ class Outline {
   std::set<std::pair<std::uint64_t, Tick>> by_height_;  // offset, first tick
 };
 
-// Finds the candidates of a line, and takes the best of them off the list.
+// Finds the candidates of a line and removes the best one from the list.
 void choose(std::vector<std::size_t>& unplaced, const Trace& trace, ExplainedStep& step) {
-  std::optional<std::size_t> best;  // position in `unplaced`, which lies in the order of the key
+  std::optional<std::size_t> best;  // position in `unplaced`, which is sorted by key
   for (std::size_t i = 0; i < unplaced.size(); ++i) {
     const TraceBlock& block = trace.blocks[unplaced[i]];
     if (block.lower < step.line.lower || block.upper > step.line.upper) continue;
@@ -106,7 +107,7 @@ void choose(std::vector<std::size_t>& unplaced, const Trace& trace, ExplainedSte
   unplaced.erase(unplaced.begin() + static_cast<std::ptrdiff_t>(*best));
 }
 
-// What the planner should have noted for a step.
+// Returns what the planner should have logged for a step.
 std::pair<BestFitEvent, BestFitEvent> events_of(const ExplainedStep& step, const Trace& trace) {
   const SkylineLine& line = step.line;
   const BestFitEvent choice{.lower = line.lower, .upper = line.upper, .offset = line.offset};
@@ -135,7 +136,7 @@ void require_in_log(const ExplainedStep& step, std::size_t number, const Trace& 
     return;
   }
   throw std::logic_error(
-      fmt::format("step {} of the planner's log is not what the rules say: {}", number + 1,
+      fmt::format("step {} of the planner's log breaks the rules, which demand {}", number + 1,
                   step.act == ExplainedStep::Act::kLift
                       ? "a lift"
                       : fmt::format("block {} at {}", trace.id(step.block), step.line.offset)));
@@ -174,30 +175,30 @@ double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_
 
 PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFitKey key,
                              const BestFitLog& log) {
-  PlanExplanation story{.key = key};
+  PlanExplanation explanation{.key = key};
   for (const TraceBlock& block : trace.blocks) {
-    story.rounded.push_back(align_checked(block.bytes, alignment));
+    explanation.rounded.push_back(align_checked(block.bytes, alignment));
   }
-  if (trace.size() == 0) return story;
+  if (trace.size() == 0) return explanation;
   const auto [first, last] = ticks_of(trace);
   Outline outline(first, last);
-  std::vector<std::size_t> unplaced = in_order_of_key(trace, story);
+  std::vector<std::size_t> unplaced = in_order_of_key(trace, explanation);
   while (!unplaced.empty()) {
     ExplainedStep step{.line = outline.lowest(), .equally_low = outline.equally_low()};
     choose(unplaced, trace, step);
     if (step.act == ExplainedStep::Act::kPlace) {
-      step.top = step.line.offset + story.rounded[step.block];
+      step.top = step.line.offset + explanation.rounded[step.block];
       outline.place(step.line, trace.blocks[step.block], step.top);
     } else {
       outline.lift(step.line, step);
     }
-    require_in_log(step, story.steps.size(), trace, log);
-    story.steps.push_back(step);
+    require_in_log(step, explanation.steps.size(), trace, log);
+    explanation.steps.push_back(step);
   }
-  if (log.size() != 2 * story.steps.size()) {
-    throw std::logic_error("the planner's log goes on behind the last placement");
+  if (log.size() != 2 * explanation.steps.size()) {
+    throw std::logic_error("the planner's log continues after the last placement");
   }
-  return story;
+  return explanation;
 }
 
 }  // namespace skyline

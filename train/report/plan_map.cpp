@@ -13,12 +13,12 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kKinds = kCategoryCount + 1;  // the last one is free memory
+constexpr std::size_t kKinds = kCategoryCount + 1;  // the last is free memory
 constexpr std::size_t kFree = kCategoryCount;
 
 struct Look {
   std::string_view glyph;
-  int colour;  // of the 256 of a terminal
+  int colour;  // one of a terminal's 256
 };
 // In the order of Category, then free memory.
 constexpr std::array<Look, kKinds> kLooks = {{{"i", 109},
@@ -37,7 +37,7 @@ std::string_view kind_name(std::size_t kind) {
   return kind == kFree ? "free" : category_name(static_cast<Category>(kind));
 }
 
-// How much of each cell, and of the whole picture, each category fills.
+// How much of each cell and of the whole map each category fills.
 class Canvas {
  public:
   Canvas(const Trace& trace, const Plan& plan, int columns, int rows)
@@ -62,7 +62,7 @@ class Canvas {
     }
   }
 
-  // What fills most of a cell; row 0 is the lowest.
+  // Returns what fills most of a cell. Row 0 is the lowest.
   std::size_t kind_at(std::size_t column, std::size_t row) const {
     const auto& cell = cells_[row * columns_ + column];
     return static_cast<std::size_t>(std::max_element(cell.begin(), cell.end()) - cell.begin());
@@ -72,7 +72,7 @@ class Canvas {
   Tick last() const { return last_; }
 
  private:
-  // A block during ticks [lower, upper).
+  // Adds a block during ticks [lower, upper).
   void paint(const Trace& trace, const Plan& plan, std::size_t index, Tick lower, Tick upper) {
     const double ticks = ticks_since_first(last_);
     const auto peak = static_cast<double>(plan.peak);
@@ -99,7 +99,7 @@ class Canvas {
     }
   }
 
-  // The difference is taken before it becomes a double, which does not hold every tick.
+  // Subtracts before converting, because a double cannot represent every tick.
   double ticks_since_first(Tick tick) const {
     return static_cast<double>(static_cast<std::uint64_t>(tick) -
                                static_cast<std::uint64_t>(first_));
@@ -127,7 +127,7 @@ std::string drawn(std::size_t kind, bool colour) {
   return fmt::format("\x1b[38;5;{}m{}\x1b[0m", look.colour, look.glyph);
 }
 
-// Neighbours of one kind share their colour codes.
+// Adjacent cells of one kind share their colour codes.
 std::string drawn_row(const Canvas& canvas, std::size_t columns, std::size_t row, bool colour) {
   std::string line;
   for (std::size_t column = 0; column < columns; ++column) {
@@ -155,12 +155,13 @@ std::string legend(const Canvas& canvas, bool colour) {
 }  // namespace
 
 std::string plan_map(const Trace& trace, const Plan& plan, int columns, int rows, bool colour) {
-  if (columns < 1 || rows < 1) throw std::invalid_argument("a map needs a column and a row");
+  if (columns < 1 || rows < 1)
+    throw std::invalid_argument("a map needs at least one column and row");
   if (plan.offsets.size() != trace.size()) {
     throw PlanMismatch(
         fmt::format("the plan has {} offsets for {} blocks", plan.offsets.size(), trace.size()));
   }
-  if (trace.size() == 0) return "an empty plan: nothing is requested\n";
+  if (trace.size() == 0) return "an empty plan: the trace has no blocks\n";
   const Canvas canvas(trace, plan, columns, rows);
   std::string map;
   for (int row = rows - 1; row >= 0; --row) {

@@ -1,8 +1,8 @@
-// The steps of an explanation in words.
+#include "train/report/plan_sentences.h"
+
 #include <fmt/format.h>
 
 #include "train/cli/byte_sizes.h"
-#include "train/report/plan_explanation.h"
 
 namespace skyline {
 namespace {
@@ -47,7 +47,7 @@ std::string key_figure(const PlanExplanation& explanation, const Trace& trace, s
   return fmt::format("{:.12g}", key);
 }
 
-// Why the block goes before a runner-up.
+// Says why the block goes before a runner-up.
 std::string reason_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block,
                       std::size_t runner_up) {
   const std::string id = trace.id(runner_up);
@@ -90,7 +90,7 @@ std::string lift_sentence(const ExplainedStep& step) {
   const double ticks = static_cast<double>(step.line.upper) - static_cast<double>(step.line.lower);
   return fmt::format(
       "No unplaced block lives within it, so it is lifted to {} at {} and merges with it to {}. {} "
-      "× {} beneath stay unused.",
+      "× {} below stay unused.",
       side, format_bytes(step.merged.offset), span_of(step.merged), format_bytes(wasted),
       count_of(ticks, "tick"));
 }

@@ -14,10 +14,10 @@ namespace skyline {
 
 struct LossCurve {
   std::string name;            // the allocator's
-  std::vector<double> losses;  // one a step; not finite: a gap in the curve
+  std::vector<double> losses;  // one per step; values that are not finite leave a gap
 };
 
-// A row of `compare`; what was not measured stays empty and is never printed as zero.
+// A row of `compare`. Unmeasured values stay empty and are never printed as zero.
 struct ComparisonRow {
   std::string allocator;
   std::optional<std::uint64_t> peak_reserved_bytes;
@@ -34,28 +34,32 @@ struct ReportFact {
   std::string value;  // "resnet20"
 };
 
-// Everything that the page of a run shows. An empty part is left out of the page.
+// Everything that the page of a run shows. The page omits empty parts.
 struct ReportData {
   std::string title;
   std::vector<ReportFact> facts;
 
-  // The recorded step and its plan; tags and ids of the trace are shown where it has them.
+  // The recorded step and its plan. Tags and ids are shown if the trace has them.
   Trace trace;
   Plan plan;
 
   std::vector<AllocatorCurve> curves;  // over the ticks of the same step
-  std::uint64_t resident_bytes = 0;    // live across steps; part of what the curves count
+  std::uint64_t resident_bytes = 0;    // live across steps; included in the curves
   std::vector<ComparisonRow> comparison;
-  std::string baseline;  // the row that savings refer to; empty: best-fit-pool, else the first
+  std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
   StepsChart steps;  // over the steps of the run
-  // Whether losses and parameters were equal bit for bit under every allocator, when compared.
+  // Whether losses and parameters were equal bit for bit under every allocator; empty: not
+  // compared.
   std::optional<bool> bit_equal;
 };
 
-// One self-contained HTML page: no script, style, font or picture comes from elsewhere. Text that
-// is not UTF-8 is shown with replacement characters. Throws PlanMismatch when the plan has not one
-// offset for each block of the trace. O(size of the data).
+// Returns one self-contained HTML page, which loads nothing from elsewhere. Bytes that are not
+// UTF-8 become replacement characters. Throws PlanMismatch when the plan does not have one offset
+// for each block of the trace. O(size of the data). The page's data is a JSON object. Its blocks
+// are arrays [lower, upper, bytes, offset, op, layer, phase, category, id] with texts as indices
+// into "strings". Unknown figures are null. "steps" exists only if there are lines over the steps;
+// a line lists [step, bytes] wherever its bytes change.
 std::string render_report(const ReportData& data);
 
 }  // namespace skyline

@@ -14,21 +14,21 @@
 namespace skyline {
 namespace {
 
-constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin holds the scale
+constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin is for the scale
 constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
 
-// Reserved by an allocator of the table for one step and what is resident.
+// Returns what an allocator reserves for the recorded step, plus resident memory.
 std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
   return summary.memory.resident_bytes +
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
 }
 
-// Where steps differ, or one left its plan.
+// Says how the session planned, if steps differ or a step left its plan.
 std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
   if (steps.lines.empty() && session.deviations == 0) return {};
   std::string text = fmt::format(
       "{} of {} steps had a plan, {} left it in {} requests; {} re-plans, {:.1f} ms of planning, "
-      "which steps waited for {:.1f} ms; at most {} served outside of the plan\n",
+      "{:.1f} ms of waiting for plans; at most {} outside of the plan\n",
       session.planned_steps, session.steps, session.deviating_steps, session.deviations,
       session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
       format_bytes(session.peak_fallback_bytes));
@@ -56,7 +56,7 @@ std::string summary_text(const RunSummary& summary, int width) {
       memory.warm_up_peak_reserved_bytes.value_or(replayed_bytes(summary, kPool));
   Table table({{"allocator", Align::kLeft},
                {"reserved peak"},
-               {"of it resident"},
+               {"resident"},
                {"gap"},
                {"how", Align::kLeft}});
   const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how) {
@@ -80,7 +80,7 @@ std::string summary_text(const RunSummary& summary, int width) {
                       percent(summary.plan.gap()),
                       summary.plan.proved_optimal ? ", proved optimal" : "");
   if (memory.blocks) {
-    text += fmt::format("against the pool the plan {}; {} device allocations after the switch\n",
+    text += fmt::format("against the pool, the plan {}; {} device allocations after the switch\n",
                         saving_sentence(pool_bytes, memory.peak_reserved_bytes),
                         memory.device_allocations_after_switch);
   }

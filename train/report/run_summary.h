@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What a finished run tells about its step's memory.
+// What a finished run reports about the memory of its step.
 struct RunSummary {
   std::string title;  // "lenet on shapes"
   std::vector<ReportFact> facts;
@@ -20,10 +20,11 @@ struct RunSummary {
   Plan plan;
   std::vector<double> losses;
   std::optional<double> step_seconds;  // median
-  StepsChart steps;                    // where steps differ
+  StepsChart steps;                    // empty unless steps differ
 };
 
-// The table, the saving in one line and the plan's map in characters, `width` columns wide.
+// Returns the table of allocators, the saving in one line, and the plan as a map for a terminal of
+// `width` columns.
 std::string summary_text(const RunSummary& summary, int width);
 
 // Writes trace.csv, plan.csv and report.html into the run folder. Throws WriteError.

@@ -69,9 +69,9 @@ TEST_F(PlanCommands, PlanPrintsATableAndTheMap) {
 
 TEST_F(PlanCommands, CapacityBelowTheLowerBoundIsAnsweredAtOnce) {
   EXPECT_EQ(skyline_program({"plan", trace_, "--capacity", "12B"}).exit_code, 0);
-  const std::string output = path("plan.csv"), picture = path("plan.svg");
-  const Outcome never = skyline_program(
-      {"plan", trace_, "--capacity", "11B", "--json", "--output", output, "--picture", picture});
+  const std::string output = path("plan.csv");
+  const Outcome never =
+      skyline_program({"plan", trace_, "--capacity", "11B", "--json", "--output", output});
   EXPECT_EQ(never.exit_code, 1);
   const nlohmann::json json = never.json();
   EXPECT_EQ(json["feasible"], false);
@@ -82,7 +82,6 @@ TEST_F(PlanCommands, CapacityBelowTheLowerBoundIsAnsweredAtOnce) {
   EXPECT_TRUE(json["planner"].is_null());
   EXPECT_EQ(never.messages, "no plan fits: the lower bound is 12 bytes, the capacity 11 bytes\n");
   EXPECT_FALSE(std::filesystem::exists(output));
-  EXPECT_FALSE(std::filesystem::exists(picture));
   EXPECT_THAT(skyline_program({"plan", trace_, "--capacity", "11B"}).output,
               HasSubstr("feasible     no, proved: 12 B (12 bytes) are in use at one tick"));
 }
@@ -323,8 +322,8 @@ TEST_F(PlanCommands, CheckTellsProofsFromClaims) {
 
 TEST_F(PlanCommands, AnEmptyTraceHasAnEmptyPlan) {
   const std::string empty = file("empty.csv", "id,lower,upper,size\n"), plan = path("plan.csv");
-  const Outcome outcome = skyline_program({"plan", empty, "--json", "--output", plan, "--explain",
-                                           path("e.html"), "--picture", path("e.svg")});
+  const Outcome outcome =
+      skyline_program({"plan", empty, "--json", "--output", plan, "--explain", path("e.html")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
   EXPECT_EQ(outcome.json()["peak"], 0);
   EXPECT_EQ(outcome.json()["proved_optimal"], true);
@@ -381,13 +380,6 @@ TEST_F(PlanCommands, ExplainRefusesWhatItCannotTell) {
   EXPECT_THAT(skyline_program({"plan", fixed, "--explain", path("e.html")}).messages,
               HasSubstr("without fixed offsets"));
   EXPECT_FALSE(std::filesystem::exists(path("e.html")));
-}
-
-TEST_F(PlanCommands, PictureIsDrawn) {
-  const std::string picture = path("plan.svg");
-  EXPECT_EQ(skyline_program({"plan", trace_, "--picture", picture}).exit_code, 0);
-  EXPECT_THAT(text_of(picture), HasSubstr("<title>The plan of trace.csv</title>"));
-  EXPECT_THAT(text_of(picture), HasSubstr("5 blocks · peak 12 B · lower bound 12 B · gap 0 %"));
 }
 
 TEST_F(PlanCommands, BadInputEndsInOneSentenceAndWritesNothing) {

@@ -8,8 +8,8 @@
 
 namespace skyline {
 
-// The page as a browser leaves it after running its script; empty when none runs here. `fragment`
-// is what stands behind # in its address.
+// Returns the page after a browser has run its script; empty if no browser runs here. `fragment`
+// follows # in the page's address.
 inline std::string opened_in_browser(const std::string& page, const std::string& fragment = "") {
   const TemporaryFolder folder;
   const std::string file = folder / "page.html";

@@ -13,6 +13,7 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"
+#include "train/report/plan_sentences.h"
 
 namespace skyline {
 namespace {
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 
 constexpr const char* kPlanners[] = {"best-fit", "best-fit-by-size", "best-fit-by-area"};
 
-// A plan with its story.
+// A plan with its explanation.
 struct Told {
   Trace trace;
   Plan plan;
@@ -41,7 +42,7 @@ struct Told {
   }
 };
 
-// Two towers with a valley between them that nothing fits, and a lid.
+// Two towers, a valley between them that only the chip fits, and a lid.
 const Trace kValley{.blocks = {{0, 4, 8}, {6, 10, 6}, {0, 10, 2}, {4, 6, 1}},
                     .ids = {"left", "right", "lid", "chip"}};
 
@@ -68,11 +69,11 @@ TEST(PlanExplanation, TellsFigureOneStepByStep) {
       "at 1 B.");
   EXPECT_EQ(told.sentence(3),
             "The lowest line is [4, 6) at 1 B. No unplaced block lives within it, so it is lifted "
-            "to its right neighbour at 6 B and merges with it to [4, 10). 5 B × 2 ticks beneath "
+            "to its right neighbour at 6 B and merges with it to [4, 10). 5 B × 2 ticks below "
             "stay unused.");
   EXPECT_EQ(told.sentence(4),
             "The lowest line is [4, 10) at 6 B. No unplaced block lives within it, so it is lifted "
-            "to its left neighbour at 8 B and merges with it to [0, 10). 2 B × 6 ticks beneath "
+            "to its left neighbour at 8 B and merges with it to [0, 10). 2 B × 6 ticks below "
             "stay unused.");
   EXPECT_EQ(
       told.sentence(5),
@@ -102,10 +103,10 @@ TEST(PlanExplanation, SaysWhenLinesAreEquallyLow) {
   EXPECT_THAT(told.sentence(2), HasSubstr("so it merges with its right neighbour to [0, 4)."));
   const Told both({.blocks = {{0, 2, 4}, {4, 6, 4}, {0, 6, 1}}}, "best-fit-by-size");
   EXPECT_THAT(both.sentence(2), HasSubstr("to both neighbours, which are equally high at 4 B and "
-                                          "merges with it to [0, 6). 4 B × 2 ticks beneath"));
+                                          "merges with it to [0, 6). 4 B × 2 ticks below"));
 }
 
-// Offsets from the explanation's JSON alone.
+// Derives the offsets from the explanation's JSON alone.
 std::vector<std::uint64_t> replayed(const json& story) {
   std::vector<std::uint64_t> offsets(story["blocks"].size(), ~0ull);
   for (const json& step : story["steps"]) {
@@ -120,8 +121,7 @@ std::vector<std::uint64_t> replayed(const json& story) {
   return offsets;
 }
 
-// Walks the skyline by the JSON alone: every line that a step names must stand there, and be the
-// lowest.
+// Rebuilds the skyline from the JSON alone. The line of every step must exist and be the lowest.
 void require_consistent(const json& story) {
   std::map<Tick, json> lines;
   const auto add = [&lines](Tick lower, Tick upper, std::uint64_t offset) {
@@ -246,7 +246,7 @@ TEST(ExplanationPage, NeedsNothingFromElsewhere) {
   const std::string page = render_explanation(Told(kValley, "best-fit").explained());
   for (const char* reach : {"src=", "href", "url(", "@import", "import(", "fetch(",
                             "XMLHttpRequest", "https:", "http:", "WebSocket"}) {
-    EXPECT_EQ(page.find(reach), page.npos) << reach;  // the whole page would not be read
+    EXPECT_EQ(page.find(reach), page.npos) << reach;  // printing the whole page helps nobody
   }
 }
 
@@ -288,7 +288,7 @@ TEST(ExplanationPage, BeginsBeforeTheFirstStep) {
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made :
        {"best-fit-by-size placed 4 blocks in 6 steps. The peak is 10 B, which is the lower bound",
-        "<output id=\"position\">before step 1 of 6</output>", "At first the skyline is one line",
+        "<output id=\"position\">before step 1 of 6</output>", "At first, the skyline is one line",
         "<span id=\"rule\">the largest"}) {
     EXPECT_NE(page.find(made), page.npos) << made;
   }
@@ -302,7 +302,7 @@ TEST(ExplanationPage, OpensAtTheStepOfItsAddress) {
   for (const std::string& made :
        {std::string("step 2 of 6</output>"), spoken + told.sentence(1),
         "<li aria-current=\"step\">" + told.sentence(1),
-        std::string("2 unplaced blocks live within the line, the best first."),
+        std::string("2 unplaced blocks live within the line, best first."),
         std::string("<tr class=\"winner\"><td class=\"name\">right</td>"
                     "<td class=\"number\">[6, 10)</td><td class=\"number\">6 B</td></tr>"
                     "<tr><td class=\"name\">chip</td>")}) {
@@ -310,7 +310,7 @@ TEST(ExplanationPage, OpensAtTheStepOfItsAddress) {
   }
 }
 
-// A script of the test presses buttons and keys once the page's own has run.
+// The test's script presses buttons and keys after the page's own script has run.
 TEST(ExplanationPage, StepsByButtonsKeysAndSlider) {
   const Told told(kValley, "best-fit-by-size");
   std::string page = render_explanation(told.explained());
@@ -352,13 +352,13 @@ TEST(ExplanationPage, SaysThatGapsAreNotUsed) {
   EXPECT_EQ(told.story.steps.size(), Told(kValley, "best-fit").story.steps.size());
   const std::string page = opened_in_browser(render_explanation(told.explained()));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
-  EXPECT_NE(page.find("It makes no use of the 1 gaps in lifetimes."), page.npos);
+  EXPECT_NE(page.find("It does not use the gaps in lifetimes (1)."), page.npos);
 }
 
 TEST(ExplanationPage, SaysThatAnEmptyTraceHasNoSteps) {
   const std::string page = opened_in_browser(render_explanation(Told({}, "best-fit").explained()));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
-  EXPECT_NE(page.find("The trace has no blocks: there is nothing to place."), page.npos);
+  EXPECT_NE(page.find("The trace has no blocks, so there is nothing to place."), page.npos);
   EXPECT_TRUE(std::regex_search(page, std::regex("<section id=\"play\"[^>]* hidden")));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// An input below, an activation on it and then a gradient; a corner stays free.
+// An input at the bottom, on it an activation and then a gradient; one corner is free.
 const Trace kTrace{.blocks = {{0, 8, 512}, {0, 4, 512}, {4, 8, 1024}},
                    .tags = {{.category = Category::kInput},
                             {.category = Category::kActivation},
@@ -52,7 +52,7 @@ TEST(PlanMap, DrawsTracesWithoutTags) {
 }
 
 TEST(PlanMap, HandlesExtremes) {
-  EXPECT_EQ(plan_map({}, {}, 10, 10, false), "an empty plan: nothing is requested\n");
+  EXPECT_EQ(plan_map({}, {}, 10, 10, false), "an empty plan: the trace has no blocks\n");
   EXPECT_THROW(plan_map(kTrace, kPlan, 0, 3, false), std::invalid_argument);
   EXPECT_THROW(plan_map(kTrace, kPlan, 3, 0, false), std::invalid_argument);
   EXPECT_THROW(plan_map(kTrace, Plan{}, 3, 3, false), PlanMismatch);

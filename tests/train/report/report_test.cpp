@@ -34,7 +34,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Three blocks: an activation under a workspace, then a gradient where the workspace was.
+// Three blocks: an activation, on it a workspace, and later a gradient in the workspace's place.
 ReportData small_report() {
   ReportData data;
   data.title = "mlp on shapes";
@@ -104,7 +104,7 @@ TEST(Report, KeepsWhatIsUnknownApartFromZero) {
   }
 }
 
-// A hundred thousand steps of lengths that change, an allocator that ran out of memory on the way.
+// Steps of varying lengths; one allocator runs out of memory half-way.
 StepsChart steps_chart(std::size_t steps) {
   StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned", .replans = {3, 40}}},
                    .lengths = {{.name = "source"}, {.name = "target"}},
@@ -151,7 +151,7 @@ TEST(Report, NeedsNothingFromElsewhere) {
                             "XMLHttpRequest", "https:", "WebSocket"}) {
     EXPECT_THAT(page, Not(HasSubstr(reach)));
   }
-  EXPECT_EQ(count_of(page, "http:"), 1u) << "the name of SVG's namespace, which nobody fetches";
+  EXPECT_EQ(count_of(page, "http:"), 1u) << "the name of SVG's namespace, which is never fetched";
 }
 
 TEST(Report, LetsNoTextOfTheRunBecomeMarkup) {
@@ -188,7 +188,7 @@ TEST(Report, RefusesAPlanOfAnotherTrace) {
                   "[report] offsets of the plan, got 2, expected 3, one a block"));
 }
 
-// The script and the style speak of the template's elements and of the categories by name.
+// The script refers to elements and the style to categories by name.
 TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
   const std::string page = render_report({});
   const std::regex by_id(R"re(byId\('([^']+)'\))re");
@@ -209,13 +209,40 @@ TEST(ReportPage, RunsInABrowser) {
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   for (const char* made :
        {"<span>planned peak of the step</span><strong>5 KiB</strong>",
-        "The plan takes 5 KiB from the device where best-fit-pool takes 9 KiB.",
+        "The plan takes 5 KiB from the device; best-fit-pool takes 9 KiB.",
         "Each of the <span id=\"block-count\">3</span> rectangles",
         "<span id=\"fullest-tick\">tick 1 (forward)</span>", "−4 KiB, −44.4 %",
-        "<span id=\"loss-equality\">Where bytes lie must not change what is computed. All curves",
+        "<span id=\"loss-equality\">The place of a block must not change any result. All curves",
         "<span id=\"equality\">Losses and parameters were equal", "ticks 0 to 5 of 5"}) {
-    EXPECT_NE(page.find(made), page.npos) << made;  // the whole page would not be read
+    EXPECT_NE(page.find(made), page.npos) << made;  // printing the whole page helps nobody
   }
+}
+
+// The script of the test takes the picture from the call that would open it in a new tab.
+TEST(ReportPage, SavesThePlanAsSvg) {
+  ReportData data = small_report();
+  data.trace.tags[0].layer = "fc<1>&";
+  std::string page = render_report(data);
+  page.insert(page.find("</body>"), R"(<script>
+    window.open = () => {};
+    URL.createObjectURL = (blob) => {
+      blob.text().then((text) => document.body.dataset.svg = `${blob.type} ${text}`);
+    };
+    setTimeout(() => document.getElementById('plan-svg').click(), 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const std::size_t begin = page.find("data-svg=\"");
+  ASSERT_NE(begin, page.npos);
+  std::string svg = page.substr(begin, page.find('"', begin + 10) - begin);
+  svg = std::regex_replace(svg, std::regex("&lt;"), "<");
+  svg = std::regex_replace(svg, std::regex("&gt;"), ">");
+  EXPECT_THAT(svg, HasSubstr("image/svg+xml <svg xmlns=&quot;http://www.w3.org/2000/svg&quot;"));
+  EXPECT_THAT(svg, HasSubstr("<title>The plan: blocks as rectangles over ticks and addresses"));
+  EXPECT_EQ(count_of(svg, "<rect "), 4u) << "the ground and a rectangle for each block";
+  EXPECT_THAT(svg, HasSubstr(">fc&amp;lt;1&amp;gt;&amp;amp; · linear</text>"));
+  EXPECT_THAT(svg, HasSubstr(">peak = lower bound</text>"));
+  EXPECT_EQ(count_of(svg, "<svg "), count_of(svg, "</svg>"));
 }
 
 TEST(ReportPage, ShowsAHundredThousandSteps) {
@@ -248,15 +275,15 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
   EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
 }
 
-// Without a comparison the page speaks of the recorded step, and says so.
+// Without a comparison, the page's figures are for the recorded step, and it says so.
 TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   ReportData data = small_report();
   data.comparison.clear();
   const std::string page = opened_in_browser(render_report(data));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   const char* made =
-      "For the memory of one step, the plan takes 5 KiB from the device where "
-      "best-fit-pool takes 9 KiB.";
+      "For the memory of one step, the plan takes 5 KiB from the device; best-fit-pool takes 9 "
+      "KiB.";
   EXPECT_NE(page.find(made), page.npos);
 }
 
@@ -267,7 +294,7 @@ TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
   data.plan.proved_bound = data.plan.peak;
   const std::string page = opened_in_browser(render_report(data));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
-  EXPECT_NE(page.find("above the lower bound, which no plan reaches: a search proved that none is"),
+  EXPECT_NE(page.find("above the lower bound; a search proved that no better plan exists."),
             page.npos);
 }
 

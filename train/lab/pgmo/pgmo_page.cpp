@@ -15,9 +15,7 @@ std::string pgmo_page(const PgmoReproduction& reproduction) {
         figure.relation.empty() ? paper : figure.relation + " " + paper;
     data["figures"][i]["ours_text"] = figure.ours ? figure_text(figure.unit, *figure.ours) : "–";
   }
-  const std::string json = without_markup(data.dump());
-  return filled_page(kPgmoTemplate,
-                     {{"style", kPgmoStyle}, {"script", kPgmoScript}, {"data", json}});
+  return render_page(kPgmoPage, "PGMO's figures and ours", data.dump());
 }
 
 }  // namespace skyline

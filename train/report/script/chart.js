@@ -1,5 +1,5 @@
-// A picture on two layers: `base` is drawn when the range or the size changes, `marks` (pointer,
-// brush) on every move. Coordinates are CSS pixels; the plot lies within the margins.
+// A chart on two layers: `base` is drawn when range or size change, `marks` (pointer, brush) on
+// every move. Coordinates are CSS pixels; the plot lies within the margins.
 
 class Chart {
   constructor(host, {height, label, margin}) {
@@ -52,16 +52,28 @@ class Chart {
     this.onLayer(1, (context) => this.drawMarks(context));
   }
   onLayer(layer, draw) {
-    if (this.width <= 0) return;  // not laid out yet; resize() comes again
+    if (this.width <= 0) return;  // not laid out yet; resize() will be called again
     const context = this.contexts[layer];
     context.clearRect(0, 0, this.width, this.height);
+    this.setUp(context);
+    draw(context);
+  }
+  setUp(context) {
     context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     context.textBaseline = 'middle';
     context.lineJoin = 'round';
-    draw(context);
   }
 
-  // Maps `value` of [from, to] to pixels across, and back.
+  // Opens the base layer as an SVG picture in a new tab, where the browser can save it.
+  openAsSvg() {
+    const context = new SvgContext(this.contexts[0]);
+    this.setUp(context);
+    this.drawBase(context);
+    const svg = context.picture(this.width, this.height, this.base.getAttribute('aria-label'));
+    open(URL.createObjectURL(new Blob([svg], {type: 'image/svg+xml'})));
+  }
+
+  // Map values in [from, to] and [low, high] to pixels, and back.
   x(value) {
     return this.left + (value - this.from) / (this.to - this.from) * (this.right - this.left);
   }
@@ -75,11 +87,16 @@ class Chart {
     return this.low + (this.bottom - pixel) / (this.bottom - this.top) * (this.high - this.low);
   }
 
-  // Draws within the plot only.
+  // Draws only within the plot, or within a box.
   inPlot(context, draw) {
+    const width = this.right - this.left;
+    const height = this.bottom - this.top;
+    this.inBox(context, {x: this.left, y: this.top, width, height}, draw);
+  }
+  inBox(context, {x, y, width, height}, draw) {
     context.save();
     context.beginPath();
-    context.rect(this.left, this.top, this.right - this.left, this.bottom - this.top);
+    context.rect(x, y, width, height);
     context.clip();
     draw();
     context.restore();
@@ -104,7 +121,7 @@ class Chart {
     context.restore();
   }
 
-  // Grid and labels: steps of 1, 2 or 5 (bytes: powers of two) that leave room for their labels.
+  // Grid and labels, in steps of 1, 2 or 5 (bytes: powers of two) that leave room for the labels.
   bytesAxis(context) {
     const step = niceByteStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 44));
     for (let value = 0; value <= this.high; value += step) {

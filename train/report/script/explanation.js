@@ -1,7 +1,7 @@
-// The explanation as the page needs it: what stands after each step.
+// The explanation's data, prepared for showing the state after each step.
 
-// Blocks with the number of the step that placed them (from 1), lines with the steps between which
-// they stand, and wasted areas with the step that made them.
+// Returns the blocks with the step that placed them (from 1), the skyline's lines with the steps
+// between which they exist, and the wasted areas with the step that made them.
 function readExplanation(data) {
   const first = data.blocks.reduce((least, block) => Math.min(least, block.lower), Infinity);
   const last = data.blocks.reduce((most, block) => Math.max(most, block.upper), -Infinity);
@@ -40,7 +40,7 @@ function readExplanation(data) {
   return {...data, first, last, blocks, lines, wasted};
 }
 
-// The larger key first; of equals the larger, then the longer-lived, then the earlier block.
+// The largest key first; of ties the larger, then the longer-lived, then the earlier block.
 const kKeys = {
   lifetime: (block) => block.upper - block.lower,
   size: (block) => block.rounded,
@@ -52,7 +52,7 @@ function compareByKey(key) {
       (b.upper - b.lower) - (a.upper - a.lower) || a.index - b.index;
 }
 
-// Blocks that could go onto the line of a step, best first.
+// Returns the blocks that could be placed on the line of a step, best first.
 function candidatesOf(story, number) {
   const {line} = story.steps[number - 1];
   return story.blocks

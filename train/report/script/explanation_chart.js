@@ -1,4 +1,4 @@
-// The skyline over time, after a step: placed blocks, the line that the step chose, what is wasted.
+// The skyline over time after a step: placed blocks, the chosen line and the wasted areas.
 
 const kBlockColours = [
   'input', 'activation', 'gradient', 'workspace', 'parameter', 'parameter-gradient', 'optimizer',
@@ -13,7 +13,7 @@ class ExplanationChart extends Chart {
       margin: {left: 78, right: 116, top: 18, bottom: 30}
     });
     this.story = story;
-    this.number = 0;  // of the step shown; 0: before the first
+    this.number = 0;  // of the shown step; 0: before the first
     this.hovered = null;
     this.from = story.first;
     this.to = story.last;
@@ -39,7 +39,7 @@ class ExplanationChart extends Chart {
     return block.category ? cssName(block.category) :
                             kBlockColours[block.index % kBlockColours.length];
   }
-  // In pixels, with a seam where there is room.
+  // Returns a box in pixels, with a seam if there is room for one.
   box({lower, upper, offset}, top) {
     const x = this.x(lower);
     const y = this.y(top);
@@ -80,24 +80,25 @@ class ExplanationChart extends Chart {
   }
 
   drawWasted(context) {
-    context.save();
-    context.beginPath();
-    for (const area of this.story.wasted) {
-      if (area.step > this.number) continue;
-      const {x, y, width, height} = this.box(area, area.top);
-      context.rect(x, y, width, height);
-    }
-    context.clip();
     context.strokeStyle = styleOf('wasted');
     context.lineWidth = 1;
+    for (const area of this.story.wasted) {
+      if (area.step > this.number) continue;
+      const box = this.box(area, area.top);
+      this.inBox(context, box, () => this.hatch(context, box));
+    }
+  }
+  // Hatches a box with diagonals that continue those of its neighbours.
+  hatch(context, {x, y, width, height}) {
+    const spacing = 7;
+    const bottom = y + height;
+    const first = Math.floor((x - height + bottom) / spacing) * spacing - bottom;
     context.beginPath();
-    const tall = this.bottom - this.top;
-    for (let x = this.left - tall; x < this.right; x += 7) {
-      context.moveTo(x, this.bottom);
-      context.lineTo(x + tall, this.top);
+    for (let at = first; at < x + width; at += spacing) {
+      context.moveTo(at, bottom);
+      context.lineTo(at + height, y);
     }
     context.stroke();
-    context.restore();
   }
 
   drawBounds(context) {
@@ -135,7 +136,7 @@ class ExplanationChart extends Chart {
     context.restore();
   }
 
-  // The line that the step chose, and what it did there.
+  // Draws the line that the step chose and what the step did there.
   drawStep(context) {
     if (this.step === null) return;
     const {line, act} = this.step;

@@ -1,13 +1,13 @@
-// Steps through the explanation: buttons, slider, keys and the address's #step.
+// Steps through the explanation by buttons, slider, keys and the #step of the address.
 
 const data = JSON.parse(byId('data').textContent);
 
 const kCandidateRows = 12;
-const kStepRows = 101;  // more would be slow to lay out, and nobody reads them
+const kStepRows = 101;  // more would be slow to lay out
 const kWinners = {
-  lifetime: 'the one that lives longest (of equals the largest, then the earliest)',
-  size: 'the largest (of equals the longest-lived, then the earliest)',
-  area: 'the one with the most bytes × ticks (of equals the largest, then the earliest)',
+  lifetime: 'the one that lives longest (of ties the largest, then the earliest)',
+  size: 'the largest (of ties the longest-lived, then the earliest)',
+  area: 'the one with the most bytes × ticks (of ties the largest, then the earliest)',
 };
 const kKeyNames = {lifetime: 'Ticks', size: 'Bytes', area: 'Bytes × ticks'};
 
@@ -17,10 +17,10 @@ function fillVerdict(
       'which is the lower bound: no better plan exists' :
       `${formatPercent(gap)} above the lower bound of ${formatBytes(bound)}`;
   byId('verdict').textContent = blocks.length === 0 ?
-      'The trace has no blocks: there is nothing to place.' :
+      'The trace has no blocks, so there is nothing to place.' :
       `${planner} placed ${formatCount(blocks.length)} blocks in ${formatCount(steps.length)} ` +
           `steps. The peak is ${formatBytes(peak)}, ${proof}.` +
-          (gaps > 0 ? ` It makes no use of the ${formatCount(gaps)} gaps in lifetimes.` : '');
+          (gaps > 0 ? ` It does not use the gaps in lifetimes (${formatCount(gaps)}).` : '');
 }
 
 function keyFigure(key, block) {
@@ -75,7 +75,7 @@ class Player {
         `before step 1 of ${formatCount(count)}` :
         `step ${formatCount(number)} of ${formatCount(count)}`;
     byId('sentence').textContent = number === 0 ?
-        'At first the skyline is one line at 0, over all ticks, and no block is placed.' :
+        'At first, the skyline is one line at 0 over all ticks, and no block is placed.' :
         this.story.steps[number - 1].sentence;
     byId('first').disabled = byId('previous').disabled = number === 0;
     byId('last').disabled = byId('next').disabled = number === count;
@@ -87,7 +87,7 @@ class Player {
     byId('candidates').replaceChildren();
     if (step === null || step.candidates === 0) {
       byId('candidates-text').textContent = step === null ?
-          'Every block: all live within the first line.' :
+          'All blocks: every lifetime lies within the first line.' :
           'No unplaced block lives within the line.';
       return;
     }
@@ -95,7 +95,7 @@ class Player {
     const more = all.length - kCandidateRows;
     byId('candidates-text').textContent = all.length === 1 ?
         'One unplaced block lives within the line.' :
-        `${formatCount(all.length)} unplaced blocks live within the line, the best first` +
+        `${formatCount(all.length)} unplaced blocks live within the line, best first` +
             (more > 0 ? `; ${formatCount(more)} more are not listed.` : '.');
     const {key} = this.story;
     const rows = all.slice(0, kCandidateRows).map((block) => [
@@ -109,7 +109,7 @@ class Player {
     byId('candidates').append(table);
   }
 
-  // The steps around the one shown; all of them when they are few.
+  // Lists the steps around the one shown, or all steps if they are few.
   fillSteps() {
     const from = Math.max(0, Math.min(this.number - 1 - (kStepRows >> 1), this.count - kStepRows));
     const to = Math.min(this.count, from + kStepRows);
@@ -136,6 +136,7 @@ class Player {
     jump('next', () => this.number + 1);
     jump('last', () => this.count);
     byId('run').addEventListener('click', () => this.toggle());
+    byId('chart-svg').addEventListener('click', () => this.chart.openAsSvg());
     byId('slider').addEventListener('input', () => {
       this.pause();
       this.go(Number(byId('slider').value));

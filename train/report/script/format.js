@@ -1,4 +1,4 @@
-// Numbers and text for people. Bytes carry binary units; what is unknown is said to be unknown.
+// Formats numbers and makes elements. Bytes have binary units.
 
 const kUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -29,10 +29,10 @@ function formatSeconds(seconds) {
 
 const formatNanoseconds = (ns) => `${ns < 100 ? ns.toFixed(1) : formatCount(Math.round(ns))} ns`;
 
-// Of any number of values; spreading many into Math.max would overflow the stack.
+// The maximum of any number of values; spreading them into Math.max could overflow the stack.
 const largest = (values, least) => values.reduce((most, value) => Math.max(most, value), least);
 
-// Makes an element; children are elements or strings, which are never taken for HTML.
+// Makes an element. Children are elements or strings; strings are never parsed as HTML.
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
@@ -44,7 +44,8 @@ const cssName = (category) => category.replace(/ /g, '-');
 const styleOf = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-// Black or white, whichever reads better on a colour "#rrggbb" (relative luminance, WCAG 2).
+// Returns black or white, whichever is more readable on a colour "#rrggbb" (relative luminance,
+// WCAG 2).
 function inkOn(colour) {
   const [r, g, b] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22 ? '#000000' : '#ffffff';

@@ -1,7 +1,7 @@
-// Legends: swatches, and buttons that let their subject stand out.
+// Legends: swatches, and buttons that highlight their subject.
 
-// Buttons that let their subject stand out in the pictures while pointed at or pressed.
-// An entry: {swatch, name, note, value}; `key` is the view's word for what stands out.
+// Adds buttons that highlight their subject in the charts while hovered or pressed. Entries are
+// {swatch, name, note, value}; `key` is the view's property for the highlighted value.
 function fillLegend(host, entries, view, key) {
   let pressed = null;  // an entry
   const emphasisePressed = () => view.emphasise({[key]: pressed?.value ?? null});

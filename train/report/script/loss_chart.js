@@ -1,4 +1,4 @@
-// Loss over steps. Equal curves lie on each other: the first is drawn widest, so that each shows.
+// Loss over steps. Equal curves cover each other, so the first is drawn widest and all stay visible.
 
 class LossChart extends Chart {
   constructor(host, curves) {

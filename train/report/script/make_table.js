@@ -1,4 +1,4 @@
-// A table; `classes` are those of the columns' cells, which are text or elements.
+// Makes a table. `classes` are the CSS classes of the columns; cells are text or elements.
 
 function makeTable(heads, classes, rows) {
   const row = (cells, tag) => element(

@@ -1,5 +1,5 @@
-// Memory over ticks: resident bytes, on them live bytes stacked by category, and one line an
-// allocator for what it holds from the device.
+// Memory over ticks: resident bytes, live bytes stacked on them by category, and a line for what
+// each allocator holds from the device.
 
 const kDashes = [[7, 4], [2, 3], [9, 3, 2, 3], [14, 5], [4, 2]];  // the plan's line is solid
 
@@ -31,10 +31,10 @@ class MemoryChart extends StepChart {
     this.drawPhases(context);
     this.inPlot(context, () => this.drawLive(context));
     this.drawCurves(context);
-    this.drawLowerBound(context);  // over the plan's line, which often lies on it
+    this.drawLowerBound(context);  // last, because the plan's line often lies on it
   }
 
-  // One column of pixels shows its fullest tick, so that no peak is lost when there are many.
+  // Each column of pixels shows its fullest tick, so that no peak is lost among many ticks.
   columns() {
     const {ticks, totals} = this.step.live;
     const first = Math.max(0, lastAtOrBefore(ticks, this.from));
@@ -75,7 +75,7 @@ class MemoryChart extends StepChart {
     if (this.bottom - top > 14)
       this.text(context, 'resident', this.left + 6, (top + this.bottom) / 2, {colour: 'ink'});
   }
-  // Fills between two step functions of the profile.
+  // Fills the area between two step functions of the profile.
   stepArea(context, columns, lower, upper) {
     const edge = (value, way) => {
       for (let k = way > 0 ? 0 : columns.length - 1; k >= 0 && k < columns.length; k += way) {

@@ -1,9 +1,9 @@
-// Reads the data and fills the page. A part without data stays hidden.
+// Reads the data and fills the page. Parts without data stay hidden.
 
 const data = JSON.parse(byId('data').textContent);
 
-// The most that each allocator took from the device, as compared or, without a comparison, over the
-// recorded step; those not measured are left out.
+// Returns the peak of each allocator: from the comparison, or over the recorded step if there is
+// none. Allocators that were not measured are left out.
 function reservedPeaks() {
   const rows = data.comparison.length > 0 ?
       data.comparison.map((row) => ({name: row.allocator, bytes: row.peakReservedBytes})) :
@@ -32,7 +32,7 @@ function fillSaving() {
       `${share >= 0 ? 'saved' : 'more'}${where} against ${baseline.name}`,
       formatPercent(Math.abs(share)), share >= 0 ? 'good' : 'bad');
   byId('verdict').textContent = (where === '' ? 'The' : 'For the memory of one step, the') +
-      ` plan takes ${formatBytes(planned.bytes)} from the device where ` +
+      ` plan takes ${formatBytes(planned.bytes)} from the device; ` +
       `${baseline.name} takes ${formatBytes(baseline.bytes)}.`;
 }
 
@@ -75,14 +75,14 @@ function fillLegends(step, view, curves) {
 function fillReadings(step) {
   const {plan, blocks, fullestTick} = step;
   if (data.residentBytes > 0) {
-    byId('resident-reading').textContent = 'Beneath lies resident memory ' +
-        `(${formatBytes(data.residentBytes)}, such as parameters), which no plan moves.`;
+    byId('resident-reading').textContent = 'Resident memory ' +
+        `(${formatBytes(data.residentBytes)}, such as parameters) lies below; plans do not move it.`;
   }
   byId('block-count').textContent = formatCount(blocks.length);
-  const above = `The plan’s peak lies ${formatPercent(plan.gap)} above the lower bound`;
+  const above = `The plan’s peak is ${formatPercent(plan.gap)} above the lower bound`;
   const proof = plan.gap === 0 ?
       'The plan’s peak equals the lower bound, so no better plan exists.' :
-      plan.provedOptimal ? `${above}, which no plan reaches: a search proved that none is better.` :
+      plan.provedOptimal ? `${above}; a search proved that no better plan exists.` :
                            `${above}.`;
   const time = plan.seconds > 0 ? ` in ${formatSeconds(plan.seconds)}` : '';
   const planner = plan.planner === '' ? '' : ` Planned by ${plan.planner}${time}.`;
@@ -139,6 +139,7 @@ function fillStep() {
   byId('zoom-in').addEventListener('click', () => view.zoom(0.5));
   byId('zoom-out').addEventListener('click', () => view.zoom(2));
   byId('zoom-reset').addEventListener('click', () => view.whole());
+  byId('plan-svg').addEventListener('click', () => plan.openAsSvg());
   return {step, view, memory, plan};
 }
 

@@ -1,12 +1,11 @@
-// The page of PGMO's figures: tables and the bars of its figure 2.
+// The page of PGMO's figures: tables, and the bars of the paper's figure 2.
 
-const kArms = [
+const kAllocators = [
   {key: 'network_wise', name: 'network-wise', colour: 'network-wise'},
   {key: 'pool', name: 'pool', colour: 'pool'},
   {key: 'planned', name: 'planned', colour: 'planned'},
 ];
-// Room for the value behind the longest bar.
-const kWidestBar = 66;
+const kWidestBar = 66;  // percent; leaves room for the value after the bar
 
 const stepName = (row) => row.mode === 'training' ? `training, batch ${row.batch_size}` :
                                                     `inference, batch ${row.batch_size}`;
@@ -30,37 +29,37 @@ function fillFigures({figures}) {
 
 function savedText(row) {
   const share = formatPercent(Math.abs(row.saving));
-  if (row.saving === 0) return element('span', {}, ' as the pool');
+  if (row.saving === 0) return element('span', {}, ' same as the pool');
   return row.saving > 0 ? element('span', {className: 'good'}, ` saves ${share}`) :
                           element('span', {className: 'bad'}, ` takes ${share} more`);
 }
 
-function bar(row, arm, widest) {
+function bar(row, {key, name, colour}, widest) {
   const width = (bytes) => `${kWidestBar * bytes / widest}%`;
   const resident = element('i', {className: 'resident'});
   resident.style.width = width(row.resident_bytes);
   const step = element('i', {className: 'step'});
-  step.style.width = width(row[arm.key] - row.resident_bytes);
-  step.style.background = `var(--${arm.colour})`;
-  const value = element('span', {className: 'value'}, formatBytes(row[arm.key]));
-  if (arm.key === 'planned') value.append(savedText(row));
+  step.style.width = width(row[key] - row.resident_bytes);
+  step.style.background = `var(--${colour})`;
+  const value = element('span', {className: 'value'}, formatBytes(row[key]));
+  if (key === 'planned') value.append(savedText(row));
   const track = element('div', {className: 'track'}, resident, step, value);
   track.title = `resident ${formatBytes(row.resident_bytes)}, step ` +
-      formatBytes(row[arm.key] - row.resident_bytes);
+      formatBytes(row[key] - row.resident_bytes);
   return element(
-      'div', {className: 'arm'}, element('span', {className: 'name'}, arm.name), track);
+      'div', {className: 'allocator'}, element('span', {className: 'name'}, name), track);
 }
 
-// One scale a network: inference next to training at 128 would be a line.
+// Inference has its own scale: next to training with batches of 128, its bars would be invisible.
 function fillBars({rows}) {
   networksOf(rows).forEach((network) => {
     const own = rows.filter((row) => row.network === network);
     const groups = own.map((row) => {
       const alike = own.filter((other) => other.mode === row.mode);
-      const widest = largest(alike.flatMap((other) => kArms.map((arm) => other[arm.key])), 1);
+      const widest = largest(alike.flatMap((other) => kAllocators.map(({key}) => other[key])), 1);
       return element(
           'div', {className: 'group'}, element('h4', {}, stepName(row)),
-          ...kArms.map((arm) => bar(row, arm, widest)));
+          ...kAllocators.map((allocator) => bar(row, allocator, widest)));
     });
     byId('bars').append(
         element('div', {className: 'network'}, element('h3', {}, network), ...groups));
@@ -73,7 +72,7 @@ function fillBars({rows}) {
   byId('memory-legend')
       .append(
           swatch('resident', 'resident: parameters, gradients, optimizer, running values'),
-          ...kArms.map((arm) => swatch(arm.colour, `a step, ${arm.name}`)));
+          ...kAllocators.map(({colour, name}) => swatch(colour, `one step, ${name}`)));
 }
 
 function fillMemory({rows}) {
@@ -81,7 +80,7 @@ function fillMemory({rows}) {
   byId('memory').append(makeTable(
       [
         'Network', 'Step', 'Resident', 'Network-wise', 'Exact-size pool (Chainer up to 1.24)',
-        'Pool (Chainer 3)', 'Planned', 'Of it the step', 'Saved against the pool'
+        'Pool (Chainer 3)', 'Planned', 'Step only', 'Saved against the pool'
       ],
       ['name', '', number, number, number, number, number, number, number],
       rows.map((row) => [
@@ -91,19 +90,20 @@ function fillMemory({rows}) {
       ])));
 }
 
-// How far each allocator goes above what is alive, and how often it asks the device.
+// Fills the table of how far each allocator exceeds the live bytes, and how often it asks the device.
 function fillMiniBatches({rows}) {
   const ran = rows.filter((row) => row.mini_batches !== null);
   if (ran.length === 0) return;
   byId('mini-batches-reading').textContent =
-      `${ran[0].mini_batches.count} mini-batches one after the other, their sentences of 1 to 50 ` +
-      'words, as long as those of WMT\'s development sets. Reserved above what is alive at most, ' +
-      'resident memory included; grow plans anew when a request grows, upper-bound plans dry ' +
-      'runs of all of them beforehand. Device allocations are those after the first mini-batch.';
+      `${ran[0].mini_batches.count} mini-batches in sequence, with sentences of 1 to 50 words ` +
+      'whose lengths follow WMT\'s development sets. The table shows how far reserved memory ' +
+      'exceeds the peak of live memory, resident memory included. “grow” re-plans when a request ' +
+      'grows; “upper-bound” plans from dry runs of all mini-batches. Device allocations are counted ' +
+      'after the first mini-batch.';
   const names = Object.keys(ran[0].mini_batches.allocators);
   const number = 'number';
   byId('mini-batches').append(makeTable(
-      ['Step', 'Alive at most', ...names, 'Re-plans of grow', ...names.map(
+      ['Step', 'Live peak', ...names, 'Re-plans of grow', ...names.map(
           (name) => `Device allocations, ${name}`)],
       ['name', number, ...names.map(() => number), number, ...names.map(() => number)],
       ran.map((row) => {
@@ -120,11 +120,14 @@ function fillMiniBatches({rows}) {
 function fillTime({rows, growth_exponent: exponent}) {
   byId('growth').textContent = (exponent === null ? '' :
       `Best-fit's time grows with the number of blocks to the power of ${exponent.toFixed(2)}. `) +
-      'A larger batch asks for as many blocks, only larger ones, so that it hardly changes.';
+      'A larger batch has as many blocks, only larger ones, so the time hardly changes.';
   const widest = largest(rows.map((row) => row.heuristic_seconds), 1e-9);
   const number = 'number';
   byId('time').append(makeTable(
-      ['Network', 'Step', 'Blocks', 'Heuristic', '', 'A block', 'Above the best plan', 'Best plan'],
+      [
+        'Network', 'Step', 'Blocks', 'Heuristic', '', 'Per block', 'Above the best plan',
+        'Best plan'
+      ],
       ['name', '', number, number, 'bar', number, number, ''], rows.map((row) => {
         const length = element('i');
         length.style.width = `${100 * row.heuristic_seconds / widest}%`;

@@ -1,4 +1,4 @@
-// The plan: each block a rectangle, as wide as its lifetime and as high as its bytes.
+// The plan: each block is a rectangle as wide as its lifetime and as high as its bytes.
 
 class PlanChart extends StepChart {
   constructor(host, step, view) {
@@ -21,7 +21,7 @@ class PlanChart extends StepChart {
     this.drawPeaks(context);
   }
 
-  // In pixels; a block is never too thin to be seen, and lets a seam show where there is room.
+  // Returns a box in pixels, never too thin to be seen, with a seam if there is room for one.
   box(block) {
     const x = this.x(block.lower);
     const width = Math.max(this.x(block.upper) - x, 0.75);
@@ -92,7 +92,8 @@ class PlanChart extends StepChart {
     });
   }
 
-  // The block under a point; else the nearest within a few pixels, as thin ones are hard to hit.
+  // Returns the block at a point, or the nearest within a few pixels, because thin ones are hard to
+  // hit.
   blockAt(tick, pixelY) {
     const address = this.valueAtY(pixelY);
     const slack = 3 * (this.high - this.low) / (this.bottom - this.top);
@@ -119,7 +120,7 @@ class PlanChart extends StepChart {
       return tooltipContent(null, `Tick ${formatCount(tick)}`, [
         ['phase', this.step.phaseAt(tick)],
         ['alive', formatBytes(this.step.liveAt(tick))],
-        ['here', 'no block: free at this tick'],
+        ['here', 'free at this tick'],
       ]);
     }
     const rounded = block.rounded === block.bytes ? '' : `, rounded ${formatBytes(block.rounded)}`;

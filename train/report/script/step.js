@@ -1,4 +1,4 @@
-// The recorded step as the pictures need it: blocks, who is alive when, and the phases.
+// The recorded step, prepared for the charts: blocks, live bytes over time, and phases.
 
 const roundUp = (bytes, alignment) => Math.ceil(Math.max(bytes, 1) / alignment) * alignment;
 
@@ -20,7 +20,7 @@ function readBlocks(data) {
       }));
 }
 
-// Index of the last of the ascending `ticks` that is not above `tick`; −1 before the first.
+// Returns the index of the last of the ascending `ticks` that is not above `tick`; −1 if none is.
 function lastAtOrBefore(ticks, tick) {
   let low = 0;
   let high = ticks.length;
@@ -34,8 +34,8 @@ function lastAtOrBefore(ticks, tick) {
   return low - 1;
 }
 
-// Rounded live bytes after each tick at which they change: `ticks`, their `totals`, and in
-// `parts[i * categories + c]` the share of category c.
+// Returns the rounded live bytes after each change: `ticks`, `totals`, and the bytes of category c in
+// `parts[i * categories + c]`.
 function liveProfile(blocks, categories) {
   const changes = new Map();
   const change = (tick, category, bytes) => {
@@ -59,7 +59,7 @@ function liveProfile(blocks, categories) {
   return {ticks, parts, totals};
 }
 
-// Runs of requests of one phase, as [from, to) in ticks; blocks lie in the order of requests.
+// Returns the stretches of each phase as [from, to) in ticks. Blocks are in the order of requests.
 function phaseRuns(blocks, last) {
   const runs = [];
   for (const block of blocks) {
@@ -90,7 +90,7 @@ function readStep(data) {
     phaseAt(tick) {
       return this.phases.findLast((run) => run.from <= tick)?.name ?? '';
     },
-    // Rounded bytes alive at a tick.
+    // The rounded live bytes at a tick.
     liveAt(tick) {
       const i = lastAtOrBefore(live.ticks, tick);
       return i < 0 ? 0 : live.totals[i];

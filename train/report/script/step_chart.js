@@ -1,5 +1,5 @@
-// A picture whose horizontal axis is the ticks of the step, as both pictures of the step share it:
-// axis, phases, pointer, brush, zoom and keys.
+// A chart over the ticks of the step. Both charts of the step share its axis, phases, pointer, brush,
+// zoom and keys.
 
 const kStepMargin = {
   left: 78,
@@ -7,9 +7,9 @@ const kStepMargin = {
   top: 24,
   bottom: 30
 };
-const kPhaseLinePixels = 24;  // where phases take turns faster than that, lines would be noise
-const kDragPixels = 4;        // less is a click
-const kLabelPixels = 30;      // a line's label has two lines of text
+const kPhaseLinePixels = 24;  // closer phase changes get no line
+const kDragPixels = 4;        // a shorter drag is a click
+const kLabelPixels = 30;      // height of a label's two lines of text
 
 class StepChart extends Chart {
   constructor(host, options, step, view) {
@@ -44,7 +44,7 @@ class StepChart extends Chart {
     }
   }
 
-  // Names beside the lines' ends, pushed apart where they would lie on each other.
+  // Draws names at the ends of lines, pushed apart so that they do not overlap.
   drawLabels(context, labels) {
     labels.sort((a, b) => a.y - b.y);
     const places = labels.map((label) => label.y);
@@ -76,7 +76,7 @@ class StepChart extends Chart {
 
   listen() {
     const canvas = this.base;
-    let start = null;  // of a drag
+    let start = null;  // where a drag began
     const at = (event) => this.valueAtX(event.offsetX);
     const clamp = (tick) => Math.min(Math.max(tick, this.view.from), this.view.to);
     canvas.addEventListener('pointerdown', (event) => {
@@ -106,14 +106,14 @@ class StepChart extends Chart {
     canvas.addEventListener('blur', () => this.unpoint());
     canvas.addEventListener('dblclick', (event) => this.view.zoom(3, at(event)));
     canvas.addEventListener('wheel', (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;  // plain wheels scroll the page
+      if (!event.ctrlKey && !event.metaKey) return;  // the wheel alone scrolls the page
       event.preventDefault();
       this.view.zoom(2 ** (event.deltaY / 240), at(event));
     }, {passive: false});
     canvas.addEventListener('keydown', (event) => this.key(event));
   }
 
-  // Shows what lies at a point of the picture, tooltip beside the pointer.
+  // Shows the tooltip for a point of the chart beside the pointer.
   point(x, y, clientX, clientY) {
     const inside = x >= this.left && x <= this.right && y >= this.top && y <= this.bottom;
     if (!inside) return this.unpoint();
@@ -145,7 +145,7 @@ class StepChart extends Chart {
       return;
     event.preventDefault();
   }
-  // Puts the cursor on a tick or block by keyboard: tooltip at the cursor, and said aloud.
+  // Moves the keyboard's cursor to a tick or block: shows its tooltip and announces it.
   visit(tick, block, y) {
     this.view.mark({tick, block});
     const box = this.base.getBoundingClientRect();

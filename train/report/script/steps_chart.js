@@ -1,12 +1,12 @@
-// Memory over the steps of a run, and under it the lengths of each step's sentences. A step is as
-// wide as a tick is in the pictures of one step. Where several steps share a column of pixels, it
-// shows the least and the most of them, so that no peak and no dip is lost.
+// Memory over the steps of a run, and below it the lengths of each step's sentences. Where several
+// steps share a column of pixels, it shows their minimum and maximum, so that no peak and no dip is
+// lost.
 
-const kReplanPixels = 9;  // marks closer than that are drawn as one
+const kReplanPixels = 9;  // closer marks are drawn as one
 const kStripPixels = 58;
 const kStripSpace = 12;
 
-// One value a step: NaN where nothing was measured.
+// Expands the values to one per step; NaN means not measured.
 function readStepsLine({name, steps, at, reserved, replans}, count, index) {
   const values = new Float64Array(count).fill(NaN);
   at.forEach((step, i) => values.fill(reserved[i], step, at[i + 1] ?? steps));
@@ -28,8 +28,8 @@ function readSteps({first, lines, live, lengths, lengthsName}) {
   };
 }
 
-// What of `values` lies in each column of pixels, from `x` to `end`: how many, their sum, the least
-// and the most. A column `begins` after a gap.
+// Summarises the values in each column of pixels from `x` to `end`: count, sum, minimum and maximum.
+// `begins` marks the first column after a gap.
 function pixelColumns(chart, values) {
   const {first} = chart.steps;
   const begin = Math.max(0, Math.floor(chart.from) - first);
@@ -60,14 +60,14 @@ function pixelColumns(chart, values) {
   return columns;
 }
 
-// Of both pictures.
+// What both charts have in common.
 class StepsBaseChart extends StepChart {
   constructor(host, options, steps, view) {
     super(host, options, {phases: []}, view);
     this.steps = steps;
   }
 
-  // Fills from `lower` to `upper` of each column, pixels.
+  // Fills each column from `lower` to `upper`, in pixels.
   fillColumns(context, columns, lower, upper) {
     context.beginPath();
     for (const column of columns) {
@@ -78,7 +78,7 @@ class StepsBaseChart extends StepChart {
     context.fill();
   }
 
-  // A step function of the columns.
+  // Draws a step function of the columns.
   strokeColumns(context, columns, y) {
     context.beginPath();
     for (const column of columns) {
@@ -114,7 +114,7 @@ class StepsBaseChart extends StepChart {
       ...this.steps.lengths.map(
           ({name, values}) =>
               [name, values[index] === undefined ? 'not measured' : formatCount(values[index])]),
-      ...replanned.map(({name}) => [name, 'planned anew before this step']),
+      ...replanned.map(({name}) => [name, 're-planned before this step']),
     ]);
   }
 }
@@ -144,7 +144,7 @@ class StepsMemoryChart extends StepsBaseChart {
       this.inPlot(context, () => this.drawReplans(context, line));
   }
 
-  // Solid up to the least of a column, lighter from there to the most.
+  // Solid up to a column's minimum, lighter from there to its maximum.
   drawLive(context) {
     const columns = pixelColumns(this, this.steps.live);
     const floor = this.y(0);
@@ -163,7 +163,7 @@ class StepsMemoryChart extends StepsBaseChart {
       label.note = `to step ${formatCount(steps + this.steps.first - 1)}`;
     return label;
   }
-  // The line is the most of each column; the band below it reaches to the least.
+  // The line follows each column's maximum; the band below it reaches down to the minimum.
   drawLine(context, {name, planned, dash}, columns) {
     const outstanding = this.view.allocator === null || this.view.allocator === name;
     context.save();
@@ -177,7 +177,7 @@ class StepsMemoryChart extends StepsBaseChart {
     context.restore();
   }
 
-  // A triangle on the line before each step that a new plan served first.
+  // Draws a triangle on the line at each step that is the first with a new plan.
   drawReplans(context, {name, replans, values}) {
     const shown = this.view.allocator === null || this.view.allocator === name;
     if (!shown) return;
@@ -200,7 +200,7 @@ class StepsMemoryChart extends StepsBaseChart {
   }
 }
 
-// A strip for each series, so that none lies over another.
+// One strip for each series, so that none covers another.
 class StepsLengthsChart extends StepsBaseChart {
   constructor(host, steps, view) {
     const strips = steps.lengths.length;

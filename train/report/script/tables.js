@@ -1,4 +1,4 @@
-// The comparison of allocators, and the loss.
+// The comparison of allocators and the section of losses.
 
 const measured = (value, format) =>
     value === null ? element('span', {title: 'not measured'}, '–') : format(value);
@@ -48,7 +48,7 @@ function fillComparison({comparison, bitEqual}, baseline) {
   const table = makeTable(
       [
         'Allocator', 'Reserved peak', '', `Against ${baseline.allocator}`, 'Resident', 'Gap',
-        'Device allocations after the switch', 'Calls a step', 'An allocation', 'Step'
+        'Device allocations after the switch', 'Calls per step', 'Per allocation', 'Step'
       ],
       ['name', number, 'bar', number, number, number, number, number, number, number],
       comparison.map((row) => comparisonCells(row, baseline, widest)));
@@ -58,7 +58,7 @@ function fillComparison({comparison, bitEqual}, baseline) {
   byId('comparison').append(table);
 }
 
-// The first step (from 1) at which two curves differ; 0: none.
+// Returns the first step (from 1) at which two curves differ; 0 if none does.
 function firstDifference(curves) {
   const steps = largest(curves.map((curve) => curve.values.length), 0);
   for (let i = 0; i < steps; ++i) {
@@ -73,10 +73,10 @@ function fillLosses({losses}) {
   if (losses.length < 2) return;
   const difference = firstDifference(losses);
   const verdict = difference === 0 ?
-      'All curves are equal at every step and lie on each other; the first is drawn widest.' :
+      'All curves are equal at every step and cover each other; the first is drawn widest.' :
       `The curves first differ at step ${formatCount(difference)}.`;
   byId('loss-equality').textContent =
-      `Where bytes lie must not change what is computed. ${verdict}`;
+      `The place of a block must not change any result. ${verdict}`;
   losses.forEach(({name}, i) => {
     const swatch = lineSwatch(lossColourName(i), Math.min(8, lossWidth(i, losses.length)));
     byId('loss-legend').append(element('span', {}, swatch, name));

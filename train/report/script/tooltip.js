@@ -1,4 +1,4 @@
-// One tooltip for all pictures, and a polite voice for screen readers.
+// One tooltip for all charts, and announcements for screen readers.
 
 function tooltipContent(category, title, rows) {
   const head = element('strong', {}, title);
@@ -15,7 +15,7 @@ function tooltipContent(category, title, rows) {
   return [head, element('table', {}, element('tbody', {}, ...body))];
 }
 
-// Beside the point, on the side where it fits.
+// Shows the tooltip beside the point, on the side where it fits.
 function showTooltip(content, clientX, clientY) {
   const tooltip = byId('tooltip');
   tooltip.replaceChildren(...content);

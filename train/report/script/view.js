@@ -1,20 +1,20 @@
-// What the pictures of the step show together: a range of ticks, a tick and a block under the
-// pointer, a category that stands out. Pictures redraw when told that one of them changed.
+// The state that the charts of the step share: the range of ticks, the tick and block under the
+// pointer, and the highlighted category. Listeners redraw the charts when it changes.
 
 class View {
   constructor(first, last) {
     Object.assign(this, {first, last, from: first, to: last});
     this.tick = null;       // under the pointer or the keyboard's cursor
     this.block = null;      // likewise, in the plan
-    this.category = null;   // that stands out; null: all alike
-    this.allocator = null;  // that stands out
-    this.brush = null;      // [from, to] while it is being dragged
+    this.category = null;   // highlighted; null: none
+    this.allocator = null;  // highlighted; null: none
+    this.brush = null;      // [from, to] during a drag
     this.onRange = [];
     this.onMarks = [];
     this.pending = new Set();
   }
 
-  // Runs each listener once in the next frame, however often something changed.
+  // Runs each listener once in the next frame, whatever the number of changes.
   tell(listeners) {
     if (this.pending.size === 0) {
       requestAnimationFrame(() => {
@@ -43,7 +43,7 @@ class View {
   get isWhole() {
     return this.from <= this.first && this.to >= this.last;
   }
-  // A factor below 1 zooms in; `centre` stays where it is.
+  // A factor below 1 zooms in. `centre` keeps its place.
   zoom(factor, centre = this.tick ?? (this.from + this.to) / 2) {
     this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
   }
@@ -51,7 +51,7 @@ class View {
     const way = share * (this.to - this.from);
     this.show(this.from + way, this.to + way);
   }
-  // Moves, if it must, to show a tick.
+  // Moves the range, if necessary, to show a tick.
   reveal(tick) {
     if (tick < this.from || tick >= this.to)
       this.move((tick - this.from) / (this.to - this.from) - 0.5);
@@ -60,7 +60,7 @@ class View {
     Object.assign(this, marks);
     this.tell(this.onMarks);
   }
-  // A category or an allocator stands out, or none.
+  // Highlights a category or an allocator, or nothing.
   emphasise(what) {
     Object.assign(this, what);
     this.redraw();
