@@ -21,15 +21,20 @@ std::string filled(std::string_view shell,
   return page.append(shell);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) {
-    text.replace(at, from.size(), to);
+std::string replaced(std::string_view text, char from, std::string_view to) {
+  std::string result;
+  for (const char c : text) {
+    if (c == from) {
+      result += to;
+    } else {
+      result += c;
+    }
   }
-  return text;
+  return result;
 }
 
 std::string escaped_html(std::string_view text) {
-  return replaced(replaced(replaced(std::string(text), "&", "&amp;"), "<", "&lt;"), ">", "&gt;");
+  return replaced(replaced(replaced(text, '&', "&amp;"), '<', "&lt;"), '>', "&gt;");
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ std::string escaped_html(std::string_view text) {
 std::string render_page(const PageFiles& page, std::string_view title, std::string_view json) {
   // In JSON, '<' occurs only in strings, where its escape means the same. Without it, no text can
   // end the <script> element or begin a comment in it.
-  const std::string data = replaced(std::string(json), "<", "\\u003c");
+  const std::string data = replaced(json, '<', "\\u003c");
   const std::string heading = escaped_html(title);
   return filled(kPageShell, {{"title", heading},
                              {"body", page.body},
