@@ -12,6 +12,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

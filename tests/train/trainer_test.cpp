@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "data/errors.h"
@@ -11,6 +12,7 @@
 #include "memory/validator.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/run/signalling_buffer.h"
+#include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
 
 namespace skyline {

@@ -37,7 +37,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
 }
 
 CommandResult run(const OptionList& list, const Arguments& arguments) {
-  check_given(list, arguments.options);
+  check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
   options.device.deterministic = true;  // otherwise losses may differ although all is right
   const std::vector<std::string> allocators =

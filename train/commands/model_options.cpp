@@ -3,19 +3,39 @@
 #include <vector>
 
 #include "train/cli/option_list.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
+namespace {
+
+void add_image_options(OptionList& list, ModelOptions& options) {
+  list.add("--classes", integer(options.classes, 1, 1'000'000),
+           "Number of classes (default: the paper's)", kImagesOnly);
+  list.add("--insize", integer(options.insize, 1, 32'768),
+           "Height and width of the images (default: the paper's)", kImagesOnly);
+  list.add("--channels", integer(options.channels, 1, 4096),
+           "Channels of the images (default: the paper's)", kImagesOnly);
+}
+
+}  // namespace
 
 void add_model_options(OptionList& list, ModelOptions& options) {
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
+  std::vector<std::string> names = model_names();
+  std::erase_if(names, [](const std::string& name) { return translates(name); });
   list.add("--model", choice(options.model, names, "model"), "Network");
-  list.add("--classes", integer(options.classes, 1, 1'000'000),
-           "Number of classes (default: the paper's)");
-  list.add("--insize", integer(options.insize, 1, 32'768),
-           "Height and width of the images (default: the paper's)");
-  list.add("--channels", integer(options.channels, 1, 4096),
-           "Channels of the images (default: the paper's)");
+  add_image_options(list, options);
+}
+
+void add_all_model_options(OptionList& list, ModelOptions& options) {
+  list.add("--model", choice(options.model, model_names(), "model"), "Network");
+  add_image_options(list, options);
+  add_vocabulary_size(list, options.translation);
+  add_network_options(list, options.translation);
+}
+
+Seq2SeqShape translation_shape_of(const ModelOptions& options) {
+  const TranslationOptions& translation = options.translation;
+  return seq2seq_shape(translation, translation.vocab_size, translation.vocab_size);
 }
 
 ModelShape shape_of(const ModelOptions& options) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/models.h"
+#include "train/options/translation_options.h"
 
 namespace skyline {
 
@@ -14,11 +15,17 @@ class OptionList;
 struct ModelOptions {
   std::string model = "lenet";
   std::optional<std::int64_t> classes, insize, channels;  // unset: the model's own
+  TranslationOptions translation;                         // of seq2seq
 };
 
 // --model, --classes, --insize, --channels.
 void add_model_options(OptionList& list, ModelOptions& options);
+// The same with seq2seq, --vocab-size and the options of its network.
+void add_all_model_options(OptionList& list, ModelOptions& options);
 
+// The shape of a model of images.
 ModelShape shape_of(const ModelOptions& options);
+// The shape of seq2seq, with vocabularies of --vocab-size words.
+Seq2SeqShape translation_shape_of(const ModelOptions& options);
 
 }  // namespace skyline

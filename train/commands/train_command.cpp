@@ -17,7 +17,7 @@ struct Arguments {
 
 CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
   if (arguments.resume.empty()) {
-    check_given(list, arguments.options);
+    check_given(list, arguments.options.model);
     Trainer trainer(resolved(arguments.options), console);
     trainer.start(arguments.out);
     return trainer.run();
@@ -28,7 +28,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
   TrainOptions options =
       merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
-  check_given(list, options);
+  check_given(list, options.model);
   if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
   Trainer trainer(resolved(std::move(options)), console);
   trainer.resume(loaded);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "memory/allocators/allocators.h"
@@ -17,6 +18,7 @@
 #include "train/images/bad_images_report.h"
 #include "train/lab/compared_steps.h"
 #include "train/optimizers/learning_rate.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

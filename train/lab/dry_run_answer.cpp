@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "memory/replay/live_bytes.h"
 #include "train/options/allocator_names.h"

@@ -22,13 +22,6 @@ constexpr std::int64_t kMany = 1'000'000'000;
 constexpr std::string_view kSeq2Seq = "seq2seq";
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
-  names.emplace_back(kSeq2Seq);
-  return names;
-}
-
 void add_optimization_options(OptionList& list, TrainOptions& options) {
   list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum", kImagesOnly);
   list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
@@ -95,14 +88,23 @@ void add_run_options(OptionList& list, TrainOptions& options) {
            kNeutral | kMayBeAbsent);
 }
 
-bool translates(const TrainOptions& options) { return options.model == kSeq2Seq; }
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
+  names.emplace_back(kSeq2Seq);
+  return names;
+}
 
-void check_given(const OptionList& list, const TrainOptions& options) {
-  const unsigned foreign = translates(options) ? kImagesOnly : kTextOnly;
+bool translates(const std::string& model) { return model == kSeq2Seq; }
+
+bool translates(const TrainOptions& options) { return translates(options.model); }
+
+void check_given(const OptionList& list, const std::string& model) {
+  const unsigned foreign = translates(model) ? kImagesOnly : kTextOnly;
   for (const Option& option : list.options()) {
     if (!option.given || (option.traits & foreign) == 0) continue;
     throw UsageError(fmt::format("{} is for models that {}, got --model {}", option.name(),
-                                 translates(options) ? "read images" : "translate", options.model));
+                                 translates(model) ? "read images" : "translate", model));
   }
 }
 
@@ -113,7 +115,7 @@ void move_to(TrainOptions& options, const std::string& device) {
 }
 
 std::int64_t threads_for(const std::string& model, std::int64_t threads) {
-  if (threads == 0 && model != kSeq2Seq) threads = find_model(model).threads;
+  if (threads == 0 && !translates(model)) threads = find_model(model).threads;
   return threads == 0 ? omp_get_num_procs() : threads;
 }
 

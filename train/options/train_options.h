@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/context.h"
 #include "train/options/data_options.h"
@@ -38,7 +39,10 @@ struct TrainOptions {
   bool keep_best = false;             // keep the checkpoint of the best evaluation as well
 };
 
+// Every model: those of images, and seq2seq.
+std::vector<std::string> model_names();
 // Whether the model translates text. All others classify images.
+bool translates(const std::string& model);
 bool translates(const TrainOptions& options);
 
 // --no-in-place, --recompute and --fused-update: how a step keeps its memory low.
@@ -58,7 +62,7 @@ std::int64_t threads_for(const std::string& model, std::int64_t threads);
 // that device. Call it before resolved().
 void move_to(TrainOptions& options, const std::string& device);
 // Throws UsageError for a given option that is not for this kind of model.
-void check_given(const OptionList& list, const TrainOptions& options);
+void check_given(const OptionList& list, const std::string& model);
 
 // The values under the names of their flags: "batch_size" is --batch-size.
 nlohmann::ordered_json to_json(TrainOptions options);

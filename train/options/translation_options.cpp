@@ -30,21 +30,8 @@ void add_text_options(OptionList& list, TranslationOptions& options) {
            "Fail at the first line that is not UTF-8 or lacks its tab (default: skip it)", kText);
   list.add("--max-words", integer(options.max_words, 1, kMany),
            "Leave out training pairs with a longer sentence", kText);
-  list.add("--vocab-size", integer(options.vocab_size, 1, kMany),
-           "Vocabulary: the N most frequent words per side", kText);
+  add_vocabulary_size(list, options);
   list.add("--bucket", flag(options.bucket), "Batch sentences of similar length", kText);
-}
-
-void add_network_options(OptionList& list, TranslationOptions& options) {
-  list.add("--layers", integer(options.layers, 1, 64), "Layers of each LSTM", kText);
-  list.add("--units", integer(options.units, 1, 65'536), "Units per layer", kText);
-  list.add("--embedding", integer(options.embedding, 0, 65'536),
-           "Values per embedded word (0: as many as --units)", kText);
-  list.add("--dropout", number(options.dropout, 0, 0.99), "Dropout between layers", kText);
-  list.add("--unroll", flag(options.unroll),
-           "Run LSTMs word by word, so that requests grow with the sentences", kText);
-  list.add("--clip", number(options.clip, 0, 1e9), "Largest norm of the gradients (0: no limit)",
-           kText);
 }
 
 using Files = std::vector<std::string>;
@@ -67,6 +54,23 @@ void require_partners(const char* source_flag, const Files& sources, const char*
 }
 
 }  // namespace
+
+void add_vocabulary_size(OptionList& list, TranslationOptions& options) {
+  list.add("--vocab-size", integer(options.vocab_size, 1, kMany),
+           "Vocabulary: the N most frequent words per side", kText);
+}
+
+void add_network_options(OptionList& list, TranslationOptions& options) {
+  list.add("--layers", integer(options.layers, 1, 64), "Layers of each LSTM", kText);
+  list.add("--units", integer(options.units, 1, 65'536), "Units per layer", kText);
+  list.add("--embedding", integer(options.embedding, 0, 65'536),
+           "Values per embedded word (0: as many as --units)", kText);
+  list.add("--dropout", number(options.dropout, 0, 0.99), "Dropout between layers", kText);
+  list.add("--unroll", flag(options.unroll),
+           "Run LSTMs word by word, so that requests grow with the sentences", kText);
+  list.add("--clip", number(options.clip, 0, 1e9), "Largest norm of the gradients (0: no limit)",
+           kText);
+}
 
 void add_translation_options(OptionList& list, TranslationOptions& options) {
   add_text_options(list, options);

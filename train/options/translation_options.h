@@ -40,6 +40,10 @@ struct TranslationOptions {
   bool operator==(const TranslationOptions&) const = default;
 };
 
+void add_vocabulary_size(OptionList& list, TranslationOptions& options);
+// --layers, --units, --embedding, --dropout, --unroll and --clip.
+void add_network_options(OptionList& list, TranslationOptions& options);
+// All options of translation.
 void add_translation_options(OptionList& list, TranslationOptions& options);
 
 // Returns `options` with absolute paths. Throws UsageError that names a file without its partner.

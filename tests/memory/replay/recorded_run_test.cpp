@@ -4,6 +4,7 @@
 
 #include "tests/train/images/small_training.h"
 #include "train/images/image_dry_run.h"
+#include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
 
 namespace skyline {

@@ -9,6 +9,7 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/cli/table.h"
+#include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "data/errors.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

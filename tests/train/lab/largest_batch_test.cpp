@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/train/images/small_training.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tests/memory/planners/effort.h"
 #include "tests/train/images/paper_training.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

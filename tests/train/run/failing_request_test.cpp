@@ -5,6 +5,7 @@
 
 #include "tests/memory/adaptors/failing_adaptor.h"
 #include "tests/train/images/small_training.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {

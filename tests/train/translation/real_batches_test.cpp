@@ -12,6 +12,7 @@
 #include "tests/memory/planners/effort.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/lab/compared_steps.h"
+#include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
 
 namespace skyline {

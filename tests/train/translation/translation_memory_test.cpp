@@ -7,6 +7,7 @@
 #include "memory/step_graph.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/train/translation/small_translation.h"
+#include "train/options/allocator_names.h"
 
 namespace skyline {
 namespace {
@@ -64,9 +65,10 @@ TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
 
 TEST_P(TranslationMemory, PerShapePlansEachRepeatedShapeOnce) {
   const std::vector<PairBatch> different = small_pair_batches(data_, 3);
-  TranslationExperiment experiment(
-      {.allocator = std::string(kPlannedAllocator), .policy = ShapePolicy::kPerShape, .check = true},
-      seeded(), shape());
+  TranslationExperiment experiment({.allocator = std::string(kPlannedAllocator),
+                                    .policy = ShapePolicy::kPerShape,
+                                    .check = true},
+                                   seeded(), shape());
   const Session& session = *experiment.memory.session();
   for (const std::size_t batch : {0, 1, 2, 0, 2, 1, 1, 0, 2, 2}) {
     run_steps(experiment, {different[batch]});
@@ -97,9 +99,10 @@ TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
   std::ranges::sort(target, std::greater());
   const PairBatch longest =
       batch_of_lengths(std::span(source).first(size), std::span(target).first(size));
-  TranslationExperiment experiment(
-      {.allocator = std::string(kPlannedAllocator), .policy = ShapePolicy::kUpperBound, .check = true},
-      {.seed = 11}, small_seq2seq(data));
+  TranslationExperiment experiment({.allocator = std::string(kPlannedAllocator),
+                                    .policy = ShapePolicy::kUpperBound,
+                                    .check = true},
+                                   {.seed = 11}, small_seq2seq(data));
   Session& session = *experiment.memory.session();
   session.adopt(dry_run({.shape = small_seq2seq(data), .batch = longest, .clip = 5}));
   const auto before = experiment.memory.statistics().device_allocations;

@@ -6,6 +6,7 @@
 
 #include "train/images/image_step.h"
 #include "train/lab/pgmo/sentence_lengths.h"
+#include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
 #include "train/translation/translation_run.h"
 #include "train/translation/translator.h"
