@@ -1,12 +1,12 @@
 #!/bin/bash
 # Installs what is missing, builds, and runs every test that this machine can run:
-#   bash tests/run.sh           in release, then under the address + undefined and thread sanitizers
-#   bash tests/run.sh --quick   in release only
-# Ends with a line "N passed, N failed, N skipped", over all builds; exits 1 when any failed.
+#   bash tests/run.sh           release, then address + undefined-behaviour and thread sanitizers
+#   bash tests/run.sh --quick   release only
+# The last line is "N passed, N failed, N skipped", summed over all builds. Exits 1 if a test failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
-packages+=(chromium)  # opens the pages that tests look into
+packages+=("${test_packages[@]}")
 
 passed=0 failed=0 skipped=0
 
@@ -23,11 +23,11 @@ skipped_tests() {
     }' "$1"
 }
 
-# The number of an attribute of a JUnit file's test suite.
+# count ATTRIBUTE FILE: a number of the test suite in a JUnit file.
 count() { grep -oP "^\s*$1=\"\K[0-9]+" "$2" | head -n 1; }
 
-# run_tests PRESET: runs the tests of a build and adds to the counts. Rooms that were not asked for
-# are no tests of it (ctest lists them as NOT_BUILT).
+# run_tests PRESET: runs a build's tests and adds to the counts. ctest lists test programs that were
+# not built as NOT_BUILT; they do not count.
 run_tests() {
   local results="build/$1/results.xml" log="build/$1/tests.log" status tests failures skips
   say "testing $1"
@@ -43,7 +43,7 @@ run_tests() {
   fi
   tests=$(count tests "$results") failures=$(count failures "$results")
   skips=$(($(count skipped "$results") + $(count disabled "$results")))
-  # ctest fails on what it could not run, too.
+  # ctest also fails when it could not start a test; count that as one failure.
   ((status == 0 || failures > 0)) || failures=1
   ((failures == 0)) || grep -vE ' Passed +[0-9.]+ sec$|^ *Start ' "$log" >&2
   skipped_tests "$results" | sed 's/^/skipped: /'
@@ -64,22 +64,24 @@ test_build() {
 case ${1:-} in
   '' | --quick) ;;
   *)
-    say "unknown option '$1'; known is: --quick"
+    say "unknown option '$1', expected --quick"
     exit 2
     ;;
 esac
-# The sanitizers of g++ 12 cannot place their shadow memory where newer kernels scatter addresses.
+# Newer kernels randomize addresses so widely that the sanitizers of g++ 12 cannot map their shadow
+# memory: run everything at fixed addresses.
 if [[ -z ${SKYLINE_FIXED_ADDRESSES:-} ]] && setarch -R true 2>/dev/null; then
   SKYLINE_FIXED_ADDRESSES=1 exec setarch -R bash tests/run.sh "$@"
 fi
 install_packages
-# Two tests run at a time: waiting threads give their core away.
+# Two tests run at a time, so a waiting thread must yield its core.
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 test_build release all
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   test_build asan all_tests
-  # What starts threads. The OpenMP runtime is not instrumented: one thread of it.
+  # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
+  # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
   test_build tsan data_threads_tests memory_threads_tests
 fi

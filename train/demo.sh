@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what is missing, builds Skyline, trains the default network on drawn shapes until it is
-# good, and compares the allocators on the same training:
+# Installs what is missing, builds Skyline, trains lenet on drawn shapes, and compares allocators on
+# the same training:
 #   bash train/demo.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,11 +10,14 @@ skyline=build/release/train/skyline
 run=runs/demo-$(date +%Y%m%d-%H%M%S)
 
 install_packages
-configure release
+# Tests and, without a card, CUDA kernels would only add build time. tests/run.sh turns both on again.
+cuda=OFF
+if has_card; then cuda=ON; fi
+configure release -DSKYLINE_TESTS=OFF -DSKYLINE_CUDA=$cuda
 build release skyline
 
 say ''
-say "--- lenet learns ten drawn shapes: warm-up on the pool, then the planned arena ---"
+say "--- lenet learns ten drawn shapes: one warm-up step on the pool, then the planned arena ---"
 "$skyline" train --model lenet --data shapes --epochs 3 --out "$run"
 say ''
 say "--- the same training under three allocators ---"

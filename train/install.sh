@@ -1,13 +1,20 @@
-# Sourced by train/demo.sh and tests/run.sh. The one list of Debian packages that Skyline is built from.
+# Sourced by train/demo.sh, tests/run.sh and tests/gpu.sh: installs packages, configures and builds.
+
+# The one list of Debian packages that Skyline is built from.
 packages=(
   ccache cmake coinor-libcbc-dev g++ ninja-build
-  libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libssl-dev libstb-dev
-  libthrust-dev libutfcpp-dev libz3-dev nlohmann-json3-dev zlib1g-dev
+  libcli11-dev libdnnl-dev libfmt-dev libssl-dev libstb-dev libthrust-dev libutfcpp-dev libz3-dev
+  nlohmann-json3-dev zlib1g-dev
 )
+# Packages that only tests and benchmarks need. Chromium opens the pages that tests check.
+test_packages=(chromium clang-format libbenchmark-dev libgmock-dev libgtest-dev)
 
 say() { printf '%s\n' "$*" >&2; }
 
-# Prints those of the packages that are not installed.
+# has_card: whether a CUDA device answers here.
+has_card() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
+
+# Prints the packages that are not installed.
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
@@ -15,7 +22,7 @@ missing_packages() {
   done
 }
 
-# as_root COMMAND…: runs it as root, by sudo where we are not; returns 1 where neither can be.
+# as_root COMMAND…: runs COMMAND as root, with sudo if needed. Returns 1 without root and sudo.
 as_root() {
   if ((EUID == 0)); then
     "$@"
@@ -26,10 +33,10 @@ as_root() {
   fi
 }
 
-# Installs what is missing, or says what is and stops the script.
+# Installs the missing packages. Names them and exits with 1 where it cannot.
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    say "this is no Debian: install what these packages hold, then build with cmake: ${packages[*]}"
+    say "this is not Debian: install the equivalents of these packages, then build with cmake: ${packages[*]}"
     exit 1
   fi
   local missing
@@ -37,7 +44,7 @@ install_packages() {
   ((${#missing[@]} > 0)) || return 0
   if ! as_root true; then
     say "missing packages: ${missing[*]}"
-    say "neither root nor sudo is at hand; as root: apt-get install --no-install-recommends ${missing[*]}"
+    say "this script needs root or sudo to install them; as root: apt-get install --no-install-recommends ${missing[*]}"
     exit 1
   fi
   say "installing ${missing[*]}"
@@ -52,16 +59,17 @@ install_packages() {
   rm -f "$log"
 }
 
-# configure PRESET: quiet unless it fails; returns 1 then.
+# configure PRESET [CMAKE_OPTION…]: quiet on success; returns 1 on failure.
 configure() {
-  mkdir -p "build/$1"
-  cmake --preset "$1" >"build/$1/configure.log" 2>&1 && return
-  tail -n 30 "build/$1/configure.log" >&2
-  say "cmake could not configure '$1'; see build/$1/configure.log"
+  local folder=build/$1
+  mkdir -p "$folder"
+  cmake --preset "$@" >"$folder/configure.log" 2>&1 && return
+  tail -n 30 "$folder/configure.log" >&2
+  say "cmake could not configure '$1'; see $folder/configure.log"
   return 1
 }
 
-# build PRESET TARGET…: two jobs at a time, quiet unless it fails; returns 1 then.
+# build PRESET TARGET…: runs two jobs at a time; quiet on success; returns 1 on failure.
 build() {
   local preset=$1
   shift
