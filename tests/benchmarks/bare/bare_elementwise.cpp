@@ -4,7 +4,7 @@
 #include "framework/ops/support/dnnl_kernel.h"
 #include "tests/benchmarks/bare/bare_primitives.h"
 #include "tests/benchmarks/framework/op_parameters.h"
-#include "tests/benchmarks/train/step_arm.h"
+#include "tests/benchmarks/train/timed_training.h"
 
 namespace skyline {
 namespace {

@@ -13,7 +13,7 @@
 namespace skyline {
 
 // Operands of a bare step. The step's own values stay at the recorded addresses, so that both loops
-// use memory and caches alike; therefore the recorded arm must stay alive and keep its plan. Values
+// use memory and caches alike; therefore the recorded training must stay alive and keep its plan. Values
 // given to the step are copied once.
 class BareMemory {
  public:

@@ -11,7 +11,7 @@ namespace skyline {
 // Made once, run many times. The computed numbers mean nothing, but stay finite.
 class BareStep {
  public:
-  // Refers to the recording, so its arm must stay alive. Throws std::invalid_argument for an
+  // Refers to the recording, so its training must stay alive. Throws std::invalid_argument for an
   // unknown op.
   BareStep(const StepRecording& recording, BareWeights weights);
 

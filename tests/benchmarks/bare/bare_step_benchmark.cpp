@@ -39,9 +39,9 @@ struct Seconds {
   std::vector<double> ours, bare, reordered;
 };
 
-std::vector<ExecutedOp> observed_step(StepArm& arm, const Batch& batch) {
+std::vector<ExecutedOp> observed_step(TimedTraining& training, const Batch& batch) {
   OpLog log;
-  arm.step(batch);
+  training.step(batch);
   return log.take();
 }
 
@@ -65,9 +65,9 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
-  StepArm arm("planned", entry);
-  for (int i = 0; i < kWarmUpSteps; ++i) arm.step(batch);
-  const StepRecording recording = record_step(arm, batch);
+  TimedTraining training("planned", entry);
+  for (int i = 0; i < kWarmUpSteps; ++i) training.step(batch);
+  const StepRecording recording = record_step(training, batch);
   BareStep bare(recording, BareWeights::kInPlace);
   BareStep reordered(recording, BareWeights::kReordered);
   bare.run();
@@ -76,10 +76,10 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
       [&](const ExecutedOp& op) { return options.layers ? op.name + " of " + op.layer : op.name; });
   Seconds seconds;
   for (int i = 0; i < options.steps; ++i) {
-    seconds.ours.push_back(arm.step(batch));
+    seconds.ours.push_back(training.step(batch));
     seconds.bare.push_back(bare.run());
     seconds.reordered.push_back(reordered.run());
-    profile.add(observed_step(arm, batch), bare.seconds());
+    profile.add(observed_step(training, batch), bare.seconds());
   }
   peak.improve(measure_matrix_peak());
   const double step_flop = flop(recording.ops);

@@ -102,11 +102,11 @@ void replay(benchmark::State& state, const std::string& name) {
     EventCsvReader reader(in, "trace");
     SimulatedDevice device;
     const auto allocator = make(name, device);
-    EventReplay arm(name, *allocator, device);
+    EventReplay training(name, *allocator, device);
     LiveEvents events(reader);
-    while (events.next()) arm.apply(events);
-    arm.finish(events);
-    benchmark::DoNotOptimize(arm.figures().end.peak_reserved_bytes);
+    while (events.next()) training.apply(events);
+    training.finish(events);
+    benchmark::DoNotOptimize(training.figures().end.peak_reserved_bytes);
   }
   count(state);
 }

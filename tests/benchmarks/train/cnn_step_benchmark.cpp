@@ -5,7 +5,7 @@
 //   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
 //                      [--recompute DEPTH]
 //
-// With --recompute one more arm, the last, is planned and makes cheap results again.
+// With --recompute one more training, the last, is planned and makes cheap results again.
 // Seconds are medians of N steps after two that warm up (and, for `planned`, record and plan).
 // FLOP are 2 for each multiply-add that really runs in convolutions and matrix products, forward
 // and backward; the gradient of the images is not computed and not counted.
@@ -25,7 +25,7 @@
 #include "tests/benchmarks/framework/matrix_peak.h"
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/run_benchmark.h"
-#include "tests/benchmarks/train/step_arm.h"
+#include "tests/benchmarks/train/timed_training.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/median.h"
 #include "train/cli/table.h"
@@ -46,14 +46,14 @@ struct Options {
 };
 
 // FLOP of one step.
-double count_flop(StepArm& arm, const Batch& batch) {
+double count_flop(TimedTraining& training, const Batch& batch) {
   OpLog log;
-  arm.step(batch);
+  training.step(batch);
   const std::vector<ExecutedOp> ops = log.take();
   return flop(ops);
 }
 
-void print_table(const std::vector<std::unique_ptr<StepArm>>& arms,
+void print_table(const std::vector<std::unique_ptr<TimedTraining>>& trainings,
                  const std::vector<std::vector<double>>& seconds, const Batch& batch,
                  double step_flop, double peak) {
   Table table({{"memory from", Align::kLeft},
@@ -63,14 +63,14 @@ void print_table(const std::vector<std::unique_ptr<StepArm>>& arms,
                {"GFLOP/s"},
                {"of peak"},
                {"reserved"}});
-  for (std::size_t i = 0; i < arms.size(); ++i) {
+  for (std::size_t i = 0; i < trainings.size(); ++i) {
     const double step = median(seconds[i]).value();
-    table.add_row({arms[i]->name(), std::to_string(arms[i]->recompute()),
+    table.add_row({trainings[i]->name(), std::to_string(trainings[i]->recompute()),
                    fmt::format("{:.1f} ms", 1e3 * step),
                    fmt::format("{:.2f}", static_cast<double>(batch.size) / step),
                    fmt::format("{:.1f}", 1e-9 * step_flop / step),
                    fmt::format("{:.1f} %", 100 * step_flop / step / peak),
-                   format_bytes(arms[i]->reserved_bytes())});
+                   format_bytes(trainings[i]->reserved_bytes())});
   }
   fmt::print("{}\n", table.str());
 }
@@ -79,27 +79,27 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
-  std::vector<std::unique_ptr<StepArm>> arms;
+  std::vector<std::unique_ptr<TimedTraining>> trainings;
   for (const std::string& name : options.allocators) {
-    arms.push_back(std::make_unique<StepArm>(name, entry));
+    trainings.push_back(std::make_unique<TimedTraining>(name, entry));
   }
   if (options.recompute > 0) {
-    arms.push_back(std::make_unique<StepArm>("planned", entry, options.recompute));
+    trainings.push_back(std::make_unique<TimedTraining>("planned", entry, options.recompute));
   }
-  for (const auto& arm : arms) {
-    for (int i = 0; i < kWarmUpSteps; ++i) arm->step(batch);
+  for (const auto& training : trainings) {
+    for (int i = 0; i < kWarmUpSteps; ++i) training->step(batch);
   }
-  const double step_flop = count_flop(*arms.front(), batch);
-  std::vector<std::vector<double>> seconds(arms.size());
+  const double step_flop = count_flop(*trainings.front(), batch);
+  std::vector<std::vector<double>> seconds(trainings.size());
   for (int i = 0; i < options.steps; ++i) {
-    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
-      seconds[arm].push_back(arms[arm]->step(batch));
+    for (std::size_t training = 0; training < trainings.size(); ++training) {
+      seconds[training].push_back(trainings[training]->step(batch));
     }
   }
   peak.improve(measure_matrix_peak());
   fmt::print("{}, batch {}, {:.1f} GFLOP a step, peak {:.1f} GFLOP/s\n", model, batch.size,
              1e-9 * step_flop, 1e-9 * peak.product);
-  print_table(arms, seconds, batch, step_flop, peak.product);
+  print_table(trainings, seconds, batch, step_flop, peak.product);
   std::fflush(stdout);
 }
 
@@ -107,12 +107,12 @@ void serve(const std::string& model, const Options& options) {
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
-  StepArm arm(options.allocators.front(), entry);
-  for (int i = 0; i < kWarmUpSteps; ++i) arm.step(batch);
-  fmt::print("{} {}\n", batch.size, parameter_count(arm.model()));
+  TimedTraining training(options.allocators.front(), entry);
+  for (int i = 0; i < kWarmUpSteps; ++i) training.step(batch);
+  fmt::print("{} {}\n", batch.size, parameter_count(training.model()));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    fmt::print("{:.6f}\n", arm.step(batch));
+    fmt::print("{:.6f}\n", training.step(batch));
     std::fflush(stdout);
   }
 }
@@ -122,7 +122,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
   app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
-  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+  app.add_option("--recompute", options.recompute, "Of one more training: see skyline train")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
   app.add_flag("--serve", options.serve, "One planned step for each line read");

@@ -6,12 +6,12 @@
 //                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
 //                       [--prefetch]
 //
-// With --recompute or --fused-update one more arm, planned, does so, with --prefetch another: of
-// images only.
-// Rates are of N steps after three that warm up (and, for `planned`, record and plan); all
-// allocators run the same engines. Reserved is what the allocator holds after those steps. The
-// card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are not counted.
-// What fails leaves its figures open, and the exit code is 1; want of memory is a result.
+// With --recompute or --fused-update one more training, planned, does so, with --prefetch another:
+// of images only. Rates are of N steps after three that warm up (and, for `planned`, record and
+// plan); all allocators run the same engines. Reserved is what the allocator holds after those
+// steps. The card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are
+// not counted. What fails leaves its figures open, and the exit code is 1; want of memory is a
+// result.
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
 //
@@ -37,7 +37,7 @@
 #include "models/models.h"
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/run_benchmark.h"
-#include "tests/benchmarks/train/cuda_arm.h"
+#include "tests/benchmarks/train/cuda_training.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 
@@ -137,14 +137,14 @@ struct StepSeconds {
   double in_allocation = 0;  // of the host
 };
 
-StepSeconds measured_steps(CudaArm& arm, int steps) {
-  Compute& compute = arm.workplace().context.compute();
+StepSeconds measured_steps(CudaTraining& training, int steps) {
+  Compute& compute = training.workplace().context.compute();
   StepSeconds seconds;
   compute.wait();
   const auto start = Clock::now();
   for (int i = 0; i < steps; ++i) {
-    arm.step();
-    seconds.in_allocation += arm.allocation_seconds() / steps;
+    training.step();
+    seconds.in_allocation += training.allocation_seconds() / steps;
   }
   compute.wait();
   seconds.all = seconds_since(start) / steps;
@@ -152,9 +152,9 @@ StepSeconds measured_steps(CudaArm& arm, int steps) {
 }
 
 // FLOP of one step, which is printed by op where that was asked for.
-double profile_step(CudaArm& arm, bool print) {
-  DeviceProfile profile(arm.workplace().context.compute());
-  arm.step();
+double profile_step(CudaTraining& training, bool print) {
+  DeviceProfile profile(training.workplace().context.compute());
+  training.step();
   if (print) fmt::print("{}\n", profile.str());
   return profile.flop();
 }
@@ -171,48 +171,48 @@ int failure_of(const std::function<void()>& measure) {
   }
 }
 
-// How an arm trains.
-struct TimedTraining {
+// How an training trains.
+struct TrainingSetup {
   std::string name, allocator;
   int recompute = 0;
   bool fused_update = false;
   bool prefetch = false;
 
-  std::unique_ptr<CudaArm> make(const std::string& model, std::int64_t batch,
-                                const CudaOptions& cuda) const {
-    return make_cuda_arm(model, batch, allocator,
-                         {.compute = make_cuda_compute(cuda),
-                          .recompute = recompute,
-                          .fused_update = fused_update,
-                          .prefetch = prefetch});
+  std::unique_ptr<CudaTraining> make(const std::string& model, std::int64_t batch,
+                                     const CudaOptions& cuda) const {
+    return make_cuda_training(model, batch, allocator,
+                              {.compute = make_cuda_compute(cuda),
+                               .recompute = recompute,
+                               .fused_update = fused_update,
+                               .prefetch = prefetch});
   }
 };
 
-std::vector<TimedTraining> arms_of(const std::string& model, const Options& options) {
-  std::vector<TimedTraining> arms;
-  for (const std::string& allocator : options.allocators) arms.push_back({allocator, allocator});
-  if (model == kTranslation) return arms;
+std::vector<TrainingSetup> setups_of(const std::string& model, const Options& options) {
+  std::vector<TrainingSetup> setups;
+  for (const std::string& allocator : options.allocators) setups.push_back({allocator, allocator});
+  if (model == kTranslation) return setups;
   if (options.recompute > 0 || options.fused_update) {
-    TimedTraining frugal{"planned", "planned", options.recompute, options.fused_update};
+    TrainingSetup frugal{"planned", "planned", options.recompute, options.fused_update};
     if (frugal.recompute > 0) frugal.name += fmt::format(", recompute {}", frugal.recompute);
     if (frugal.fused_update) frugal.name += ", fused update";
-    arms.push_back(frugal);
+    setups.push_back(frugal);
   }
-  if (options.prefetch) arms.push_back({"planned, prefetch", "planned", 0, false, true});
-  return arms;
+  if (options.prefetch) setups.push_back({"planned, prefetch", "planned", 0, false, true});
+  return setups;
 }
 
 std::vector<std::string> measured_row(const std::string& model, std::int64_t batch,
-                                      const TimedTraining& tested, const Options& options,
+                                      const TrainingSetup& setup, const Options& options,
                                       double peak, bool profile) {
-  const auto arm = tested.make(model, batch, options.cuda);
-  for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
-  const StepSeconds seconds = measured_steps(*arm, options.steps);
-  const std::uint64_t reserved_bytes = arm->reserved_bytes();
-  const double flop = profile_step(*arm, profile);
-  return {tested.name,
+  const auto training = setup.make(model, batch, options.cuda);
+  for (int i = 0; i < kWarmUpSteps; ++i) training->step();
+  const StepSeconds seconds = measured_steps(*training, options.steps);
+  const std::uint64_t reserved_bytes = training->reserved_bytes();
+  const double flop = profile_step(*training, profile);
+  return {setup.name,
           fmt::format("{:.3f} ms", 1e3 * seconds.all),
-          fmt::format("{:.1f}", arm->items() / seconds.all),
+          fmt::format("{:.1f}", training->items() / seconds.all),
           model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
           format_bytes(reserved_bytes),
           fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
@@ -229,11 +229,11 @@ int measure(const std::string& model, std::int64_t batch, const Options& options
   fmt::print("{}, batch {}\n", model, batch);
   int failures = 0;
   bool profile = options.profile;
-  for (const TimedTraining& arm : arms_of(model, options)) {
-    std::vector<std::string> row = {arm.name, "", "", "", "failed", ""};
+  for (const TrainingSetup& setup : setups_of(model, options)) {
+    std::vector<std::string> row = {setup.name, "", "", "", "failed", ""};
     failures += failure_of([&] {
       try {
-        row = measured_row(model, batch, arm, options, peak, std::exchange(profile, false));
+        row = measured_row(model, batch, setup, options, peak, std::exchange(profile, false));
       } catch (const OutOfMemory& refusal) {
         row[4] = "out of memory";
         fmt::print(stderr, "{}\n", refusal.what());
@@ -250,15 +250,16 @@ void serve(const Options& options) {
   const std::string& model = options.models.front();
   const std::int64_t batch = batches_of(model, options).front();
   const std::string& allocator = options.allocators.front();
-  const auto arm =
-      TimedTraining{allocator, allocator, options.recompute, options.fused_update, options.prefetch}
+  const auto training =
+      TrainingSetup{allocator, allocator, options.recompute, options.fused_update, options.prefetch}
           .make(model, batch, options.cuda);
-  for (int i = 0; i < kWarmUpSteps; ++i) arm->step();
-  fmt::print("{} {}{}\n", batch, parameter_count(arm->workplace().network()), arm->lengths());
+  for (int i = 0; i < kWarmUpSteps; ++i) training->step();
+  fmt::print("{} {}{}\n", batch, parameter_count(training->workplace().network()),
+             training->lengths());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     const int steps = std::max(1, std::atoi(line.c_str()));
-    fmt::print("{:.6f} {}\n", measured_steps(*arm, steps).all, arm->reserved_bytes());
+    fmt::print("{:.6f} {}\n", measured_steps(*training, steps).all, training->reserved_bytes());
     std::fflush(stdout);
   }
 }
@@ -272,10 +273,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
   app.add_flag("--tf32", options.cuda.tf32, "Operands of products rounded to 10 bits");
   app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
-  app.add_option("--recompute", options.recompute, "Of one more arm: see skyline train")
+  app.add_option("--recompute", options.recompute, "Of one more training: see skyline train")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--fused-update", options.fused_update, "Of the same arm: see skyline train");
-  app.add_flag("--prefetch", options.prefetch, "Of one more arm: see skyline train");
+  app.add_flag("--fused-update", options.fused_update, "Of the same training: see skyline train");
+  app.add_flag("--prefetch", options.prefetch, "Of one more training: see skyline train");
   app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
   app.add_flag("--serve", options.serve, "Planned steps for each line read");
 }

@@ -36,9 +36,9 @@ bool is_given(const Operand& operand) {
   return operand.resident || operand.category == Category::kInput;
 }
 
-StepRecording record_step(StepArm& arm, const Batch& batch) {
+StepRecording record_step(TimedTraining& training, const Batch& batch) {
   Recorder recorder;
-  arm.step(batch);
+  training.step(batch);
   return recorder.take();
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/benchmarks/framework/observed_ops.h"
-#include "tests/benchmarks/train/step_arm.h"
+#include "tests/benchmarks/train/timed_training.h"
 
 namespace skyline {
 
@@ -19,7 +19,7 @@ struct StepRecording {
 // True when an operand lives outside of the step's own memory: resident, or uploaded.
 bool is_given(const Operand& operand);
 
-// Runs a step of `arm` and records it.
-StepRecording record_step(StepArm& arm, const Batch& batch);
+// Runs a step of `training` and records it.
+StepRecording record_step(TimedTraining& training, const Batch& batch);
 
 }  // namespace skyline

@@ -1,4 +1,4 @@
-#include "tests/benchmarks/train/cuda_arm.h"
+#include "tests/benchmarks/train/cuda_training.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "framework/cuda/cublas/product.h"
 #include "memory/device/devices.h"
-#include "tests/benchmarks/train/step_arm.h"
+#include "tests/benchmarks/train/timed_training.h"
 #include "train/images/image_run.h"
 #include "train/lab/pgmo/sentence_lengths.h"
 #include "train/translation/translation_run.h"
@@ -26,10 +26,10 @@ MemoryOptions memory_options(const std::string& allocator) {
   return memory;
 }
 
-class ImageArm final : public CudaArm {
+class ImageTraining final : public CudaTraining {
  public:
-  ImageArm(const ModelEntry& entry, std::int64_t batch_size, const std::string& allocator,
-           const Context::Options& options)
+  ImageTraining(const ModelEntry& entry, std::int64_t batch_size, const std::string& allocator,
+                const Context::Options& options)
       : batch_(noise_batch(entry.shape, static_cast<int>(batch_size))),
         experiment_(memory_options(allocator), options, entry, entry.shape) {}
 
@@ -42,10 +42,10 @@ class ImageArm final : public CudaArm {
   Experiment experiment_;
 };
 
-class TranslationArm final : public CudaArm {
+class TranslationTraining final : public CudaTraining {
  public:
-  TranslationArm(std::int64_t batch_size, const std::string& allocator,
-                 const Context::Options& options)
+  TranslationTraining(std::int64_t batch_size, const std::string& allocator,
+                      const Context::Options& options)
       : lengths_(drawn_lengths(batch_size, 0)),
         batch_(batch_of_lengths(lengths_.source, lengths_.target)),
         experiment_(memory_options(allocator), options, {}) {}
@@ -74,7 +74,7 @@ class TranslationArm final : public CudaArm {
 
 }  // namespace
 
-double CudaArm::allocation_seconds() {
+double CudaTraining::allocation_seconds() {
   const StepCalls& calls = workplace().memory.calls().last_step();
   const auto sum = [](const std::vector<std::uint32_t>& times) {
     return std::accumulate(times.begin(), times.end(), 0.0);
@@ -82,11 +82,12 @@ double CudaArm::allocation_seconds() {
   return 1e-9 * (sum(calls.acquire_ns) + sum(calls.release_ns));
 }
 
-std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t batch_size,
-                                       const std::string& allocator,
-                                       const Context::Options& options) {
-  if (model == "seq2seq") return std::make_unique<TranslationArm>(batch_size, allocator, options);
-  return std::make_unique<ImageArm>(find_model(model), batch_size, allocator, options);
+std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::int64_t batch_size,
+                                                 const std::string& allocator,
+                                                 const Context::Options& options) {
+  if (model == "seq2seq")
+    return std::make_unique<TranslationTraining>(batch_size, allocator, options);
+  return std::make_unique<ImageTraining>(find_model(model), batch_size, allocator, options);
 }
 
 std::string items_of(const std::string& model) { return model == "seq2seq" ? "words" : "images"; }

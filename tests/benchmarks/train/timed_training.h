@@ -28,10 +28,10 @@ Batch noise_batch(const ModelShape& shape, int batch_size);
 
 // A network in training that gets its memory in one way: "planned", "malloc", or an allocator by
 // its name in the table, each on a device of its own.
-class StepArm {
+class TimedTraining {
  public:
   // Throws std::invalid_argument for an unknown name.
-  StepArm(std::string_view allocator, const ModelEntry& entry, int recompute = 0);
+  TimedTraining(std::string_view allocator, const ModelEntry& entry, int recompute = 0);
 
   // One training step; returns its seconds. The first runs of "planned" record and plan.
   double step(const Batch& batch);

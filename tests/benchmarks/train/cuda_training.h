@@ -10,9 +10,9 @@
 namespace skyline {
 
 // A network in training on the CUDA device, with memory from one allocator.
-class CudaArm {
+class CudaTraining {
  public:
-  virtual ~CudaArm() = default;
+  virtual ~CudaTraining() = default;
   virtual Workplace& workplace() = 0;
   virtual void step() = 0;
   // Images, or words of both languages, that a step takes.
@@ -28,9 +28,9 @@ class CudaArm {
 
 // A model by its name, seq2seq of the paper's full size among them, with a batch of noise or of
 // words whose lengths are spread as WMT's are. `allocator`: a name of the table or "planned".
-std::unique_ptr<CudaArm> make_cuda_arm(const std::string& model, std::int64_t batch_size,
-                                       const std::string& allocator,
-                                       const Context::Options& options);
+std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::int64_t batch_size,
+                                                 const std::string& allocator,
+                                                 const Context::Options& options);
 
 // "images" or "words".
 std::string items_of(const std::string& model);

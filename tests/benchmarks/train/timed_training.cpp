@@ -1,4 +1,4 @@
-#include "tests/benchmarks/train/step_arm.h"
+#include "tests/benchmarks/train/timed_training.h"
 
 #include <chrono>
 
@@ -41,20 +41,20 @@ Batch noise_batch(const ModelShape& shape, int batch_size) {
   return batch;
 }
 
-StepArm::StepArm(std::string_view allocator, const ModelEntry& entry, int recompute)
+TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry, int recompute)
     : name_(allocator),
       allocator_(make(allocator, device_)),
       context_(std::make_unique<Context>(*allocator_, Context::Options{.recompute = recompute})),
       model_(entry.make(*context_, entry.shape)),
       optimizer_(std::make_unique<Sgd>(*context_, *model_)) {}
 
-double StepArm::step(const Batch& batch) {
+double TimedTraining::step(const Batch& batch) {
   const auto start = std::chrono::steady_clock::now();
   training_step(*context_, *model_, *optimizer_, batch, kStepParams);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::uint64_t StepArm::reserved_bytes() const {
+std::uint64_t TimedTraining::reserved_bytes() const {
   const Statistics statistics = allocator_->statistics();
   return name_ == kMalloc ? statistics.peak_reserved_bytes : statistics.reserved_bytes;
 }
