@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// A program's main(): reads its options, which `add` declares, and runs it with them. Its exit
-// code: 1 and one line on standard error where run() throws.
+// Implements main(): parses the options that `add` declares and calls `run`. Returns the exit code:
+// 1, with one line on standard error, if `run` throws.
 template <typename Options>
 int run_benchmark(int count, char** arguments, const char* description,
                   void (*add)(CLI::App& app, Options& options),

@@ -1,6 +1,6 @@
-// What host data cost beside a training step: one drawn image, one decoded image, one batch.
+// Times host data: one drawn image, one decoded image, one batch.
 //   data_benchmark
-//   SKYLINE_IMAGES=DIR data_benchmark --benchmark_filter=image    an image folder of one's own
+//   SKYLINE_IMAGES=DIR data_benchmark --benchmark_filter=image    with your own image folder
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -38,7 +38,7 @@ BENCHMARK(shapes_read)
     ->Args({28, 1})
     ->Args({224, 3});
 
-// Batches of 128 as a trainer takes them that does nothing else; items are images.
+// Takes batches of 128 as fast as the loader makes them; items are images.
 void loader_next(benchmark::State& state) {
   constexpr std::size_t kBatch = 128;
   const ShapesDataset data({}, Split::kTrain, Philox{.seed = 1});
@@ -50,7 +50,7 @@ void loader_next(benchmark::State& state) {
 }
 BENCHMARK(loader_next)->ArgName("prefetch")->Arg(0)->Arg(2)->UseRealTime();
 
-// A folder of 64 PNGs of 300 x 200 pixels of noise and fades, removed at the end.
+// A temporary folder with 64 PNGs of 300 x 200 pixels: noise over gradients.
 class GeneratedFolder {
  public:
   GeneratedFolder() {
@@ -111,7 +111,7 @@ ImageDataset image_dataset(int insize) {
           std::make_shared<BadImages>()};
 }
 
-// From a file to a training sample: read, decode, scale, crop, mirror.
+// Reads, decodes, scales, crops and mirrors one image file.
 void image_read(benchmark::State& state) {
   const ImageDataset data = image_dataset(static_cast<int>(state.range(0)));
   std::vector<float> image(data.image_shape().elements());
@@ -125,7 +125,7 @@ void image_read(benchmark::State& state) {
 }
 BENCHMARK(image_read)->ArgName("insize")->Arg(224)->Arg(48);
 
-// Batches of 32 as a trainer takes them that does nothing else; items are images.
+// Takes batches of 32 as fast as the loader makes them; items are images.
 void image_loader_next(benchmark::State& state) {
   constexpr std::size_t kBatch = 32;
   const ImageDataset data = image_dataset(224);

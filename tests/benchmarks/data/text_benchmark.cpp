@@ -1,5 +1,6 @@
-// What text costs beside a training step: reading and tokenizing, making batches, scoring. Items
-// are sentences or pairs of them; the text is made of random words, 25 and a few marks a sentence.
+// Times text: reading and tokenizing, making batches, scoring. Items are sentences or sentence
+// pairs. The text consists of random words, 25 words and a few punctuation marks per sentence on
+// average.
 #include <benchmark/benchmark.h>
 
 #include "data/text/numbers.h"
@@ -14,14 +15,14 @@ namespace {
 constexpr std::size_t kPairs = 10'000;
 constexpr std::uint32_t kTypes = 20'000;
 
-// One to `most` words, a few with accents, capitals, digits or a mark behind them.
+// Returns a sentence of one to `most` words; some have an accented capital or a comma.
 std::string random_sentence(std::uint64_t index, std::uint64_t stream, std::uint32_t most) {
   const Philox random{.seed = 1};
   std::string sentence;
   const std::uint32_t words = 1 + random(stream, index << 8)[0] % most;
   for (std::uint32_t i = 0; i < words; ++i) {
     const auto draw = random(stream, (index << 8) + 1 + i);
-    // Low numbers more often, as in language.
+    // A product of two uniform draws favours low numbers, as language favours common words.
     const auto type = static_cast<std::uint32_t>((std::uint64_t{draw[0]} * draw[1]) >> 32) % kTypes;
     sentence += draw[2] % 20 == 0 ? "É" : "";
     sentence += "w" + std::string(type % 7, static_cast<char>('a' + type % 26));
@@ -87,7 +88,7 @@ void vocabulary_of_10000(benchmark::State& state) {
 }
 BENCHMARK(vocabulary_of_10000)->Unit(benchmark::kMillisecond);
 
-// Batches of 64 pairs, the shuffling of each epoch included.
+// Makes batches of 64 pairs; the time includes shuffling each epoch.
 void next_batch(benchmark::State& state) {
   PairLoader loader(pairs(), {.batch_size = 64, .bucket = state.range(0) != 0}, Philox{.seed = 1});
   std::int64_t words = 0;
@@ -109,7 +110,7 @@ void write_numbers(benchmark::State& state) {
 }
 BENCHMARK(write_numbers)->Unit(benchmark::kMillisecond);
 
-// A thousand sentences against others of the same words.
+// Scores a thousand sentences against other random sentences.
 void score_bleu(benchmark::State& state) {
   std::vector<std::vector<std::string>> sentences;
   for (std::uint64_t i = 0; i < 1001; ++i) sentences.push_back(tokenize(random_sentence(i, 0, 49)));

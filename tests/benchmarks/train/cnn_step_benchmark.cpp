@@ -1,19 +1,19 @@
-// One training step of the paper's networks, with memory from several allocators in turns: images
-// and FLOP a second, the fraction of this machine's matrix-product peak measured in the same run,
-// and what each allocator reserves.
+// Times one training step of the paper's networks under several allocators in turns. Prints images
+// and FLOP a second, the fraction of this machine's matrix-product peak (measured in the same run),
+// and the bytes that each allocator reserves.
 //
 //   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
 //                      [--recompute DEPTH]
 //
-// With --recompute one more training, the last, is planned and makes cheap results again.
-// Seconds are medians of N steps after two that warm up (and, for `planned`, record and plan).
-// FLOP are 2 for each multiply-add that really runs in convolutions and matrix products, forward
-// and backward; the gradient of the images is not computed and not counted.
+// --recompute adds one more training, planned, that recomputes chains of cheap ops in backward.
+// Seconds are medians of N steps after two warm-up steps (in which `planned` records and plans).
+// FLOP count 2 for each multiply-add of convolutions and matrix products, forward and backward. The
+// gradient of the images is neither computed nor counted.
 //
 //   cnn_step_benchmark MODEL --serve
 //
-// reads one line after the other and answers each by the seconds of a planned step: so that
-// pytorch_step.py can take turns with it.
+// answers each line of input with the seconds of one planned step, so pytorch_step.py can take
+// turns with it.
 #include <fmt/core.h>
 #include <omp.h>
 
@@ -38,7 +38,7 @@ constexpr int kWarmUpSteps = 2;
 struct Options {
   std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet"};
   std::vector<std::string> allocators = {"planned", "best-fit-pool", "network-wise", "malloc"};
-  int batch = 0;  // 0: the usual one
+  int batch = 0;  // 0: usual_batch_size()
   int steps = 5;
   int threads = omp_get_num_procs();
   int recompute = 0;
@@ -118,14 +118,15 @@ void serve(const std::string& model, const Options& options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("models", options.models, "Models, all of the paper's CNNs without");
-  app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
-  app.add_option("--batch", options.batch, "Images a step")->check(CLI::PositiveNumber);
-  app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
-  app.add_option("--recompute", options.recompute, "Of one more training: see skyline train")
+  app.add_option("models", options.models, "Models (default: the paper's CNNs)");
+  app.add_option("--allocators", options.allocators, "Allocators to compare")->delimiter(',');
+  app.add_option("--batch", options.batch, "Images per step")->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "Timed steps per allocator")->check(CLI::PositiveNumber);
+  app.add_option("--recompute", options.recompute,
+                 "Add a planned training with this recomputation depth")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "OpenMP's threads")->check(CLI::PositiveNumber);
-  app.add_flag("--serve", options.serve, "One planned step for each line read");
+  app.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
+  app.add_flag("--serve", options.serve, "Run one planned step per line of input");
 }
 
 void run(const Options& options) {
@@ -137,8 +138,8 @@ void run(const Options& options) {
   }
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
-      "{} threads; peak: the best matrix product 2048^3 so far, now {:.1f} GFLOP/s; "
-      "multiply-adds on registers {:.1f}\n\n",
+      "{} threads; peak: fastest 2048^3 matrix product so far, {:.1f} GFLOP/s; multiply-adds in "
+      "registers: {:.1f}\n\n",
       options.threads, 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
   for (const std::string& model : options.models) measure(model, options, peak);
 }

@@ -1,23 +1,24 @@
-// Training steps of the paper's networks on a CUDA device under several allocators: images or words
-// a second, reserved memory, host time in allocation, the fraction of the card's matrix-product
-// peak, and where the time of a step goes; before them, what mapping memory and an upload cost.
+// Times training steps of the paper's networks on a CUDA device under several allocators. Prints
+// images or words a second, reserved memory, host time in allocation, the fraction of the card's
+// matrix-product peak, and the time of each op; first, the cost of mapping memory and of an upload.
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
 //                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
 //                       [--prefetch]
 //
-// With --recompute or --fused-update one more training, planned, does so, with --prefetch another:
-// of images only. Rates are of N steps after three that warm up (and, for `planned`, record and
-// plan); all allocators run the same engines. Reserved is what the allocator holds after those
-// steps. The card's peak is a product of 8192^3 in the same precision and run; FLOP of LSTMs are
-// not counted. What fails leaves its figures open, and the exit code is 1; want of memory is a
-// result.
+// --recompute and --fused-update add one planned training with both, --prefetch adds another; these
+// are for image networks only.
+// Rates are means of N steps after three warm-up steps (in which `planned` records and plans). All
+// allocators run the same engines. Reserved bytes are those the allocator holds after these steps.
+// The card's peak is an 8192^3 product in the same precision and run. FLOP of LSTMs are not
+// counted. A failed measurement leaves its figures empty and makes the exit code 1; running out of
+// memory is a result.
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
 //
-// reads one line after the other, a number of planned steps, and answers each by the seconds of one
-// of them and the bytes reserved: so that pytorch_step.py can take turns with it. First it tells
-// the batch size, the number of parameters and, of sentences, both sides' lengths.
+// answers each line of input, a number of planned steps, with the mean seconds of one step and the
+// reserved bytes, so pytorch_step.py can take turns with it. Its first line holds the batch size,
+// the number of parameters and, for seq2seq, the sentence lengths of both sides.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ constexpr std::string_view kTranslation = "seq2seq";
 struct Options {
   std::vector<std::string> models = {"alexnet", "googlenet", "resnet50", "inception-resnet",
                                      "seq2seq"};
-  std::vector<std::int64_t> batches;  // none: the usual ones
+  std::vector<std::int64_t> batches;  // empty: batches_of() chooses
   std::vector<std::string> allocators = {"planned", "best-fit-pool", "caching", "network-wise",
                                          "cuda-async"};
   int steps = 20;
@@ -75,7 +76,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Seconds on the device by op: each is waited for, so that their sum exceeds a step's time.
+// Measures device seconds by op. It waits for every op, so the sum exceeds a step's time.
 class DeviceProfile final : public OpObserver {
  public:
   explicit DeviceProfile(Compute& compute) : compute_(compute) {}
@@ -131,10 +132,10 @@ std::string DeviceProfile::str() const {
   return table.str();
 }
 
-// Means of one step.
+// Means over the timed steps, in seconds.
 struct StepSeconds {
   double all = 0;
-  double in_allocation = 0;  // of the host
+  double in_allocation = 0;  // host time
 };
 
 StepSeconds measured_steps(CudaTraining& training, int steps) {
@@ -151,7 +152,7 @@ StepSeconds measured_steps(CudaTraining& training, int steps) {
   return seconds;
 }
 
-// FLOP of one step, which is printed by op where that was asked for.
+// Returns the FLOP of one step. Prints its ops by time if `print`.
 double profile_step(CudaTraining& training, bool print) {
   DeviceProfile profile(training.workplace().context.compute());
   training.step();
@@ -159,7 +160,7 @@ double profile_step(CudaTraining& training, bool print) {
   return profile.flop();
 }
 
-// Says on standard error why `measure` threw; returns 1 then.
+// Runs `measure`. Returns 1 and prints the reason to standard error if it throws.
 int failure_of(const std::function<void()>& measure) {
   try {
     measure();
@@ -171,7 +172,7 @@ int failure_of(const std::function<void()>& measure) {
   }
 }
 
-// How an training trains.
+// The options of one training to time.
 struct TrainingSetup {
   std::string name, allocator;
   int recompute = 0;
@@ -218,7 +219,7 @@ std::vector<std::string> measured_row(const std::string& model, std::int64_t bat
           fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
 }
 
-// Returns how many of the allocators failed.
+// Returns the number of trainings that failed.
 int measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
   Table table({{"memory from", Align::kLeft},
                {"step"},
@@ -265,23 +266,24 @@ void serve(const Options& options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("models", options.models, "Models, all of the paper's without");
+  app.add_option("models", options.models, "Models (default: all of the paper's)");
   app.add_option("--batches", options.batches,
-                 "Images or sentences a step; otherwise 32, 64 and 128, of seq2seq also 256")
+                 "Images or sentences per step (default: 32,64,128; seq2seq also 256)")
       ->delimiter(',');
-  app.add_option("--allocators", options.allocators, "Where memory comes from")->delimiter(',');
-  app.add_option("--steps", options.steps, "Steps of each")->check(CLI::PositiveNumber);
-  app.add_flag("--tf32", options.cuda.tf32, "Operands of products rounded to 10 bits");
-  app.add_flag("--deterministic", options.cuda.deterministic, "The same bits in every run");
-  app.add_option("--recompute", options.recompute, "Of one more training: see skyline train")
+  app.add_option("--allocators", options.allocators, "Allocators to compare")->delimiter(',');
+  app.add_option("--steps", options.steps, "Timed steps per training")->check(CLI::PositiveNumber);
+  app.add_flag("--tf32", options.cuda.tf32, "Round the operands of products to 10 bits");
+  app.add_flag("--deterministic", options.cuda.deterministic, "Compute the same bits in every run");
+  app.add_option("--recompute", options.recompute,
+                 "Add a planned training with this recomputation depth")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--fused-update", options.fused_update, "Of the same training: see skyline train");
-  app.add_flag("--prefetch", options.prefetch, "Of one more training: see skyline train");
-  app.add_flag("--profile", options.profile, "Where a step's time goes, by op");
-  app.add_flag("--serve", options.serve, "Planned steps for each line read");
+  app.add_flag("--fused-update", options.fused_update, "Add a planned training with fused updates");
+  app.add_flag("--prefetch", options.prefetch, "Add a planned training that prefetches batches");
+  app.add_flag("--profile", options.profile, "Print the time of each op");
+  app.add_flag("--serve", options.serve, "Run planned steps per line of input");
 }
 
-// What a plan's switch and a step's input cost beside the step.
+// Prints the cost of mapping the arena and of uploading one batch.
 void measure_memory(const CudaOptions& options) {
   constexpr std::size_t kInputBytes = std::size_t{128} * 3 * 224 * 224 * sizeof(float);
   constexpr int kUploads = 10;
@@ -299,7 +301,7 @@ void measure_memory(const CudaOptions& options) {
   const auto compute = make_cuda_compute(options);
   const std::vector<std::byte> host(kInputBytes, std::byte{1});
   double staging = 0, all = 0;
-  for (int i = -2; i < kUploads; ++i) {  // two that pin memory
+  for (int i = -2; i < kUploads; ++i) {  // the first two also pin memory
     start = Clock::now();
     compute->upload(range->base(), host.data(), kInputBytes, nullptr);
     if (i >= 0) staging += seconds_since(start) / kUploads;

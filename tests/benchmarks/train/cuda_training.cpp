@@ -58,7 +58,7 @@ class TranslationTraining final : public CudaTraining {
   double items() const override {
     return static_cast<double>(batch_.source.words.size() + batch_.target.words.size());
   }
-  // What the decoder reads has one word more than a sentence.
+  // The decoder reads one word more than a sentence has.
   std::string lengths() const override {
     std::vector<std::int32_t> target = lengths_.target;
     for (std::int32_t& length : target) ++length;

@@ -1,10 +1,10 @@
-// What it takes to know a step's memory beforehand: the dry run of the paper's networks, and the
-// plan of what it recorded, each against its target.
+// Times the dry run of the paper's networks and the planning of the recorded step, each against its
+// target.
 //
 //   dry_run_benchmark
 //
-// A dry run is timed whole: the model, its kernels, one step on the simulated device. The first one
-// of each shape is shown, for which oneDNN has nothing cached. Planning: the median of five.
+// The time of a dry run includes making the model and its kernels. It is the first dry run of its
+// shape, so oneDNN has nothing cached. The time of planning is the median of five.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -37,7 +37,7 @@ std::vector<Step> steps() {
   return steps;
 }
 
-// True when both targets are met.
+// Adds a row for `step`; returns true if both targets are met.
 bool measure(const Step& step, Table& table) {
   const auto start = std::chrono::steady_clock::now();
   const DryRunFacts facts = dry_run({.model = step.model,

@@ -9,17 +9,17 @@
 
 namespace skyline {
 
-// One step as its ops ran, with the contents of what they read but did not write: parameters,
-// optimizer state, the batch. Keys are addresses.
+// One step: its ops in the order they ran, and the contents, by address, of everything they read
+// before writing it: parameters, optimizer state, the batch.
 struct StepRecording {
   std::vector<ExecutedOp> ops;
   std::map<const std::byte*, std::vector<std::byte>> given;
 };
 
-// True when an operand lives outside of the step's own memory: resident, or uploaded.
+// True if an operand lives outside the step's own memory: it is resident or uploaded.
 bool is_given(const Operand& operand);
 
-// Runs a step of `training` and records it.
+// Runs and records one step of `training`.
 StepRecording record_step(TimedTraining& training, const Batch& batch);
 
 }  // namespace skyline

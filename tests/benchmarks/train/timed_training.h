@@ -14,34 +14,34 @@
 
 namespace skyline {
 
-// The setting: MomentumSGD of PGMO (NETWORKS.md section 3).
+// PGMO's setting: SGD with momentum.
 inline constexpr SgdParams kStepParams = {.learning_rate = 0.01f, .momentum = 0.9f};
 
-// Small batches for the large network, 16 for all others.
+// Returns 4 for inception-resnet, 16 for all other models.
 int usual_batch_size(std::string_view model);
 
-// Noise in [-1, 1), the same every time.
+// Returns noise in [-1, 1), the same in every run.
 std::vector<float> noise_values(std::size_t count);
 
-// Images of noise in [-1, 1) with labels of all classes, the same every time.
+// Returns images of noise in [-1, 1) with labels of all classes, the same in every run.
 Batch noise_batch(const ModelShape& shape, int batch_size);
 
-// A network in training that gets its memory in one way: "planned", "malloc", or an allocator by
-// its name in the table, each on a device of its own.
+// A network in training with memory from one source: "planned", "malloc", or an allocator by its
+// name in the table. Each training has a device of its own.
 class TimedTraining {
  public:
-  // Throws std::invalid_argument for an unknown name.
+  // Throws std::invalid_argument for an unknown allocator.
   TimedTraining(std::string_view allocator, const ModelEntry& entry, int recompute = 0);
 
-  // One training step; returns its seconds. The first runs of "planned" record and plan.
+  // Runs one training step and returns its seconds. The first steps of "planned" record and plan.
   double step(const Batch& batch);
 
   const std::string& name() const noexcept { return name_; }
   int recompute() const noexcept { return context_->options().recompute; }
   Context& context() noexcept { return *context_; }
   const Model& model() const noexcept { return *model_; }
-  // What the allocator holds of its device between steps once it has settled: its steps' peak, too,
-  // but for malloc, which then has given all back and shows the most that was alive.
+  // Returns the bytes that the allocator holds between steps, which is also its peak. malloc holds
+  // nothing between steps, so for it this is the largest sum of live bytes.
   std::uint64_t reserved_bytes() const;
 
  private:
