@@ -1,8 +1,8 @@
-"""Seconds of PyTorch's nn.LSTM on the CPU, forward and backward, for lstm_benchmark.
+"""Times PyTorch's nn.LSTM on the CPU, forward and backward, for lstm_benchmark.
 
-One layer, 64 sentences, `units` features in and out: of 25 words each, or, with --mixed, packed
-sentences of 1 to 50 words. The same lengths, float32, inputs that need gradients and a softmax loss
-over the units, as there. Prints {"forward": s, "backward": s} of the fastest run.
+The case is lstm_benchmark's: one layer, 64 sentences, `units` features in and out, float32, inputs
+that need gradients, a softmax loss over the units. Sentences have 25 words or, with --mixed, are
+packed and have 1 to 50. Prints {"forward": s, "backward": s} of the fastest run.
 
     python3 pytorch_lstm.py --units 1024 --threads 2 [--mixed] [--runs 5]
 """

@@ -1,15 +1,14 @@
-"""What a training step of PyTorch has alive at its peak, beside what our plan reserves.
+"""Compares the live bytes of a PyTorch training step with the bytes that our plan reserves.
 
     python3 pytorch_memory.py --ours build/release/train/skyline [MODEL ...] [--batches B,...]
                               [--with="--recompute 4" ...] [--device cuda --engines FILE]
 
-Needs no card: PyTorch's step runs on its "meta" device, which keeps shapes and no bytes, and every
-storage is counted while it lives, rounded up to 512 bytes as its caching allocator does. What it
-reserves on a card is more: its segments' fragmentation and cuDNN's workspaces come on top, which
-are in ours. The networks, loss and optimizer are those of pytorch_step.py; ours are dry runs, for
-the kernels of the CPU or, with the engines.json of a run on a card, of that card. MiB, parameters,
-gradients and momentum included; "below" is how far ours stays below PyTorch's, once for each set of
-flags.
+No card is needed. PyTorch's step runs on its "meta" device, which keeps shapes but no bytes. Every
+storage counts while it lives, rounded up to 512 bytes as in the caching allocator. On a card PyTorch
+reserves more: fragmentation and cuDNN's workspaces, which our figures include. Networks, loss and
+optimizer are those of pytorch_step.py. Our figures come from dry runs for the CPU's kernels or, with
+the engines.json of a run on a card, for that card's. All figures are MiB and include parameters,
+gradients and momentum. "below" says how far our figure is below PyTorch's, for each set of flags.
 """
 
 import argparse
@@ -25,11 +24,11 @@ from torch.utils._pytree import tree_leaves
 from pytorch_networks import NETWORKS
 
 ROUNDING = 512
-STEPS = 2  # the second one has momentum and frees the gradients of the first
+STEPS = 2  # only the second step has momentum and frees the gradients of a step before
 
 
 class LiveBytes(TorchDispatchMode):
-    """Counts the storages that ops make, until they die."""
+    """Sums the bytes of live storages that ops have made."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +95,7 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--ours", required=True, help="the program skyline")
     parser.add_argument("--batches", default="32,64,128")
-    parser.add_argument("--with", dest="flags", action="append", help="of dry-run; may be repeated")
+    parser.add_argument("--with", dest="flags", action="append", help="flags for dry-run; may be repeated")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--engines", help="engines.json of a run on a card")
     arguments = parser.parse_args()

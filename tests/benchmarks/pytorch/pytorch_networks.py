@@ -1,4 +1,4 @@
-"""The paper's networks in PyTorch (NETWORKS.md), as ours have them: with ours' numbers of parameters."""
+"""The paper's networks in PyTorch, with the same layers and numbers of parameters as in models/."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ def conv_relu(channels_in, channels_out, kernel, **options):
 
 
 def response_norm():
-    # PyTorch divides alpha by the window's size.
+    # PyTorch divides alpha by the window size.
     return nn.LocalResponseNorm(size=5, alpha=5e-4, beta=0.75, k=2.0)
 
 
@@ -30,7 +30,7 @@ def alexnet():
 
 
 class Inception(nn.Module):
-    """GoogLeNet's, with one relu over the joined ends (NETWORKS.md section 5)."""
+    """GoogLeNet's inception block as in Chainer: one relu over the concatenated branches."""
 
     def __init__(self, channels_in, out1, proj3, out3, proj5, out5, proj_pool):
         super().__init__()
@@ -82,7 +82,7 @@ def conv_norm(channels_in, channels_out, kernel, relu=True, bias=False, **option
 
 
 class Bottleneck(nn.Module):
-    """ResNet-50's first form: the stride is in the first 1 x 1 convolution."""
+    """The bottleneck of the first ResNet-50: its first 1 x 1 convolution has the stride."""
 
     def __init__(self, channels_in, width, channels_out, stride):
         super().__init__()
@@ -107,7 +107,7 @@ def resnet50():
 
 
 def slim_conv(channels_in, channels_out, kernel, stride=1, valid=False):
-    """TF-slim's: convolution without bias, batch normalization, relu."""
+    """TF-slim's convolution: no bias, then batch normalization and relu."""
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     padding = (0, 0) if valid else tuple((extent - 1) // 2 for extent in kernel)
     return nn.Sequential(
@@ -187,7 +187,7 @@ def inception_resnet():
 
 
 class Seq2Seq(nn.Module):
-    """Chainer's example (NETWORKS.md section 8): two LSTMs of three layers of 1024 units."""
+    """Chainer's seq2seq example: an encoder and a decoder LSTM, each three layers of 1024 units."""
 
     WORDS = 40002
 
@@ -207,6 +207,6 @@ def embedded(embedding, words):
     return words._replace(data=embedding(words.data))
 
 
-# Maker and rows of an image.
+# Each model's maker and image height.
 NETWORKS = {"alexnet": (alexnet, 227), "googlenet": (GoogLeNet, 224), "resnet50": (resnet50, 224),
             "inception-resnet": (inception_resnet, 299)}

@@ -1,4 +1,4 @@
-"""One training step of ours against PyTorch's eager one, in turns, on this machine.
+"""Times training steps of Skyline and of eager PyTorch in turns on this machine.
 
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cnn_step_benchmark [MODEL ...]
                             [--batch B] [--steps N] [--threads T]
@@ -6,18 +6,19 @@
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
-The same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate 0.01), float32.
-PyTorch runs eager, once with its default layout (N C H W) and once channels-last, with its own
-allocator. Seconds are medians of N steps after two that warm up; the ratio is PyTorch's seconds to
-ours, so that above 1 we are faster. Ends with the ratios' averages over the networks.
+Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
+0.01) in float32. PyTorch runs eagerly with its own allocator, once with its default layout (N C H W)
+and once channels-last. Seconds are medians of N steps after two warm-up steps. The ratio is PyTorch's
+seconds to ours: above 1, ours is faster. The last lines average the ratios over the networks.
 
-On a CUDA device seq2seq is compared too (Adam). Both sides take engines by cuDNN's heuristics, read
-the loss before backward, and wait for the device before and after ten steps, the N times that are
-timed: what overlaps two steps counts. Images and labels come from the host for every step:
-PyTorch's lie in pinned memory already, ours are copied there within the step; sentences are packed
-beforehand, and PyTorch's lie on the device. MiB are what the allocators hold of the device,
-PyTorch's at most, ours once steps run from the plan (the first one needs a pool); neither counts
-the process's context. What does not fit is left open; exit code 1 where a step of ours did not run.
+On a CUDA device seq2seq is compared too (with Adam). Both sides choose engines by cuDNN's heuristics
+and read the loss before backward. They wait for the device before and after each of N runs of ten
+steps, so work that overlaps two steps counts. Images and labels come from the host in every step:
+PyTorch's are pinned beforehand, ours are copied to pinned memory within the step. Sentences are
+packed beforehand, and PyTorch's are already on the device. MiB are the bytes that the allocators hold
+on the device, without the process's context: PyTorch's peak, and ours once steps run from the plan
+(the first step needs a pool). Figures that do not fit stay empty. The exit code is 1 if one of our
+steps did not run.
 """
 
 import argparse
@@ -40,7 +41,7 @@ LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_las
 
 
 class PyTorchStep:
-    """A network in training; run() gives the seconds of one step of a turn."""
+    """A network in training. run() runs one turn and returns the mean seconds of a step."""
 
     def __init__(self, model, batch, layout, device):
         maker, extent = NETWORKS[model]
@@ -80,7 +81,7 @@ class PyTorchStep:
 
 
 class PyTorchTranslationStep(PyTorchStep):
-    """The same for sentences of given lengths, Adam in place of SGD."""
+    """The same for sentences of given lengths, with Adam instead of SGD."""
 
     def __init__(self, lengths, device):
         self.device = device
@@ -102,12 +103,12 @@ def wait(device):
 
 
 class OursFailed(Exception):
-    """Our program has ended, and said why on standard error."""
+    """Our program has ended; it wrote the reason to standard error."""
 
 
 class OurStep:
-    """Our program: answers each line, a number of planned steps, by the seconds of one of them and,
-    on a CUDA device, the bytes that it has reserved there. Raises OursFailed."""
+    """Our program, which answers each line, a number of planned steps, with the mean seconds of a step
+    and, on a CUDA device, its reserved bytes. Raises OursFailed."""
 
     def __init__(self, program, model, batch, arguments):
         command = [program, model, "--serve"]
@@ -147,28 +148,28 @@ class OurStep:
         self.process.wait()
 
 
-def make_arms(model, ours, device):
-    """PyTorch's, each made when its turn comes."""
+def pytorch_steps(model, ours, device):
+    """Returns functions that make PyTorch's steps, by name, so that only one is in memory at a time."""
     if model == "seq2seq":
         return {"eager": lambda: PyTorchTranslationStep(ours.lengths, device)}
     return {name: lambda layout=layout: PyTorchStep(model, ours.batch, layout, device)
             for name, layout in LAYOUTS.items()}
 
 
-def take_turns(arms, turns):
-    """Median seconds of a step, by arm."""
-    seconds = {name: [] for name in arms}
+def take_turns(trainings, turns):
+    """Returns the median seconds of a step, by name of the training."""
+    seconds = {name: [] for name in trainings}
     for i in range(WARM_UP_TURNS + turns):
-        for name, arm in arms.items():
-            step_seconds = arm.run()
-            time.sleep(0.02)  # so that threads that wait for more work go to sleep
+        for name, training in trainings.items():
+            step_seconds = training.run()
+            time.sleep(0.02)  # lets threads that wait for work fall asleep
             if i >= WARM_UP_TURNS:
                 seconds[name].append(step_seconds)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def measure_arm(model, name, make, ours, steps):
-    """Our milliseconds, its, the ratio, our MiB, its; None where PyTorch runs out of memory."""
+def measure_pytorch(model, name, make, ours, steps):
+    """Returns our milliseconds, its, the ratio, our MiB, its. Returns None if PyTorch runs out of memory."""
     try:
         theirs = make()
         if theirs.parameters() != ours.parameter_count:
@@ -183,10 +184,10 @@ def measure_arm(model, name, make, ours, steps):
 
 
 def measure(model, batch, arguments):
-    """Yields (arm of PyTorch, batch, figures of measure_arm). Raises OursFailed."""
+    """Yields (PyTorch's layout, batch, figures of measure_pytorch). Raises OursFailed."""
     ours = OurStep(arguments.ours, model, batch, arguments)
-    for name, make in make_arms(model, ours, arguments.device).items():
-        figures = measure_arm(model, name, make, ours, arguments.steps)
+    for name, make in pytorch_steps(model, ours, arguments.device).items():
+        figures = measure_pytorch(model, name, make, ours, arguments.steps)
         if arguments.device == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
@@ -215,9 +216,9 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--ours", required=True, help="cnn_step_benchmark or cuda_step_benchmark")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--tf32", action="store_true", help="on both sides")
+    parser.add_argument("--tf32", action="store_true", help="use TF32 on both sides")
     parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
-    parser.add_argument("--steps", type=int, default=5, help="of each; times ten on a CUDA device")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps; ten times as many on a CUDA device")
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()

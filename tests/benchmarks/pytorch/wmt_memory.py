@@ -1,9 +1,9 @@
-"""What allocators reserve for translation steps over WMT's development sets.
+"""Compares the memory that allocators reserve for translation steps over WMT's development sets.
 
-The paper's setting at a size that a CPU bears, each batch of another shape, under every allocator
-and every policy of the plan, by one `skyline compare`: the same batches, losses equal bit for bit.
-FOLDER holds news-test2008.en, news-test2008.fr and the like of newssyscomb2009 and newstest2009 to
-newstest2012. With the defaults 5 to 20 minutes on two cores.
+This is the paper's setting at a size that suits a CPU. Every batch has another shape. One `skyline
+compare` runs the same batches under every allocator and every policy and checks that losses are equal
+bit for bit. FOLDER holds NAME.en and NAME.fr for news-test2008, newssyscomb2009 and newstest2009 to
+newstest2012. The defaults take 5 to 20 minutes on two cores.
 
     python3 wmt_memory.py build/release/train/skyline FOLDER
         [--steps 200] [--units 256] [--batch 64] [--vocabulary 10000] [--layers 2] [--threads 2]
@@ -27,9 +27,9 @@ def arguments():
     for flag, default in [("steps", 200), ("units", 256), ("batch", 64), ("vocabulary", 10000),
                           ("layers", 2), ("threads", 2)]:
         parser.add_argument(f"--{flag}", type=int, default=default)
-    parser.add_argument("--limit", default="1GiB", help="of the exact pool's second run")
-    parser.add_argument("--allocators", help="instead of all")
-    parser.add_argument("--report", type=pathlib.Path, help="write compare's page here")
+    parser.add_argument("--limit", default="1GiB", help="capacity of the exact pool's second run")
+    parser.add_argument("--allocators", help="allocators to compare (default: all)")
+    parser.add_argument("--report", type=pathlib.Path, help="write compare's page to this file")
     return parser.parse_args()
 
 
@@ -59,13 +59,14 @@ def mebibytes(count):
     return f"{count / 2**20:.1f}"
 
 
-def row(name, arm):
-    if not arm["fits"]:
-        return [name, f"does not fit: {arm['problem']}"]
-    sessions = [arm.get(key, "–") for key in ("replans", "deviations")]
+def row(name, training):
+    if not training["fits"]:
+        return [name, f"does not fit: {training['problem']}"]
+    sessions = [training.get(key, "–") for key in ("replans", "deviations")]
     return [
-        name, mebibytes(arm["peak_reserved"]), arm["device_allocations_after_switch"],
-        arm["flushes"], f"{1e3 * arm['step_seconds_median']:.1f}", *sessions
+        name, mebibytes(training["peak_reserved"]),
+        training["device_allocations_after_switch"], training["flushes"],
+        f"{1e3 * training['step_seconds_median']:.1f}", *sessions
     ]
 
 
@@ -83,16 +84,16 @@ def main():
     print_table([[
         "allocator", "reserved MiB", "device allocations", "flushes", "step ms", "re-plans",
         "deviations"
-    ]] + [row(name, arm) for name, arm in result["allocators"].items()])
-    print("peaks with resident memory; device allocations after the first step; medians of steps")
+    ]] + [row(name, training) for name, training in result["allocators"].items()])
+    print("peaks include resident memory; device allocations after the first step; median step times")
     equal = "equal bit for bit" if result["bit_equal"] else "NOT EQUAL"
     print(f"losses and parameters after {options.steps} steps: {equal}")
     upper_bound = result["allocators"].get(UPPER_BOUND)
     if upper_bound and upper_bound["fits"]:
         least = upper_bound["resident_bytes"] + result["longest_batch"]["live_bytes"]
         ratio = upper_bound["peak_reserved"] / least
-        print(f"{UPPER_BOUND} reserves {ratio:.4f} times what is alive at most in the longest "
-              f"batch, {mebibytes(least)} MiB with resident memory")
+        print(f"{UPPER_BOUND} reserves {ratio:.4f} times the peak of live bytes in the longest batch, "
+              f"{mebibytes(least)} MiB with resident memory")
     sys.exit(0 if result["bit_equal"] else 1)
 
 

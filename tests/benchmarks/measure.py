@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Measures Skyline on this machine and writes the tables of README.md in this folder.
+
+    python3 tests/benchmarks/measure.py [PART ...] [--build build/release] [--dry-run]
+
+Without PART all parts run, which takes about half an hour on two cores. Every part replaces only its
+own table, between the markers <!-- measured PART --> and <!-- end PART -->, and names the machine,
+commit and command. A part that lacks its data or PyTorch says so and leaves its table as it is:
+
+    planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv
+    images         needs $SKYLINE_IMAGES, an image folder
+    wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
+    pytorch        needs a python3 with torch ($SKYLINE_PYTHON names another one)
+    pytorch-memory needs the same
+
+--dry-run prints the commands and what is missing, and measures nothing.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PYTHON = os.environ.get("SKYLINE_PYTHON", sys.executable)
+COMPARED = "network-wise,exact-pool,best-fit-pool,caching,bfc,planned"
+
+
+class Missing(Exception):
+    """A part cannot run here; the text says why."""
+
+
+class Runner:
+    """Runs a part's commands and keeps their lines for the table's caption."""
+
+    def __init__(self, build, dry_run):
+        self.build, self.dry_run = build, dry_run
+        self.commands = []
+
+    def program(self, name):
+        folder = "train" if name == "skyline" else "tests/benchmarks"
+        path = ROOT / self.build / folder / name
+        if not path.exists():
+            raise Missing(f"{path} is not built")
+        return str(path)
+
+    def output(self, *command, shown=None):
+        words = [str(word) for word in command]
+        self.commands.append(shown or " ".join([pathlib.Path(words[0]).name] + words[1:]))
+        print(f"  {self.commands[-1]}", file=sys.stderr)
+        if self.dry_run:
+            return ""
+        run = subprocess.run(words, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+        if run.returncode:
+            raise Missing(f"{self.commands[-1]} failed with exit code {run.returncode}")
+        return run.stdout
+
+
+def folder(variable):
+    path = os.environ.get(variable)
+    if not path:
+        raise Missing(f"${variable} is not set")
+    return path
+
+
+def require_torch():
+    if PYTHON == sys.executable:
+        found = importlib.util.find_spec("torch") is not None
+    else:
+        found = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                               check=False).returncode == 0
+    if not found:
+        raise Missing(f"{PYTHON} has no torch")
+
+
+def markdown(header, rows):
+    lines = [header, ["---"] * len(header)] + rows
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def as_printed(*outputs):
+    """A program's own table, as it printed it."""
+    return "```\n" + "\n".join(output.strip("\n") for output in outputs) + "\n```"
+
+
+def google_benchmark(runner, name, *flags):
+    output = runner.output(runner.program(name), "--benchmark_format=json", *flags,
+                           shown=" ".join([name, *flags]))
+    rows = [[f"`{run['name']}`", f"{run['real_time']:.4g} {run['time_unit']}",
+             f"{run['items_per_second']:.4g}" if "items_per_second" in run else ""]
+            for run in json.loads(output or '{"benchmarks": []}')["benchmarks"]]
+    return markdown(["benchmark", "time", "items/s"], rows)
+
+
+def mebibytes(count):
+    return f"{count / 2**20:.3g} MiB" if count < 10 * 2**20 else f"{count / 2**20:.1f} MiB"
+
+
+def allocators(runner):
+    rows = []
+    for model in ("resnet20", "lenet"):
+        output = runner.output(runner.program("skyline"), "compare", "--json", "--model", model,
+                               "--data", "shapes", "--steps", 30, "--threads", 1, "--allocators",
+                               COMPARED)
+        result = json.loads(output or '{"allocators": {}}')
+        for name, run in result["allocators"].items():
+            allocation_ns = run["allocate_ns_median"] - result["clock_ns"]
+            rows.append([model, name, mebibytes(run["peak_reserved"]),
+                         f"{100 * run['gap_to_lower_bound']:.1f} %", f"{allocation_ns:.0f} ns",
+                         f"{1e3 * run['step_seconds_median']:.3g} ms"])
+    return markdown(["model", "allocator", "reserved peak", "above the least possible",
+                     "one allocation", "step"], rows)
+
+
+def printed(program, *arguments):
+    return lambda runner: as_printed(runner.output(runner.program(program), *arguments))
+
+
+def timed(name, *flags):
+    return lambda runner: google_benchmark(runner, name, *flags)
+
+
+def planners(runner):
+    traces = folder("SKYLINE_TRACES")
+    return as_printed(runner.output(runner.program("planner_targets_benchmark"), traces,
+                                    shown="planner_targets_benchmark TRACES"))
+
+
+def images(runner):
+    folder("SKYLINE_IMAGES")
+    return google_benchmark(runner, "data_benchmark", "--benchmark_filter=image")
+
+
+def wmt(runner):
+    texts = folder("SKYLINE_WMT")
+    script = "tests/benchmarks/pytorch/wmt_memory.py"
+    return as_printed(runner.output(sys.executable, script, runner.program("skyline"), texts,
+                                    shown=f"python3 {script} skyline FOLDER"))
+
+
+def pytorch(script, program):
+    def measure(runner):
+        require_torch()
+        path = f"tests/benchmarks/pytorch/{script}"
+        return as_printed(runner.output(PYTHON, path, "--ours", runner.program(program),
+                                        shown=f"python3 {path} --ours {program}"))
+    return measure
+
+
+PARTS = {
+    "allocators": allocators,
+    "networks": printed("cnn_step_benchmark"),
+    "bare": printed("bare_step_benchmark", "alexnet", "googlenet", "resnet50", "inception-resnet"),
+    "pytorch": pytorch("pytorch_step.py", "cnn_step_benchmark"),
+    "pytorch-memory": pytorch("pytorch_memory.py", "skyline"),
+    "dry-runs": printed("dry_run_benchmark"),
+    "pgmo": printed("skyline", "reproduce", "pgmo"),
+    "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
+    "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
+    "planners": planners,
+    "planner-scale": printed("planner_scale_benchmark"),
+    "replay": timed("replay_benchmark"),
+    "images": images,
+    "text": timed("text_benchmark"),
+    "wmt": wmt,
+}
+
+
+def machine():
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    memory = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8")
+    model = re.search(r"model name\s*: (.*)", cpuinfo)
+    gibibytes = int(re.search(r"MemTotal:\s*(\d+)", memory).group(1)) / 2**20
+    return (f"{model.group(1) if model else 'unknown CPU'}, {os.cpu_count()} cores, "
+            f"{gibibytes:.0f} GiB")
+
+
+def commit():
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                              check=False).stdout.strip()
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!tests/benchmarks/README.md")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
+
+
+def write_table(part, text):
+    readme = HERE / "README.md"
+    pattern = re.compile(f"(<!-- measured {part} -->\n).*?(<!-- end {part} -->)", re.DOTALL)
+    old = readme.read_text(encoding="utf-8")
+    if not pattern.search(old):
+        sys.exit(f"{readme} has no markers for '{part}'")
+    readme.write_text(pattern.sub(lambda found: f"{found[1]}{text}\n{found[2]}", old),
+                      encoding="utf-8")
+
+
+def measure(part, options):
+    """Returns True if the part's table was measured (or could be, in a dry run)."""
+    print(part, file=sys.stderr)
+    runner = Runner(options.build, options.dry_run)
+    try:
+        table = PARTS[part](runner)
+    except Missing as reason:
+        print(f"  left as it is: {reason}", file=sys.stderr)
+        return False
+    if not options.dry_run:
+        commands = "; ".join(f"`{command}`" for command in runner.commands)
+        caption = f"{machine()}; commit {commit()}; {time.strftime('%Y-%m-%d')}; {commands}"
+        write_table(part, f"{caption}\n\n{table}")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--build", default="build/release", help="folder of the build")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands only")
+    options = parser.parse_args()
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"unknown part '{part}', expected one of {', '.join(PARTS)}")
+    results = [measure(part, options) for part in options.parts or PARTS]
+    return 0 if any(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
