@@ -1,17 +1,16 @@
 #!/bin/bash
-# Runs on a CUDA device what CI can only build and emulate.
+# Runs on a CUDA device what other machines can only build and emulate.
 #   bash tests/gpu.sh                           installs what is missing, builds, runs all parts
-#   bash tests/gpu.sh --pack FILE.tar.xz        builds for any x86-64 processor, and packs the programs
-#                                               and the libraries they need: for a machine that has
-#                                               the CUDA toolkit with cuDNN (or Python's packages of
-#                                               them) and nothing else
+#   bash tests/gpu.sh --pack FILE.tar.xz        builds for any x86-64 processor and packs the programs
+#                                               with their libraries, for a machine that has only the
+#                                               CUDA toolkit with cuDNN (or Python's packages of them)
 #   bash tests/gpu.sh --run WHAT [PART…]        runs a packed file or a build's folder
-# Parts, each ended after nine minutes: tests; memcheck, racecheck and initcheck (together: sanitizer);
-# train, runs of the program itself; fp32 and tf32 (together: benchmarks); pytorch-fp32 and
-# pytorch-tf32 (together: pytorch), the same steps beside PyTorch's where a python3 with torch is found
-# ($SKYLINE_PYTHON names one).
-# Every part says what ran, failed and was left out, with its reason; $SKYLINE_LOGS names the folder for
-# logs. Exits 1 when something failed, 3 where no device answers.
+# Parts, each stopped after nine minutes: tests; memcheck, racecheck and initcheck (together:
+# sanitizer); train, which runs the program itself; fp32 and tf32 (together: benchmarks); pytorch-fp32
+# and pytorch-tf32 (together: pytorch), which time the same steps in PyTorch if a python3 with torch is
+# found ($SKYLINE_PYTHON names one).
+# Each part prints what ran, what failed, and what was left out and why. $SKYLINE_LOGS names the folder
+# for logs. Exits with 1 if something failed, with 3 if no device answers.
 set -uo pipefail
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -21,20 +20,21 @@ programs=(tests/cuda/cuda_tests train/skyline tests/benchmarks/cuda_step_benchma
 all_parts=(tests sanitizer train fp32 tf32 pytorch)
 all_known=(tests memcheck racecheck initcheck train fp32 tf32 pytorch-fp32 pytorch-tf32)
 part_seconds=540
-tests_seconds=240      # for tests until one of them hangs
-shards=4               # of a sanitizer's tests, side by side
-sanitizer_seconds=165  # for each tool
-# What only the host can do: stop at a wrong label; and what asks for more memory than it then has.
+tests_seconds=240      # per run of the tests, in case one of them hangs
+shards=4               # parallel processes of a sanitizer's tests
+sanitizer_seconds=165  # per tool
+# Only the host can stop at a wrong label. The other test asks for more memory than the card then has.
 host_only='*NamesTheRowOf*:*NeedsNoMemoryBesideTheLogits'
-# What looks at, or takes, all of the card's memory: not beside other shards.
+# These tests look at, or take, all of the card's memory, so they cannot run beside other shards.
 alone_only='*AsksTheDriverForNothing*:*ARefusalOfTheDriver*'
 
 build_programs() {
+  packages+=("${test_packages[@]}")
   install_packages
   configure "$1" && build "$1" cuda_tests skyline cuda_step_benchmark
 }
 
-# pack FILE: programs, and the shared libraries that neither the C library nor CUDA brings.
+# pack FILE: packs the programs and their shared libraries, except those of the C library and CUDA.
 pack() {
   local folder program library
   folder=$(mktemp -d)
@@ -51,8 +51,8 @@ pack() {
   say "packed $(du -h "$1" | cut -f 1) into $1; there: bash tests/gpu.sh --run ${1##*/}"
 }
 
-# Folders of Python's packages of this toolkit's major version where those hold cuBLAS and so cuDNN, each
-# with a colon: PyTorch and we then run the same ones.
+# Prints the library folders of Python's CUDA packages, each with a colon, if they have this toolkit's
+# major version. PyTorch and Skyline then use the same cuBLAS and cuDNN.
 python_libraries() {
   "$python" - "$("$toolkit/bin/nvcc" --version 2>/dev/null | grep -oP 'release \K[0-9]+')" 2>/dev/null <<'PYTHON'
 import importlib.util, pathlib, sys
@@ -64,7 +64,7 @@ if any(list(folder.glob(f"libcublasLt.so.{sys.argv[1] or '*'}")) for folder in f
 PYTHON
 }
 
-# limited COMMAND…: ended, or not begun, when the part's time is over.
+# limited COMMAND…: stops COMMAND, or does not start it, when the part's time is over.
 limited() {
   local left=$((part_seconds - SECONDS)) status=124
   if ((left > 0)); then
@@ -75,13 +75,13 @@ limited() {
   return "$status"
 }
 
-# ours PROGRAM ARGUMENT…: other programs keep their own libraries.
+# ours PROGRAM ARGUMENT…: runs one of our programs with the libraries; others keep their own.
 ours() { limited env LD_LIBRARY_PATH="$libraries" "$folder/$1" "${@:2}"; }
 
 left_out() { say "left out: $1: $2"; }
 
-# summary WHAT LOG…: counts of GoogleTest's outcomes, and by name what failed, was skipped, or ended
-# the program.
+# summary WHAT LOG…: counts GoogleTest's outcomes and names the tests that failed, were skipped, or
+# ended the program.
 summary() {
   awk -v what="$1" '
     function name(line) { sub(/^\[[^]]*\] */, "", line); sub(/( \([0-9]+ ms\)|, where .*)$/, "", line); return line }
@@ -96,10 +96,10 @@ summary() {
     }' "${@:2}"
 }
 
-# messages LOG: GoogleTest's, less what only counts or encloses tests.
+# messages LOG: GoogleTest's output without the lines that only count or enclose tests.
 messages() { grep -v '^$\|^Running main\|^\[ RUN \|^\[       OK\|^\[[-=]*\]\|^Note: \|^=' "$1"; }
 
-# findings LOG…: what a sanitizer reports, with the kernel, each once with how often.
+# findings LOG…: a sanitizer's distinct reports, with their kernels and counts.
 findings() {
   awk '
     function flush() { if (head != "") print head; head = "" }
@@ -111,7 +111,7 @@ findings() {
     END { flush() }' "$@" | sort | uniq -c | sort -rn
 }
 
-# until_loss LOG: its lines up to the end of the first test that lost the device, or ended the program,
+# until_loss LOG: prints LOG up to the end of the first test that lost the device or ended the program,
 # then "lost: TEST".
 until_loss() {
   awk '
@@ -123,7 +123,7 @@ until_loss() {
     END { if (running != "") lost = running; if (lost != "") print "lost: " lost }' "$1"
 }
 
-# What comes after a test that loses the device runs in a process of its own.
+# A lost device stays lost for the process, so the tests after that one run in a new process.
 run_tests() {
   local filter="-$host_only" status=0 run=0 names lost end=$part_seconds
   local part_seconds=$end
@@ -138,22 +138,22 @@ run_tests() {
     run=$((run + 1))
   done
   summary tests "$logs"/tests.*.log
-  grep -q '^\[       OK' "$logs"/tests.*.log || status=1  # the runtime may miss what nvidia-smi sees
+  grep -q '^\[       OK' "$logs"/tests.*.log || status=1  # the runtime may not see the device that nvidia-smi sees
   ((status == 0)) || for ((run = 0; run < 10; ++run)); do
     [[ ! -e $logs/tests.$run.log ]] || messages "$logs/tests.$run.log" | tail -n 40
   done
   return "$status"
 }
 
-# sanitize TOOL: memcheck looks at the libraries' kernels, too; racecheck at ours; initcheck at all,
-# whose writes it must see, but what it finds in the libraries' is theirs. The latter two leave out the
-# networks, whose kernels the tests of ops run as well. Refused allocations are the tests' own doing.
+# sanitize TOOL: memcheck checks all kernels, racecheck only ours. initcheck must see the writes of all
+# kernels, but only findings in ours count. racecheck and initcheck leave out the networks, because the
+# tests of ops run the same kernels. Refused allocations are intended, so API errors are not reported.
 sanitize() {
   local tool=$1 filter="-$host_only:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
   checker+=(--report-api-errors no)
   case $tool in
-    # Other kernels than the one that erred still run.
+    # After an error, other kernels still run.
     memcheck) checker+=(--error-exitcode 9 --print-limit 20 --destroy-on-device-error kernel) ;;
     racecheck) filter+=':*Cuda*Tra*' checker+=(--error-exitcode 9 --print-limit 20 --kernel-regex kns=skyline) ;;
     initcheck) filter+=':*Cuda*Tra*' checker+=(--print-limit 5000) ;;
@@ -178,7 +178,7 @@ sanitize() {
   done
   summary "$tool" "$logs/$tool".*.log
   grep -q '^\[       OK' "$logs/$tool".*.log || status=1
-  found=$(findings "$logs/$tool".*.log)  # those of shards that did not finish, too
+  found=$(findings "$logs/$tool".*.log)  # also of shards that did not finish
   [[ $tool != initcheck ]] || found=$(grep skyline <<<"$found")
   [[ -z $found ]] || { status=1; head -n 40 <<<"$found"; }
   grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$logs/$tool".*.log | sort | uniq -c
@@ -186,8 +186,8 @@ sanitize() {
   return "$status"
 }
 
-# Runs of the program from the pool to the plan, the same losses under every allocator, the same plan
-# foreseen without the card, and an interrupt that saves its work.
+# Trains from the pool to the plan, compares losses under every allocator, predicts the plan without
+# using the card, and checks that an interrupt saves its work.
 run_train() {
   local out status=0
   out=$(mktemp -d "$logs/train.XXXX")/run
@@ -200,19 +200,19 @@ run_train() {
   LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 10 "$folder/train/skyline" \
     train --model resnet20 --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then
-    say 'an interrupt saved nothing'
+    say 'the interrupt saved nothing'
     status=1
   fi
   return "$status"
 }
 
-# benchmark [OPTION…]: a program for each network, so that one which loses the device leaves the others.
+# benchmark [OPTION…]: one process per network, so that a lost device spares the other networks.
 benchmark() {
   local model status=0
   for model in alexnet googlenet resnet50 inception-resnet seq2seq; do
     ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 --prefetch --recompute 4 --fused-update "$@" || status=1
   done
-  say "resnet50, batch 128: where a step's time goes"
+  say "resnet50, batch 128: time by op"
   ours tests/benchmarks/cuda_step_benchmark resnet50 --batches 128 --allocators planned --profile "$@" || status=1
   return "$status"
 }
@@ -269,7 +269,7 @@ run() {
   if [[ -f $folder ]]; then
     packed=$(mktemp -d)
     trap 'rm -rf "$packed"' EXIT
-    # tar needs a program for each kind of compression.
+    # tar needs the xz program, which may be missing; Python brings its own.
     tar -C "$packed" -xf "$folder" || "$python" -m tarfile -e "$folder" "$packed" || return 1
     folder=$packed
   fi

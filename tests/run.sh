@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
-packages+=("${test_packages[@]}")
+packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 
 passed=0 failed=0 skipped=0
 

@@ -6,8 +6,8 @@ packages=(
   libcli11-dev libdnnl-dev libfmt-dev libssl-dev libstb-dev libthrust-dev libutfcpp-dev libz3-dev
   nlohmann-json3-dev zlib1g-dev
 )
-# Packages that only tests and benchmarks need. Chromium opens the pages that tests check.
-test_packages=(chromium clang-format libbenchmark-dev libgmock-dev libgtest-dev)
+# What tests and benchmarks need besides.
+test_packages=(libbenchmark-dev libgmock-dev libgtest-dev)
 
 say() { printf '%s\n' "$*" >&2; }
 
