@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,8 @@ using testing::IsEmpty;
 
 TEST(Rooms, IncludeOnlyWhatTheyMay) {
   EXPECT_GT(room_files(SKYLINE_SOURCE_DIR), 100u);  // finds the sources
-  EXPECT_THAT(room_violations(SKYLINE_SOURCE_DIR), IsEmpty());
+  const std::vector<Violation> violations = room_violations(SKYLINE_SOURCE_DIR);
+  EXPECT_THAT(violations, IsEmpty()) << fmt::format("{}", fmt::join(violations, "\n"));
 }
 
 // A repository with one planted file.
