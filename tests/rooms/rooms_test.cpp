@@ -72,6 +72,7 @@ TEST_F(Planted, EveryForbiddenIncludeIsFound) {
       {"train/images/image_run.h", "train/lab/comparison.h"},
       {"train/images/image_run.h", "train/translation/translator.h"},
       {"train/lab/comparison.h", "train/commands/commands.h"},
+      {"train/options/train_options.h", "train/run/model_run.h"},
       {"train/report/page.h", "train/lab/comparison.h"},
       {"train/run/model_run.h", "train/images/image_step.h"},
       {"train/translation/translator.h", "train/images/image_step.h"},
