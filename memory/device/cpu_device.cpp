@@ -17,8 +17,8 @@ std::size_t physical_memory_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
 }
 
-// Address space of `bytes` that starts on a multiple of `alignment`, or null. The kernel only
-// promises pages, so more is mapped and the rest cut off.
+// Maps `bytes` at a multiple of `alignment`; null on failure. The kernel only aligns to pages, so
+// it maps more and cuts off the rest.
 std::byte* map_aligned(std::size_t bytes, std::size_t alignment, int protection, int flags) {
   const std::size_t mapped_bytes = bytes + alignment;
   if (mapped_bytes < bytes) return nullptr;
@@ -63,14 +63,14 @@ class CpuRange final : public Range {
     account_.require(bytes);
     std::byte* first = base_ + committed_bytes_;
     if (mprotect(first, bytes, PROT_READ | PROT_WRITE) != 0) account_.refuse(bytes);
-    madvise(first, bytes, MADV_HUGEPAGE);  // advice only: without huge pages it runs on small ones
+    madvise(first, bytes, MADV_HUGEPAGE);  // advice only
     account_.take(bytes);
     committed_bytes_ += bytes;
   }
 
   void shrink(std::size_t bytes) {
     std::byte* first = base_ + committed_bytes_ - bytes;
-    madvise(first, bytes, MADV_DONTNEED);  // the pages go back now, not when the range dies
+    madvise(first, bytes, MADV_DONTNEED);  // returns the pages now
     mprotect(first, bytes, PROT_NONE);
     account_.give_back(bytes);
     committed_bytes_ -= bytes;

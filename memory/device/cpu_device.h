@@ -6,13 +6,12 @@
 
 namespace skyline {
 
-// Host memory from the operating system, page-aligned; allocations of 2 MiB and more start on a
-// huge page and ask for huge pages. A range is address space without access; committing opens it
-// page by page. Pages become resident when first touched.
-// Outlives its ranges.
+// Host memory from the operating system, page-aligned. Allocations of 2 MiB and more start on a
+// huge page and request huge pages. A range is inaccessible address space; commit() opens its
+// pages, which become resident when first touched. Outlives its ranges.
 class CpuDevice final : public Device {
  public:
-  // Without a capacity: the machine's physical memory.
+  // Default capacity: the machine's physical memory.
   explicit CpuDevice(std::optional<std::size_t> capacity_bytes = {});
 
   std::string_view name() const noexcept override { return "cpu"; }

@@ -8,7 +8,7 @@
 namespace skyline {
 namespace {
 
-constexpr unsigned kDriverVersion = 12000;  // whose variants of the functions are wanted
+constexpr unsigned kDriverVersion = 12000;  // selects the variants of the functions
 
 template <typename Function>
 void find(Function*& function, const char* name) {

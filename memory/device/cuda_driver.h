@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Functions of the CUDA driver that its runtime has no counterpart of. They are looked up when a
-// device is made: a program linked against libcuda would not start where there is no driver.
+// Functions of the CUDA driver that the runtime lacks. They are looked up when a device is made: a
+// program linked against libcuda would not start without a driver.
 struct CudaDriver {
   // Throws std::runtime_error when the driver lacks one.
   CudaDriver();
@@ -21,7 +21,7 @@ struct CudaDriver {
   decltype(&cuMemUnmap) mem_unmap = nullptr;
   decltype(&cuMemsetD32) memset_d32 = nullptr;
 
-  // Throws std::runtime_error, which names the call and the driver's reason, unless it succeeded.
+  // Throws std::runtime_error with the call and the driver's reason unless it succeeded.
   void check(CUresult result, const char* call) const;
 };
 

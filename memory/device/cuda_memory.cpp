@@ -11,14 +11,14 @@
 namespace skyline {
 namespace {
 
-// A runtime runs on the drivers of its major version.
+// A runtime works with drivers of its major version.
 constexpr int kOldestDriver = CUDART_VERSION / 1000 * 1000;
 
 std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 CudaDriver load_driver() {
   require_cuda_device();
-  const cudaError_t made = cudaFree(nullptr);  // makes the context that the driver's calls need
+  const cudaError_t made = cudaFree(nullptr);  // creates the context that driver calls need
   if (made != cudaSuccess) {
     throw std::runtime_error(
         fmt::format("[--device cuda] the device cannot be used: {}", cudaGetErrorString(made)));
@@ -39,7 +39,7 @@ std::optional<CardBytes> card_bytes() {
 
 std::size_t total_bytes() {
   const auto bytes = card_bytes();
-  if (!bytes) throw std::runtime_error("[--device cuda] the card does not tell its memory");
+  if (!bytes) throw std::runtime_error("[--device cuda] the card does not report its memory");
   return bytes->total;
 }
 
@@ -59,10 +59,8 @@ void require_cuda_device() {
   throw std::runtime_error(fmt::format("[--device cuda] no CUDA device can be used: {}", reason));
 }
 
-CudaMemory::CudaMemory(const char* where, std::optional<std::size_t> capacity_bytes)
-    : where_(where),
-      driver_(load_driver()),
-      account_(where, capacity_bytes ? *capacity_bytes : total_bytes()) {}
+CudaMemory::CudaMemory(std::optional<std::size_t> capacity_bytes)
+    : driver_(load_driver()), account_("cuda", capacity_bytes ? *capacity_bytes : total_bytes()) {}
 
 CUmemAllocationProp cuda_allocation_properties() noexcept {
   CUmemAllocationProp properties = {};
@@ -83,12 +81,12 @@ std::size_t CudaMemory::granularity_bytes() const {
 
 void CudaMemory::require(std::size_t bytes) const {
   const std::size_t capacity = account_.capacity_bytes();
-  const std::size_t reserved = account_.statistics().reserved_bytes;  // a pool may have passed it
+  const std::size_t reserved = account_.statistics().reserved_bytes;  // a pool may exceed it
   if (reserved > capacity || bytes > capacity - reserved) refuse(bytes);
 }
 
 void CudaMemory::refuse(std::size_t bytes) const {
-  OutOfMemoryFacts facts{.where = where_,
+  OutOfMemoryFacts facts{.where = "cuda",
                          .shortage = Shortage::kDevice,
                          .requested_bytes = bytes,
                          .reserved_bytes = account_.statistics().reserved_bytes,

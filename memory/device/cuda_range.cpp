@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kPieces = 128;  // of a range that has grown at once, and a few small ones
+constexpr std::size_t kPieces = 128;  // of a range that grew at once, plus a few small ones
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void CudaRange::grow(std::size_t bytes) {
   committed_bytes_ = wanted_bytes;
 }
 
-// A released handle lives as long as its mapping.
+// A released handle stays valid as long as its mapping.
 CUresult CudaRange::map_piece(CUdeviceptr address, std::size_t bytes) {
   const CudaDriver& driver = memory_.driver();
   const CUmemAllocationProp properties = cuda_allocation_properties();
@@ -80,7 +80,7 @@ CUresult CudaRange::open(CUdeviceptr first, std::size_t bytes) {
   return memory_.driver().mem_set_access(first, bytes, &access, 1);
 }
 
-// The driver unmaps what was mapped at once, and nothing else.
+// The driver only unmaps whole mappings.
 void CudaRange::unmap_last(std::size_t& end_bytes) noexcept {
   end_bytes -= pieces_.back();
   memory_.driver().mem_unmap(base_ + end_bytes, pieces_.back());

@@ -9,10 +9,10 @@ namespace skyline {
 
 class CudaMemory;
 
-// Address space of the first CUDA device, mapped piece by piece as it grows. The driver takes time
-// for each piece and gives back whole ones only: a piece is as small as the card allows or 1/128 of
-// the range, so that as much stays at most when it shrinks. Unmapping waits for the device: it is
-// not ordered with what is enqueued.
+// Address space of the first CUDA device, mapped in pieces as it grows. Each piece costs driver
+// time and can only be unmapped whole, so a piece is the card's smallest or 1/128 of the range: at
+// most that much stays when the range shrinks. Unmapping waits for the device, because it is not
+// ordered with enqueued work.
 class CudaRange final : public Range {
  public:
   // `memory` outlives the range.
@@ -34,7 +34,7 @@ class CudaRange final : public Range {
   CUresult open(CUdeviceptr first, std::size_t bytes);
 
   CudaMemory& memory_;
-  std::size_t unit_bytes_;  // of the card
+  std::size_t unit_bytes_;  // the card's granularity
   std::size_t reserved_bytes_;
   std::size_t committed_bytes_ = 0;
   std::vector<std::size_t> pieces_;  // bytes of each

@@ -49,7 +49,7 @@ std::byte* CudaStreamPool::allocate(std::size_t bytes) {
   return static_cast<std::byte*>(address);
 }
 
-// The pool keeps what it has: there is nothing new to observe.
+// Reserved bytes do not change: the pool keeps its memory.
 void CudaStreamPool::deallocate(std::byte* address) noexcept { cudaFreeAsync(address, nullptr); }
 
 void CudaStreamPool::release() noexcept {

@@ -7,11 +7,11 @@
 
 namespace skyline {
 
-// cudaMallocFromPoolAsync and cudaFreeAsync on a pool of its own, which keeps what it has taken as
-// PyTorch's backend of that name has it. What the pool grows by counts as reserved of the device.
+// cudaMallocFromPoolAsync and cudaFreeAsync on its own pool. The pool keeps its memory, as in
+// PyTorch's backend of that name; its growth counts as reserved.
 class CudaStreamPool final : public StreamPool {
  public:
-  // `memory` outlives the pool. Throws std::runtime_error where the driver has no pools.
+  // `memory` outlives the pool. Throws std::runtime_error when the driver has no pools.
   explicit CudaStreamPool(CudaMemory& memory);
   ~CudaStreamPool() override;
   CudaStreamPool(const CudaStreamPool&) = delete;

@@ -7,7 +7,7 @@
 namespace skyline {
 
 void Device::fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept {
-  // Guards start where a block ends, at any address.
+  // Guards start at any address.
   const std::size_t whole = bytes - bytes % sizeof(pattern);
   for (std::size_t i = 0; i < whole; i += sizeof(pattern)) {
     std::memcpy(to + i, &pattern, sizeof(pattern));

@@ -10,22 +10,22 @@ namespace skyline {
 
 // Large allocations and ranges start on a huge page (x86-64).
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-// The host's and the simulated device's ranges commit in multiples of a page; in huge pages the
-// arena of a small network would reserve more for its last page than it saves.
+// Ranges of the host and of the simulated device commit in small pages: with huge ones, the arena
+// of a small network would lose more in its last page than it saves.
 inline constexpr std::size_t kCommitBytes = 4096;
 
-// The books of a device: what it has handed out, held to its capacity. Counts bytes as asked for.
+// Counts the bytes that a device has handed out, as requested, and enforces its capacity.
 class DeviceAccount {
  public:
   // `where` names the device in errors and outlives the account.
   DeviceAccount(std::string_view where, std::size_t capacity_bytes) noexcept
       : where_(where), capacity_bytes_(capacity_bytes) {}
 
-  // Throws OutOfMemory (kDevice) when `bytes` more would pass the capacity. Changes nothing.
+  // Throws OutOfMemory (kDevice) when `bytes` more would exceed the capacity.
   void require(std::size_t bytes) const;
   // Throws OutOfMemory (kDevice): the operating system refused `bytes`.
   [[noreturn]] void refuse(std::size_t bytes) const;
-  // Throws OutOfMemory (kLimit): a commit of `bytes` passes the `reserved_bytes` of its range.
+  // Throws OutOfMemory (kLimit): a commit of `bytes` exceeds the `reserved_bytes` of its range.
   [[noreturn]] void refuse_range(std::size_t bytes, std::size_t reserved_bytes) const;
 
   void take(std::size_t bytes) noexcept;

@@ -19,7 +19,6 @@ std::unique_ptr<Device> make(std::optional<std::size_t> capacity_bytes) {
 constexpr DeviceEntry kDevices[] = {
     {"cpu", "host memory, huge pages advised", make<CpuDevice>},
     {"cuda", "memory of a CUDA device", make_cuda_device},
-    {"cuda-managed", "managed memory, never more than the card has free", make_cuda_managed_device},
     {"simulated", "addresses only, of any capacity", make<SimulatedDevice>},
 };
 

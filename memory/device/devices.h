@@ -19,8 +19,8 @@ struct DeviceEntry {
 
 std::span<const DeviceEntry> device_table();
 
-// Makes a device by its name in the table; without a capacity, the device's own.
-// Throws std::invalid_argument for an unknown name, std::runtime_error for one not built in.
+// Makes the device of a name; default capacity: the device's own. Throws std::invalid_argument for
+// an unknown name, std::runtime_error for one that is not built in.
 std::unique_ptr<Device> make_device(std::string_view name,
                                     std::optional<std::size_t> capacity_bytes = {});
 

@@ -7,13 +7,12 @@
 
 namespace skyline {
 
-// Addresses without memory, for dry runs and replays of any size. Addresses go up, each allocation
-// and range starts on a 2 MiB boundary, and none is ever used again (ALLOCATORS.md). The capacity
-// counts the bytes asked for; ranges commit in multiples of `commit_bytes`, as the host's do of
-// 4 KiB. Outlives its ranges.
+// Addresses without memory, for dry runs and replays of any size. Each allocation and range starts
+// on a new 2 MiB boundary, upward; addresses are never reused (ALLOCATORS.md). The capacity counts
+// requested bytes. Ranges commit in multiples of `commit_bytes`. Outlives its ranges.
 class SimulatedDevice final : public Device {
  public:
-  // Address space, and the capacity where none is given.
+  // The address space, and the default capacity.
   static constexpr std::size_t kAddressSpaceBytes = std::size_t{1} << 62;
 
   explicit SimulatedDevice(std::optional<std::size_t> capacity_bytes = {},
@@ -33,7 +32,7 @@ class SimulatedDevice final : public Device {
 
   DeviceAccount account_;
   std::size_t commit_bytes_;
-  std::uint64_t next_address_ = kHugePageBytes;  // not 0: null is no address
+  std::uint64_t next_address_ = kHugePageBytes;  // not 0, which is null
 };
 
 }  // namespace skyline

@@ -4,17 +4,17 @@
 
 namespace skyline {
 
-// A pool of a device's driver, which takes memory and gives it back in the order of the device's
-// default stream: a block freed there may be handed out again to what is enqueued later.
+// A pool of a device's driver, ordered by the default stream: work enqueued after a free may get
+// the freed block.
 class StreamPool {
  public:
   virtual ~StreamPool() = default;
   // `bytes` > 0. Throws OutOfMemory.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* address) noexcept = 0;
-  // What the pool holds of the device, as its driver says.
+  // Returns the device memory that the pool holds, as the driver reports it.
   virtual std::size_t reserved_bytes() const noexcept = 0;
-  // Gives back what is free, after all that was enqueued.
+  // Returns free memory to the device, after all enqueued work.
   virtual void release() noexcept = 0;
 };
 

@@ -45,26 +45,25 @@ std::vector<std::byte> filled(std::size_t bytes, int value) {
 }
 
 TEST(CudaDeviceErrors, AreOneLineThatNamesTheFlag) {
-  for (const Make make : {make_cuda_device, make_cuda_managed_device}) {
-    {
-      Emulated none({.devices = 0});
-      EXPECT_EQ(error_of(make),
-                "[--device cuda] no CUDA device can be used: no CUDA-capable device is detected");
-    }
-    {
-      Emulated old({.driver_version = 11040});
-      EXPECT_EQ(error_of(make),
-                "[--device cuda] no CUDA device can be used: the driver is too old, got CUDA 11.4, "
-                "expected 13.0 or newer");
-    }
-    {
-      Emulated no_driver({.driver_version = 0});
-      EXPECT_EQ(error_of(make),
-                "[--device cuda] no CUDA device can be used: no driver is installed");
-    }
-    Emulated lacking({.missing_function = "cuMemMap"});
-    EXPECT_EQ(error_of(make), "[--device cuda] the driver has no cuMemMap: it is too old");
+  {
+    Emulated none({.devices = 0});
+    EXPECT_EQ(error_of(make_cuda_device),
+              "[--device cuda] no CUDA device can be used: no CUDA-capable device is detected");
   }
+  {
+    Emulated old({.driver_version = 11040});
+    EXPECT_EQ(error_of(make_cuda_device),
+              "[--device cuda] no CUDA device can be used: the driver is too old, got CUDA 11.4, "
+              "expected 13.0 or newer");
+  }
+  {
+    Emulated no_driver({.driver_version = 0});
+    EXPECT_EQ(error_of(make_cuda_device),
+              "[--device cuda] no CUDA device can be used: no driver is installed");
+  }
+  Emulated lacking({.missing_function = "cuMemMap"});
+  EXPECT_EQ(error_of(make_cuda_device),
+            "[--device cuda] the driver has no cuMemMap: it is too old");
 }
 
 class CudaDeviceTest : public testing::Test {
@@ -269,34 +268,6 @@ TEST(CudaAsync, IsOfCudaDevicesOnly) {
                  "[allocator cuda-async] is a pool of the CUDA driver, got device cpu, expected "
                  "cuda");
   }
-}
-
-TEST(CudaManagedDevice, NeverAsksForMoreThanTheCardHasFree) {
-  Emulated emulated({.held_by_others_bytes = 100 * kMiB});
-  EXPECT_EQ(make_cuda_managed_device(50 * kMiB)->capacity_bytes(), 50 * kMiB);
-  const auto device = make_cuda_managed_device(4 * kGiB);
-  EXPECT_EQ(device->name(), "cuda-managed");
-  EXPECT_EQ(device->capacity_bytes(), kGiB - 100 * kMiB);
-  std::byte* address = device->allocate(200 * kMiB);
-  EXPECT_THROW(device->allocate(800 * kMiB), OutOfMemory);
-  device->deallocate(address, 200 * kMiB);
-  auto range = device->reserve(100 * kMiB);
-  range->commit(10 * kMiB);
-  EXPECT_EQ(device->statistics().reserved_bytes, 10 * kMiB);
-  EXPECT_THROW(range->commit(101 * kMiB), OutOfMemory);
-  range->commit(kMiB);
-  EXPECT_EQ(device->statistics().reserved_bytes, kMiB);
-  range = device->reserve(4 * kGiB);
-  EXPECT_LE(range->reserved_bytes(), device->capacity_bytes() / 2) << "beside the one before";
-  EXPECT_THROW(device->allocate(700 * kMiB), OutOfMemory);
-  address = device->allocate(200 * kMiB);
-  EXPECT_LE(cuda_emulation::held_bytes(), device->capacity_bytes());
-  EXPECT_THROW(device->reserve(kGiB)->commit(400 * kMiB), OutOfMemory);
-  device->deallocate(address, 200 * kMiB);
-  range.reset();
-  EXPECT_EQ(device->statistics().reserved_bytes, 0u);
-  EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
-  EXPECT_EQ(cuda_emulation::counts().mallocs, 0u);
 }
 
 }  // namespace

@@ -16,8 +16,7 @@ namespace {
 DeviceCalls device_calls() {
   const cuda_emulation::Counts& counts = cuda_emulation::counts();
   return {
-      .allocations = counts.mallocs + counts.managed_mallocs + counts.host_mallocs + counts.maps +
-                     counts.async_mallocs,
+      .allocations = counts.mallocs + counts.host_mallocs + counts.maps + counts.async_mallocs,
       .frees = counts.frees + counts.host_frees + counts.unmaps + counts.async_frees,
       .card_free_bytes = cuda_emulation::options().capacity_bytes - cuda_emulation::held_bytes()};
 }

@@ -141,17 +141,6 @@ TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
 INSTANTIATE_TEST_SUITE_P(Networks, CudaTraining, ::testing::ValuesIn(model_names()),
                          [](const auto& tested) { return tested.param; });
 
-TEST(CudaManagedTraining, GivesTheSameBitsWithinItsCapacity) {
-  const ModelShape shape = small_shape("lenet");
-  const auto trained_on = [&](const MemoryOptions& memory) {
-    return train(memory, on_cuda(), "lenet", shape, 4, 3);
-  };
-  MemoryOptions managed = cuda_memory("planned");
-  managed.device = "cuda-managed";
-  managed.capacity_bytes = std::size_t{64} << 20;
-  EXPECT_EQ(trained_on(managed), trained_on(cuda_memory("planned")));
-}
-
 // The paper's networks on their smallest images.
 class CudaPaperTraining : public ::testing::TestWithParam<std::string> {};
 

@@ -13,7 +13,6 @@ skyline::DeviceCalls calls;
 extern "C" {
 
 cudaError_t __real_cudaMalloc(void** address, std::size_t bytes);
-cudaError_t __real_cudaMallocManaged(void** address, std::size_t bytes, unsigned flags);
 cudaError_t __real_cudaMallocHost(void** address, std::size_t bytes);
 cudaError_t __real_cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
                                            cudaStream_t stream);
@@ -24,10 +23,6 @@ cudaError_t __real_cudaFreeAsync(void* address, cudaStream_t stream);
 cudaError_t __wrap_cudaMalloc(void** address, std::size_t bytes) {
   ++calls.allocations;
   return __real_cudaMalloc(address, bytes);
-}
-cudaError_t __wrap_cudaMallocManaged(void** address, std::size_t bytes, unsigned flags) {
-  ++calls.allocations;
-  return __real_cudaMallocManaged(address, bytes, flags);
 }
 cudaError_t __wrap_cudaMallocHost(void** address, std::size_t bytes) {
   ++calls.allocations;

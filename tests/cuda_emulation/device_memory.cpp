@@ -36,7 +36,7 @@ struct PoolBlock {
 using Blocks = std::map<const std::byte*, std::size_t>;  // address → bytes
 
 struct Memory {
-  Blocks mallocs, managed, pooled, pinned;
+  Blocks mallocs, pooled, pinned;
   std::map<const void*, PoolBlock> pool_blocks;
   Blocks reserved, mapped;
   Blocks closed;  // the part of all these that the host may not touch
@@ -179,8 +179,8 @@ void open_memory(const void* address, std::size_t bytes) {
 std::size_t held_bytes() { return memory().held_bytes; }
 
 bool is_on_device(const void* address, std::size_t bytes) {
-  return holds(memory().mallocs, address, bytes) || holds(memory().managed, address, bytes) ||
-         holds(memory().pooled, address, bytes) || holds(memory().mapped, address, bytes);
+  return holds(memory().mallocs, address, bytes) || holds(memory().pooled, address, bytes) ||
+         holds(memory().mapped, address, bytes);
 }
 
 bool is_pinned(const void* address, std::size_t bytes) {
@@ -198,17 +198,10 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   return cuda_emulation::allocate(memory().mallocs, address, bytes, bytes);
 }
 
-// May exceed the card's free bytes: pages come when they are touched.
-cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
-  ++counts().managed_mallocs;
-  return cuda_emulation::allocate(memory().managed, address, bytes, 0);
-}
-
 cudaError_t cudaFree(void* address) {
   if (address == nullptr) return cuda_emulation::health();
   ++counts().frees;
-  auto& blocks = memory().managed.contains(static_cast<std::byte*>(address)) ? memory().managed
-                                                                             : memory().mallocs;
+  auto& blocks = memory().mallocs;
   const auto found = blocks.find(static_cast<std::byte*>(address));
   if (found == blocks.end()) return cudaErrorInvalidValue;
   const cudaError_t error = cudaDeviceSynchronize();  // as the runtime does

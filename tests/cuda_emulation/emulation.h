@@ -38,7 +38,6 @@ struct Options {
 // Calls since the last reset.
 struct Counts {
   std::uint64_t mallocs = 0, frees = 0;              // cudaMalloc, cudaFree
-  std::uint64_t managed_mallocs = 0;                 // cudaMallocManaged
   std::uint64_t maps = 0, unmaps = 0;                // cuMemMap, cuMemUnmap
   std::uint64_t async_mallocs = 0, async_frees = 0;  // of stream-ordered pools
   std::uint64_t host_mallocs = 0, host_frees = 0;    // pinned memory

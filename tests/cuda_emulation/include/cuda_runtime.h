@@ -106,7 +106,6 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes);
-cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned flags = 1);
 cudaError_t cudaFree(void* address);
 cudaError_t cudaMallocHost(void** address, std::size_t bytes);
 cudaError_t cudaFreeHost(void* address);

@@ -25,7 +25,7 @@ constexpr std::size_t kCapacityBytes = 64 * kMiB;
 
 std::uint64_t number(const std::byte* address) { return reinterpret_cast<std::uint64_t>(address); }
 
-// What every device promises; by name from the table.
+// The promises of every device in the table.
 class DeviceTest : public testing::TestWithParam<const char*> {
  protected:
   std::unique_ptr<Device> device_ = make_device(GetParam(), kCapacityBytes);
@@ -153,7 +153,7 @@ TEST_P(DeviceTest, RangeRefusesPastItsReservationAndPastTheCapacity) {
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::Values("cpu", "simulated"),
                          [](const auto& row) { return std::string(row.param); });
 
-// Whether the kernel may read there.
+// True when the kernel can read the address.
 bool is_open(const std::byte* address) {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe(ends.data()), 0);
@@ -241,8 +241,8 @@ TEST(MakeDevice, NamesTheFlagOfABackendThatIsNotBuiltIn) {
 
 TEST(MakeDevice, AnswersAnUnknownNameWithTheKnownOnes) {
   const auto make = [] { make_device("gpu"); };
-  EXPECT_THAT(make, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(
-                        "got gpu, expected cpu, cuda, cuda-managed, simulated")));
+  EXPECT_THAT(make, testing::ThrowsMessage<std::invalid_argument>(
+                        testing::HasSubstr("got gpu, expected cpu, cuda, simulated")));
 }
 
 }  // namespace

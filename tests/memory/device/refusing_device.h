@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// Test double: a device that refuses calls for bytes from a given call on, until told otherwise.
+// Test double: refuses calls for bytes from a given call on, until serve_all().
 // Counted calls: allocate, reserve, and commits that grow a range.
 class RefusingDevice final : public Device {
  public:
