@@ -9,8 +9,8 @@ bool BackgroundPlanner::finished() const {
   return busy() && plan_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void BackgroundPlanner::begin(const Order& order, StepDemand demand, StepPlanner planner) {
-  plan_ = std::async(std::launch::async, plan_step, std::move(demand), std::move(planner));
+void BackgroundPlanner::begin(const Order& order, StepRecording recording, StepPlanner planner) {
+  plan_ = std::async(std::launch::async, plan_step, std::move(recording), std::move(planner));
   order_ = order;
 }
 

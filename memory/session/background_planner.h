@@ -8,27 +8,27 @@
 
 namespace skyline {
 
-// Makes one plan at a time on a thread of its own. Thread rule: driven by one thread; the planner
-// runs on the other and shares nothing with it. The destructor waits for the plan in work.
+// Makes one plan at a time on a second thread. Thread rule: one thread drives it; the planner
+// thread shares nothing with it. The destructor waits for the plan.
 class BackgroundPlanner {
  public:
-  // What a plan is for.
+  // The shape that a plan is for.
   struct Order {
     ShapeKey key = 0;
-    std::uint64_t shape = 0;  // tells a shape from an earlier one of the same key
+    std::uint64_t shape = 0;  // its identity
   };
 
-  // Begun and not yet taken.
+  // True from begin() to take().
   bool busy() const noexcept { return plan_.valid(); }
-  // Busy, and take() will not wait.
+  // True when take() will not wait.
   bool finished() const;
   const Order& order() const noexcept { return order_; }
 
-  // While not busy. Throws std::system_error when no thread can be had, and is not busy then.
-  void begin(const Order& order, StepDemand demand, StepPlanner planner);
-  // While busy. Throws what plan_step threw. Not busy then.
+  // While not busy. Throws std::system_error when there is no thread; then it is not busy.
+  void begin(const Order& order, StepRecording recording, StepPlanner planner);
+  // While busy. Throws what plan_step() threw; it is not busy afterwards.
   StepPlan take() { return plan_.get(); }
-  // Returns when finished, or at once when not busy.
+  // Waits until finished; returns at once when not busy.
   void wait() const;
 
  private:

@@ -8,15 +8,15 @@
 
 namespace skyline {
 
-// Blocks of an arena that are alive although the plan does not count on it. They never overlap one
-// another, for none was handed out over another: so one look at the neighbours decides.
-// Only insert allocates. O(log blocks).
+// Blocks that are alive in an arena although the plan does not count on them. They never overlap
+// each other, so the neighbours of a range decide whether it is free. Only insert() allocates.
+// O(log blocks).
 class OverdueBlocks {
  public:
   struct Entry {
     std::size_t bytes = 0;
-    std::uint64_t cookie = 0;     // of the block
-    std::size_t observation = 0;  // in the log of the step that requested the block
+    std::uint64_t epoch = 0;      // of the step that requested the block
+    std::size_t observation = 0;  // in that step's log
   };
 
   bool empty() const noexcept { return by_offset_.empty(); }
@@ -24,7 +24,7 @@ class OverdueBlocks {
 
   void insert(std::uint64_t offset, const Entry& entry) { by_offset_.emplace(offset, entry); }
 
-  // The entry of the block at an offset, removed. The block is there: it is released once.
+  // Removes and returns the entry of the block at `offset`, which exists: blocks are released once.
   Entry take(std::uint64_t offset) noexcept {
     const auto found = by_offset_.find(offset);
     assert(found != by_offset_.end());
@@ -34,13 +34,14 @@ class OverdueBlocks {
   }
 
   bool overlaps(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-    const auto above = by_offset_.lower_bound(offset + bytes);  // the first that begins behind
+    const auto above =
+        by_offset_.lower_bound(offset + bytes);  // the first that begins past the range
     if (above == by_offset_.begin()) return false;
     const auto below = std::prev(above);
     return below->first + below->second.bytes > offset;
   }
 
-  // The lowest offset from which `bytes` are free of them.
+  // Returns the lowest offset at which `bytes` overlap no block.
   std::uint64_t first_free_offset(std::uint64_t bytes) const noexcept {
     std::uint64_t offset = 0;
     for (const auto& [begin, entry] : by_offset_) {
@@ -50,7 +51,7 @@ class OverdueBlocks {
     return offset;
   }
 
-  // The first byte behind all of them.
+  // Returns the end of the highest block.
   std::uint64_t end_bytes() const noexcept {
     if (by_offset_.empty()) return 0;
     const auto last = std::prev(by_offset_.end());

@@ -20,7 +20,7 @@ bool known_planner(const std::string& name) {
                      [&](const PlannerEntry& entry) { return entry.name == name; });
 }
 
-// The validator runs on every plan, whoever made it.
+// plan() validates its plans; a caller's planner is validated here.
 StepPlanner planner_of(const SessionOptions& options) {
   if (!options.step_planner) {
     return [name = options.planner, plan_options = options.plan](const Trace& trace) {
@@ -37,11 +37,11 @@ StepPlanner planner_of(const SessionOptions& options) {
   };
 }
 
-bool same_demand(const StepDemand& a, const StepDemand& b) {
-  return a.matching == b.matching && same_demand(a.requests, b.requests);
+bool same_requests(const StepRecording& a, const StepRecording& b) {
+  return a.matching == b.matching && same_requests(a.requests, b.requests);
 }
 
-// Adds the time until it dies.
+// Adds its own lifetime to the stalled seconds.
 class StallClock {
  public:
   StallClock(SessionStatistics& totals, bool counts) : totals_(totals), counts_(counts) {}
@@ -101,9 +101,9 @@ StepPlan Session::plan_for(std::span<const Trace> traces) const {
   require(!traces.empty(), "got no trace to adopt, expected at least 1");
   std::vector<std::vector<StepRequest>> steps;
   for (const Trace& trace : traces) steps.push_back(requests_of(trace));
-  StepDemand demand = joined(steps);
-  if (options_.matching == Matching::kByTag) demand.matching = Matching::kByTag;
-  return plan_step(std::move(demand), planner_);
+  StepRecording recording = joined(steps);
+  if (options_.matching == Matching::kByTag) recording.matching = Matching::kByTag;
+  return plan_step(std::move(recording), planner_);
 }
 
 void Session::adopt_plan(StepPlan planned, ShapeKey key) {
@@ -127,7 +127,7 @@ ShapeKey Session::shape_key(ShapeKey key) const {
   return options_.policy == ShapePolicy::kPerShape ? key : ShapeKey{0, key.kind};
 }
 
-// --- what a step showed ---
+// --- learning from steps ---
 
 void Session::catch_up() {
   SessionShape* shape = std::exchange(running_, nullptr);
@@ -151,7 +151,7 @@ void Session::learn_recording(SessionShape& shape) {
   const StepLog& log = arena_.log();
   if (log.was_cut()) return;
   std::vector<StepRequest> requests = merged({}, log);
-  if (log.refusals() > 0 && !same_demand(requests, shape.doubtful)) {
+  if (log.refusals() > 0 && !same_requests(requests, shape.doubtful)) {
     shape.doubtful = std::move(requests);
     return;
   }
@@ -168,20 +168,21 @@ void Session::learn_deviations(SessionShape& shape) {
         .arena_bytes = arena_bytes(),
         .deviation = first_deviation(shape)});
   if (turns_to_tags(shape)) return;
-  const StepDemand& known = shape.planned.demand;
-  StepDemand demand{merged(known.requests, log), known.matching};
-  if (same_demand(demand, known)) {
+  const StepRecording& known = shape.planned.recording;
+  StepRecording recording{merged(known.requests, log), known.matching};
+  if (same_requests(recording, known)) {
     if (log.has(Deviation::kOverlapsOverdue)) move_off_survivors();
     return;
   }
-  if (shape.wanted) demand = joined(*shape.wanted, demand.requests);
-  want(shape, std::move(demand));
+  if (shape.wanted) recording = joined(*shape.wanted, recording.requests);
+  want(shape, std::move(recording));
 }
 
-// Whether the places of a step's requests tell nothing, for they are found by tag from now on.
-// Steps that make another number of requests may have grown, so the first is merged like any other.
+// True when the step's requests match by tag from now on, so that their positions mean nothing.
+// The first step with another number of requests is still merged by position: it may only have
+// grown.
 bool Session::turns_to_tags(SessionShape& shape) {
-  const StepDemand& known = shape.planned.demand;
+  const StepRecording& known = shape.planned.recording;
   if (known.matching == Matching::kByTag) return false;
   if (shape.wanted && shape.wanted->matching == Matching::kByTag) return true;
   if (arena_.log().was_cut() || !of_another_order(arena_.log(), known.requests)) return false;
@@ -193,8 +194,8 @@ bool Session::turns_to_tags(SessionShape& shape) {
   return true;
 }
 
-void Session::want(SessionShape& shape, StepDemand demand) {
-  shapes_.want(shape, std::move(demand));
+void Session::want(SessionShape& shape, StepRecording recording) {
+  shapes_.want(shape, std::move(recording));
   wanted_ = true;
 }
 
@@ -209,7 +210,7 @@ DeviationFacts Session::first_deviation(const SessionShape& shape) const {
                        .count = seen.size()};
   if (first.kind != Deviation::kBeyondPlan && first.kind != Deviation::kBetween) {
     facts.planned_bytes = shape.planned.layout->slots[facts.request].bytes();
-    if (facts.tag == BlockTag{}) facts.tag = shape.planned.demand.requests[facts.request].tag;
+    if (facts.tag == BlockTag{}) facts.tag = shape.planned.recording.requests[facts.request].tag;
   }
   return facts;
 }
@@ -226,27 +227,27 @@ void Session::plan_what_is_wanted() {
   }
 }
 
-// False when it has to be planned here.
+// False when the plan must be made here.
 bool Session::plan_beside(ShapeKey key, const SessionShape& shape) {
   if (!background_ || !switched_) return false;
   try {
     worker_.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
     return true;
   } catch (const std::system_error&) {
-    return false;  // no thread is to be had
+    return false;  // no thread available
   }
 }
 
 void Session::plan_here(ShapeKey key, SessionShape& shape) {
-  const StepDemand demand = *std::exchange(shape.wanted, std::nullopt);
-  replan(key, shape, plan_step(demand, planner_), /*in_background=*/false);
+  const StepRecording recording = *std::exchange(shape.wanted, std::nullopt);
+  replan(key, shape, plan_step(recording, planner_), /*in_background=*/false);
 }
 
-// What was learned while the plan was in work stays wanted.
+// A recording that changed while it was being planned stays wanted.
 void Session::take_plan() {
   const BackgroundPlanner::Order order = worker_.order();
   SessionShape* shape = shapes_.find(order.key, order.shape);
-  std::optional<StepDemand> wanted;
+  std::optional<StepRecording> wanted;
   if (shape != nullptr) wanted = std::exchange(shape->wanted, std::nullopt);
   StepPlan planned = worker_.take();
   ++totals_.background_plans;
@@ -254,7 +255,7 @@ void Session::take_plan() {
     ++totals_.discarded_plans;
     return;
   }
-  const bool up_to_date = !wanted || same_demand(*wanted, planned.demand);
+  const bool up_to_date = !wanted || same_requests(*wanted, planned.recording);
   if (replan(order.key, *shape, std::move(planned), /*in_background=*/true) && !up_to_date) {
     want(*shape, *std::move(wanted));
   }
@@ -289,18 +290,18 @@ std::uint64_t Session::bytes_to_hold(const SessionShape* except) const {
   return std::max(adopted_bytes_, shapes_.largest_peak_bytes(except));
 }
 
-// What the pools cache is the arena's now.
+// Returns the pools' caches first: the arena takes their place.
 void Session::commit_for(const SessionShape& replaced, const StepPlan& planned) {
   arena_.release_cached();
   arena_.commit(std::max(planned.layout->peak_bytes, bytes_to_hold(&replaced)));
 }
 
-// Nothing new to plan, but blocks that stay hold bytes of the plan.
+// There is nothing new to plan, but blocks that stay lie over the plan.
 void Session::move_off_survivors() {
   try {
     arena_.commit_around_survivors(bytes_to_hold(nullptr));
   } catch (const OutOfMemory&) {
-    // The fallback goes on serving what lies over them.
+    // The fallback keeps serving the requests that lie over them.
   }
 }
 

@@ -16,15 +16,16 @@
 
 namespace skyline {
 
-// The session's name among the allocators of a table.
+// The session's name in tables of allocators.
 inline constexpr std::string_view kPlannedAllocator = "planned";
 
-// What a shape key does to the plan.
+// How plans follow shape keys. Each policy applies to training and to inference steps separately:
+// the two kinds never share a plan, but all plans share one arena of the largest peak.
 enum class ShapePolicy {
-  kGrow,      // keys ignored; one plan for the maximum of each request (PGMO's re-optimization)
-  kPerShape,  // a plan for each key, all in one arena of the largest peak
-  // As kGrow, from the longest shape's plan, given to adopt() before training. The arena stays as
-  // large as the largest plan adopted, so that one can be given for each step.
+  kGrow,      // one plan, for the maximum of each request over all shapes (PGMO's re-optimization)
+  kPerShape,  // one plan for each key
+  // As kGrow, starting from the plan of the longest shape, adopted before training. The arena stays
+  // as large as the largest adopted plan, so that each step may adopt a plan of its own.
   kUpperBound,
 };
 
@@ -33,51 +34,58 @@ struct SessionOptions {
   ShapePolicy policy = ShapePolicy::kGrow;
   std::string planner{kDefaultPlanner};
   PlanOptions plan;
-  // By tag from the beginning: where steps are known to make different numbers of requests, so that
-  // none has to show it first.
+  // kByTag if steps are known to differ in their number of requests; else the session finds out.
   Matching matching = Matching::kByPosition;
-  StepPlanner step_planner;  // unless empty, plans in the place of these two
-  // Plans anew beside the steps, which the plan of before serves meanwhile. Where blocks lie, and
-  // when a new plan begins to serve, then depends on time; what is computed does not. Unset: where
-  // there is a second core and the device has memory, so that steps take time.
+  StepPlanner step_planner;  // if set, plans instead of `planner` and `plan`
+  // Re-plans on a second thread while the old plan serves. Then block addresses, and the step that
+  // a plan starts with, depend on timing; results do not. Default: on if there is a second core and
+  // the device has real memory.
   std::optional<bool> background;
-  // Of the live bytes that the fallback pool serves, each request rounded.
+  // Limits the live bytes of the fallback pool, each request rounded.
   std::size_t fallback_limit_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t max_shapes = 64;  // kPerShape: plans kept; the least recently used one goes
-  // Reserved for the arena, which no plan can pass: at most the device's capacity.
+  // Address space of the arena, the limit of every plan; at most the device's capacity is used.
   std::size_t address_bytes = std::size_t{1} << 44;
   SessionListener listener;  // may be empty; called between steps
 };
 
 // Drives a run (PGMO section 4) on one device:
 //
-//   warm-up    requests go to the pool, and the step is recorded
-//   switch     before the next step: plan the recording, give the pool's cached memory back,
-//              commit the arena
-//   planned    request k returns base + offset[k]; the pool keeps what is resident
-//   deviation  served safely by the fallback pool, noted, merged into the recording; re-planned
-//              before the next step, or in the background beside the next ones
+//   warm-up    the pool serves the requests, and the step is recorded
+//   switch     before the next step: plan the recording, return the pool's cache, commit the arena
+//   planned    request k returns base + offset[k]; the pool keeps resident memory
+//   deviation  the fallback pool serves it; it is logged and merged into the recording, which is
+//              planned again before the next step, or in the background
 //
-// In the background one plan is made at a time, for what was recorded last; what deviates from the
-// plan of before goes on being served by the fallback pool and merged. begin_step puts a plan that
-// is finished in place. The first plan is never made there.
+// Three forms carry a step from observation to addresses:
 //
-// Requests find their places in the plan by position. When steps turn out to make other numbers of
-// requests (loops over sequences of several lengths), they find them by tag from then on, which
-// costs a comparison of tags each: see TagMatcher.
+//   recording  StepRecording: each request's bytes and lifetime, merged from the StepLogs of the
+//              steps that one plan serves
+//   plan       Plan: an offset for each block of the recording's trace (canonical_step)
+//   layout     StepLayout: the plan as flat tables in request order, which the Arena reads
 //
-// Requests outside of steps, and while interrupted, go to the pool; they are no part of the plan.
-// Between steps, interrupted ones have the arena's bytes as far as they reach.
-// A block that is still alive when the next step begins is not step memory: from the next plan on
-// the pool serves that request. A program that repeats itself is hot after three re-plans at most.
+// StepPlan holds all three, one for each shape that the policy distinguishes (ShapeTable).
 //
-// Sound whatever the program does (see Arena). To have that checked on every hand-out, wrap it in a
-// CheckingAdaptor; to have freed blocks poisoned, in a GuardAdaptor.
+// The background makes one plan at a time, for the newest recording; begin_step() installs finished
+// plans. The first plan is made by begin_step() itself.
 //
-// When the device cannot hold a new plan all stays as it was: the pool or the old plan serves.
-// A step may be left at any request: by abandon_step(), or by begin_step() without end_step(). A
-// recorded step that was cut, or in which memory ran out, is recorded again; shortages that repeat
-// themselves belong to the program and are planned with.
+// Requests match the plan by position. Once steps differ in their number of requests (loops over
+// sequences of several lengths), they match by tag, which costs one tag comparison each: see
+// TagMatcher.
+//
+// Requests outside of steps, and while interrupted, are not planned. Interrupted requests between
+// steps, and steps without a plan, use the free bytes of the arena first. So an evaluation takes no
+// memory beside the training plan as long as it fits, planned or not.
+// A block that is alive when the next step begins is not step memory: the pool serves its request
+// from the next plan on. A program that repeats itself is hot after at most three re-plans.
+//
+// Sound whatever the program does (see Arena). CheckingAdaptor verifies that on every hand-out,
+// GuardAdaptor poisons freed blocks.
+//
+// When the device cannot hold a new plan, the pool or the old plan keeps serving.
+// A step may end at any request, by abandon_step() or by begin_step() without end_step(). A
+// recorded step that was cut or ran out of memory is recorded again; when the shortage repeats, it
+// belongs to the program and is planned.
 //
 //   Session session(device, {.listener = print});
 //   Block weights = session.allocate(bytes, tag);            // resident
@@ -87,7 +95,7 @@ class Session final : public Allocator {
   enum class State { kWarmUp, kPlanned };
 
   // The device outlives the session. Throws std::invalid_argument for an unknown planner, no
-  // warm-up step or no shape.
+  // warm-up step, no shape or a bad alignment.
   explicit Session(Device& device, SessionOptions options = {});
 
   Extent acquire(std::size_t bytes, const Tag& tag) override { return arena_.acquire(bytes, tag); }
@@ -95,8 +103,8 @@ class Session final : public Allocator {
   // Reserved = arena + pool + fallback pool.
   Statistics statistics() const override { return arena_.statistics(); }
 
-  // Plans, where there is something to plan, or takes what was planned. Throws what the planner
-  // threw, then outside of a step and with the plan of before.
+  // Installs a finished plan, or plans what the last steps showed. Throws what the planner throws;
+  // then no step has begun and the old plan stays.
   void begin_step(ShapeKey key) override;
   void end_step() override { arena_.end_step(); }
   void abandon_step() override { arena_.abandon_step(); }
@@ -104,25 +112,25 @@ class Session final : public Allocator {
   void resume() noexcept override { arena_.resume(); }
   void release_cached() noexcept override { arena_.release_cached(); }
 
-  // Plans a trace given beforehand, from a dry run say, instead of recording one; between steps.
-  // Throws TraceError for a trace out of order, OutOfMemory when the device cannot hold the plan.
+  // Plans a given trace, of a dry run for example, instead of a recording; between steps. Throws
+  // TraceError for a trace out of order, OutOfMemory when the device cannot hold the plan.
   void adopt(const Trace& trace, ShapeKey key = 0) { adopt({&trace, 1}, key); }
-  // The same for several steps that differ: one plan that serves each of them, and each step whose
-  // requests are some of theirs, in their order, no larger and no longer alive.
+  // The same with one plan for several different steps. It serves each of them, and each step that
+  // makes some of their requests in their order, no larger and alive no longer.
   void adopt(std::span<const Trace> traces, ShapeKey key = 0) { adopt_plan(plan_for(traces), key); }
-  // The two halves of adopt(). The first is pure: it may be run beside the steps, on any thread.
+  // The two halves of adopt(). The first is pure and may run on any thread.
   StepPlan plan_for(std::span<const Trace> traces) const;
   void adopt_plan(StepPlan planned, ShapeKey key = 0);
 
-  // A plan is in work in the background, or waits to be taken by begin_step.
+  // True while the background plans, or has a plan that begin_step() will install.
   bool planning() const noexcept { return worker_.busy(); }
-  // Returns when no plan is in work.
+  // Waits for the background plan.
   void wait_for_plan() const { worker_.wait(); }
 
-  // Of the step begun last.
+  // The state of the step begun last.
   State state() const noexcept;
-  // What was planned, and how, for the shape of the step begun last; empty during warm-up. Requests
-  // that outlive their step are not in it.
+  // The planned trace and its plan for the shape of the step begun last; empty during warm-up.
+  // Requests that outlive their step are left out.
   const Trace& trace() const noexcept;
   const Plan& plan() const noexcept;
 
@@ -137,7 +145,7 @@ class Session final : public Allocator {
   void learn_recording(SessionShape& shape);
   void learn_deviations(SessionShape& shape);
   bool turns_to_tags(SessionShape& shape);
-  void want(SessionShape& shape, StepDemand demand);
+  void want(SessionShape& shape, StepRecording recording);
   DeviationFacts first_deviation(const SessionShape& shape) const;
   ShapeKey shape_key(ShapeKey key) const;
   const SessionShape* current() const noexcept;
@@ -164,9 +172,9 @@ class Session final : public Allocator {
   Arena arena_;
 
   ShapeTable shapes_;
-  ShapeKey key_ = 0;                 // of the step begun last
-  SessionShape* running_ = nullptr;  // its shape, until its log is learned
-  bool wanted_ = false;              // there may be a shape with a demand to plan
+  ShapeKey key_;                     // of the step begun last
+  SessionShape* running_ = nullptr;  // its shape, until learned from
+  bool wanted_ = false;              // a shape may have a recording to plan
   std::uint64_t adopted_bytes_ = 0;  // kUpperBound: the largest plan adopted
   SessionStatistics totals_;
   std::uint64_t device_allocations_at_switch_ = 0;

@@ -30,8 +30,8 @@ void ShapeTable::renew(SessionShape& shape) {
   shape.uniform.clear();
 }
 
-void ShapeTable::want(SessionShape& shape, StepDemand demand) {
-  shape.wanted = std::move(demand);
+void ShapeTable::want(SessionShape& shape, StepRecording recording) {
+  shape.wanted = std::move(recording);
   shape.last_wanted = ++wants_;
 }
 

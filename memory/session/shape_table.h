@@ -10,41 +10,43 @@
 
 namespace skyline {
 
-// What a session knows of the steps of one shape key.
+// What a session knows about the steps of one shape key.
 struct SessionShape {
-  StepPlan planned = {};  // what serves; without a layout: nothing yet
-  // What has been learned since and is to be planned; set while the plan for it is in work, too.
-  std::optional<StepDemand> wanted = {};
-  std::vector<StepRequest> doubtful = {};  // a recording in which memory ran out
-  std::vector<StepRequest> uniform = {};   // the plan's, before steps of another order were merged
-  std::uint64_t identity = 0;              // differs from every earlier shape's
+  StepPlan planned = {};  // serves the steps; without a layout: recording
+  // The recording to plan next; stays set while its plan is being made.
+  std::optional<StepRecording> wanted = {};
+  std::vector<StepRequest> doubtful = {};  // a recording that ran out of memory
+  std::vector<StepRequest> uniform =
+      {};                      // the plan's requests before steps of another order were merged
+  std::uint64_t identity = 0;  // unique
   std::uint64_t last_used = 0;
   std::uint64_t last_wanted = 0;
 };
 
-// The shapes of a session, at most so many: the least recently used one goes. References stay valid
-// until their shape goes. O(shapes) each.
+// The shapes of a session, at most `most`; evicts the least recently used one. References stay
+// valid until their shape is evicted. O(shapes) each.
 class ShapeTable {
  public:
   explicit ShapeTable(std::size_t most) : most_(most) {}
 
-  // Made where there is none.
+  // Inserts a missing shape.
   SessionShape& use(ShapeKey key);
-  // Null: none.
+  // Returns null when there is none.
   const SessionShape* find(ShapeKey key) const noexcept;
-  // Null when it is gone, or another has come under its key.
+  // Returns null when the shape was evicted or renewed.
   SessionShape* find(ShapeKey key, std::uint64_t identity);
-  // From now on another shape, with nothing wanted: what is in work for it is for nobody.
+  // Gives the shape a new identity and drops its wanted recording; a plan still being computed for
+  // the old one is discarded.
   void renew(SessionShape& shape);
-  void want(SessionShape& shape, StepDemand demand);
+  void want(SessionShape& shape, StepRecording recording);
 
   struct Named {
     ShapeKey key = 0;
     SessionShape* shape = nullptr;
   };
-  // The one that was wanted last; null: none.
+  // Returns the shape wanted last; null: none.
   Named newest_wanted();
-  // Of all plans but one.
+  // Returns the largest peak of all plans but one.
   std::uint64_t largest_peak_bytes(const SessionShape* except) const;
 
  private:

@@ -6,10 +6,11 @@
 
 namespace skyline {
 
-StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
+StepLayout make_layout(const CanonicalStep& step, const Plan& plan,
+                       const StepRecording& recording) {
   const Trace& trace = step.trace;
   if (plan.offsets.size() != trace.size()) {
-    throw PlanMismatch(fmt::format("[arena] the plan has {} offsets, the trace {} blocks",
+    throw PlanMismatch(fmt::format("[arena] got a plan with {} offsets for a trace of {} blocks",
                                    plan.offsets.size(), trace.size()));
   }
   StepLayout layout{.slots = std::vector<StepSlot>(step.requests),
@@ -25,7 +26,7 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
     layout.slots[request].rank = static_cast<std::uint32_t>(layout.request_of_rank.size());
     layout.request_of_rank.push_back(request);
   }
-  // An unplanned request moves the clock no further than its predecessor did.
+  // An unplanned request leaves the clock where its predecessor moved it.
   std::uint32_t released = 0;
   std::size_t block = 0;
   for (RequestIndex request = 0; request < step.requests; ++request) {
@@ -38,13 +39,8 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan) {
     }
     layout.slots[request].released_before = released;
   }
-  return layout;
-}
-
-StepLayout make_layout(const CanonicalStep& step, const Plan& plan, const StepDemand& demand) {
-  StepLayout layout = make_layout(step, plan);
-  if (demand.matching == Matching::kByTag) {
-    layout.tags = std::make_shared<const TagMatcher>(demand.requests);
+  if (recording.matching == Matching::kByTag) {
+    layout.tags = std::make_shared<const TagMatcher>(recording.requests);
   }
   return layout;
 }

@@ -45,8 +45,8 @@ void StepLog::refuse_last(bool keep) noexcept {
 
 void StepLog::note_release(std::size_t observation, RequestIndex requests_made) noexcept {
   Observation& seen = observations_[observation];
-  // After a cut, needed_until is settled.
-  if (!cut_) seen.needed_until = std::max(requests_made, seen.needed_past + 1);
+  // cut() has already set needed_until.
+  if (!cut_) seen.needed_until = std::max(requests_made, seen.last_seen_alive_at + 1);
   seen.release_order = releases_++;
 }
 
@@ -58,7 +58,7 @@ void StepLog::cut(RequestIndex requests_made) noexcept {
   cut_ = true;
   for (Observation& seen : observations_) {
     if (seen.needed_until != kStepEnd) continue;
-    seen.needed_until = std::max(requests_made, seen.needed_past + 1);
+    seen.needed_until = std::max(requests_made, seen.last_seen_alive_at + 1);
   }
 }
 

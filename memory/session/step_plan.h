@@ -4,25 +4,24 @@
 #include <memory>
 
 #include "memory/plan.h"
+#include "memory/session/recording.h"
 #include "memory/session/step_layout.h"
-#include "memory/session/step_requests.h"
 
 namespace skyline {
 
-// Plans a trace: planner and options are bound. Called on another thread where plans are made in
-// the background; pure, so that it makes no difference.
+// Plans a trace with a planner and its options. Must be pure: the background thread calls it, too.
 using StepPlanner = std::function<Plan(const Trace&)>;
 
-// A plan with what it is for, in the form that serves requests.
+// A recording with its plan and the layout that serves it.
 struct StepPlan {
-  StepDemand demand = {};
+  StepRecording recording = {};
   CanonicalStep step = {};
   Plan plan = {};
-  std::shared_ptr<const StepLayout> layout = {};  // null: to be recorded
+  std::shared_ptr<const StepLayout> layout = {};  // null: the step is still to be recorded
 };
 
-// A pure function but for the planner's. Throws what the planner throws, and PlanMismatch when its
-// plan is for another trace.
-StepPlan plan_step(StepDemand demand, const StepPlanner& planner);
+// Pure if the planner is. Throws what the planner throws, and PlanMismatch when its plan does not
+// fit the trace.
+StepPlan plan_step(StepRecording recording, const StepPlanner& planner);
 
 }  // namespace skyline

@@ -15,21 +15,21 @@ struct Place {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// A plan that is stretched for the rest of a step: the offsets and sizes of its slots times one
-// factor f, so that requests somewhat larger than planned fit, too. In multiples of the alignment,
+// Stretches a plan for the rest of a step: multiplies the offsets and sizes of its slots by one
+// factor f, so that requests somewhat larger than planned fit as well. In multiples of the
+// alignment,
 //
 //   place of a slot = [ceil(offset · f), ceil(offset · f) + floor(bytes · f))
 //
-// and because ceil(a) + floor(b) = ceil(a + floor(b)) <= ceil(a + b), slots that share no byte
-// still share none. Blocks that were handed out before lie where they lay: they have to be asked
-// for.
+// Because ceil(a) + floor(b) = ceil(a + floor(b)) <= ceil(a + b), slots that shared no byte still
+// share none. Blocks handed out before keep their places; overlaps() looks for them.
 class StretchedPlan {
  public:
   static constexpr std::uint64_t kWhole = 4096;  // the factor 1
 
   bool active() const noexcept { return factor_ > kWhole; }
   std::uint64_t factor() const noexcept { return factor_; }
-  // The least with which `planned_bytes` become `bytes`.
+  // Returns the smallest factor that turns `planned_bytes` into `bytes`.
   static std::uint64_t factor_for(std::uint64_t bytes, std::uint64_t planned_bytes) noexcept {
     return (bytes * kWhole + planned_bytes - 1) / planned_bytes;
   }
@@ -46,11 +46,11 @@ class StretchedPlan {
     return {ceil_of(slot.offset, factor_, alignment), floor_of(slot.bytes(), factor_, alignment)};
   }
 
-  // Where the blocks lie: those alive when the factor changed, and those put since.
+  // The places of blocks: those alive when the factor changed, and those put since.
   const Place& placed(RequestIndex request) const noexcept { return placed_[request]; }
   void put(RequestIndex request, const Place& place) noexcept { placed_[request] = place; }
 
-  // `alive(request)`, `place(request)` for the requests before `next`.
+  // Calls alive(request) and place(request) for the requests before `next`.
   template <typename Alive, typename PlaceOf>
   void begin(std::uint64_t factor, std::size_t slots, RequestIndex next, Alive alive,
              PlaceOf place) {
@@ -70,15 +70,15 @@ class StretchedPlan {
     before_.clear();
   }
 
-  // Whether one of the blocks from before the factor changed is alive in a place. Those that are
-  // not are forgotten. O(log blocks), the forgotten apart.
+  // True when a block from before the factor changed is alive in `place`. Forgets those that are
+  // dead. O(log blocks), plus O(1) for each forgotten one.
   template <typename Alive>
   bool overlaps(const Place& place, Alive alive) {
     while (true) {
       const auto above = before_.lower_bound(place.offset + place.bytes);
       if (above == before_.begin()) return false;
       const auto below = std::prev(above);
-      // They never overlapped one another, so all further down end before this one.
+      // They never overlapped each other, so all blocks further down end before this one.
       if (below->first + placed_[below->second].bytes <= place.offset) return false;
       if (alive(below->second)) return true;
       before_.erase(below);
@@ -87,7 +87,7 @@ class StretchedPlan {
 
  private:
   std::uint64_t factor_ = kWhole;
-  std::vector<Place> placed_;                     // request → where it lies, within the range
+  std::vector<Place> placed_;                     // request → place within the range
   std::map<std::uint64_t, RequestIndex> before_;  // offset → request
 };
 

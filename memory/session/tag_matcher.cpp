@@ -6,14 +6,14 @@
 namespace skyline {
 namespace {
 
-// What the other step would have shown, had it been run under the plan of `known`.
-StepLog log_under(const StepDemand& known, const std::vector<StepRequest>& other) {
+// Returns the log that the other step would have left under the plan of `known`.
+StepLog log_under(const StepRecording& known, const std::vector<StepRequest>& other) {
   const bool by_tag = known.matching == Matching::kByTag;
   const TagMatcher tags(by_tag ? known.requests : std::vector<StepRequest>{});
   const auto slots = static_cast<RequestIndex>(known.requests.size());
   RequestIndex next = 0, extra = 0;
   std::vector<Observation> seen;
-  std::vector<RequestIndex> places;  // of each request, among both
+  std::vector<RequestIndex> places;  // request → place among both
   for (const StepRequest& request : other) {
     const RequestIndex slot = by_tag ? tags.next(request.tag.view(), next) : next;
     Observation observation{.bytes = request.bytes,
@@ -89,14 +89,14 @@ bool of_another_order(const StepLog& log, const std::vector<StepRequest>& known)
   });
 }
 
-StepDemand joined(StepDemand known, const std::vector<StepRequest>& other) {
+StepRecording joined(StepRecording known, const std::vector<StepRequest>& other) {
   const StepLog log = log_under(known, other);
   known.requests = merged(std::move(known.requests), log);
   return known;
 }
 
-StepDemand joined(const std::vector<std::vector<StepRequest>>& steps) {
-  StepDemand all;
+StepRecording joined(const std::vector<std::vector<StepRequest>>& steps) {
+  StepRecording all;
   for (const std::vector<StepRequest>& step : steps) {
     if (!same_tags(steps.front(), step)) all.matching = Matching::kByTag;
   }

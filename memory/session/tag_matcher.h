@@ -5,21 +5,22 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/session/recording.h"
 #include "memory/session/step_log.h"
-#include "memory/session/step_requests.h"
 
 namespace skyline {
 
-// Where the tags of a step's requests stand, for steps that leave out some of the requests: a step
-// whose tags are some of these, in this order, finds a place for each of its requests by taking the
-// first that is left. O(tag) for the next place, O(log places) for one further on.
+// Finds the place of each request by its tag, for steps that leave some of the plan's requests out:
+// each request takes the first place with its tag behind the last one taken. So a step whose tags
+// are a subsequence of these finds a place for each request. O(tag) for the next place, O(log
+// places) for one further on.
 class TagMatcher {
  public:
   explicit TagMatcher(const std::vector<StepRequest>& requests);
   TagMatcher(const TagMatcher&) = delete;
   TagMatcher& operator=(const TagMatcher&) = delete;
 
-  // The first request at `from` or behind it that bears the tag; kStepEnd: none.
+  // Returns the first request from `from` on with this tag; kStepEnd: none.
   RequestIndex next(const Tag& tag, RequestIndex from) const;
 
  private:
@@ -36,20 +37,19 @@ class TagMatcher {
   };
 
   std::unordered_map<BlockTag, std::vector<RequestIndex>, Hash, Equal> places_;
-  std::vector<const BlockTag*> tags_;  // of each request; keys of places_
+  std::vector<const BlockTag*> tags_;  // request → its key in places_
 };
 
-// As many requests, and each with the tag of the other's.
+// True when both have the same tags in the same order.
 bool same_tags(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b);
 
-// Whether a step that was served by position made other requests than the known ones: another
-// number of them, or one with another tag, as far as its log has seen them.
+// True when a step served by position made other requests than the known ones: a different number,
+// or one with a different tag, as far as its log shows.
 bool of_another_order(const StepLog& log, const std::vector<StepRequest>& known);
 
-// The maximum of what was known and what another step asks for, as merged() has it.
-StepDemand joined(StepDemand known, const std::vector<StepRequest>& other);
-// Of all these steps, the first of which the others are compared to: they meet by tag unless all
-// have the same tags.
-StepDemand joined(const std::vector<std::vector<StepRequest>>& steps);
+// Returns the maximum of the known requests and another step's, as merged() does.
+StepRecording joined(StepRecording known, const std::vector<StepRequest>& other);
+// Returns the maximum of all these steps. They match by tag unless all have the same tags.
+StepRecording joined(const std::vector<std::vector<StepRequest>>& steps);
 
 }  // namespace skyline

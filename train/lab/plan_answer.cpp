@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"

@@ -37,7 +37,7 @@ class ArenaFixture : public ::testing::Test {
     arena_.install(std::make_shared<const StepLayout>(make_layout(step, plan)));
   }
 
-  // A whole hot step of kThree; the addresses of its blocks.
+  // Runs a hot step of kThree. Returns the addresses of its blocks.
   std::vector<std::byte*> hot_step() {
     arena_.begin_step(0);
     Block a = arena_.allocate(1000), b = arena_.allocate(1000);

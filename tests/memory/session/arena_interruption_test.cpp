@@ -1,4 +1,4 @@
-// What an arena does with requests while it is interrupted, and between steps.
+// Requests of an interrupted arena, and between steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>

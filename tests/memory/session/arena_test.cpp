@@ -33,7 +33,7 @@ TEST_F(ArenaTest, WithoutAPlanThePoolServesAndTheStepIsRecorded) {
   hot_step();
   arena_.settle();
   EXPECT_EQ(merged({}, arena_.log()).size(), 3u);
-  EXPECT_TRUE(same_demand(merged({}, arena_.log()), kThree));
+  EXPECT_TRUE(same_requests(merged({}, arena_.log()), kThree));
   EXPECT_EQ(arena_.pool_calls(), 6u);
 }
 
@@ -107,7 +107,7 @@ TEST_F(ArenaTest, ABlockThatLivesTooLongMayOutliveItsStepToo) {
   EXPECT_EQ(seen()[0].kind, Deviation::kOverdue);
   EXPECT_TRUE(seen()[0].outlives_step);
   arena_.begin_step(0);
-  arena_.allocate(1000).reset();  // lies over it, is served by the fallback
+  arena_.allocate(1000).reset();  // overlaps it: served by the fallback
   arena_.settle();
   for (const Observation& each : seen()) EXPECT_FALSE(each.outlives_step) << "an earlier step's";
 }
@@ -248,7 +248,7 @@ TEST_F(ArenaTest, ReleasesOutOfOrderAreNoDeviation) {
   for (int step = 0; step < 2; ++step) {
     arena_.begin_step(0);
     Block first = arena_.allocate(1000), second = arena_.allocate(1000);
-    second.reset();  // planned after the first, and after the third is born
+    second.reset();  // its release is planned after the first and after the third request
     first.reset();
     Block third = arena_.allocate(1000);
     third.reset();
@@ -312,7 +312,7 @@ TEST_F(ArenaTest, ACutStepTellsNothingOfWhatItStillHeld) {
   arena_.begin_step(0);  // in the middle of a step: the same
   EXPECT_TRUE(arena_.in_step());
   const std::vector<StepRequest> learned = merged(kThree, arena_.log());
-  EXPECT_TRUE(same_demand(learned, kThree));
+  EXPECT_TRUE(same_requests(learned, kThree));
   arena_.end_step();
 }
 

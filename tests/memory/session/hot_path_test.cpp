@@ -1,4 +1,4 @@
-// A hot step makes no heap allocation: counted, in a program of its own, for it replaces new.
+// A hot step makes no heap allocation. A separate program, because it replaces operator new.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBlocks = 200;
 
-// The counter counts the steps' bounds too: begin_step and end_step are part of a hot step.
+// Includes begin_step and end_step: they are part of a hot step.
 void step(Allocator& allocator, std::vector<Block>& blocks, bool reversed) {
   allocator.begin_step(0);
   for (std::size_t i = 0; i < kBlocks; ++i) {
@@ -75,8 +75,8 @@ TEST(HotPath, AllocatorsMakeNoHeapAllocationOnceWarm) {
   }
 }
 
-// Releases are noexcept: room for them is made before. Of growing numbers of blocks, requested
-// before the step begins, within it, or one half each.
+// Releases are noexcept, so requests make room for them. Tests growing numbers of blocks, requested
+// before the step, within it, or half and half.
 void expect_releases_without_heap(Allocator& allocator, std::size_t halves_before) {
   for (std::size_t blocks = 40; blocks < 100; ++blocks) {
     std::vector<Block> held(blocks);

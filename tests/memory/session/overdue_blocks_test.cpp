@@ -37,7 +37,7 @@ TEST(OverdueBlocks, AgreesWithAMapOfBytes) {
       const std::uint64_t offset = random() % kEnd, bytes = 1 + random() % 9;
       EXPECT_EQ(blocks.overlaps(offset, bytes), !free_of_held(offset, bytes));
       if (free_of_held(offset, bytes)) {
-        blocks.insert(offset, {.bytes = bytes, .cookie = offset});
+        blocks.insert(offset, {.bytes = bytes, .epoch = offset});
         std::fill_n(held.begin() + static_cast<std::ptrdiff_t>(offset), bytes, true);
       }
       std::uint64_t gap = 0;
@@ -46,7 +46,7 @@ TEST(OverdueBlocks, AgreesWithAMapOfBytes) {
       if (random() % 3 == 0 && !blocks.empty()) {
         const std::uint64_t first = blocks.begin()->first;
         const auto entry = blocks.take(first);
-        EXPECT_EQ(entry.cookie, first);
+        EXPECT_EQ(entry.epoch, first);
         std::fill_n(held.begin() + static_cast<std::ptrdiff_t>(first), entry.bytes, false);
       }
     }

@@ -14,7 +14,7 @@
 
 namespace skyline {
 
-// In which ways a random program leaves its plan; each is a probability in per cent.
+// How a random program deviates from its plan: probabilities in per cent.
 struct Mischief {
   unsigned more = 0;         // an extra request, at any place
   unsigned fewer = 0;        // a request left out
@@ -29,8 +29,8 @@ struct Mischief {
   unsigned refused = 0;      // the device refuses from a random call on (per step)
 };
 
-// A program of steps: a habit, which is what each step of a shape does when nothing goes wrong,
-// and mischief on top. On a device with memory every block is filled, and verified when freed.
+// A program of steps. Each shape has a habit, the requests of an undisturbed step; mischief changes
+// them. On a device with memory, blocks are filled and verified when freed.
 class RandomProgram {
  public:
   RandomProgram(Allocator& allocator, std::uint64_t seed, bool has_memory, std::size_t shapes)
@@ -38,7 +38,7 @@ class RandomProgram {
     for (std::size_t shape = 0; shape < shapes; ++shape) habits_.push_back(make_habit());
   }
 
-  // False when memory ran out or the step was cut. Blocks of the step are then freed.
+  // False when memory ran out or the step was cut; then the blocks of the step are freed.
   bool run_step(ShapeKey key, const Mischief& mischief) {
     allocator_.begin_step(key);
     ++step_;
@@ -147,7 +147,7 @@ class RandomProgram {
     return held;
   }
 
-  // What is due before request `now` of the running step.
+  // Frees what is due before request `now` of the running step.
   void free_due(std::size_t now) {
     for (std::size_t i = 0; i < live_.size();) {
       const Held& held = live_[i];
@@ -173,7 +173,7 @@ class RandomProgram {
     }
   }
 
-  // The ways out of a step that was cut: unwind before or after the end, say so or not.
+  // Leaves a cut step in one of several ways: frees before or after its end, abandons it or not.
   bool leave() {
     const std::size_t way = below(4);
     if (way == 0) free_due(kEndOfStep);

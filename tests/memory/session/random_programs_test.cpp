@@ -1,6 +1,6 @@
-// Programs that deviate from their plan in every way never share a byte, and are hot again as soon
-// as they stop. Every hand-out is checked against all live blocks; a share of the programs runs on
-// memory, where the contents are verified too.
+// Programs that deviate from their plan in every way never share a byte, and are hot again soon
+// after they stop deviating. Every hand-out is checked against all live blocks; some programs run
+// on real memory and verify the contents, too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::uint64_t kMemorySeeds = 1500;  // enough for all to happen
+constexpr std::uint64_t kMemorySeeds = 1500;  // enough for every kind of event
 constexpr std::uint64_t kSimulatedSeeds = std::max(effort(12000), kMemorySeeds);
 constexpr std::uint64_t kServedSeeds = 500;
 constexpr int kWildSteps = 12;
@@ -40,17 +40,17 @@ SessionOptions options_of(std::uint64_t seed) {
   return options;
 }
 
-// After so many steps a program that repeats itself is hot: the warm-up; a step that shows that
-// requests have to be found by tag, one that shows what changed; one in which its survivors are
-// still held; one that moves off blocks that stay. Each refusal by the fallback's limit ends a
-// step, and shows one request. In the background each plan comes a step later.
+// Returns after how many steps a program that repeats itself is hot: the warm-up; a step that shows
+// that requests match by tag; one that shows what changed; one in which its survivors are still
+// held; one that moves off blocks that stay. Each refusal by the fallback's limit ends a step and
+// shows one request. In the background each plan comes a step later.
 int steps_to_converge(const SessionOptions& options) {
   const bool limited = options.fallback_limit_bytes < kMiB;
   const int plans = 5 + (limited ? 60 : 0);
   return options.warmup_steps + plans * (*options.background ? 2 : 1);
 }
 
-// What each shape's step asks for when nothing goes wrong.
+// Returns the trace of each shape's undisturbed step.
 std::vector<Trace> habits_of(std::uint64_t seed, std::size_t shapes) {
   SimulatedDevice device;
   BestFitPool pool(device);
@@ -64,7 +64,7 @@ std::vector<Trace> habits_of(std::uint64_t seed, std::size_t shapes) {
   return habits;
 }
 
-// Some kinds of deviation, half of the time one alone: a mixture hides what each does.
+// Chooses some kinds of deviation, half of the time a single one: a mixture hides what each does.
 Mischief mischief_of(RandomProgram& program) {
   Mischief mischief;
   unsigned* const kinds[] = {&mischief.more,     &mischief.fewer,       &mischief.larger,
@@ -79,7 +79,7 @@ Mischief mischief_of(RandomProgram& program) {
   return mischief;
 }
 
-// That the programs do what they are for.
+// Shows that the programs caused what they test.
 struct Figures {
   std::uint64_t deviations = 0, replans = 0, failed_replans = 0, abandoned = 0, refused = 0,
                 planned = 0, fallback = 0, background = 0;
@@ -115,7 +115,7 @@ void expect_convergence(RandomProgram& program, const Session& session,
   for (int step = 0; step <= steps_to_converge(options) + kHotSteps; ++step) {
     session.wait_for_plan();
     const bool finished = program.run_step(key, {});
-    if (step <= steps_to_converge(options)) {  // what step - 1 did is known now
+    if (step <= steps_to_converge(options)) {  // step - 1 has been learned from
       deviations = session.session_statistics().deviations;
     } else {
       ASSERT_TRUE(finished) << "calm step " << step;

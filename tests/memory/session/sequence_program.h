@@ -14,7 +14,7 @@
 
 namespace skyline {
 
-// The lengths of a batch of sentence pairs, longest first on each side, as packed batches lie.
+// The lengths of a batch of sentence pairs, longest first on each side, as in packed batches.
 struct SequenceBatch {
   std::vector<std::size_t> source, target;
 
@@ -23,17 +23,17 @@ struct SequenceBatch {
     for (const std::size_t length : lengths) sum += length;
     return sum;
   }
-  // How many sentences have a word `t`.
+  // Returns how many sentences have a word `t`.
   static std::size_t rows(const std::vector<std::size_t>& lengths, std::size_t t) {
     return static_cast<std::size_t>(
         std::count_if(lengths.begin(), lengths.end(), [t](std::size_t n) { return n > t; }));
   }
 };
 
-// Batches whose steps, joined, serve every batch of at most so many sentences of at most so many
-// words. The longest alone has the most bytes of each request, but not every request and lifetime
-// of a loop over shorter sentences: such a loop ends earlier, and hands the block on from there
-// (all sentences of one side of n words); and it narrows where sentences end (one of n words).
+// Returns batches whose joined steps serve every batch of at most `sentences` sentences of at most
+// `longest` words. The longest batch alone has the maximum bytes of each request, but not every
+// request and lifetime: a loop over shorter sentences ends earlier and passes its block on from
+// there (all sentences of one side have n words), and it narrows where sentences end (one has n).
 inline std::vector<SequenceBatch> upper_bound_batches(std::size_t sentences, std::size_t longest) {
   const std::vector<std::size_t> full(sentences, longest);
   std::vector<SequenceBatch> batches = {{full, full}};
@@ -48,8 +48,8 @@ inline std::vector<SequenceBatch> upper_bound_batches(std::size_t sentences, std
   return batches;
 }
 
-// Lengths as they are in parallel text: most sentences of medium length, few long ones, the target
-// about as long as the source.
+// Draws lengths like those of parallel text: most are medium, few are long, and the target is about
+// as long as the source.
 inline SequenceBatch random_batch(std::mt19937_64& random, std::size_t sentences,
                                   std::size_t longest) {
   const auto length = [&](double mean) {
@@ -67,10 +67,10 @@ inline SequenceBatch random_batch(std::mt19937_64& random, std::size_t sentences
   return batch;
 }
 
-// What one training step of an encoder and a decoder requests, sizes in bytes as a network of
-// `units` with single-precision numbers has them: all words of a batch at once (packed), whose
-// number of requests is always the same, or cell by cell (unrolled), whose number of requests
-// depends on the lengths.
+// Makes the requests of one training step of an encoder and a decoder, with the sizes of a
+// single-precision network of `units`. Packed, it handles all words of a batch at once and always
+// makes the same number of requests. Unrolled, it goes cell by cell, and the number depends on the
+// lengths.
 class SequenceProgram {
  public:
   struct Sizes {
@@ -123,7 +123,7 @@ class SequenceProgram {
       for (std::size_t t = 0; t < steps; ++t) {
         const std::size_t rows =
             sizes_.unrolled ? SequenceBatch::rows(lengths, t) : SequenceBatch::words(lengths);
-        Block narrowed;  // fewer sentences than the word before has
+        Block narrowed;  // fewer sentences than the previous word has
         if (t > 0 && rows < cells[layer].back().rows) {
           narrowed = request(allocator, "slice_rows", name, bytes(rows, sizes_.units));
         }
@@ -139,7 +139,7 @@ class SequenceProgram {
     return cells;
   }
 
-  // The last cell's gradient leaves each loop, so a shorter loop keeps another block alive.
+  // The last cell's gradient leaves each loop, so a shorter loop keeps a different block alive.
   Block backward(Allocator& allocator, std::string_view side, Cells& cells, Block gradient) const {
     for (std::size_t layer = sizes_.layers; layer-- > 0;) {
       const std::string name = std::string(side) + std::to_string(layer);

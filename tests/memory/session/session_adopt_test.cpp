@@ -1,4 +1,4 @@
-// Plans that are given to a session, and what it then forgets and gives back.
+// Adopted plans, and what a session forgets and returns for them.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ class SessionAdopt : public testing::Test {
     options.listener = [this](const SessionEvent& event) { events_.push_back(event); };
     return options;
   }
-  // Blocks that are alive together.
+  // Returns a trace of blocks that are alive together.
   static Trace trace_of(const Sizes& sizes) {
     Trace trace;
     for (const std::size_t bytes : sizes) trace.blocks.push_back({0, 1, bytes});

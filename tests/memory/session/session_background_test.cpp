@@ -1,4 +1,4 @@
-// Sessions that plan on another thread, beside the steps.
+// Sessions that plan on a second thread.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 using Kind = SessionEvent::Kind;
 
-// A planner that waits for a word, and counts.
+// A planner that waits for permission, and counts.
 class HeldPlanner {
  public:
   Plan operator()(const Trace& trace) {
@@ -88,7 +88,7 @@ class SessionBackground : public testing::Test {
     }
     checked_->end_step();
   }
-  // Switched, and then deviated with the planner held: the next step finds a plan in work.
+  // Switches, then deviates while the planner waits: the next step finds it busy.
   Session& deviated(SessionOptions options = {}) {
     Session& session = make(std::move(options));
     step({kMiB, kMiB});
@@ -149,7 +149,7 @@ TEST_F(SessionBackground, MakesOnePlanAtATimeForWhatWasRecordedLast) {
   EXPECT_EQ(figures().background_plans, 0u);
   planner_.let_go();
   session.wait_for_plan();
-  step({kMiB});  // takes the first, and begins one for all that came meanwhile
+  step({kMiB});  // installs the first plan, and starts one for everything since
   EXPECT_EQ(session.plan().peak, 3 * kMiB);
   session.wait_for_plan();
   step({4 * kMiB, 5 * kMiB, kMiB});
@@ -205,7 +205,7 @@ TEST_F(SessionBackground, AnAdoptedTraceTakesThePlaceOfThePlanInWork) {
   Session& session = deviated();
   step({kMiB});
   planner_.let_go();
-  // Whether the plan was taken before depends on time; what serves does not.
+  // Timing decides whether the plan was installed before, but not what serves.
   session.adopt({.blocks = {{.lower = 0, .upper = 2, .bytes = 7 * kMiB}}});
   session.wait_for_plan();
   step({kMiB});
@@ -254,7 +254,7 @@ TEST_F(SessionBackground, APlanForAShapeThatIsGoneIsDiscarded) {
   EXPECT_EQ(session.state(), Session::State::kPlanned);
 }
 
-// In work for a shape that went and came back under its key: for nobody, too.
+// A plan for a shape that was evicted and came back under its key is discarded, too.
 TEST_F(SessionBackground, APlanForAnEarlierShapeOfTheKeyIsDiscarded) {
   Session& session = make({.policy = ShapePolicy::kPerShape, .max_shapes = 2});
   step({kMiB}, 1);
@@ -285,7 +285,7 @@ TEST_F(SessionBackground, AnEventNamesTheShapeThatWasPlanned) {
   EXPECT_EQ(events_.back().shape_key, 2u);
 }
 
-// What deviates while the plan by tag is in work is no reason for another.
+// Deviations while the plan by tag is being made cause no other plan.
 TEST_F(SessionBackground, StepsOfOtherLengthsArePlannedByTagOnce) {
   Session& session = make();
   const auto loop = [&](int turns) {
@@ -348,7 +348,7 @@ TEST_F(SessionBackground, APlanThatTheDeviceCannotHoldLeavesTheOneOfBefore) {
   EXPECT_EQ(session.plan().peak, 3 * kMiB);
 }
 
-// Plans arrive whenever they do; contents of blocks are verified when they are freed.
+// Plans arrive at any time; the contents of blocks are verified when they are freed.
 TEST_F(SessionBackground, RandomProgramsNeverShareAByteWheneverPlansArrive) {
   std::uint64_t plans = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {

@@ -17,7 +17,7 @@ constexpr ShapeKey kTrain{32}, kEvaluate{32, StepKind::kInference};
 using Sizes = std::vector<std::size_t>;
 const Sizes kLayers = {3 * kMiB, 5 * kMiB, kMiB, 7 * kMiB};
 
-// Keeps every activation for the way back.
+// Keeps every activation for the backward pass.
 void train(Allocator& allocator, const Sizes& sizes, ShapeKey key = kTrain) {
   allocator.begin_step(key);
   std::vector<Block> kept;
@@ -29,7 +29,7 @@ void train(Allocator& allocator, const Sizes& sizes, ShapeKey key = kTrain) {
   allocator.end_step();
 }
 
-// Keeps one activation at a time, and asks for a block that training never does.
+// Keeps one activation at a time, and requests a block that training does not.
 void evaluate(Allocator& allocator, const Sizes& sizes, ShapeKey key = kEvaluate) {
   allocator.begin_step(key);
   Block logits = allocator.allocate(2 * kMiB, {.op = "evaluate"});

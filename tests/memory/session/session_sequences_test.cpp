@@ -1,4 +1,4 @@
-// Sessions under steps of a network for sequences, every batch of which has other lengths.
+// Sessions with a sequence network, each of whose batches has other lengths.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Training {
         session_(device_, {.policy = policy, .planner = "best-fit", .matching = matching}) {}
 
   void step(const SequenceBatch& batch, ShapeKey key = 0) { program_.step(checked_, batch, key); }
-  // Re-plans in `steps` random batches.
+  // Returns the re-plans during `steps` random batches.
   std::uint64_t replans_in(std::uint64_t steps) {
     const std::uint64_t before = figures().replans;
     for (std::uint64_t i = 0; i < steps; ++i) step(random_batch(random_, kSentences, kLongest));
@@ -75,12 +75,12 @@ TEST_P(SessionSequences, GrowPlansAnewMoreAndMoreRarely) {
   RecordProperty("first_quarter", static_cast<int>(first));
   RecordProperty("last_quarter", static_cast<int>(last));
   EXPECT_LT(2 * last, first);
-  // No batch is the largest in each of its requests, so their maximum takes more than any of them.
+  // No batch has the maximum of every request, so the plan is larger than any of them needs.
   const auto most = static_cast<double>(run.session().statistics().peak_allocated_bytes);
   EXPECT_LT(static_cast<double>(run.session().plan().peak), (GetParam() ? 1.4 : 1.1) * most);
 }
 
-// A batch larger than all before stretches the plan by as much; it is not served beside it.
+// A batch larger than all before stretches the plan and needs no fallback beside it.
 TEST_P(SessionSequences, GrowTakesLittleMoreThanItsLargestPlan) {
   Training run(program_, ShapePolicy::kGrow, GetParam() ? Matching::kByTag : Matching::kByPosition);
   run.replans_in(std::max<std::uint64_t>(effort(1000), 100));
@@ -117,13 +117,13 @@ TEST_P(SessionSequences, UpperBoundServesEveryBatchInAnyOrder) {
   EXPECT_EQ(run.figures().device_allocations_since_switch, 0u);
   EXPECT_EQ(run.figures().fallback_requests, 0u);
   EXPECT_EQ(run.figures().pool_calls, 0u);
-  // The plan of all of them takes what the longest batch alone has alive.
+  // The plan of all batches needs no more than the longest batch has alive.
   const SequenceBatch longest = upper_bound_batches(kSentences, kLongest).front();
   const std::uint64_t live_bytes = lower_bound_bytes(trace_of(program_, longest), kAlignmentBytes);
   EXPECT_LE(static_cast<double>(run.session().plan().peak), 1.01 * static_cast<double>(live_bytes));
 }
 
-// Every pair of lengths, with the sentences of a side alike and ending at every place.
+// Every pair of lengths, with equal and with random sentence lengths on each side.
 TEST_P(SessionSequences, UpperBoundServesEveryPairOfLengths) {
   constexpr std::size_t kFew = 4, kShort = 7;
   Training run(program_, ShapePolicy::kUpperBound);
@@ -148,7 +148,7 @@ TEST_P(SessionSequences, UpperBoundServesEveryPairOfLengths) {
 INSTANTIATE_TEST_SUITE_P(All, SessionSequences, testing::Bool(),
                          [](const auto& side) { return side.param ? "Unrolled" : "Packed"; });
 
-// The longest batch alone: the number of requests is the same for all, so its plan serves all.
+// All batches make the same number of requests, so the plan of the longest serves all.
 TEST(SessionSequencesPacked, TheLongestBatchIsEnough) {
   const SequenceProgram program(kPacked);
   Training run(program, ShapePolicy::kUpperBound);

@@ -264,7 +264,7 @@ TEST_F(SessionTest, ABlockKeptAcrossStepsIsLeftToThePool) {
   const auto run = [&] {
     session.begin_step(0);
     requests(session, kSizes);
-    loss = session.allocate(4);  // frees the one of the step before only now
+    loss = session.allocate(4);  // only now frees the previous step's
     session.end_step();
   };
   for (int i = 0; i < 5; ++i) run();
@@ -316,7 +316,8 @@ TEST_F(SessionTest, AShortageThatRepeatsItselfBelongsToTheProgram) {
   Session& session = make();
   for (int i = 0; i < 4; ++i) {
     session.begin_step(0);
-    EXPECT_THROW(session.allocate(4096 * kMiB), OutOfMemory);  // tries the fast way, takes another
+    EXPECT_THROW(session.allocate(4096 * kMiB),
+                 OutOfMemory);  // as if it tried a fast algorithm first
     requests(session, kSizes);
     session.end_step();
   }
@@ -369,7 +370,7 @@ TEST_F(SessionTest, AFailedReplanKeepsTheOldPlanAndTellsWhy) {
   EXPECT_EQ(peak, 8 * kMiB);
   Block pressure = session.allocate(22 * kMiB);
   step(session, {5 * kMiB});
-  Block more = session.allocate(9 * kMiB);  // only what the fallback cached is left
+  Block more = session.allocate(9 * kMiB);  // leaves only what the fallback has cached
   step(session, {4 * kMiB});
   ASSERT_EQ(count(Kind::kReplanFailed), 1u);
   EXPECT_NE(events_.back().problem.find("simulated"), std::string::npos) << events_.back().problem;

@@ -74,20 +74,20 @@ TEST(OfAnotherOrder, IsAStepOfOtherTagsOrOfAnotherNumberOfRequests) {
 }
 
 TEST(Joined, MeetsByPositionWhileAllTagsAreTheSame) {
-  const StepDemand all = joined({{request("a", 10, 2), request("b", 5, 2)},
-                                 {request("a", 4, 1), request("b", 20, kStepEnd)}});
+  const StepRecording all = joined({{request("a", 10, 2), request("b", 5, 2)},
+                                    {request("a", 4, 1), request("b", 20, kStepEnd)}});
   EXPECT_EQ(all.matching, Matching::kByPosition);
-  EXPECT_TRUE(same_demand(all.requests, {request("a", 10, 2), request("b", 20, kStepEnd)}));
+  EXPECT_TRUE(same_requests(all.requests, {request("a", 10, 2), request("b", 20, kStepEnd)}));
 }
 
-// A loop of two turns and one of three: forward, a turn each; then backward, a turn each.
+// A loop with two turns and one with three, each forward and then backward.
 TEST(Joined, LoopsOfOtherLengthsMeetByTag) {
   const std::vector<StepRequest> two = {request("f", 10, 4), request("f", 20, 3),
                                         request("b", 1, 3), request("b", 2, 4)};
   const std::vector<StepRequest> three = {request("f", 10, 6), request("f", 10, 5),
                                           request("f", 10, 4), request("b", 1, 4),
                                           request("b", 1, 5),  request("b", 1, 6)};
-  for (const StepDemand& all : {joined({three, two}), joined({two, three})}) {
+  for (const StepRecording& all : {joined({three, two}), joined({two, three})}) {
     EXPECT_EQ(all.matching, Matching::kByTag);
     EXPECT_EQ(ops_of(all.requests), "fffbbb");
     EXPECT_EQ(all.requests[1].bytes, 20u);
@@ -99,15 +99,15 @@ TEST(Joined, LoopsOfOtherLengthsMeetByTag) {
 }
 
 TEST(Joined, WhatIsInsertedMovesTheLifetimesAroundIt) {
-  const StepDemand all = joined({{request("a", 1, 3), request("b", 1, 2), request("d", 1, 3)},
-                                 {request("a", 1, 1), request("c", 1, 3), request("d", 1, 3)}});
+  const StepRecording all = joined({{request("a", 1, 3), request("b", 1, 2), request("d", 1, 3)},
+                                    {request("a", 1, 1), request("c", 1, 3), request("d", 1, 3)}});
   EXPECT_EQ(ops_of(all.requests), "acbd");
   EXPECT_EQ(all.requests[0].needed_until, 4u) << "the first says: to the end";
   EXPECT_EQ(all.requests[1].needed_until, 4u) << "alive when d was made";
   EXPECT_EQ(all.requests[2].needed_until, 3u);
 }
 
-// What the arena sees of a step is what joined() foresees.
+// The arena logs what joined() predicts.
 class ArenaByTag : public testing::Test {
  protected:
   SimulatedDevice device_;
@@ -115,8 +115,9 @@ class ArenaByTag : public testing::Test {
   LimitAdaptor fallback_{unbounded_, 4096};
   Arena arena_{device_, pool_, fallback_, std::size_t{1} << 30};
 
-  void install(const StepDemand& demand) {
-    const StepPlan planned = plan_step(demand, [](const Trace& t) { return plan(t, "best-fit"); });
+  void install(const StepRecording& recording) {
+    const StepPlan planned =
+        plan_step(recording, [](const Trace& t) { return plan(t, "best-fit"); });
     arena_.commit(planned.plan.peak);
     arena_.install(planned.layout);
   }
@@ -125,7 +126,7 @@ class ArenaByTag : public testing::Test {
   }
 };
 
-const StepDemand kLoop{
+const StepRecording kLoop{
     .requests = {request("f", 1024, 6), request("f", 1024, 5), request("f", 1024, 4),
                  request("b", 512, 4), request("b", 512, 5), request("b", 512, 6)},
     .matching = Matching::kByTag};
@@ -179,7 +180,7 @@ TEST_F(ArenaByTag, ARefusedRequestBetweenHasItsPlaceToo) {
   arena_.begin_step(0);
   Block first = request_of("f", 1024);
   EXPECT_THROW(request_of("large", 5000), OutOfMemory);
-  EXPECT_THROW(request_of("none", ~std::size_t{0}), OutOfMemory);  // of which nothing is learned
+  EXPECT_THROW(request_of("none", ~std::size_t{0}), OutOfMemory);  // teaches nothing
   Block small = request_of("small", 100);
   EXPECT_EQ(arena_.requests_made(), 3u);
   arena_.abandon_step();
@@ -188,13 +189,13 @@ TEST_F(ArenaByTag, ARefusedRequestBetweenHasItsPlaceToo) {
 }
 
 TEST_F(ArenaByTag, ABlockThatIsAliveWhereALoopEndsEarlierIsNeverOverwritten) {
-  StepDemand handed_on{.requests = {request("f", 1024, 2), request("f", 1024, 3),
-                                    request("f", 1024, 4), request("out", 1024, 4)},
-                       .matching = Matching::kByTag};
+  StepRecording handed_on{.requests = {request("f", 1024, 2), request("f", 1024, 3),
+                                       request("f", 1024, 4), request("out", 1024, 4)},
+                          .matching = Matching::kByTag};
   install(handed_on);
   arena_.begin_step(0);
   Block only = request_of("f", 1024);
-  Block out = request_of("out", 1024);  // planned where the first may lie, which is to be dead
+  Block out = request_of("out", 1024);  // planned over the first, which should be free by now
   EXPECT_EQ(arena_.overdue_blocks(), 1u);
   EXPECT_NE(only.address(), out.address());
   only.reset();

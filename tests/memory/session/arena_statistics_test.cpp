@@ -1,4 +1,4 @@
-// What an arena says of itself and of the pools beside it.
+// The statistics of an arena and its pools.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace {
 
 using testing::kMiB;
 using testing::kThree;
-using ArenaFigures = testing::ArenaFixture;
+using ArenaStatistics = testing::ArenaFixture;
 
-TEST_F(ArenaFigures, CountsBytesWhereverTheyAreServed) {
+TEST_F(ArenaStatistics, CountsBytesWhereverTheyAreServed) {
   install(kThree);
   Block resident = arena_.allocate(700);
   arena_.begin_step(0);
@@ -34,7 +34,7 @@ TEST_F(ArenaFigures, CountsBytesWhereverTheyAreServed) {
   EXPECT_EQ(arena_.statistics().releases, 2u);
 }
 
-TEST_F(ArenaFigures, KnowsTheLargestFreeBlockWhereverItIs) {
+TEST_F(ArenaStatistics, KnowsTheLargestFreeBlockWhereverItIs) {
   const auto largest = [this] { return arena_.statistics().largest_free_block_bytes; };
   install(kThree);
   EXPECT_EQ(largest(), 4096u) << "a page";
@@ -56,7 +56,7 @@ TEST_F(ArenaFigures, KnowsTheLargestFreeBlockWhereverItIs) {
   EXPECT_EQ(largest(), kMiB);
 }
 
-TEST_F(ArenaFigures, ThePeakIsKeptUntilItIsRestarted) {
+TEST_F(ArenaStatistics, ThePeakIsKeptUntilItIsRestarted) {
   Block resident = arena_.allocate(4 * kMiB);
   resident.reset();
   arena_.release_cached();
@@ -67,7 +67,7 @@ TEST_F(ArenaFigures, ThePeakIsKeptUntilItIsRestarted) {
   EXPECT_EQ(arena_.statistics().peak_reserved_bytes, 4 * kMiB);
 }
 
-TEST_F(ArenaFigures, WhatOnePoolCachesTheOtherMayNeed) {
+TEST_F(ArenaStatistics, WhatOnePoolCachesTheOtherMayNeed) {
   SimulatedDevice device(8 * kMiB);
   BestFitPool pool(device), fallback(device);
   Arena arena(device, pool, fallback, kMiB);

@@ -1,3 +1,5 @@
+#include "memory/session/arena_statistics.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -8,9 +10,11 @@ namespace skyline {
 
 std::size_t Arena::largest_free_range_bytes() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> held;  // offset, end
-  for (const auto& [offset, block] : overdue_) held.emplace_back(offset, offset + block.bytes);
-  for (RequestIndex request = 0; request < next_; ++request) {
-    if (!alive(request)) continue;
+  for (const auto& [offset, block] : unplanned_.overdue) {
+    held.emplace_back(offset, offset + block.bytes);
+  }
+  for (RequestIndex request = 0; request < clock_.next(); ++request) {
+    if (!clock_.alive(request)) continue;
     const Place place = place_of(request);
     held.emplace_back(place.offset, place.offset + place.bytes);
   }
@@ -25,25 +29,26 @@ std::size_t Arena::largest_free_range_bytes() const {
 }
 
 std::uint64_t Arena::planned_requests() const noexcept {
-  return plan_requests_ + next_ - left_out_ - elsewhere_in_plan_;
+  return counts_.within_plan + clock_.next() - counts_.left_out - counts_.elsewhere;
 }
 
 Statistics Arena::statistics() const {
-  const Statistics pool = pool_.statistics();
-  const Statistics fallback = fallback_.statistics();
+  const Statistics pool = unplanned_.pool().statistics();
+  const Statistics fallback = unplanned_.fallback().statistics();
+  const ArenaFallback::Counters& calls = unplanned_.counts();
   return {
       .requested_bytes = live_.requested_in - live_.requested_out,
       .peak_requested_bytes = live_.peak_requested,
       .allocated_bytes = live_.rounded_in - live_.rounded_out,
       .peak_allocated_bytes = live_.peak_rounded,
-      .reserved_bytes = arena_bytes() + pool.reserved_bytes + fallback.reserved_bytes,
-      .peak_reserved_bytes = peak_reserved_bytes_,
-      .requests = plan_requests_ + next_ - left_out_ + other_requests_,
-      .releases = in_order_releases_ + cursor() - skipped_ + slow_releases_,
-      .device_allocations = pool.device_allocations + fallback.device_allocations + commits_,
-      .device_frees = pool.device_frees + fallback.device_frees + decommits_,
-      .flushes = pool.flushes + fallback.flushes + flushes_,
-      .out_of_memory = refusals_,
+      .reserved_bytes = reserved_bytes(),
+      .peak_reserved_bytes = counts_.peak_reserved_bytes,
+      .requests = counts_.within_plan + clock_.next() - counts_.left_out + counts_.beyond_plan,
+      .releases = counts_.in_order_releases + clock_.in_order_releases() + counts_.slow_releases,
+      .device_allocations = pool.device_allocations + fallback.device_allocations + counts_.commits,
+      .device_frees = pool.device_frees + fallback.device_frees + counts_.decommits,
+      .flushes = pool.flushes + fallback.flushes + calls.flushes,
+      .out_of_memory = calls.refusals,
       .largest_free_block_bytes =
           std::max({largest_free_range_bytes(), pool.largest_free_block_bytes,
                     fallback.largest_free_block_bytes}),

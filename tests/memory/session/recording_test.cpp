@@ -1,4 +1,4 @@
-#include "memory/session/step_requests.h"
+#include "memory/session/recording.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST(CanonicalStep, LeavesOutWhatOutlivesTheStep) {
   EXPECT_EQ(step.trace.blocks[1], (TraceBlock{.lower = 2, .upper = 3, .bytes = 30}));
 }
 
-// The session's own recording and the recording adaptor, written apart, must agree tick for tick.
+// The session's recording and the recording adaptor are independent and must agree on every tick.
 TEST(CanonicalStep, EqualsWhatTheRecordingAdaptorRecords) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -105,8 +105,8 @@ TEST(Merged, KeepsTheMaximumOfEachRequest) {
       {.bytes = 10, .needed_until = 4},
       {.bytes = 50, .needed_until = 3, .outlives_step = true},
       {.bytes = 7, .needed_until = 3}};
-  EXPECT_TRUE(same_demand(merged(known, log), expected));
-  EXPECT_TRUE(same_demand(merged(merged(known, log), log), expected)) << "once is enough";
+  EXPECT_TRUE(same_requests(merged(known, log), expected));
+  EXPECT_TRUE(same_requests(merged(merged(known, log), log), expected)) << "once is enough";
 }
 
 TEST(Merged, KeepsTheOrderOfReleasesButOfWhatLivesLonger) {
@@ -123,8 +123,8 @@ TEST(Merged, WhatOutlivedItsStepOnceIsLeftToThePool) {
   StepLog log;
   log.note({.request = 0, .bytes = 5});
   const std::vector<StepRequest> known = {{.bytes = 5, .outlives_step = true}};
-  EXPECT_TRUE(same_demand(merged(known, log), known));
-  EXPECT_FALSE(same_demand(known, {{.bytes = 5}})) << "needed to the end, not past it";
+  EXPECT_TRUE(same_requests(merged(known, log), known));
+  EXPECT_FALSE(same_requests(known, {{.bytes = 5}})) << "needed to the end, not past it";
 }
 
 TEST(StepLog, ACutSettlesWhatIsStillAlive) {
@@ -132,7 +132,7 @@ TEST(StepLog, ACutSettlesWhatIsStillAlive) {
   const std::size_t freed = log.note({.request = 0, .bytes = 1});
   const std::size_t alive = log.note({.request = 1, .bytes = 1});
   const std::size_t overdue =
-      log.note({.request = 0, .kind = Deviation::kOverdue, .needed_past = 2});
+      log.note({.request = 0, .kind = Deviation::kOverdue, .last_seen_alive_at = 2});
   log.note_release(freed, 1);
   log.cut(2);
   log.note_release(alive, kStepEnd);
@@ -145,7 +145,7 @@ TEST(StepLog, ACutSettlesWhatIsStillAlive) {
 
 TEST(StepLog, ABlockIsNeededAtLeastPastTheRequestThatFoundItAlive) {
   StepLog log;
-  const std::size_t overdue = log.note({.kind = Deviation::kOverdue, .needed_past = 3});
+  const std::size_t overdue = log.note({.kind = Deviation::kOverdue, .last_seen_alive_at = 3});
   log.note_release(overdue, 3);  // request 3 was refused
   EXPECT_EQ(log.observations()[overdue].needed_until, 4u);
   log.note({.request = 5});

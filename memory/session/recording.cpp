@@ -1,4 +1,4 @@
-#include "memory/session/step_requests.h"
+#include "memory/session/recording.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-// Blocks sorted by needed_until, then by the order of their releases.
+// Returns the blocks sorted by needed_until, then by release order.
 std::vector<std::uint32_t> in_release_order(const std::vector<StepRequest>& requests,
                                             const std::vector<RequestIndex>& request_of) {
   std::vector<std::uint32_t> blocks(request_of.size());
@@ -33,7 +33,7 @@ void require_in_order(const Trace& trace, std::size_t block) {
   }
   if (block > 0 && now.lower < trace.blocks[block - 1].lower) {
     throw TraceError({.source = "session",
-                      .problem = fmt::format("block {} is born at tick {}, before its predecessor; "
+                      .problem = fmt::format("block {} begins at tick {}, before its predecessor; "
                                              "expected the order of the requests",
                                              trace.id(block), now.lower)});
   }
@@ -49,8 +49,8 @@ void merge_one(StepRequest& known, const Observation& seen) {
   if (known.tag == BlockTag{}) known.tag = seen.tag;
 }
 
-// Where the known requests go: around the places of those that a step made between them, which are
-// noted in ascending order.
+// Returns the new places of the known requests, around those that a step made between them. The log
+// has the latter in ascending order.
 std::vector<RequestIndex> places_of_known(std::size_t known, const StepLog& log) {
   std::vector<RequestIndex> places;
   RequestIndex place = 0;
@@ -63,7 +63,7 @@ std::vector<RequestIndex> places_of_known(std::size_t known, const StepLog& log)
   return places;
 }
 
-// The known requests at their places; what is left open between them asks for nothing.
+// Returns the known requests at their places, with empty requests in between.
 std::vector<StepRequest> moved(const std::vector<StepRequest>& known,
                                const std::vector<RequestIndex>& places) {
   std::vector<StepRequest> all(known.empty() ? 0 : places.back() + 1);
@@ -88,7 +88,7 @@ CanonicalStep canonical_step(const std::vector<StepRequest>& requests) {
   step.trace.blocks.resize(step.request_of.size());
   Tick tick = 0;
   auto released = step.by_release.begin();
-  // The end's blocks have needed_until kStepEnd, which no count of requests reaches.
+  // Blocks needed to the end have needed_until kStepEnd, which no count reaches.
   const auto release_until = [&](RequestIndex requests_made) {
     for (; released != step.by_release.end() &&
            requests[step.request_of[*released]].needed_until <= requests_made;
@@ -160,7 +160,7 @@ std::vector<StepRequest> merged(std::vector<StepRequest> known, const StepLog& l
   return known;
 }
 
-bool same_demand(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b) {
+bool same_requests(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const StepRequest& one, const StepRequest& other) {
                       return one.bytes == other.bytes && one.needed_until == other.needed_until &&
