@@ -8,13 +8,13 @@ namespace skyline {
 
 // What is wrong with a trace or a plan, and where.
 struct TraceErrorFacts {
-  std::string source = {};   // file name, "standard input", or the function that looked
-  std::size_t line = 0;      // 1-based, of the record's beginning; 0: not about a line
+  std::string source = {};   // file name, "standard input", or the function that checked
+  std::size_t line = 0;      // 1-based, where the record begins; 0: not about a line
   std::string field = {};    // column name; empty: about the whole line or source
   std::string problem = {};  // e.g. `got "x", expected a whole number from 0 to 9`
 };
 
-// A trace, a plan or a CSV of one that cannot be used. The sentence reads
+// Thrown for a trace, a plan or a CSV of one that cannot be used. The message reads
 // `plan.csv line 7, field size: got "x", expected a whole number from 0 to 9223372036854775807`.
 class TraceError : public std::runtime_error {
  public:
@@ -25,7 +25,7 @@ class TraceError : public std::runtime_error {
   TraceErrorFacts facts_;
 };
 
-// A plan that belongs to another trace than the one at hand. The sentence names the block.
+// Thrown for a plan that does not fit the trace at hand. The message names the block.
 class PlanMismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

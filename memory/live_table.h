@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// What an adaptor remembers of each live block; the index goes out as the block's cookie. Only
-// reserve_one() allocates, so an adaptor that calls it before its upstream cannot lose a block.
+// Stores an entry for each live block; its index is the block's cookie. Only reserve_one()
+// allocates: an adaptor that calls it before its upstream cannot lose a block.
 template <typename Entry>
 class LiveTable {
  public:

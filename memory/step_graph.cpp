@@ -28,9 +28,9 @@ class Walk {
   }
 
  private:
-  // Of the value that owns the bytes.
+  // State of a value that owns bytes.
   struct State {
-    std::int64_t readers = 0;  // reads to come
+    std::int64_t readers = 0;  // remaining reads
     std::optional<std::size_t> block;
     bool written = false;
   };
@@ -60,7 +60,7 @@ class Walk {
     }
   }
 
-  // Nobody but this op will read the input again, it is not resident, and the sizes match.
+  // This op is the input's last reader, the input is not resident, and the sizes match.
   bool may_write_over(ValueId input, ValueId output) {
     return state(input).readers == 1 && state(input).block &&
            owner(input).bytes == graph_.values[output].bytes;

@@ -14,7 +14,7 @@ constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
 
 struct Change {
   Tick tick;
-  bool begins;  // ends sort before beginnings: lifetimes are half-open
+  bool begins;  // ends sort first: lifetimes are half-open
   std::uint64_t bytes;
 };
 
@@ -22,7 +22,7 @@ struct Change {
   throw TraceError({.source = "trace", .problem = std::move(problem)});
 }
 
-// Every block's uses: its lifetime, interrupted by its gaps.
+// Returns the beginnings and ends of every block's uses: its lifetime without its gaps.
 std::vector<Change> changes_in_order(const Trace& trace, std::uint64_t alignment) {
   require_sound(trace);
   std::vector<Change> changes;
@@ -56,7 +56,7 @@ void require_sound_gaps(const Trace& trace) {
     }
     if (previous != nullptr && (previous->block > gap.block ||
                                 (previous->block == gap.block && previous->upper > gap.lower))) {
-      refuse(fmt::format("the gap [{}, {}) of block {} is not behind the one before it", gap.lower,
+      refuse(fmt::format("the gap [{}, {}) of block {} does not follow the previous one", gap.lower,
                          gap.upper, trace.id(gap.block)));
     }
     previous = &gap;

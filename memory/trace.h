@@ -21,23 +21,22 @@ struct TraceBlock {
   bool operator==(const TraceBlock&) const = default;
 };
 
-// Half-open ticks inside a block's lifetime in which it does not need its bytes: others may use
-// them.
+// Half-open ticks within a block's lifetime in which other blocks may use its bytes.
 struct TraceGap {
-  std::size_t block = 0;  // its position in the trace
+  std::size_t block = 0;  // index in the trace
   Tick lower = 0;
   Tick upper = 0;
   bool operator==(const TraceGap&) const = default;
 };
 
-// What one step requested, in the order of the requests.
+// The requests of one step, in order.
 struct Trace {
   std::vector<TraceBlock> blocks = {};
-  std::vector<std::string> ids = {};  // as many as blocks; or none: then block k is called "k"
-  std::vector<BlockTag> tags = {};    // as many as blocks; or none
-  // Offsets that a plan has to keep, in bytes; as many as blocks, or none.
+  std::vector<std::string> ids = {};  // one for each block, or none: block k is called "k"
+  std::vector<BlockTag> tags = {};    // one for each block, or none
+  // Offsets that a plan must keep, in bytes; one for each block, or none.
   std::vector<std::optional<std::uint64_t>> fixed_offsets = {};
-  std::vector<TraceGap> gaps = {};  // ordered by block, then tick; those of a block are disjoint
+  std::vector<TraceGap> gaps = {};  // ordered by block, then tick; disjoint within a block
 
   std::size_t size() const noexcept { return blocks.size(); }
   std::string id(std::size_t index) const;
@@ -45,21 +44,22 @@ struct Trace {
     return index < fixed_offsets.size() ? fixed_offsets[index] : std::nullopt;
   }
   bool has_fixed_offsets() const noexcept;
-  // Lifetimes and sizes equal, request for request; ids and tags are not compared.
+  // True when all lifetimes and sizes are equal; ignores ids and tags.
   bool same_requests(const Trace& other) const { return blocks == other.blocks; }
 };
 
-// align_request() for sizes that were read from a file. Throws TraceError when the alignment is 0
+// The align_request() of sizes from a file. Throws TraceError when the alignment is 0
 // or above 2^63 − 1, or when the result would be.
 std::uint64_t align_checked(std::uint64_t bytes, std::uint64_t alignment);
 
 // Throws TraceError, naming the block, for an empty or inverted lifetime, for gaps that are out of
-// order, empty, meet each other or leave their block's lifetime, and for lists of another length
-// than the blocks'. O(n).
+// order, empty, overlapping or outside of their block's lifetime, and for a list whose length is
+// not the number of blocks. O(n).
 void require_sound(const Trace& trace);
 
-// The most rounded bytes in use at one tick, a block in a gap not counted: no plan's peak is below
-// it. O(n log n). Throws TraceError when a sum passes 2^63 − 1, and what require_sound throws.
+// Returns the maximum of the rounded bytes in use at one tick, without blocks in a gap: no plan has
+// a lower peak. O(n log n). Throws TraceError when a sum exceeds 2^63 − 1, and what require_sound
+// throws.
 std::uint64_t lower_bound_bytes(const Trace& trace, std::uint64_t alignment);
 
 }  // namespace skyline

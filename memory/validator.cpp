@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
 
-// A block in its place, for as long as it needs it: its lifetime up to, between or behind gaps.
+// A block in its place during one use: its lifetime up to, between or after gaps.
 struct Placed {
   std::size_t index;
   Tick lower, upper;
@@ -26,7 +26,7 @@ std::string describe(const Trace& trace, const Placed& block) {
                      block.lower, block.upper, block.begin, block.end);
 }
 
-// What is wrong with one block on its own; empty when nothing is.
+// Returns what is wrong with one block on its own; empty if nothing.
 std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t index, Placed& out) {
   const TraceBlock& block = trace.blocks[index];
   const std::uint64_t offset = plan.offsets[index];
@@ -51,7 +51,7 @@ std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t ind
   return {};
 }
 
-// Cuts blocks at their gaps. What is wrong with a gap; empty when nothing is.
+// Cuts blocks at their gaps. Returns what is wrong with a gap; empty if nothing.
 std::string fault_of_gaps(const Trace& trace, std::vector<Placed>& placed) {
   std::vector<TraceGap> gaps = trace.gaps;
   std::sort(gaps.begin(), gaps.end(), [](const TraceGap& a, const TraceGap& b) {
@@ -73,13 +73,13 @@ std::string fault_of_gaps(const Trace& trace, std::vector<Placed>& placed) {
   return {};
 }
 
-// Sweeps over time with the live blocks ordered by address; a newcomer can only meet its
+// Sweeps over time with the live blocks ordered by address: a new block can only overlap its
 // neighbours.
 class Sweep {
  public:
   explicit Sweep(const std::vector<Placed>& placed) : placed_(placed) {}
 
-  // The first pair that shares a byte at a tick, if any.
+  // Returns the first pair that shares a byte at a tick.
   std::optional<std::pair<Placed, Placed>> first_overlap() {
     std::vector<std::size_t> by_lower(placed_.size()), by_upper(placed_.size());
     for (std::size_t i = 0; i < placed_.size(); ++i) by_lower[i] = by_upper[i] = i;

@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-// An allocator around an upstream that outlives it. Forwards everything; adaptors override what
+// An allocator around an upstream, which outlives it. Forwards every call; adaptors override what
 // they change.
 class Adaptor : public Allocator {
  public:

@@ -47,7 +47,7 @@ void CheckingAdaptor::release(const Extent& extent) noexcept {
   upstream().release(extent);
 }
 
-// Live blocks do not overlap each other, so only the last one that starts before the end can.
+// Live blocks are disjoint, so only the last one that starts before the end can overlap.
 const CheckingAdaptor::Live* CheckingAdaptor::overlapping(const Extent& extent) const noexcept {
   auto next = live_.lower_bound(end_of(extent));
   if (next == live_.begin()) return nullptr;

@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// An allocator handed out bytes that are alive: a defect of the allocator.
+// Thrown when an allocator hands out live bytes: a defect of the allocator.
 class SharedBytes : public std::logic_error {
  public:
   SharedBytes(const Extent& granted, BlockTag granted_tag, const Extent& live, BlockTag live_tag);
@@ -19,7 +19,7 @@ class SharedBytes : public std::logic_error {
   BlockTag granted_tag_, live_tag_;
 };
 
-// Checks every hand-out against all live blocks. Throws SharedBytes, the hand-out given back.
+// Checks every hand-out against all live blocks. Throws SharedBytes after returning the hand-out.
 // O(log live blocks).
 class CheckingAdaptor final : public Adaptor {
  public:

@@ -30,8 +30,7 @@ MemoryCorruption::MemoryCorruption(BlockTag tag, std::size_t block_bytes, std::p
 Extent GuardAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   throw_remembered();
   live_.reserve_one();
-  Live block{.bytes = bytes,
-             .tag = {std::string(tag.op), std::string(tag.layer), tag.phase, tag.category}};
+  Live block{.bytes = bytes, .tag = BlockTag(tag)};
   const std::size_t most_bytes = std::numeric_limits<std::size_t>::max() - kGuardsBytes;
   const Extent outer = upstream().acquire(std::min(bytes, most_bytes) + kGuardsBytes, tag);
   block.address = outer.address + kGuardBytes;
@@ -82,7 +81,7 @@ void GuardAdaptor::check() {
   }
 }
 
-// The place of the first byte of a guard that is no longer kGuard.
+// Returns the index of the first byte of a guard that is no longer kGuard.
 std::optional<std::ptrdiff_t> GuardAdaptor::first_damaged(const std::byte* guard) const noexcept {
   std::array<std::byte, kGuardBytes> bytes;
   device_->read(bytes.data(), guard, kGuardBytes);

@@ -13,13 +13,13 @@
 
 namespace skyline {
 
-// Bytes outside of a block were written.
+// Thrown when bytes outside of a block were written.
 class MemoryCorruption : public std::runtime_error {
  public:
   MemoryCorruption(BlockTag tag, std::size_t block_bytes, std::ptrdiff_t offset);
   const BlockTag& tag() const noexcept { return tag_; }  // of the damaged block
   std::size_t block_bytes() const noexcept { return block_bytes_; }
-  // Of the first damaged byte from the block's start: below 0 before it, else at or behind its end.
+  // The first damaged byte, from the block's start: below 0, or at least the block's size.
   std::ptrdiff_t offset() const noexcept { return offset_; }
 
  private:
@@ -28,12 +28,12 @@ class MemoryCorruption : public std::runtime_error {
   std::ptrdiff_t offset_;
 };
 
-// Puts 512 guard bytes before and behind every block, so that upstream is asked for bytes + 1024,
-// and fills blocks with poison when handed out and when freed. Both poisons are NaN as float and
-// as double. The guards of a block are verified when it is freed; damage is remembered and thrown
-// as MemoryCorruption, once, by the next acquire, by end_step (after upstream's) and by check();
-// the latter two verify the live blocks as well.
-// Statistics: requested bytes are the caller's; the rest, guards included, is upstream's.
+// Puts 512 guard bytes before and after every block, so upstream serves bytes + 1024. Poisons
+// blocks when they are handed out and when they are freed; both poisons are NaN as float and as
+// double. Verifies a block's guards when it is freed. The next acquire(), end_step() (after
+// upstream's) or check() throws the damage once, as MemoryCorruption; the latter two also verify
+// live blocks. Statistics: requested bytes are the caller's; all else is upstream's and includes
+// the guards.
 class GuardAdaptor final : public Adaptor {
  public:
   static constexpr std::size_t kGuardBytes = kAlignmentBytes;
@@ -41,11 +41,11 @@ class GuardAdaptor final : public Adaptor {
   static constexpr std::uint32_t kFreshPoison = 0x7FFFA110;
   static constexpr std::uint32_t kFreedPoison = 0x7FFFF4EE;
 
-  // `device`, which upstream's bytes come from, writes and reads the bytes; where it has no memory,
-  // requests grow only, so that sizes agree. On a GPU each request waits for all that was enqueued.
+  // `device` owns upstream's bytes and accesses them. Without memory, requests still grow, so that
+  // sizes agree. On a GPU each request waits for all enqueued work.
   GuardAdaptor(Allocator& upstream, Device& device)
       : Adaptor(upstream), device_(device.has_memory() ? &device : nullptr) {}
-  // For dry runs: requests grow only.
+  // For dry runs: only adds the guards' size to requests.
   explicit GuardAdaptor(Allocator& upstream) : Adaptor(upstream) {}
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
@@ -53,7 +53,7 @@ class GuardAdaptor final : public Adaptor {
   Statistics statistics() const override;
   void end_step() override;
 
-  // Throws MemoryCorruption when a block freed before, or one alive, was written outside of.
+  // Throws MemoryCorruption for damage around freed or live blocks.
   void check();
 
  private:
@@ -75,7 +75,7 @@ class GuardAdaptor final : public Adaptor {
   LiveTable<Live> live_;
   Account account_;  // the caller's requested bytes
   std::optional<Damage> damage_;
-  Device* device_ = nullptr;  // null: nothing may be touched
+  Device* device_ = nullptr;  // null: no memory to access
 };
 
 }  // namespace skyline

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Refuses requests that would take the live bytes, each request rounded up to 512, past a limit.
-// Throws OutOfMemory (kLimit); its statistics count these refusals too.
+// Refuses requests that would raise the live bytes above a limit, each request rounded up to 512.
+// Throws OutOfMemory (kLimit); its statistics count these refusals.
 class LimitAdaptor final : public Adaptor {
  public:
   LimitAdaptor(Allocator& upstream, std::size_t limit_bytes)

@@ -57,7 +57,7 @@ void RecordingAdaptor::end_step() {
   upstream().end_step();
   in_step_ = false;
   for (TraceBlock& block : trace_.blocks) {
-    if (block.upper == 0) block.upper = ticks_;  // no release is at tick 0
+    if (block.upper == 0) block.upper = ticks_;  // 0: not released, since tick 0 is a request
   }
   std::swap(trace_, last_trace_);
   std::swap(curve_, last_curve_);
@@ -79,8 +79,8 @@ void RecordingAdaptor::resume() noexcept {
   --interruptions_;
 }
 
-// Room for one request and, on the curve, for its release, so that nothing after upstream's call
-// can throw. The tag is copied here because copying strings can throw as well.
+// Makes room for a request and, on the curve, its release, so that nothing throws after upstream's
+// call. Copies the tag here because copying strings can throw, too.
 void RecordingAdaptor::reserve_request(const Tag& tag) {
   const std::size_t requests = trace_.blocks.size() + 1;
   reserve_ahead(trace_.blocks, requests);

@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// Upstream's figures right after the event of one tick, resident memory included.
+// Upstream's bytes right after one tick's event, including resident memory.
 struct CurvePoint {
   Tick tick = 0;
   std::size_t requested_bytes = 0;
@@ -16,11 +16,10 @@ struct CurvePoint {
   bool operator==(const CurvePoint&) const = default;
 };
 
-// Records each step as a trace (PGMO section 4.1). A tick is a request of the step or the release
-// of a block that the step requested. Requests outside of steps or while interrupted make no tick,
-// nor do their releases and those of blocks from earlier steps. A block still alive at end_step
-// gets the tick count as its upper bound. An abandoned step is forgotten. Releases while
-// interrupted of the step's blocks count.
+// Records each step as a trace (PGMO section 4.1). A tick is a request of the step, or the release
+// of a block that the step requested, even while interrupted. Requests outside of steps or while
+// interrupted, their releases, and releases of older blocks make no tick. A block alive at
+// end_step() gets the tick count as its upper bound. An abandoned step is discarded.
 class RecordingAdaptor final : public Adaptor {
  public:
   enum class Curve : bool { kOff, kOn };
@@ -35,17 +34,17 @@ class RecordingAdaptor final : public Adaptor {
   void interrupt() override;
   void resume() noexcept override;
 
-  // Of the step that ended last; empty before.
+  // The step that ended last; empty before.
   const Trace& last_step() const noexcept { return last_trace_; }
   ShapeKey last_shape_key() const noexcept { return last_key_; }
-  // One point a tick of that step; empty when not asked for.
+  // One point for each of its ticks; empty under Curve::kOff.
   const std::vector<CurvePoint>& last_curve() const noexcept { return last_curve_; }
 
  private:
   static constexpr std::size_t kNotRecorded = ~std::size_t{0};
   struct Live {
     std::uint64_t upstream_cookie = 0;
-    std::uint64_t step = 0;  // that requested it
+    std::uint64_t step = 0;  // in which it was requested
     std::size_t request = kNotRecorded;
   };
 

@@ -16,7 +16,7 @@ std::uint32_t nanoseconds_since(Clock::time_point start) noexcept {
   return static_cast<std::uint32_t>(std::clamp(std::int64_t{ns}, std::int64_t{0}, kMost));
 }
 
-// Room for one more element, so that the push_back after the call cannot throw.
+// Makes room for one more element, so that the push_back after the call cannot throw.
 template <typename T>
 void reserve_one(std::vector<T>& values, std::size_t size) {
   if (values.capacity() <= size) values.reserve(2 * size + 16);
@@ -37,7 +37,7 @@ Extent StatisticsAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const bool timed = timed_ && in_step_;
   if (timed) {
     reserve_one(step_.acquire_ns, step_.acquire_ns.size());
-    // Every release follows a request, so this is room enough for it as well.
+    // Every release follows a request, so this is enough room for it, too.
     reserve_one(step_.release_ns, step_.release_ns.size() + live_.rows().size());
   }
   const auto start = timed ? Clock::now() : Clock::time_point();

@@ -10,26 +10,26 @@
 
 namespace skyline {
 
-// Requested bytes of live blocks of one category, and the most since construction.
+// Requested bytes of live blocks of one category, and their peak since construction.
 struct CategoryUse {
   std::size_t bytes = 0;
   std::size_t peak_bytes = 0;
 };
 
-// The calls of one step, interrupted parts included. The times, in nanoseconds, are there when
-// asked for, one a call; they include one reading of the clock.
+// The calls of one step, including interrupted parts. Under Timing::kOn, one time in nanoseconds
+// for each call, which includes one reading of the clock.
 struct StepCalls {
   std::uint64_t requests = 0;
   std::uint64_t releases = 0;
-  std::uint64_t peak_bytes = 0;  // the most alive at once, as requested, resident memory included
+  std::uint64_t peak_bytes = 0;  // peak of requested bytes, including resident memory
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 };
 
-// The median; empty when nothing was measured.
+// Returns the median; empty when nothing was measured.
 std::optional<double> median_ns(std::vector<std::uint32_t> times_ns);
 
-// Counts requested bytes by category and calls by step; times them on request.
+// Counts requested bytes by category and calls by step; times the calls under Timing::kOn.
 class StatisticsAdaptor final : public Adaptor {
  public:
   enum class Timing : bool { kOff, kOn };
@@ -43,7 +43,7 @@ class StatisticsAdaptor final : public Adaptor {
   void abandon_step() override;
 
   const CategoryUse& use(Category category) const noexcept;
-  // Of the step that ended last.
+  // The step that ended last.
   const StepCalls& last_step() const noexcept { return last_step_; }
 
  private:

@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// Keeps an allocator's Statistics; every counter changes after success only.
+// Keeps an allocator's Statistics. Counters change only after success.
 class Account {
  public:
   void served(std::size_t requested_bytes, std::size_t allocated_bytes) noexcept {
@@ -28,12 +28,12 @@ class Account {
     now_.reserved_bytes -= bytes;
   }
   void flushed() noexcept { ++now_.flushes; }
-  // Counts a refusal and throws it as `where`'s own, with what the device said and these figures.
+  // Counts a refusal and throws it in the name of `where`, with the device's facts and these.
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, std::string_view where,
                            std::size_t requested_bytes, const Tag& tag,
                            std::size_t largest_free_block_bytes);
 
-  // The largest free block is the allocator's to fill in.
+  // The allocator fills in the largest free block.
   const Statistics& now() const noexcept { return now_; }
 
  private:

@@ -5,21 +5,19 @@
 
 namespace skyline {
 
-// Options of `caching`, by the names that PyTorch gives them in PYTORCH_CUDA_ALLOC_CONF. The
-// defaults are PyTorch's.
+// Options of `caching`, with PyTorch's names (PYTORCH_CUDA_ALLOC_CONF) and defaults.
 struct CachingOptions {
   static constexpr std::uint64_t kMaxSplitUnitBytes = std::uint64_t{1} << 20;
   static constexpr std::uint64_t kLeastMaxSplitBytes = 21 * kMaxSplitUnitBytes;
 
-  // Requests of this size and more are oversize: their segments are never split, serve nothing that
-  // is smaller, and go first under pressure. Empty: nothing is oversize. As in PyTorch, whose
-  // max_split_size_mb this is, whole MiB above 20; only then is no piece of a split segment as
-  // large as that.
+  // Requests of at least this size are oversize: their segments are never split, never serve
+  // smaller requests, and are returned first under pressure. Empty: nothing is oversize. Whole MiB
+  // above 20, like PyTorch's max_split_size_mb: then no piece of a split segment is that large.
   std::optional<std::uint64_t> max_split_bytes;
-  // A fraction of the device's capacity, below 1: while more is reserved, segments that have long
-  // been free go back before the device is asked for another. 0: off.
+  // A fraction of the device's capacity, below 1. While more is reserved, segments that have long
+  // been free are returned before a new one is requested. 0: off.
   double garbage_collection_threshold = 0;
-  // One growing segment a pool, on a range of the device.
+  // Each pool is one growing segment on a range of the device.
   bool expandable_segments = false;
   // Rounds requests up to this many steps between powers of two; a power of two. 1: off.
   std::uint64_t roundup_power2_divisions = 1;
@@ -35,12 +33,12 @@ constexpr bool valid_max_split(std::uint64_t bytes) noexcept {
 // Options of `bfc`, TensorFlow's allow_growth and memory limit.
 struct BfcOptions {
   bool growth = true;                        // false: one region of the whole limit
-  std::optional<std::uint64_t> limit_bytes;  // of the regions together; never above the capacity
+  std::optional<std::uint64_t> limit_bytes;  // for all regions; at most the capacity
 
   bool operator==(const BfcOptions&) const = default;
 };
 
-// What the allocators of the table can be told; each reads its own part.
+// Options of all allocators; each reads its own.
 struct AllocatorOptions {
   CachingOptions caching;
   BfcOptions bfc;

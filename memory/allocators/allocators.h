@@ -10,8 +10,8 @@
 
 namespace skyline {
 
-// A row of the table of allocators that need nothing but a device. (`planned` is a Session, which
-// the program composes.)
+// A row of the table of allocators that only need a device. (`planned` is a Session, which the
+// program composes.)
 struct AllocatorEntry {
   std::string_view name;
   std::string_view alias;  // empty: none
@@ -20,11 +20,11 @@ struct AllocatorEntry {
 };
 
 std::span<const AllocatorEntry> allocator_table();
-// Those that only a CUDA device has; on others making one throws std::invalid_argument.
+// Allocators that only a CUDA device has; making one on another throws std::invalid_argument.
 std::span<const AllocatorEntry> cuda_allocator_table();
 
-// Makes an allocator by its name or alias in either table; the device outlives it.
-// Throws std::invalid_argument for an unknown name or an option out of its range.
+// Makes an allocator by its name or alias in either table; the device outlives it. Throws
+// std::invalid_argument for an unknown name or an option out of range.
 std::unique_ptr<Allocator> make_allocator(std::string_view name, Device& device,
                                           const AllocatorOptions& options = {});
 

@@ -6,15 +6,15 @@ namespace skyline {
 
 // The best-fit coalescing pool of CuPy 2.0 and later, the family of PGMO's baseline
 // (ALLOCATORS.md section 3). A request, rounded up to 512 bytes, takes the smallest free chunk that
-// is large enough, the lowest address among equals (CuPy leaves that open), and splits off any
-// remainder. Where none fits the device gives exactly the rounded size; if it refuses, every
-// unsplit free chunk goes back to it and it is asked once more. A freed chunk merges with free
-// neighbours of the same device allocation.
+// is large enough, the lowest address among equals (CuPy does not say which), and splits off the
+// remainder. If none fits, the pool requests exactly the rounded size from the device; if the
+// device refuses, the pool returns every unsplit free chunk and asks once more. A freed chunk
+// merges with free neighbours of the same device allocation.
 //
-// Throws OutOfMemory: kFragmentation when the device is full but the bytes free in the pool would
-// have sufficed in one piece, else what the device said. The pool may have flushed its cache then.
-// O(log free chunks) a request or release; no heap allocation once the number of chunks has been
-// reached before.
+// Throws OutOfMemory: kFragmentation when the device is full but the free bytes of the pool would
+// have sufficed in one piece, else the device's reason. The cache may have been flushed.
+// O(log free chunks) a request or release; no heap allocation unless there are more chunks than
+// ever before.
 class BestFitPool final : public Allocator {
  public:
   explicit BestFitPool(Device& device) : segments_(device, "best-fit-pool") {}

@@ -53,7 +53,7 @@ Chunk& BfcAllocator::take_region(const Request& request) {
     Chunk& region =
         take_stepping_back(std::min(region_bytes, remaining_bytes), request.rounded_bytes);
     free_.insert(region);
-    // Beyond the limit the size does not matter, and it must not overflow.
+    // Above the limit the size does not matter, but it must not overflow.
     next_region_bytes_ = doubled || region_bytes > limit_bytes_ ? region_bytes : 2 * region_bytes;
     return region;
   } catch (const OutOfMemory& refusal) {

@@ -7,23 +7,22 @@ namespace skyline {
 
 // The best-fit-with-coalescing allocator of TensorFlow and XLA (ALLOCATORS.md section 5). A
 // request, rounded up to 256 bytes, takes the smallest free chunk that is large enough, the lowest
-// address among equals. (TensorFlow looks into 21 bins of sizes, upward, each ordered so: the same
-// chunk.) The chunk is split only when it is at least twice as large as the request or 128 MiB
-// larger, else the caller gets all of it. A freed chunk merges with free neighbours of its region.
+// address among equals. (TensorFlow searches 21 bins of sizes upward, each in this order, and finds
+// the same chunk.) A chunk is split only when it is at least twice as large as the request or
+// 128 MiB larger. A freed chunk merges with free neighbours of its region.
 //
-// Regions, with growth: the first is of 2 MiB; while the request is larger, double it; take that or
-// what remains of the limit; after a success double the next, unless this request just did. Without
-// growth: one region of the whole limit. A refused request does not move the next region's size.
+// With growth, the first region has 2 MiB. The size doubles until the request fits, up to the rest
+// of the limit; after a success the next size doubles, unless this request doubled it. Without
+// growth, one region has the whole limit. A refused request does not change the next size.
 //
-// The first region that the device refuses below the limit (which is never above its capacity, but
-// others hold memory, too) is asked for again at nine tenths, and so on while the request fits.
-// TensorFlow can give free regions back before it fails; the rules of section 5 do not, so that
-// flushes are never counted.
+// The first time the device refuses a region below the limit (others may hold memory, too), the
+// allocator retries with nine tenths, again and again while the request fits. TensorFlow can return
+// free regions before it fails; the rules of section 5 do not, so there are no flushes.
 //
-// Throws OutOfMemory: kFragmentation when the bytes free in the regions would have sufficed in one
-// piece; else kLimit, or kDevice where the limit is the capacity; else what the device said.
-// O(log free chunks) a request or release; no heap allocation once the number of chunks has been
-// reached before.
+// Throws OutOfMemory: kFragmentation when the free bytes of the regions would have sufficed in one
+// piece; else kLimit, or kDevice if the limit is the capacity; else the device's reason.
+// O(log free chunks) a request or release; no heap allocation unless there are more chunks than
+// ever before.
 class BfcAllocator final : public Allocator {
  public:
   static constexpr std::size_t kUnitBytes = 256;
@@ -39,7 +38,7 @@ class BfcAllocator final : public Allocator {
   void release(const Extent& extent) noexcept override;
   Statistics statistics() const override;
   std::vector<Segment> segments() const override { return segments_.snapshot({}); }
-  // Gives back the regions that are wholly free.
+  // Returns the regions that are entirely free.
   void release_cached() noexcept override { segments_.give_back_unsplit(free_); }
 
  private:

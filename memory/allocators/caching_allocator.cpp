@@ -88,7 +88,7 @@ Statistics CachingAllocator::statistics() const {
 
 std::vector<Segment> CachingAllocator::segments() const { return segments_.snapshot(kPoolNames); }
 
-// PyTorch's roundup_power2_next_division, which leaves 512 · divisions and less to the 512 bytes.
+// PyTorch's roundup_power2_next_division; sizes up to 512 · divisions round to 512 bytes.
 std::size_t CachingAllocator::rounded_bytes(std::size_t bytes) const noexcept {
   if (roundup_shift_ == 0) return align_request(bytes);
   const std::size_t step_bytes = std::bit_floor(bytes) >> roundup_shift_;
@@ -170,9 +170,9 @@ void CachingAllocator::collect_garbage() noexcept {
   }
 }
 
-// PyTorch's release_available_cached_blocks. Whether enough was given back to ask again. Free
-// blocks of max_split_bytes and more are unsplit: a split segment is of a smaller request, rounded
-// up to 2 MiB, and more than 1 MiB of it is in use.
+// PyTorch's release_available_cached_blocks. True when enough was returned to ask again. Free
+// blocks of max_split_bytes and more are unsplit: a split segment belongs to a smaller request,
+// rounded up to 2 MiB, which uses more than 1 MiB of it.
 bool CachingAllocator::release_oversize(Pool& pool, std::size_t bytes) noexcept {
   if (max_split_bytes_ == std::numeric_limits<std::size_t>::max() || pool.expandable) return false;
   const std::size_t wanted_bytes = std::max(bytes, max_split_bytes_);

@@ -8,15 +8,15 @@
 
 namespace skyline {
 
-// The driver's own pool (cudaMallocAsync), one call to it a request: what a program gets on a GPU
-// without an allocator of its own. Memory is handed out and taken back in the order of the default
-// stream, on which all ops run. The pool keeps what it has taken; release_cached() gives it back.
+// The driver's own pool (cudaMallocAsync), one driver call a request: what a program without an
+// allocator uses on a GPU. Requests and releases are ordered by the default stream, on which all
+// ops run. The pool keeps its memory until release_cached().
 //
-// Allocated counts bytes as rounded to kAlignmentBytes; what the driver rounds to, it does not
-// tell. Throws OutOfMemory as the device says.
+// Allocated counts bytes rounded to kAlignmentBytes, because the driver does not report its own
+// rounding. Throws OutOfMemory with the device's reason.
 class CudaAsync final : public Allocator {
  public:
-  // The device outlives the allocator. Throws std::invalid_argument where it has no such pool.
+  // The device outlives the allocator. Throws std::invalid_argument if it has no such pool.
   explicit CudaAsync(Device& device);
   CudaAsync(const CudaAsync&) = delete;
   CudaAsync& operator=(const CudaAsync&) = delete;

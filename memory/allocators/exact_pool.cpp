@@ -58,7 +58,7 @@ Chunk& ExactPool::take_from_device(std::uint32_t number, const Request& request)
     ++list.blocks;
     return chunk;
   } catch (const OutOfMemory& refusal) {
-    if (list.blocks == 0 && number + 1 == lists_.size()) {  // of no use but for this request
+    if (list.blocks == 0 && number + 1 == lists_.size()) {  // only this request needed it
       lists_.pop_back();
       numbers_.erase(request.rounded_bytes);
     }

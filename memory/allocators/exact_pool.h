@@ -9,12 +9,12 @@ namespace skyline {
 
 // The exact-size pool of CuPy 1.x and of Chainer up to 1.24 (ALLOCATORS.md section 2). A request,
 // rounded up to 256 bytes, takes the most recently freed block of exactly that size, else exactly
-// that much from the device; if the device refuses, every free block goes back to it and it is
-// asked once more. Nothing is split or merged.
+// that much from the device. If the device refuses, the pool returns every free block and asks once
+// more. Nothing is split or merged.
 //
-// Throws OutOfMemory as the device says, the cache flushed then: what is short is memory, never its
-// arrangement. O(1) a request or release, no heap allocation once the number of blocks of each size
-// has been reached before; statistics() is O(sizes).
+// Throws OutOfMemory with the device's reason, after flushing the cache: never for fragmentation.
+// O(1) a request or release; no heap allocation unless a size has more blocks than ever before.
+// statistics() is O(sizes).
 class ExactPool final : public Allocator {
  public:
   static constexpr std::size_t kUnitBytes = 256;
@@ -33,8 +33,8 @@ class ExactPool final : public Allocator {
  private:
   // The blocks of one size.
   struct SizeList {
-    std::vector<Chunk*> free;  // the most recently freed one last; capacity for all
-    std::size_t blocks = 0;    // used ones too
+    std::vector<Chunk*> free;  // most recently freed last; capacity for all blocks
+    std::size_t blocks = 0;    // free and used
     std::size_t bytes = 0;     // of each
   };
 
@@ -43,7 +43,7 @@ class ExactPool final : public Allocator {
   bool give_back_free() noexcept;
 
   Segments segments_;
-  std::vector<SizeList> lists_;                             // a chunk's pool is the number of one
+  std::vector<SizeList> lists_;                             // Chunk::pool is an index here
   std::unordered_map<std::size_t, std::uint32_t> numbers_;  // of lists, by size
 };
 

@@ -37,11 +37,11 @@ std::size_t ExpandableSegment::trim() noexcept {
   if (last == nullptr || !last->free()) return 0;
   const std::size_t committed_bytes = range_->committed_bytes();
   const std::size_t kept_bytes =
-      rounded_to_pages(static_cast<std::size_t>(last->address - range_->base()));
+      align_up(static_cast<std::size_t>(last->address - range_->base()), page_bytes_);
   if (kept_bytes >= committed_bytes) return 0;
   range_->commit(kept_bytes);
   const std::size_t given_bytes = committed_bytes - range_->committed_bytes();
-  if (given_bytes == 0) return 0;  // the range gives back whole pieces only
+  if (given_bytes == 0) return 0;  // the range returns whole pieces only
   segments_.account().given_to_device(given_bytes);
   uncommitted_->address = range_->base() + range_->committed_bytes();
   last->bytes -= given_bytes;
@@ -57,27 +57,22 @@ std::size_t ExpandableSegment::trim() noexcept {
 void ExpandableSegment::reserve_range() {
   const Device& device = segments_.device();
   const std::size_t most_bytes = std::min(device.capacity_bytes(), kMostAddressBytes);
-  range_ = segments_.device().reserve(rounded_to_pages(most_bytes));
+  range_ = segments_.device().reserve(align_up(most_bytes, page_bytes_));
   uncommitted_ = &segments_.add(range_->base(), nullptr, nullptr);
   uncommitted_->state = Chunk::State::kUncommitted;
-}
-
-std::size_t ExpandableSegment::rounded_to_pages(std::size_t bytes) const noexcept {
-  const std::size_t over_bytes = bytes % page_bytes_;
-  return over_bytes == 0 ? bytes : bytes + (page_bytes_ - over_bytes);
 }
 
 void ExpandableSegment::commit(std::size_t more_bytes) {
   const std::size_t committed_bytes = range_->committed_bytes();
   if (more_bytes > range_->reserved_bytes() - committed_bytes) {
-    // The range is as large as the device: it is the device that is full.
+    // The range is as large as the device, so the device is full.
     OutOfMemoryFacts facts;
     facts.where = std::string(segments_.device().name());
     facts.requested_bytes = more_bytes;
     facts.capacity_bytes = segments_.device().capacity_bytes();
     throw OutOfMemory(std::move(facts));
   }
-  range_->commit(rounded_to_pages(committed_bytes + more_bytes));
+  range_->commit(align_up(committed_bytes + more_bytes, page_bytes_));
   segments_.account().taken_from_device(range_->committed_bytes() - committed_bytes);
 }
 

@@ -11,12 +11,11 @@ namespace skyline {
 
 struct Chunk;
 
-// The free chunks of a pool, ordered by size and, among equals, by address: what best fit asks for.
-// O(log chunks) a change, O(1) where the order stays. Chunks bring their own node along, so that
-// nothing here allocates or throws.
+// The free chunks of a pool, ordered by size, then by address, for best fit. O(log chunks) a
+// change, O(1) when the order stays. Chunks own their nodes, so nothing here allocates or throws.
 class FreeIndex {
  public:
-  // Mutable, for the index changes an entry where it stands if the order allows it.
+  // Mutable: the index changes an entry in place when the order allows it.
   struct Entry {
     mutable std::size_t bytes = 0;
     mutable std::byte* address = nullptr;
@@ -36,13 +35,13 @@ class FreeIndex {
   // Throws std::bad_alloc.
   static Node make_node();
 
-  void insert(Chunk& chunk) noexcept;  // and marks it as free
+  void insert(Chunk& chunk) noexcept;  // marks it as free
   void remove(Chunk& chunk) noexcept;
-  // Removes one chunk and inserts another, or the same one with another size: faster than the two
-  // apart when the other's place is the same.
+  // Removes one chunk and inserts another, or the same one with another size. Faster than the two
+  // calls when the place in the order stays.
   void replace(Chunk& removed, Chunk& inserted) noexcept;
 
-  // The first entry that is large enough, or end().
+  // Returns the smallest entry that is large enough, or end().
   Place at_least(std::size_t bytes) const noexcept { return entries_.lower_bound(bytes); }
   Place begin() const noexcept { return entries_.begin(); }
   Place end() const noexcept { return entries_.end(); }
@@ -66,10 +65,10 @@ struct Chunk {
   Chunk* previous = nullptr;
   Chunk* next = nullptr;
   State state = State::kSpare;
-  std::uint32_t pool = 0;                         // the allocator's number for a part of itself
+  std::uint32_t pool = 0;                         // the allocator's number of its pool
   std::uint64_t freed_at = 0;                     // the allocator's clock when it was released
   FreeIndex::Node node = FreeIndex::make_node();  // while not in an index
-  FreeIndex::Place place;                         // while in one
+  FreeIndex::Place place;                         // while in an index
 
   bool free() const noexcept { return state == State::kFree; }
   bool unsplit() const noexcept { return previous == nullptr && next == nullptr; }

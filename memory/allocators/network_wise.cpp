@@ -63,7 +63,7 @@ void NetworkWise::release_cached() noexcept {
   }
 }
 
-// Slot k of the step, or else a spare one, which stays among the spare ones until it is filled.
+// Returns slot k of the step, or a spare slot, which stays in spare_ until it is filled.
 NetworkWise::Slot& NetworkWise::choose_slot() {
   if (counts()) {
     if (next_request_ == step_slots_.size()) return add_slot(step_slots_, Use::kStep);
@@ -78,7 +78,7 @@ NetworkWise::Slot& NetworkWise::add_slot(std::vector<Slot*>& users, Use use) {
   return *users.emplace_back(&slots_.back());
 }
 
-// Gives the old bytes back first: with both taken the peak would not be the sum of the maxima.
+// Returns the old bytes first, so that the peak is the sum of the maxima.
 void NetworkWise::grow(Slot& slot, std::size_t bytes, std::size_t requested_bytes, const Tag& tag) {
   if (slot.bytes > 0) empty(slot);
   try {

@@ -9,15 +9,14 @@
 namespace skyline {
 
 // No reuse inside a step (ALLOCATORS.md section 1; PGMO's naive baseline, "one array a node").
-// Request k of a step owns slot k; a slot grows when a later step asks more of it. Slots of their
-// own serve requests before the first step, between steps, while interrupted, and request k while
-// slot k still holds a block of an earlier step. Of these, slots from before the first step stay
-// reserved; the others go back to the device when freed, else evaluating between steps would grow
-// without end.
+// Request k of a step owns slot k, which grows when a later step requests more. Requests before the
+// first step, between steps, while interrupted, or while slot k still holds a block of an earlier
+// step get a separate slot. Separate slots from before the first step stay reserved; the others
+// return to the device when freed, or evaluations between steps would grow without end.
 //
-// Reserved = the sum of the slots' maxima. Allocated counts the whole slot. There is no flush.
-// Throws OutOfMemory as the device says; a slot that was to grow is then empty, its bytes given
-// back. O(1) a request or release; statistics() is O(slots).
+// Reserved = the sum of the slots' maxima. Allocated counts whole slots. There is no flush. Throws
+// OutOfMemory with the device's reason; a slot that had to grow is then empty. O(1) a request or
+// release; statistics() is O(slots).
 class NetworkWise final : public Allocator {
  public:
   explicit NetworkWise(Device& device) : device_(device) {}
@@ -41,7 +40,7 @@ class NetworkWise final : public Allocator {
   struct Slot {
     std::byte* address = nullptr;
     std::size_t bytes = 0;
-    std::size_t requested_bytes = 0;  // of the block in it
+    std::size_t requested_bytes = 0;  // by its block
     Use use = Use::kOneBlock;
     bool alive = false;
   };
@@ -57,7 +56,7 @@ class NetworkWise final : public Allocator {
   Account account_;
   std::deque<Slot> slots_;         // all; addresses are stable
   std::vector<Slot*> step_slots_;  // slot k of the steps
-  std::vector<Slot*> spare_;       // in nobody's use, empty; capacity for all slots
+  std::vector<Slot*> spare_;       // unused and empty; capacity for all slots
   std::size_t next_request_ = 0;   // k
   int interruptions_ = 0;
   bool in_step_ = false;

@@ -11,18 +11,18 @@
 
 namespace skyline {
 
-// A request on its way through an allocator.
+// A request inside an allocator.
 struct Request {
-  std::size_t bytes = 0;          // as asked for
+  std::size_t bytes = 0;          // as requested
   std::size_t rounded_bytes = 0;  // as the allocator rounds it
   const Tag& tag;
 };
 
-// The segments that an allocator has taken from its device, cut into chunks, and the books of both.
-// What an allocator does with free chunks, and when it asks the device, is its own.
+// The segments that an allocator holds, cut into chunks, and the accounting of both. The allocator
+// decides which free chunk to use and when to ask the device.
 //
-// Chunks have stable addresses, and those out of use wait to be used again: no heap allocation once
-// their number has been reached before.
+// Chunks have stable addresses and are reused: no heap allocation unless there are more than ever
+// before.
 class Segments {
  public:
   // `allocator` names the owner in errors; it and the device outlive this.
@@ -35,55 +35,55 @@ class Segments {
   Account& account() noexcept { return account_; }
   const Account& account() const noexcept { return account_; }
 
-  // Room for the chunks of one request: take, add, split and split_off then need no heap. To be
-  // called before them. Throws std::bad_alloc.
+  // Makes room for the chunks of one request. Call it before take, add, split and split_off, which
+  // then need no heap. Throws std::bad_alloc.
   void reserve_chunks() {
     if (spare_.size() < kChunksARequest) make_spares();
   }
 
-  // A segment of `bytes` from the device, in no index. Throws OutOfMemory as the device does.
+  // Takes a segment from the device, in no index. Throws the device's OutOfMemory.
   Chunk& take(std::size_t bytes);
-  // Gives the segment of an unsplit chunk, which is in no index, to the device.
+  // Returns the segment of an unsplit chunk, which is in no index, to the device.
   void give_back(Chunk& chunk) noexcept;
-  // Gives back the segments of those unsplit chunks of `free` that `chosen` picks; how many bytes.
+  // Returns the segments of the unsplit chunks of `free` that `chosen` picks; the result is bytes.
   template <typename Chosen>
   std::size_t give_back_if(FreeIndex& free, Chosen chosen) noexcept;
   std::size_t give_back_unsplit(FreeIndex& free) noexcept {
     return give_back_if(free, [](const Chunk&) { return true; });
   }
 
-  // Calls `take`, which asks the device. When it refuses, `make_room` gives cached memory back and
-  // says whether to ask once more. Throws the last refusal.
+  // Calls `take`, which asks the device. If it refuses, `make_room` returns cached memory and says
+  // whether to ask once more. Throws the last refusal.
   template <typename Take, typename MakeRoom>
   static Chunk& take_with(Take take, MakeRoom make_room);
 
-  // Counts a refusal and throws it as the allocator's: kFragmentation where the device is full but
-  // the `free_bytes` that the allocator held would have sufficed in one piece.
+  // Counts a refusal and throws it as the allocator's: kFragmentation when the device is full but
+  // the allocator's `free_bytes` would have sufficed in one piece.
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, const Request& request,
                            std::size_t free_bytes);
 
-  // Cuts a chunk after `bytes`; the remainder, of the same pool and in no index, is returned.
+  // Cuts a chunk after `bytes`. Returns the remainder, of the same pool and in no index.
   Chunk& split(Chunk& chunk, std::size_t bytes) noexcept;
-  // The same of an indexed chunk; the remainder is indexed in its stead.
+  // The same for an indexed chunk; the remainder takes its place in the index.
   void split_off(Chunk& chunk, std::size_t bytes, FreeIndex& free) noexcept {
     free.replace(chunk, split(chunk, bytes));
   }
-  // Hands the chunk, which is in no index, out.
+  // Hands out the chunk, which is in no index.
   Extent serve(Chunk& chunk, const Request& request) noexcept;
-  // Merges the chunk, no longer used, with free neighbours of its segment and indexes the whole.
+  // Merges the released chunk with free neighbours of its segment and indexes the result.
   Chunk& release(Chunk& chunk, FreeIndex& free) noexcept;
-  // The books of a release alone.
+  // Accounts for a release, and nothing else.
   void close(Chunk& chunk) noexcept { account_.released(chunk.requested_bytes, chunk.bytes); }
   static Chunk& chunk_of(const Extent& extent) noexcept {
     return *reinterpret_cast<Chunk*>(extent.cookie);
   }
 
-  // A new chunk of no bytes, in no index and in use, between two neighbours; null: there is none.
+  // Adds an empty used chunk, in no index, between two neighbours, which may be null.
   Chunk& add(std::byte* address, Chunk* previous, Chunk* next) noexcept;
-  // Takes a chunk of no bytes, in no index, out of its segment.
+  // Removes an empty chunk, in no index, from its segment.
   void drop(Chunk& chunk) noexcept;
 
-  // See Allocator::segments. A chunk's pool is the index of its name.
+  // See Allocator::segments(). Chunk::pool indexes the names.
   std::vector<Segment> snapshot(std::span<const std::string_view> pool_names) const;
 
  private:
@@ -96,8 +96,8 @@ class Segments {
   Device& device_;
   std::string_view allocator_;
   Account account_;
-  std::deque<Chunk> chunks_;   // all ever made
-  std::vector<Chunk*> spare_;  // of those, not in use; capacity for all
+  std::deque<Chunk> chunks_;   // used, free and spare
+  std::vector<Chunk*> spare_;  // the spare ones; capacity for all
 };
 
 template <typename Chosen>

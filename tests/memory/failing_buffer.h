@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// Serves its text and then fails, as a file on a disk that is gone.
+// Serves its text and then fails, like a file on a removed disk.
 class FailingBuffer : public std::stringbuf {
  public:
   using std::stringbuf::stringbuf;

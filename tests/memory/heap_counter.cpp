@@ -12,7 +12,7 @@ void* operator new(std::size_t bytes) {
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
-// Sanitizers bring their own unless it is replaced, too.
+// Replaced too, or a sanitizer would use its own.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes);

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Calls of operator new since the program began. Link heap_counter.cpp into a program of its own:
-// it replaces operator new, plain and aligned, by one that counts.
+// Returns the calls of operator new since the program began. Link heap_counter.cpp into a separate
+// program: it replaces plain and aligned operator new.
 std::size_t heap_allocations() noexcept;
 
 }  // namespace skyline

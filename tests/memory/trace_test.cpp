@@ -120,9 +120,9 @@ TEST(Trace, RefusesGapsAndListsThatMakeNoSense) {
   EXPECT_EQ(problem({{1, 3, 7}}), "block 1 has the gap [3, 7) in its lifetime [3, 6)");
   EXPECT_EQ(problem({{0, 3, 3}}), "block 0 has the gap [3, 3) in its lifetime [0, 10)");
   EXPECT_EQ(problem({{0, 3, 5}, {0, 4, 6}}),
-            "the gap [4, 6) of block 0 is not behind the one before it");
+            "the gap [4, 6) of block 0 does not follow the previous one");
   EXPECT_EQ(problem({{1, 3, 5}, {0, 4, 6}}),
-            "the gap [4, 6) of block 0 is not behind the one before it");
+            "the gap [4, 6) of block 0 does not follow the previous one");
   EXPECT_THROW(require_sound({.blocks = blocks, .ids = {"a"}}), TraceError);
   EXPECT_THROW(require_sound({.blocks = blocks, .fixed_offsets = {0}}), TraceError);
 }

@@ -22,7 +22,7 @@ Plan valid_plan() {
           .planner = "by hand"};
 }
 
-// The reason why a damaged plan is refused.
+// Returns the reason why a damaged plan is refused.
 std::string reason(const Trace& trace, const Plan& plan) {
   const Validity verdict = validate(trace, plan);
   EXPECT_EQ(verdict.valid, verdict.reason.empty());
@@ -152,7 +152,7 @@ TEST(Validate, NamesImpossibleBlocks) {
               HasSubstr("ends beyond"));
 }
 
-// Against comparing every pair, on plans that are mostly wrong.
+// Compares the validator with a check of every pair, on plans that are mostly wrong.
 TEST(Validate, AgreesWithComparingEveryPair) {
   int valid = 0;
   for (std::uint64_t seed = 0; seed < 20000; ++seed) {

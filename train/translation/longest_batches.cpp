@@ -91,7 +91,7 @@ LongestBatches longest_batches(const TrainOptions& options, const TranslationDat
   TranslationDryRunner runner(translation_dry_run(options, data));
   LongestBatches longest;
   LongestBatchFacts& facts = longest.facts;
-  StepDemand all{.requests = {}, .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
+  Recording all{.requests = {}, .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
   for (const Candidate& candidate : uncovered_batches(options, data, steps)) {
     Trace trace = runner.run(candidate.batch);
     all = joined(std::move(all), requests_of(trace));

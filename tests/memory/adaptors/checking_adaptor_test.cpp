@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-// Hands out the addresses that it is told to; counts what comes back.
+// Hands out the given addresses; counts releases.
 class ScriptedAllocator final : public Allocator {
  public:
   explicit ScriptedAllocator(std::vector<std::uintptr_t> addresses)

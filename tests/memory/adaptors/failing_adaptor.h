@@ -7,13 +7,13 @@
 
 namespace skyline {
 
-// Fails the n-th request, and that one only, with OutOfMemory (kInjected), to test what a program
-// does then. Its statistics count the failure.
+// Test double: fails the n-th request only, with OutOfMemory (kInjected). Its statistics count the
+// failure.
 class FailingAdaptor final : public Adaptor {
  public:
   explicit FailingAdaptor(Allocator& upstream) : Adaptor(upstream) {}
 
-  // From now on, request `index` (0 is the next one) fails.
+  // Makes request `index` fail; 0 is the next one.
   void fail_request(std::uint64_t index) noexcept { countdown_ = index; }
   void disarm() noexcept { countdown_.reset(); }
   // True until the armed failure has happened.

@@ -42,7 +42,7 @@ TEST_F(FailingAdaptorTest, CanBeDisarmedAndArmedAgain) {
   EXPECT_THROW(failing_.allocate(1), OutOfMemory);
 }
 
-// The loop of STYLE section 6: fail request 0, 1, 2 … until the task succeeds.
+// Fails request 0, 1, 2 … until the task succeeds.
 TEST_F(FailingAdaptorTest, TheLoopOverAllFailuresEnds) {
   std::uint64_t failures = 0;
   while (true) {

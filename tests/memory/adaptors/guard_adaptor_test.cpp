@@ -22,7 +22,7 @@ class GuardAdaptorTest : public testing::Test {
   BestFitPool pool_{device_};
   GuardAdaptor guard_{pool_, device_};
 
-  // The offset that `call` reports, or nothing when it does not throw.
+  // Returns the offset that `call` reports; empty when it does not throw.
   template <typename Call>
   static std::optional<std::ptrdiff_t> damage(Call call) {
     try {

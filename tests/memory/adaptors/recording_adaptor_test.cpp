@@ -63,7 +63,7 @@ class AbandonCounter final : public Adaptor {
 TEST_F(RecordingAdaptorTest, AnAbandonedStepIsForgottenAndPassedOn) {
   AbandonCounter upstream(pool_);
   StatisticsAdaptor statistics(upstream);
-  CheckingAdaptor checking(statistics);  // forwards as every adaptor does
+  CheckingAdaptor checking(statistics);  // forwards like every adaptor
   RecordingAdaptor recording(checking);
   recording.begin_step(1);
   recording.allocate(10).reset();

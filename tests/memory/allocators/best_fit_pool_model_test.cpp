@@ -1,4 +1,4 @@
-// BestFitPool against a second model, written naively from the words of ALLOCATORS.md section 3.
+// BestFitPool against an independent naive model of ALLOCATORS.md section 3.
 #include <gtest/gtest.h>
 
 #include "memory/allocators/best_fit_pool.h"
@@ -33,7 +33,7 @@ class NaiveBestFitPool final : public NaiveModel {
 
 TEST(BestFitPoolModel, AgreesOnRandomTraces) {
   const Coverage coverage = compare_on_small_devices<BestFitPool, NaiveBestFitPool>();
-  // The traces reach what they are for.
+  // The traces reach every case.
   EXPECT_GT(coverage.flushes, 1000u);
   EXPECT_GT(coverage.device_full, 1000u);
   EXPECT_GT(coverage.fragmented, 1000u);

@@ -1,4 +1,4 @@
-// BfcAllocator against a second model, written naively from the words of ALLOCATORS.md section 5,
+// BfcAllocator against an independent naive model of ALLOCATORS.md section 5,
 // bins and all.
 #include <gtest/gtest.h>
 

@@ -155,7 +155,7 @@ TEST(BfcRefusalTest, TheFirstRefusedRegionStepsBackByTenths) {
   const double expected = 0.9 * 0.9 * 0.9 * 0.9 * 100 * kMiB;  // the first below 70 MiB
   EXPECT_NEAR(static_cast<double>(bfc.statistics().reserved_bytes), expected, 4 * 256);
   EXPECT_EQ(bfc.statistics().device_allocations, 1u);
-  // Only once: what then remains of the device is not looked for.
+  // Only once: it does not search for the rest of the device.
   std::vector<Block> blocks;
   blocks.push_back(bfc.allocate(bfc.statistics().largest_free_block_bytes));
   EXPECT_THROW(bfc.allocate(kMiB), OutOfMemory);

@@ -1,4 +1,4 @@
-// CachingAllocator against a second model, written naively from the words of ALLOCATORS.md section
+// CachingAllocator against an independent naive model of ALLOCATORS.md section
 // 4 and of caching_allocator.h, under random options.
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ class NaiveCaching final : public NaiveModel {
     return piece.pool == 1 && piece.free && whole(piece);
   }
 
-  // Of the blocks that could go, those of the average age and older, until the excess is gone.
+  // Returns the candidates of at least average age, until the excess is gone.
   void collect_garbage() {
     if (options_.garbage_collection_threshold == 0 || options_.expandable_segments) return;
     const auto threshold = static_cast<std::uint64_t>(options_.garbage_collection_threshold *
@@ -211,7 +211,7 @@ CachingOptions random_options(std::mt19937& random) {
   return options;
 }
 
-// Of both pools and of every kind of segment.
+// Sizes of both pools and of every kind of segment.
 std::size_t random_bytes(std::mt19937& random) {
   switch (random() % 6) {
     case 0:

@@ -102,7 +102,7 @@ Statistics after_growth(double threshold, std::size_t capacity_bytes = 200 * kMi
   for (std::size_t i = 0; i < 4; ++i) blocks.push_back(caching.allocate((30 + 2 * i) * kMiB));
   for (Block& block : blocks) {
     block.reset();
-    caching.allocate(12 * kMiB).reset();  // the large pool's clock goes on
+    caching.allocate(12 * kMiB).reset();  // advances the large pool's clock
   }
   Block next = caching.allocate(50 * kMiB);
   return caching.statistics();
@@ -129,7 +129,7 @@ TEST(GarbageCollection, TakesTheOldestFirst) {
   Block other = caching.allocate(2 * kMiB);
   std::byte* kept = young.address();
   old.reset();
-  for (int i = 0; i < 10; ++i) caching.allocate(2 * kMiB).reset();  // the clock goes on
+  for (int i = 0; i < 10; ++i) caching.allocate(2 * kMiB).reset();  // advances the clock
   young.reset();
   EXPECT_EQ(reserved(caching), (24 + 30 + 20) * kMiB);
   Block next = caching.allocate(40 * kMiB);
@@ -137,7 +137,7 @@ TEST(GarbageCollection, TakesTheOldestFirst) {
   EXPECT_EQ(caching.allocate(30 * kMiB).address(), kept);
 }
 
-// Blocks that grow a little each time, as a last batch does: no segment holds the next one.
+// Blocks that grow a little each time: no segment holds the next one.
 Statistics after_growing_requests(const CachingOptions& options) {
   SimulatedDevice device;
   CachingAllocator caching(device, options);

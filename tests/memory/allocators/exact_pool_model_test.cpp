@@ -1,4 +1,4 @@
-// ExactPool against a second model, written naively from the words of ALLOCATORS.md section 2.
+// ExactPool against an independent naive model of ALLOCATORS.md section 2.
 #include <gtest/gtest.h>
 
 #include "memory/allocators/exact_pool.h"

@@ -98,7 +98,7 @@ struct GoldenRow {
   std::size_t peak_reserved_bytes;
 };
 
-// bfc's vectors are those of a limit of 64 GiB.
+// The vectors of bfc assume a limit of 64 GiB.
 const AllocatorOptions kOptions{.bfc = {.limit_bytes = std::uint64_t{64} << 30}};
 
 class Golden : public testing::TestWithParam<GoldenRow> {};
@@ -149,7 +149,7 @@ std::vector<Piece> pieces(const Segment& segment) {
   return found;
 }
 
-// The snapshot that PyTorch's forum shows, block for block.
+// The snapshot on PyTorch's forum, block for block.
 TEST(GoldenSnapshot, T2UnderCaching) {
   SimulatedDevice device;
   const auto caching = make_allocator("caching", device);

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// The simulated device, naively: addresses go up, on boundaries of 2 MiB.
+// A naive simulated device: addresses go up, on boundaries of 2 MiB.
 struct NaiveDevice {
   std::uint64_t capacity = 0;
   std::uint64_t reserved = 0;
@@ -30,18 +30,18 @@ struct Piece {
   std::uint64_t segment = 0;  // where the segment begins
   bool free = false;
   std::uint64_t requested = 0;
-  std::uint64_t freed_at = 0;  // in the model's own counting
+  std::uint64_t freed_at = 0;  // the model's clock
   int pool = 0;
 };
 
-// A second implementation of an allocator's rules, as naive as can be: pieces in one flat list by
-// address, and every question a scan over it. Statistics are sums over the list.
+// A second, naive implementation of an allocator's rules: one flat list of pieces by address,
+// scanned for every question. Statistics are sums over the list.
 class NaiveModel {
  public:
   explicit NaiveModel(std::uint64_t capacity) : device_{.capacity = capacity} {}
   virtual ~NaiveModel() = default;
 
-  // The address; none when memory has run out.
+  // Returns the address; empty when out of memory.
   std::optional<std::uint64_t> request(std::uint64_t bytes);
   void free(std::uint64_t address);
   virtual void release_cached() = 0;
@@ -57,7 +57,7 @@ class NaiveModel {
  protected:
   using Choice = std::function<bool(const Piece&)>;
 
-  // The index of the piece that serves the request, in use already; none: refused.
+  // Returns the index of the piece that serves the request, marked as used; empty: refused.
   virtual std::optional<std::size_t> serve(std::uint64_t bytes) = 0;
   // The piece at `index` was just freed.
   virtual void freed(std::size_t index) = 0;
@@ -66,24 +66,24 @@ class NaiveModel {
   std::uint64_t sum(const Choice& choice) const;
   std::uint64_t free_bytes() const;
   bool whole(const Piece& piece) const;
-  // The smallest free piece of at least `bytes`, the lowest address among equals.
+  // Returns the smallest free piece of at least `bytes`, the lowest address among equals.
   std::optional<std::size_t> best_fit(std::uint64_t bytes, const Choice& choice) const;
   std::size_t add(const Piece& piece);
   std::optional<std::size_t> take_segment(std::uint64_t bytes, int pool = 0);
   void split(std::size_t index, std::uint64_t bytes);
   // Merges free neighbours of one segment everywhere.
   void merge_free();
-  // Gives wholly free segments back; how many bytes.
+  // Returns entirely free segments; the result is their bytes.
   std::uint64_t give_back(const Choice& choice);
   void flush();
 
   NaiveDevice device_;
   std::vector<Piece> pieces_;
-  Statistics counts_;  // counters and peaks; the rest is summed up when asked for
+  Statistics counts_;  // counters and peaks; the rest is summed on demand
   Shortage shortage_ = Shortage::kDevice;
 };
 
-// What random traces have reached.
+// Cases that random traces reached.
 struct Coverage {
   std::uint64_t served = 0, flushes = 0, device_full = 0, fragmented = 0, limited = 0;
   std::uint64_t device_frees = 0;
@@ -95,12 +95,12 @@ struct RandomTrace {
   std::function<std::size_t(std::mt19937&)> bytes;
 };
 
-// One random trace on both: every address, every refusal and its figures, all statistics after each
-// event, the segments at the end. Stops at the first difference.
+// Runs one random trace on both. Compares every address, every refusal and its facts, all
+// statistics after each event, and the segments at the end. Stops at the first difference.
 void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTrace& trace,
                         std::mt19937& random, Coverage& coverage);
 
-// `compare(random)` for 10,000 seeds, until one fails. Says which.
+// Calls compare(random) for 10,000 seeds until one fails, and prints that seed.
 void compare_random_traces(const std::function<void(std::mt19937&)>& compare);
 
 // Random traces of small blocks, on devices that most of them fill.

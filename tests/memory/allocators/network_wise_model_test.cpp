@@ -1,4 +1,4 @@
-// NetworkWise against a second model, written naively from the words of ALLOCATORS.md section 1 and
+// NetworkWise against an independent naive model of ALLOCATORS.md section 1 and
 // of network_wise.h.
 #include <gtest/gtest.h>
 

@@ -18,8 +18,8 @@ struct AllocatorEvent {
   std::size_t bytes = 0;
 };
 
-// Replays the events, refused requests left out; blocks never freed live until the return, and
-// `at_end` is called before it.
+// Replays the events, without refused requests. Blocks that are never freed live until the return;
+// `at_end` is called before that.
 inline void replay(
     const std::vector<AllocatorEvent>& events, Allocator& allocator,
     const std::function<void()>& at_end = [] {}) {

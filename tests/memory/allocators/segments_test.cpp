@@ -1,4 +1,4 @@
-// The machinery under the pools that split and merge, and what they show of it.
+// Segments of the pools that split and merge, and their snapshots.
 #include "memory/allocators/segments.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(FreeIndex, OrdersBySizeThenAddress) {
   EXPECT_EQ(index.largest_bytes(), 20u);
 }
 
-// Whether the new key stays between its neighbours or not.
+// The new key stays between its neighbours, or does not.
 TEST(FreeIndex, ReplacesInPlaceOrElsewhere) {
   std::byte memory[4];
   std::deque<Chunk> chunks(4);
@@ -114,7 +114,7 @@ TEST_F(SegmentsTest, SnapshotsNameThePool) {
                      {{chunk.address, 512, 300, true}, {chunk.address + 512, 1536, 0, false}}}));
 }
 
-// Blocks lie one behind the other, fill their segment, and add up to the statistics.
+// Blocks are contiguous, fill their segment, and add up to the statistics.
 TEST(AllocatorSegments, AddUpUnderEveryAllocatorOfTheTable) {
   for (const AllocatorEntry& entry : allocator_table()) {
     SCOPED_TRACE(entry.name);

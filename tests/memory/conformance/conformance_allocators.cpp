@@ -103,7 +103,7 @@ Chain everything_on_the_pool(Device& device) {
   return chain;
 }
 
-// Its plan is of another program than the suite's, which deviates from it all the time.
+// Has the plan of another program, so that the suite deviates all the time.
 Chain arena_with_a_plan(Device& device) {
   Chain chain;
   auto& pool = chain.add<BestFitPool>(device);

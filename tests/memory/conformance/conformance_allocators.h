@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// An allocator under test with everything that it stands on; the suite drives the last link.
+// An allocator under test with its upstreams; the suite drives the last link.
 class Chain {
  public:
   Chain() = default;
@@ -34,9 +34,9 @@ class Chain {
   std::vector<std::unique_ptr<Allocator>> links_;
 };
 
-// The table of the conformance suite: everything in it runs every test of conformance_test.cpp.
-// To add an allocator or adaptor, write in conformance_allocators.cpp a function that builds its
-// chain on the given device, and a row that names it (letters and digits only).
+// The table of the conformance suite: each row runs every test of conformance_test.cpp. To add an
+// allocator or adaptor, write a function in conformance_allocators.cpp that builds its chain on the
+// given device, and a row with its name (letters and digits only).
 struct ConformanceRow {
   const char* name;
   Chain (*make)(Device& device);

@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// Memory for the conformance suite, which the host may touch: the host's own, and in tests/cuda an
-// emulated device's. A program links one of the two.
+// Host-accessible memory for the conformance suite: the host's own, or in tests/cuda an emulated
+// device's. A program links one of them.
 std::unique_ptr<Device> make_conformance_device(std::size_t capacity_bytes);
 
 }  // namespace skyline

@@ -1,5 +1,5 @@
-// Random programs on every row of conformance_allocators.cpp: steps that resemble each other and
-// deviate in every way, watched by CheckingAdaptor, by the contents and by a model of the counters.
+// Random programs on every row of conformance_allocators.cpp: similar steps that deviate in every
+// way. CheckingAdaptor, the contents of blocks and a model of the counters watch them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class RandomProgram {
   struct Live {
     Block block;
     unsigned char fill = 0;
-    std::size_t steps_left = 0;  // freed at the latest when they have passed
+    std::size_t steps_left = 0;  // freed by then at the latest
   };
 
   std::size_t below(std::size_t bound) { return random_() % bound; }
@@ -76,7 +76,7 @@ class RandomProgram {
     try {
       block = allocator_.allocate(bytes, {.op = "random"});
     } catch (const OutOfMemory&) {
-      return;  // network-wise may fill the device; the counters below must not have moved
+      return;  // network-wise may fill the device; the counters must not change
     }
     const auto fill = static_cast<unsigned char>(random_());
     std::memset(block.address(), fill, bytes);

@@ -1,4 +1,4 @@
-// The promises of memory/allocator.h, kept by every row of conformance_allocators.cpp.
+// The promises of memory/allocator.h, for every row of conformance_allocators.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Conformance : public testing::TestWithParam<ConformanceRow> {
     return std::all_of(block.address(), block.address() + block.bytes(),
                        [byte](std::byte b) { return b == static_cast<std::byte>(byte); });
   }
-  // Everything that a refusal must not change.
+  // The counters that a refusal must not change.
   static void expect_same_use(const Statistics& a, const Statistics& b) {
     EXPECT_EQ(a.requested_bytes, b.requested_bytes);
     EXPECT_EQ(a.peak_requested_bytes, b.peak_requested_bytes);
@@ -46,7 +46,7 @@ class Conformance : public testing::TestWithParam<ConformanceRow> {
     EXPECT_EQ(a.requests, b.requests);
     EXPECT_EQ(a.releases, b.releases);
   }
-  // What the allocator says it took is what the device says it gave.
+  // Allocator and device agree on the bytes taken.
   void expect_books_balance() {
     const Statistics own = allocator_.statistics();
     const DeviceStatistics device = device_.statistics();
@@ -144,7 +144,7 @@ TEST_P(Conformance, BlocksMoveAndReleaseOnce) {
   EXPECT_FALSE(a);  // NOLINT: a moved-from block is empty by contract
   EXPECT_EQ(b.address(), address);
   Block c = filled(200, 2);
-  c = std::move(b);  // gives its 200 bytes back
+  c = std::move(b);  // returns its 200 bytes
   EXPECT_EQ(c.address(), address);
   EXPECT_EQ(allocator_.statistics().requested_bytes, 100u);
   Block& same = c;
