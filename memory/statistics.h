@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -20,7 +21,12 @@ struct Statistics {
 
   std::size_t cached_bytes() const noexcept { return reserved_bytes - allocated_bytes; }
   // Returns (free − largest free block) / free; 0 when nothing is free.
-  double external_fragmentation() const noexcept;
+  double external_fragmentation() const noexcept {
+    if (cached_bytes() == 0) return 0;
+    const std::size_t other_bytes =
+        cached_bytes() - std::min(cached_bytes(), largest_free_block_bytes);
+    return static_cast<double>(other_bytes) / static_cast<double>(cached_bytes());
+  }
   std::size_t internal_fragmentation_bytes() const noexcept {
     return allocated_bytes - requested_bytes;
   }

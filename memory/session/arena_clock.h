@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "memory/session/step_layout.h"
@@ -48,23 +49,41 @@ class ArenaClock {
   // The number of the plan's requests that were made or left out.
   RequestIndex next() const noexcept { return next_; }
   std::uint32_t requests() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
-  std::uint32_t ranks() const noexcept;
+  std::uint32_t ranks() const noexcept {
+    return layout_ ? static_cast<std::uint32_t>(layout_->request_of_rank.size()) : 0;
+  }
   const StepSlot& slot(RequestIndex request) const noexcept { return slots_[request]; }
   const StepLayout* layout() const noexcept { return layout_.get(); }
-  bool alive(RequestIndex request) const noexcept;
+  bool alive(RequestIndex request) const noexcept {
+    const StepSlot& slot = slots_[request];
+    return slot.planned() && slot.rank >= now() && released_in_[slot.rank] != epoch();
+  }
   // Releases of this step that came in the planned order.
   std::uint64_t in_order_releases() const noexcept { return now() - skipped_; }
 
   // Between steps; null: no plan.
-  void install(std::shared_ptr<const StepLayout> layout);
-  void end_step() noexcept;
+  void install(std::shared_ptr<const StepLayout> layout) {
+    if (layout && released_in_.size() < layout->request_of_rank.size()) {
+      released_in_.resize(layout->request_of_rank.size());
+    }
+    layout_ = std::move(layout);
+    slots_ = layout_ ? std::span(layout_->slots) : std::span<const StepSlot>();
+  }
+  // A new epoch makes every mark and every cookie of the step stale at once.
+  void end_step() noexcept {
+    next_ = skipped_ = 0;
+    expected_ = epoch() + kEpoch;
+  }
   // While closed, serve() refuses everything.
   void open(bool open) noexcept { hot_end_ = open ? requests() : 0; }
 
   // For the slow path: the next request has been served, elsewhere perhaps.
   void advance() noexcept { ++next_; }
   // The block of this rank was released out of order, or its bytes stay unused.
-  void mark_released(std::uint32_t rank) noexcept;
+  void mark_released(std::uint32_t rank) noexcept {
+    released_in_[rank] = epoch();
+    for (; now() < ranks() && released_in_[now()] == epoch(); ++skipped_) ++expected_;
+  }
   // Moves the clock on to `time`. Calls overdue(request) for each block alive that it passes.
   template <typename Overdue>
   void advance_to(std::uint32_t time, Overdue overdue) {

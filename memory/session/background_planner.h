@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <future>
+#include <utility>
 
 #include "memory/allocator.h"
 #include "memory/session/step_plan.h"
@@ -21,15 +23,22 @@ class BackgroundPlanner {
   // True from begin() to take().
   bool busy() const noexcept { return plan_.valid(); }
   // True when take() will not wait.
-  bool finished() const;
+  bool finished() const {
+    return busy() && plan_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
   const Order& order() const noexcept { return order_; }
 
   // While not busy. Throws std::system_error when there is no thread; then it is not busy.
-  void begin(const Order& order, StepRecording recording, StepPlanner planner);
+  void begin(const Order& order, StepRecording recording, StepPlanner planner) {
+    plan_ = std::async(std::launch::async, plan_step, std::move(recording), std::move(planner));
+    order_ = order;
+  }
   // While busy. Throws what plan_step() threw; it is not busy afterwards.
   StepPlan take() { return plan_.get(); }
   // Waits until finished; returns at once when not busy.
-  void wait() const;
+  void wait() const {
+    if (busy()) plan_.wait();
+  }
 
  private:
   Order order_;
