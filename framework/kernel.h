@@ -4,6 +4,8 @@
 #include <memory>
 #include <span>
 
+#include "framework/host_device.h"
+
 namespace skyline {
 
 // Addresses for one run, in the op's order of inputs and outputs. An output may equal an input's
@@ -24,12 +26,6 @@ struct KernelArguments {
 };
 
 class CudaCompute;
-
-// Marks the factory of a CUDA kernel. Builds without CUDA define it as "weak", so that the linker
-// accepts the missing kernel: nobody can call it there, because no CudaCompute can be made.
-#ifndef CUDA_ONLY
-#define CUDA_ONLY
-#endif
 
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything
 // comes in as arguments. workspace_bytes() must not need a run, because a dry run asks only for
