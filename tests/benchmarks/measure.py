@@ -3,9 +3,9 @@
 
     python3 tests/benchmarks/measure.py [PART ...] [--build build/release] [--dry-run]
 
-Without PART all parts run, which takes about half an hour on two cores. Every part replaces only its
-own table, between the markers <!-- measured PART --> and <!-- end PART -->, and names the machine,
-commit and command. A part that lacks its data or PyTorch says so and leaves its table as it is:
+Without PART all parts run. Each part replaces only its own table, between the markers
+<!-- measured PART --> and <!-- end PART -->, and names the machine, commit and command. A part that
+lacks its data or PyTorch says so and leaves its table as it is:
 
     planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv
     images         needs $SKYLINE_IMAGES, an image folder
@@ -185,7 +185,8 @@ def commit():
     def git(*arguments):
         return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                               check=False).stdout.strip()
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!tests/benchmarks/README.md")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--",
+                  ":!tests/benchmarks/README.md")
     return (git("rev-parse", "--short", "HEAD") or "unknown") + (" with changes" if changed else "")
 
 

@@ -4,11 +4,12 @@
                               [--with="--recompute 4" ...] [--device cuda --engines FILE]
 
 No card is needed. PyTorch's step runs on its "meta" device, which keeps shapes but no bytes. Every
-storage counts while it lives, rounded up to 512 bytes as in the caching allocator. On a card PyTorch
-reserves more: fragmentation and cuDNN's workspaces, which our figures include. Networks, loss and
-optimizer are those of pytorch_step.py. Our figures come from dry runs for the CPU's kernels or, with
-the engines.json of a run on a card, for that card's. All figures are MiB and include parameters,
-gradients and momentum. "below" says how far our figure is below PyTorch's, for each set of flags.
+storage counts while it lives, rounded up to 512 bytes as in the caching allocator. On a card
+PyTorch reserves more: fragmentation and cuDNN's workspaces, which our figures include. Networks,
+loss and optimizer are those of pytorch_step.py. Our figures come from dry runs for the CPU's
+kernels or, with the engines.json of a run on a card, for that card's. All figures are MiB and
+include parameters, gradients and momentum. "below" says how far our figure is below PyTorch's, for
+each set of flags.
 """
 
 import argparse
@@ -95,7 +96,8 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--ours", required=True, help="the program skyline")
     parser.add_argument("--batches", default="32,64,128")
-    parser.add_argument("--with", dest="flags", action="append", help="flags for dry-run; may be repeated")
+    parser.add_argument("--with", dest="flags", action="append",
+                        help="flags for dry-run; may be repeated")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--engines", help="engines.json of a run on a card")
     arguments = parser.parse_args()

@@ -7,18 +7,19 @@
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
-0.01) in float32. PyTorch runs eagerly with its own allocator, once with its default layout (N C H W)
-and once channels-last. Seconds are medians of N steps after two warm-up steps. The ratio is PyTorch's
-seconds to ours: above 1, ours is faster. The last lines average the ratios over the networks.
+0.01) in float32. PyTorch runs eagerly with its own allocator, once with its default layout (N C H
+W) and once channels-last. Seconds are medians of N steps after two warm-up steps. The ratio is
+PyTorch's seconds to ours: above 1, ours is faster. The last lines average the ratios over the
+networks.
 
-On a CUDA device seq2seq is compared too (with Adam). Both sides choose engines by cuDNN's heuristics
-and read the loss before backward. They wait for the device before and after each of N runs of ten
-steps, so work that overlaps two steps counts. Images and labels come from the host in every step:
-PyTorch's are pinned beforehand, ours are copied to pinned memory within the step. Sentences are
-packed beforehand, and PyTorch's are already on the device. MiB are the bytes that the allocators hold
-on the device, without the process's context: PyTorch's peak, and ours once steps run from the plan
-(the first step needs a pool). Figures that do not fit stay empty. The exit code is 1 if one of our
-steps did not run.
+On a CUDA device seq2seq is compared too (with Adam). Both sides choose engines by cuDNN's
+heuristics and read the loss before backward. They wait for the device before and after each of N
+runs of ten steps, so work that overlaps two steps counts. Images and labels come from the host in
+every step: PyTorch's are pinned beforehand, ours are copied to pinned memory within the step.
+Sentences are packed beforehand, and PyTorch's are already on the device. MiB are the bytes that the
+allocators hold on the device, without the process's context: PyTorch's peak, and ours once steps
+run from the plan (the first step needs a pool). Figures that do not fit stay empty. The exit code
+is 1 if one of our steps did not run.
 """
 
 import argparse
@@ -107,7 +108,7 @@ class OursFailed(Exception):
 
 
 class OurStep:
-    """Our program, which answers each line, a number of planned steps, with the mean seconds of a step
+    """Our program. It answers each line, a number of planned steps, with the mean seconds of a step
     and, on a CUDA device, its reserved bytes. Raises OursFailed."""
 
     def __init__(self, program, model, batch, arguments):
@@ -149,7 +150,7 @@ class OurStep:
 
 
 def pytorch_steps(model, ours, device):
-    """Returns functions that make PyTorch's steps, by name, so that only one is in memory at a time."""
+    """Returns makers of PyTorch's steps by name, so that only one is in memory at a time."""
     if model == "seq2seq":
         return {"eager": lambda: PyTorchTranslationStep(ours.lengths, device)}
     return {name: lambda layout=layout: PyTorchStep(model, ours.batch, layout, device)
@@ -169,7 +170,7 @@ def take_turns(trainings, turns):
 
 
 def measure_pytorch(model, name, make, ours, steps):
-    """Returns our milliseconds, its, the ratio, our MiB, its. Returns None if PyTorch runs out of memory."""
+    """Returns our ms, its, the ratio, our MiB, its; None if PyTorch runs out of memory."""
     try:
         theirs = make()
         if theirs.parameters() != ours.parameter_count:
@@ -218,7 +219,8 @@ def main():
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tf32", action="store_true", help="use TF32 on both sides")
     parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
-    parser.add_argument("--steps", type=int, default=5, help="timed steps; ten times as many on a CUDA device")
+    parser.add_argument("--steps", type=int, default=5,
+                        help="timed steps; ten times as many on a CUDA device")
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()

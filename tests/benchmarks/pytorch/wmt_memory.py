@@ -1,9 +1,9 @@
 """Compares the memory that allocators reserve for translation steps over WMT's development sets.
 
 This is the paper's setting at a size that suits a CPU. Every batch has another shape. One `skyline
-compare` runs the same batches under every allocator and every policy and checks that losses are equal
-bit for bit. FOLDER holds NAME.en and NAME.fr for news-test2008, newssyscomb2009 and newstest2009 to
-newstest2012. The defaults take 5 to 20 minutes on two cores.
+compare` runs the same batches under every allocator and every policy and checks that losses are
+equal bit for bit. FOLDER holds NAME.en and NAME.fr for news-test2008, newssyscomb2009 and
+newstest2009 to newstest2012. The defaults take 5 to 20 minutes on two cores.
 
     python3 wmt_memory.py build/release/train/skyline FOLDER
         [--steps 200] [--units 256] [--batch 64] [--vocabulary 10000] [--layers 2] [--threads 2]
@@ -85,14 +85,14 @@ def main():
         "allocator", "reserved MiB", "device allocations", "flushes", "step ms", "re-plans",
         "deviations"
     ]] + [row(name, training) for name, training in result["allocators"].items()])
-    print("peaks include resident memory; device allocations after the first step; median step times")
+    print("peaks with resident memory; device allocations after the first step; median step times")
     equal = "equal bit for bit" if result["bit_equal"] else "NOT EQUAL"
     print(f"losses and parameters after {options.steps} steps: {equal}")
     upper_bound = result["allocators"].get(UPPER_BOUND)
     if upper_bound and upper_bound["fits"]:
         least = upper_bound["resident_bytes"] + result["longest_batch"]["live_bytes"]
         ratio = upper_bound["peak_reserved"] / least
-        print(f"{UPPER_BOUND} reserves {ratio:.4f} times the peak of live bytes in the longest batch, "
+        print(f"{UPPER_BOUND} reserves {ratio:.4f} times the longest batch's peak of live bytes, "
               f"{mebibytes(least)} MiB with resident memory")
     sys.exit(0 if result["bit_equal"] else 1)
 
