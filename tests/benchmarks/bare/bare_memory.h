@@ -13,8 +13,8 @@
 namespace skyline {
 
 // Operands of a bare step. The step's own values stay at the recorded addresses, so that both loops
-// use memory and caches alike; therefore the recorded training must stay alive and keep its plan. Values
-// given to the step are copied once.
+// use memory and caches alike; therefore the recorded training must stay alive and keep its plan.
+// Values given to the step are copied once.
 class BareMemory {
  public:
   // A weight exists once for each use, in the layout that suits it.
