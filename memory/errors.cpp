@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace skyline {
 namespace {
 
@@ -16,5 +18,13 @@ std::string sentence(const TraceErrorFacts& facts) {
 
 TraceError::TraceError(TraceErrorFacts facts)
     : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
+
+std::string shown_cell(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string shown(text.substr(0, kLongest));
+  std::ranges::replace_if(
+      shown, [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
+  return fmt::format("got \"{}{}\"", shown, text.size() > kLongest ? "…" : "");
+}
 
 }  // namespace skyline

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace skyline {
 
@@ -24,6 +25,9 @@ class TraceError : public std::runtime_error {
  private:
   TraceErrorFacts facts_;
 };
+
+// Text as errors quote it, `got "…"`: shortened, on one line.
+std::string shown_cell(std::string_view text);
 
 // Thrown for a plan that does not fit the trace at hand. The message names the block.
 class PlanMismatch : public std::runtime_error {

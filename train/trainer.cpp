@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
@@ -294,7 +295,7 @@ CommandResult Trainer::finish(int exit_code) {
   update_totals(*memory_, workplace, device_allocations_at_switch_);
   if (trace_.size() == 0) {
     trace_ = task_->longest_steps().front();
-    plan_ = plan(trace_, options_.memory.planner);
+    plan_ = plan(trace_, options_.memory.planner, {}, all_planners());
   }
   if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
   const double loss = position_.batch > 0 ? mean_loss() : position_.more->value("last_loss", 0.0);

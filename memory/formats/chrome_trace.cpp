@@ -1,6 +1,6 @@
 #include "memory/formats/chrome_trace.h"
 
-#include "memory/formats/utf8.h"
+#include <fmt/format.h>
 
 namespace skyline {
 
@@ -46,7 +46,6 @@ void ChromeTraceWriter::step_began(const LiveEvents& events) {
   counters(events.ticks());
 }
 
-// The slot is the lane: it is taken over after the block's death.
 void ChromeTraceWriter::slice(const LiveBlock& block, std::size_t slot, Tick end,
                               const Extent& extent) {
   out_.print(",\n{{\"name\":{},\"cat\":{},\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{},\"dur\":{},",
@@ -57,7 +56,7 @@ void ChromeTraceWriter::slice(const LiveBlock& block, std::size_t slot, Tick end
              json_string(block.tag.op), json_string(block.tag.layer));
 }
 
-// Blocks that were never freed live to the end.
+// Blocks that were never freed last to the end.
 void ChromeTraceWriter::finished(const ReplayEnd& end) {
   for (std::size_t slot = 0; slot < end.extents.size(); ++slot) {
     if (end.extents[slot].address == nullptr) continue;

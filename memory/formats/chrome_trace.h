@@ -8,15 +8,15 @@
 namespace skyline {
 
 // Writes a replay as Chrome trace events (JSON; opens in Perfetto and chrome://tracing): counters
-// of requested, allocated and reserved bytes over time, a slice for each block that was served,
-// marks where steps begin and where memory ran out. A tick is a microsecond.
+// of requested, allocated and reserved bytes, a slice for each block that was served, and marks
+// where steps begin and where memory runs out. One tick is one microsecond.
 //
-// Slices lie in lanes, the tracks of threads: a block takes over the lane of one that is dead, so
-// slices of a lane never overlap, and there are as many lanes as blocks were alive at once. Asks
-// the allocator for its statistics at every event. Streamed.
+// A slice's lane (its thread) is the block's slot, so slices in a lane never overlap and there are
+// as many lanes as blocks alive at once. Asks the allocator for its statistics at every event.
+// Streamed.
 class ChromeTraceWriter final : public ReplayObserver {
  public:
-  // `allocator` outlives the writer; `name` is the process's.
+  // `allocator` must outlive the writer; `name` becomes the name of the process.
   ChromeTraceWriter(Sink sink, std::string_view name, const Allocator& allocator);
 
   void allocated(const LiveEvents& events, const Extent& extent) override;

@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "memory/formats/csv/csv_stream.h"
+#include "memory/errors.h"
+#include "memory/formats/csv/csv_reader.h"
 #include "memory/formats/csv/event_csv.h"
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/formats/csv/trace_csv_columns.h"
-#include "memory/formats/pytorch/pickle_opcodes.h"
 #include "memory/formats/pytorch/snapshot_reader.h"
-#include "memory/formats/trace_event_reader.h"
+#include "memory/replay/trace_events.h"
 
 namespace skyline {
 namespace {
@@ -27,7 +26,7 @@ constexpr const char* kKnownFormats =
     "Stream), a MiniMalloc trace (id,lower,upper,size) or a PyTorch snapshot (a pickle of protocol "
     "2 to 5)";
 
-// Reads on until the text holds a line that is not blank, or enough of it.
+// Reads up to the end of the first line that is not blank, or kLongestHeaderBytes.
 std::string read_head(std::istream& in) {
   std::string head;
   bool begun = false;
@@ -41,7 +40,7 @@ std::string read_head(std::istream& in) {
 
 std::vector<std::string> header_fields(const std::string& head, std::string_view source) {
   std::istringstream text(head);
-  CsvStream records(text, source);
+  CsvReader records(text, source);
   std::vector<std::string> fields;
   if (!records.next()) return fields;
   for (const std::string_view field : records.fields()) fields.emplace_back(trimmed_cell(field));
@@ -49,7 +48,7 @@ std::vector<std::string> header_fields(const std::string& head, std::string_view
 }
 
 EventFormat format_of(const std::string& head, std::string_view source) {
-  if (head.starts_with(static_cast<char>(PickleOpcode::kProto))) return EventFormat::kSnapshot;
+  if (head.starts_with(PickleDocument::kFirstByte)) return EventFormat::kSnapshot;
   const std::vector<std::string> fields = header_fields(head, source);
   const auto has = [&](auto... names) {
     return (... || (std::ranges::find(fields, names) != fields.end()));
@@ -65,19 +64,9 @@ EventFormat format_of(const std::string& head, std::string_view source) {
            fmt::format("{}, {}", head.empty() ? "got no text" : shown_cell(shown), kKnownFormats)});
 }
 
-std::unique_ptr<EventReader> read_minimalloc(std::istream& in, std::string_view source,
-                                             const std::string& head) {
-  std::stringstream text(head, std::ios::in | std::ios::out | std::ios::ate);
-  if (in.peek() != std::istream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || !text) {  // which of them knows depends on where reading failed
-    throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
-  }
-  return std::make_unique<TraceEventReader>(read_trace_csv(text, source).trace, source);
-}
-
 std::string note_of(const SnapshotReader& snapshot) {
   if (snapshot.other_devices().empty()) return {};
-  return fmt::format("the snapshot is of several devices: {} is replayed, {} left out",
+  return fmt::format("the snapshot has several devices: device {} is replayed, {} left out",
                      snapshot.device(), fmt::join(snapshot.other_devices(), ", "));
 }
 
@@ -98,7 +87,10 @@ OpenedEvents open_events(std::istream& in, std::string_view source, const OpenOp
   if (format == EventFormat::kRmm) {
     return {std::make_unique<RmmLogReader>(in, source, std::move(head)), format};
   }
-  if (format == EventFormat::kMiniMalloc) return {read_minimalloc(in, source, head), format};
+  if (format == EventFormat::kMiniMalloc) {
+    Trace trace = read_trace_csv(in, source, std::move(head)).trace;
+    return {std::make_unique<TraceEventReader>(std::move(trace), source), format};
+  }
   if (format == EventFormat::kSnapshot) {
     auto reader = std::make_unique<SnapshotReader>(in, source, std::move(head), options.device);
     std::string note = note_of(*reader);

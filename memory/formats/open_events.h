@@ -12,33 +12,33 @@
 
 namespace skyline {
 
-// The formats that a recorded program comes in.
+// File formats of a recorded program.
 enum class EventFormat {
-  kAuto,        // told by the beginning of the text
-  kEvents,      // Skyline's event trace: EventCsvReader
-  kRmm,         // RMM's log: RmmLogReader
-  kSnapshot,    // PyTorch's memory snapshot: SnapshotReader
-  kMiniMalloc,  // a trace of lifetimes: TraceEventReader
+  kAuto,        // recognised by its first line
+  kEvents,      // Skyline's event trace, EventCsvReader
+  kRmm,         // RMM's log, RmmLogReader
+  kSnapshot,    // PyTorch's memory snapshot, SnapshotReader
+  kMiniMalloc,  // a trace of lifetimes, TraceEventReader
 };
 
-// "auto", "events", "rmm", "snapshot", "minimalloc", in the order of the enumeration.
+// "auto", "events", "rmm", "snapshot", "minimalloc": in the order of EventFormat.
 std::span<const std::string_view> event_format_names();
 
 struct OpenOptions {
   EventFormat format = EventFormat::kAuto;
-  std::optional<std::size_t> device = {};  // of a snapshot; unset: the first that was used
+  std::optional<std::size_t> device = {};  // snapshots only; default: the first one used
 };
 
-// A recording opened: what reads it, and what the user should know about it.
+// An opened recording.
 struct OpenedEvents {
   std::unique_ptr<EventReader> reader;
   EventFormat format = EventFormat::kEvents;
-  std::string note = {};  // one sentence; empty: nothing to say
+  std::string note = {};  // one sentence for the user, or empty
 };
 
-// Opens a recording. The stream, which may be a pipe, outlives the reader; `source` names it in
-// errors. Throws TraceError for a text of no known format, and what the reader's constructor
-// throws. Event traces and RMM's logs are streamed, the others read into memory.
+// Opens a recording. The stream, which may be a pipe, must outlive the reader; `source` names it in
+// errors. Throws TraceError if the format is unknown, and whatever the reader's constructor throws.
+// Event traces and RMM's logs are streamed; the other formats are read into memory.
 OpenedEvents open_events(std::istream& in, std::string_view source,
                          const OpenOptions& options = {});
 

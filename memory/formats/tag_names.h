@@ -6,8 +6,8 @@
 
 namespace skyline {
 
-// The phase or category of a name, as phase_name() and category_name() give it; for any other name,
-// which another program may well have written, kOutside and kUnknown.
+// The inverse of phase_name() and category_name(). Unknown names, which other programs write,
+// become kOutside and kUnknown.
 constexpr int kPhaseCount = 4;
 
 inline Phase phase_called(std::string_view name) {

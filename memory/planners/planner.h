@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "memory/plan.h"
@@ -46,24 +44,5 @@ struct PlanOptions {
 // A pure function. Throws TraceError for a trace that makes no sense (an empty lifetime, sums
 // beyond 2^63 − 1).
 using PlannerFunction = Plan (*)(const Trace& trace, const PlanOptions& options);
-
-struct PlannerEntry {
-  std::string_view name;
-  std::string_view summary;  // one line
-  PlannerFunction function;
-  bool keeps_fixed_offsets = false;  // else it is not for traces that have some
-};
-
-inline constexpr std::string_view kDefaultPlanner = "portfolio";
-
-// Every planner, the default first.
-std::span<const PlannerEntry> planners();
-
-// Runs a planner and then, always, the validator; fills in the seconds spent planning.
-// Throws std::invalid_argument for an unknown name, or one that keeps no fixed offsets where the
-// trace has some; TraceError for a trace that makes no sense; std::logic_error when the validator
-// rejects the plan, and what the planner throws.
-Plan plan(const Trace& trace, std::string_view planner = kDefaultPlanner,
-          const PlanOptions& options = {});
 
 }  // namespace skyline

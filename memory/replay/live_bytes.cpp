@@ -4,37 +4,20 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "memory/replay/trace_events.h"
+
 namespace skyline {
 namespace {
-
-struct Change {
-  Tick tick = 0;
-  bool allocation = false;  // frees of a tick come first: lifetimes are half-open
-  std::size_t block = 0;
-};
-
-std::vector<Change> changes_of(const Trace& trace) {
-  std::vector<Change> changes;
-  changes.reserve(2 * trace.size());
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    changes.push_back({trace.blocks[i].lower, true, i});
-    changes.push_back({trace.blocks[i].upper, false, i});
-  }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    return a.tick != b.tick ? a.tick < b.tick : a.allocation < b.allocation;
-  });
-  return changes;
-}
 
 Tick fullest_tick(const Trace& trace, std::uint64_t alignment) {
   std::uint64_t alive = 0, most = 0;
   Tick tick = 0;
-  for (const Change& change : changes_of(trace)) {
-    const std::uint64_t bytes = align_checked(trace.blocks[change.block].bytes, alignment);
-    alive = change.allocation ? alive + bytes : alive - bytes;
+  for (const TraceEvent& event : trace_events(trace)) {
+    const std::uint64_t bytes = align_checked(trace.blocks[event.block].bytes, alignment);
+    alive = event.allocation ? alive + bytes : alive - bytes;
     if (alive > most) {
       most = alive;
-      tick = change.tick;
+      tick = event.tick;
     }
   }
   return tick;
@@ -42,10 +25,9 @@ Tick fullest_tick(const Trace& trace, std::uint64_t alignment) {
 
 void count(const RecordedRun::Event& event, const RecordedRun& run, std::uint64_t alignment,
            CategoryBytes& bytes) {
-  const RecordedRun::Request& request = run.requests[event.request];
-  std::uint64_t& part = bytes[static_cast<std::size_t>(request.tag.category)];
-  if (event.act == RecordedRun::Act::kAllocate) part += align_checked(request.bytes, alignment);
-  if (event.act == RecordedRun::Act::kFree) part -= align_checked(request.bytes, alignment);
+  const Category category = run.requests[event.request].tag.category;
+  bytes[static_cast<std::size_t>(category)] +=
+      static_cast<std::uint64_t>(run.added_bytes(event, alignment));
 }
 
 // "conv2_1.conv1.weight" → "conv2_1.conv1".
@@ -114,21 +96,19 @@ CategoryBytes resident_parts(const RecordedRun& run, std::uint64_t alignment) {
 
 std::vector<LayerBytes> layer_bytes(const RecordedRun& run, const Trace& step, Grouping grouping,
                                     std::uint64_t alignment) {
-  using Act = RecordedRun::Act;
   Layers layers(grouping);
   for (const RecordedRun::Event& event : run.before) {
-    const RecordedRun::Request& request = run.requests[event.request];
-    std::uint64_t& bytes = layers.at(layers.index_of(request.tag)).resident_bytes;
-    if (event.act == Act::kAllocate) bytes += align_checked(request.bytes, alignment);
-    if (event.act == Act::kFree) bytes -= align_checked(request.bytes, alignment);
+    const std::size_t layer = layers.index_of(run.requests[event.request].tag);
+    layers.at(layer).resident_bytes +=
+        static_cast<std::uint64_t>(run.added_bytes(event, alignment));
   }
   std::vector<std::size_t> layer_of;  // block → row
   for (const BlockTag& tag : step.tags) layer_of.push_back(layers.index_of(tag));
   std::unordered_map<std::size_t, std::uint64_t> alive;  // by row
-  for (const Change& change : changes_of(step)) {
-    const std::size_t layer = layer_of[change.block];
-    const std::uint64_t bytes = align_checked(step.blocks[change.block].bytes, alignment);
-    alive[layer] = change.allocation ? alive[layer] + bytes : alive[layer] - bytes;
+  for (const TraceEvent& event : trace_events(step)) {
+    const std::size_t layer = layer_of[event.block];
+    const std::uint64_t bytes = align_checked(step.blocks[event.block].bytes, alignment);
+    alive[layer] = event.allocation ? alive[layer] + bytes : alive[layer] - bytes;
     layers.at(layer).peak_bytes = std::max(layers.at(layer).peak_bytes, alive[layer]);
   }
   for (const std::size_t block : blocks_at_fullest_tick(step, alignment)) {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "memory/formats/csv/trace_csv_columns.h"
+#include "memory/errors.h"
 
 namespace skyline {
 namespace {

@@ -1,19 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "memory/allocators/account.h"
-#include "memory/allocators/allocator_options.h"
-#include "memory/device/device_account.h"
-#include "memory/planners/planner.h"
+#include "memory/replay/replayed_allocator.h"
 #include "memory/trace.h"
 
 namespace skyline {
 
-// What a program asks of its allocator: for what it keeps, then in one step, which it repeats.
+// A program's requests: those for what it keeps, then those of one step, which it repeats.
 struct RecordedRun {
   struct Request {
     std::uint64_t bytes = 0;
@@ -23,24 +20,28 @@ struct RecordedRun {
   enum class Act : std::uint8_t { kAllocate, kFree, kInterrupt, kResume };
   struct Event {
     Act act = Act::kAllocate;
-    std::uint32_t request = 0;  // of an allocation or a free: its place among the requests
+    std::uint32_t request = 0;  // index of the request that is allocated or freed
     bool operator==(const Event&) const = default;
   };
 
-  std::vector<Request> requests = {};  // in their order: those before the steps, those of the step
-  std::vector<Event> before = {};      // the steps
-  std::vector<Event> step = {};        // that ended last
+  std::vector<Request> requests = {};  // those before the steps, then those of the step
+  std::vector<Event> before = {};      // before the steps
+  std::vector<Event> step = {};        // of the last complete step
   ShapeKey key = 0;                    // of the step
 
+  // Bytes that an event adds to those alive, the request rounded to `alignment`; negative for a
+  // free, 0 for interruptions.
+  std::int64_t added_bytes(const Event& event, std::uint64_t alignment) const;
   // Bytes alive when the steps begin, each request rounded to `alignment`.
   std::uint64_t resident_bytes(std::uint64_t alignment) const;
-  // The most bytes alive at once, each request rounded to `alignment`: no device that holds less
-  // runs the program. O(events).
+  // The most bytes alive at once, each request rounded to `alignment`: the program needs a device
+  // that holds at least this. O(events).
   std::uint64_t most_bytes(std::uint64_t alignment) const;
 };
 
-// Serves every request with an address and no memory, and notes it: what stands under a program
-// that computes nothing. Requests between steps, and of steps before the last one, are forgotten.
+// Records a program's requests and serves each with an address but no memory: the allocator for a
+// program that computes nothing. Forgets requests between steps and those of all steps but the
+// last.
 class RunRecorder final : public Allocator {
  public:
   Extent acquire(std::size_t bytes, const Tag& tag) override;
@@ -62,36 +63,27 @@ class RunRecorder final : public Allocator {
   RecordedRun run_;
   Account account_;
   State state_ = State::kBeforeSteps;
-  std::uint64_t steps_ = 0;          // begun; a cookie is the step's number over the request's
+  std::uint64_t steps_ = 0;  // begun; a cookie holds the step in its upper half, then the request
   std::size_t requests_before_ = 0;  // the steps
-};
-
-// The allocator that a recorded run is sent through, and its device.
-struct ReplayChoice {
-  std::string allocator;  // of the table, or `planned`; no alias
-  AllocatorOptions allocator_options = {};
-  std::string planner{kDefaultPlanner};              // of `planned`
-  std::optional<std::uint64_t> capacity_bytes = {};  // of the device; unset: no limit
-  std::size_t commit_bytes = kCommitBytes;           // what an arena grows in multiples of
 };
 
 // What an allocator did with a recorded run.
 struct AllocatorUse {
   std::string allocator;
   bool fits = false;
-  std::uint64_t peak_reserved_bytes = 0;  // resident memory included; up to the refusal
-  std::uint64_t device_allocations = 0;   // with the first step
+  std::uint64_t peak_reserved_bytes = 0;  // with resident memory; if refused, the peak up to then
+  std::uint64_t device_allocations = 0;   // up to the end of the first step
   std::uint64_t later_device_allocations = 0;
   std::uint64_t flushes = 0;
-  int steps = 0;        // until one asked nothing of the device, or kMostReplayedSteps
-  std::string problem;  // why it does not fit; empty when it does
+  int steps = 0;        // until one asked nothing of the device, at most kMostReplayedSteps
+  std::string problem;  // why it does not fit; empty if it does
 };
 inline constexpr int kMostReplayedSteps = 10;
 
-// Sends a run through a fresh allocator on a simulated device: exactly what the program itself
-// would do there, since no request depends on the allocator. `planned` plans `step`, the trace of
-// the run's step, beforehand: its program needs no warm-up on the pool.
-// Throws std::invalid_argument for an unknown name, what the planner throws.
+// Sends a run through a fresh allocator on a simulated device: exactly what the program would do
+// there, since no request depends on the allocator. `planned` plans `step`, the trace of the run's
+// step, in advance, so it needs no warm-up on the pool. Throws std::invalid_argument for an unknown
+// name, and whatever the planner throws.
 AllocatorUse replay_run(const RecordedRun& run, const Trace& step, const ReplayChoice& choice);
 
 }  // namespace skyline

@@ -1,33 +1,13 @@
 #include "memory/replay/trace_replay.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
+#include "memory/replay/trace_events.h"
 
 namespace skyline {
 namespace {
-
-struct Event {
-  Tick tick = 0;
-  bool allocation = false;
-  std::size_t block = 0;
-};
-
-// Allocations and frees in the order in which they were recorded; frees of one tick come first.
-std::vector<Event> events_of(const Trace& trace) {
-  std::vector<Event> events;
-  events.reserve(2 * trace.size());
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    events.push_back({trace.blocks[i].lower, true, i});
-    events.push_back({trace.blocks[i].upper, false, i});
-  }
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return a.tick != b.tick ? a.tick < b.tick : a.allocation < b.allocation;
-  });
-  return events;
-}
 
 }  // namespace
 
@@ -39,11 +19,10 @@ TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
   replay.curve.name = allocator_name;
   std::vector<Block> blocks(trace.size());
   allocator->begin_step(0);
-  for (const Event& event : events_of(trace)) {
+  for (const TraceEvent& event : trace_events(trace)) {
     if (event.allocation) {
       blocks[event.block] =
-          allocator->allocate(trace.blocks[event.block].bytes,
-                              trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
+          allocator->allocate(trace.blocks[event.block].bytes, trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
     } else {
       blocks[event.block].reset();
     }
@@ -58,7 +37,7 @@ TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
 AllocatorCurve planned_curve(const Trace& trace, const Plan& plan) {
   AllocatorCurve curve{.name = "planned", .points = {}};
   std::uint64_t live_bytes = 0;
-  for (const Event& event : events_of(trace)) {
+  for (const TraceEvent& event : trace_events(trace)) {
     const std::uint64_t bytes = trace.blocks[event.block].bytes;
     live_bytes = event.allocation ? live_bytes + bytes : live_bytes - bytes;
     curve.points.push_back({event.tick, plan.peak, live_bytes});

@@ -15,17 +15,16 @@ void require(bool holds, const std::string& problem) {
   if (!holds) throw std::invalid_argument("[session] " + problem);
 }
 
-bool known_planner(const std::string& name) {
-  return std::any_of(planners().begin(), planners().end(),
+bool known_planner(PlannerTable table, const std::string& name) {
+  return std::any_of(table.begin(), table.end(),
                      [&](const PlannerEntry& entry) { return entry.name == name; });
 }
 
 // plan() validates its plans; a caller's planner is validated here.
 StepPlanner planner_of(const SessionOptions& options) {
   if (!options.step_planner) {
-    return [name = options.planner, plan_options = options.plan](const Trace& trace) {
-      return plan(trace, name, plan_options);
-    };
+    return [name = options.planner, plan_options = options.plan, table = options.planner_table](
+               const Trace& trace) { return plan(trace, name, plan_options, table); };
   }
   return [planner = options.step_planner](const Trace& trace) {
     Plan made = planner(trace);
@@ -74,7 +73,7 @@ Session::Session(Device& device, SessionOptions options)
       arena_(device, pool_, fallback_, options_.address_bytes),
       shapes_(options_.policy == ShapePolicy::kPerShape ? options_.max_shapes
                                                         : std::numeric_limits<std::size_t>::max()) {
-  require(known_planner(options_.planner), "unknown planner " + options_.planner);
+  require(known_planner(options_.planner_table, options_.planner), "unknown planner " + options_.planner);
   require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
   require(options_.max_shapes >= 1, "got no shape to keep, expected at least 1");
   require(options_.plan.alignment > 0 && options_.plan.alignment % kAlignmentBytes == 0,

@@ -8,7 +8,7 @@
 
 #include "memory/adaptors/limit_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 #include "memory/session/background_planner.h"
 #include "memory/session/session_event.h"
@@ -33,6 +33,7 @@ struct SessionOptions {
   int warmup_steps = 1;  // at least 1; the last one is recorded
   ShapePolicy policy = ShapePolicy::kGrow;
   std::string planner{kDefaultPlanner};
+  PlannerTable planner_table = planners();  // where the name is looked up
   PlanOptions plan;
   // kByTag if steps are known to differ in their number of requests; else the session finds out.
   Matching matching = Matching::kByPosition;

@@ -6,6 +6,7 @@
 
 #include "memory/device/cuda_device.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
@@ -85,6 +86,7 @@ CommandResult run(Arguments arguments) {
     question.allocators.push_back({.allocator = canonical_allocator_name(given),
                                    .allocator_options = arguments.allocator_options,
                                    .planner = arguments.planner,
+                                   .planner_table = all_planners(),
                                    .commit_bytes = commit_bytes});
   }
   const DryRunResult answered = answer_or_refuse(question);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory/errors.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
@@ -153,7 +154,7 @@ CommandResult run(const OptionList& list, PlanCommandOptions& options, Console& 
 
 std::string planner_help() {
   std::string help = "Packing algorithm.";
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     help += fmt::format("\n{}: {}.", entry.name, entry.summary);
   }
   return help + "\nOne of";

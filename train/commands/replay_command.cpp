@@ -57,10 +57,10 @@ ReplayOptions replay_options(const Arguments& arguments) {
   options.allocators = chosen_allocators(arguments);
   options.plan_limit_blocks = static_cast<std::uint64_t>(arguments.plan_limit);
   if (arguments.files.of_one_allocator() && options.allocators.size() != 1) {
-    throw UsageError(fmt::format(
-        "--write-rmm, --write-snapshot and --write-chrome-trace show the replay under one "
-        "allocator, got {}: choose it with --allocator",
-        options.allocators.size()));
+    throw UsageError(
+        fmt::format("--write-rmm and --write-chrome-trace show the replay under one "
+                    "allocator, got {}: choose it with --allocator",
+                    options.allocators.size()));
   }
   return options;
 }
@@ -113,8 +113,6 @@ void add_outputs(OptionList& list, ReplayFiles& files) {
   list.add("--write-trace", path(files.trace, "FILE.csv"),
            "Write all its blocks as one MiniMalloc trace, for 'skyline plan'");
   list.add("--write-rmm", path(files.rmm, "FILE.csv"), "Write the replay as RMM's log");
-  list.add("--write-snapshot", path(files.snapshot, "FILE.pickle"),
-           "Write the replay as a PyTorch memory snapshot, for pytorch.org/memory_viz");
   list.add("--write-chrome-trace", path(files.chrome_trace, "FILE.json"),
            "Write the replay as Chrome trace events, for Perfetto");
 }

@@ -10,6 +10,7 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/trace_replay.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/byte_sizes.h"
@@ -246,7 +247,7 @@ Comparison compare_allocators(const TrainOptions& options,
                         .plan = {},
                         .allocator_options = limited_options(options.memory),
                         .clock_ns = clock_ns()};
-  comparison.plan = plan(comparison.trace, options.memory.planner);
+  comparison.plan = plan(comparison.trace, options.memory.planner, {}, all_planners());
   for (const auto& arm : arms) comparison.runs.push_back(arm->finish());
   require_one(comparison.runs);
   comparison.bad_images = data->bad_images();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/live_bytes.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
@@ -51,7 +52,8 @@ void add_way_out(DryProgram& program, DryRunResult& answer) {
   DryRunOptions inference = question.program;
   inference.mode = Mode::kInference;
   const ReplayChoice planned{.allocator = std::string(kPlannedAllocator),
-                             .planner = question.planner};
+                             .planner = question.planner,
+                             .planner_table = all_planners()};
   answer.inference_batch =
       largest_batches(inference, *question.device_memory_bytes, {planned}).allocators[0].batch_size;
 }
@@ -144,7 +146,7 @@ DryRunResult answer(const DryRunRequest& question) {
   DryRunResult answer{.question = question,
                       .facts = program.step(question.program.batch_size, question.program.mode,
                                             DryProgram::Graph::kOn)};
-  answer.plan = plan(answer.facts.trace, question.planner);
+  answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }

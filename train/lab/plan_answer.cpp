@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/validator.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
@@ -50,7 +50,7 @@ Plan fixed_plan(const PlanRequest& question, Plan plan) {
 
 void require_keeper(std::string_view planner) {
   std::vector<std::string_view> keepers;
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     if (!entry.keeps_fixed_offsets) continue;
     if (entry.name == planner) return;
     keepers.push_back(entry.name);
@@ -70,7 +70,7 @@ Plan found_plan(const PlanRequest& question) {
     return fixed_plan(question, fixed.plan);
   }
   if (fixed.trace.size() > 0) require_keeper(question.planner);
-  Plan found = plan(question.trace, question.planner, question.options);
+  Plan found = plan(question.trace, question.planner, question.options, all_planners());
   // Nothing that keeps the fixed offsets ends below the highest of them.
   found.proved_bound = std::max(found.proved_bound, fixed.plan.peak);
   found.proved_optimal = found.peak == found.proved_bound;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 
 namespace skyline {
 

@@ -5,39 +5,37 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/allocators/allocators.h"
 #include "memory/errors.h"
-#include "memory/session/session.h"
+#include "memory/planners/solvers/solver_planners.h"
+#include "memory/replay/replayed_allocator.h"
 #include "train/lab/replay_outputs.h"
-#include "train/run/memory_chain.h"
 
 namespace skyline {
 namespace {
 
-// One allocator on its own device. The device is observed only where somebody listens: what nobody
-// takes would pile up.
-class ReplayedAllocator {
+// One allocator, and the replay that sends the events through it.
+class AllocatorReplay {
  public:
-  ReplayedAllocator(const std::string& name, const ReplayOptions& options, ReplayOutputs* outputs)
-      : device_(options.capacity_bytes), observed_(device_) {
-    const bool watched = outputs != nullptr && outputs->watch_replay();
-    Device& device = watched ? static_cast<Device&>(observed_) : device_;
-    allocator_ = make(name, device, options);
-    std::vector<ReplayObserver*> observers;
-    if (watched) observers = outputs->observers(name, *allocator_, observed_);
-    replay_.emplace(name, *allocator_, device, std::move(observers));
-  }
+  AllocatorReplay(const std::string& name, const ReplayOptions& options, ReplayOutputs* outputs)
+      : allocator_({.allocator = name,
+                    .allocator_options = options.allocator_options,
+                    .planner = options.planner,
+                    .planner_table = all_planners(),
+                    .capacity_bytes = options.capacity_bytes}),
+        replay_(name, allocator_.get(), allocator_.device(),
+                outputs == nullptr ? std::vector<ReplayObserver*>{}
+                                   : outputs->observers(name, allocator_.get())) {}
 
-  EventReplay& replay() { return *replay_; }
+  EventReplay& replay() { return replay_; }
 
   ReplayRow row() const {
-    const std::vector<Segment> segments = allocator_->segments();
-    ReplayRow row{.figures = replay_->figures()};
-    if (!segments.empty() || device_.statistics().reserved_bytes == 0) {
+    const std::vector<Segment> segments = allocator_.get().segments();
+    ReplayRow row{.figures = replay_.figures()};
+    if (!segments.empty() || allocator_.device().statistics().reserved_bytes == 0) {
       row.segments = segments.size();
     }
-    if (const auto* session = dynamic_cast<const Session*>(allocator_.get())) {
-      const SessionStatistics totals = session->session_statistics();
+    if (allocator_.session() != nullptr) {
+      const SessionStatistics totals = allocator_.session()->session_statistics();
       const bool switched = totals.planned_steps > 0;
       if (switched) row.peak_reserved_bytes_since_switch = totals.peak_reserved_bytes_since_switch;
     }
@@ -45,16 +43,8 @@ class ReplayedAllocator {
   }
 
  private:
-  static std::unique_ptr<Allocator> make(const std::string& name, Device& device,
-                                         const ReplayOptions& options) {
-    if (name != kPlannedAllocator) return make_allocator(name, device, options.allocator_options);
-    return std::make_unique<Session>(device, SessionOptions{.planner = options.planner});
-  }
-
-  SimulatedDevice device_;
-  ObservedDevice observed_;
-  std::unique_ptr<Allocator> allocator_;
-  std::optional<EventReplay> replay_;
+  ReplayedAllocator allocator_;
+  EventReplay replay_;
 };
 
 ReplayPlan plan_of(TraceBuilder& collected, const LiveEvents& events, const EventDemand& demand,
@@ -70,7 +60,7 @@ ReplayPlan plan_of(TraceBuilder& collected, const LiveEvents& events, const Even
   }
   try {
     return {.plan = plan(collected.take(events), options.planner,
-                         {.time_limit_seconds = options.time_limit_seconds}),
+                         {.time_limit_seconds = options.time_limit_seconds}, all_planners()),
             .left_out = {}};
   } catch (const TraceError& error) {  // a plan's end beyond 2^63 − 1
     return {.plan = {}, .left_out = error.what()};
@@ -85,9 +75,9 @@ bool ReplayResult::ran_out_of_memory() const {
 
 ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                            ReplayOutputs* outputs) {
-  std::vector<std::unique_ptr<ReplayedAllocator>> stands;
+  std::vector<std::unique_ptr<AllocatorReplay>> replays;
   for (const std::string& name : options.allocators) {
-    stands.push_back(std::make_unique<ReplayedAllocator>(name, options, outputs));
+    replays.push_back(std::make_unique<AllocatorReplay>(name, options, outputs));
   }
   LiveEvents events(reader);
   EventDemand demand;
@@ -96,7 +86,7 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
     demand.apply(events);
     collected.apply(events);
     if (outputs != nullptr) outputs->apply(events);
-    for (const auto& stand : stands) stand->replay().apply(events);
+    for (const auto& each : replays) each->replay().apply(events);
   }
   ReplayResult result{.rows = {},
                       .events = static_cast<std::uint64_t>(events.ticks()),
@@ -107,9 +97,9 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                       .lower_bound = demand.lower_bound(),
                       .capacity_bytes = options.capacity_bytes,
                       .plan = {}};
-  for (const auto& stand : stands) {
-    stand->replay().finish(events);
-    result.rows.push_back(stand->row());
+  for (const auto& each : replays) {
+    each->replay().finish(events);
+    result.rows.push_back(each->row());
   }
   if (outputs != nullptr) outputs->finish(events);
   result.plan = plan_of(collected, events, demand, options);

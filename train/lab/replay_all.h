@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "memory/allocators/allocator_options.h"
-#include "memory/device/simulated_device.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/observed_device.h"
 
 namespace skyline {
 

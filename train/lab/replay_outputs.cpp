@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <ostream>
 
 #include "memory/formats/chrome_trace.h"
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/formats/pytorch/snapshot_writer.h"
 #include "memory/formats/sink.h"
 #include "train/cli/usage_error.h"
 
@@ -22,8 +20,7 @@ Sink sink_of(AtomicFile& file) {
 
 void check_paths_differ(const ReplayFiles& files) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& path :
-       {files.events, files.trace, files.rmm, files.snapshot, files.chrome_trace}) {
+  for (const auto& path : {files.events, files.trace, files.rmm, files.chrome_trace}) {
     if (path.empty()) continue;
     const std::filesystem::path plain = std::filesystem::absolute(path).lexically_normal();
     if (std::ranges::find(paths, plain) != paths.end()) {
@@ -35,9 +32,7 @@ void check_paths_differ(const ReplayFiles& files) {
 
 }  // namespace
 
-bool ReplayFiles::of_one_allocator() const {
-  return !rmm.empty() || !snapshot.empty() || !chrome_trace.empty();
-}
+bool ReplayFiles::of_one_allocator() const { return !rmm.empty() || !chrome_trace.empty(); }
 
 ReplayOutputs::ReplayOutputs(const ReplayFiles& files, bool tagged) : files_(files) {
   check_paths_differ(files);
@@ -54,13 +49,9 @@ AtomicFile& ReplayOutputs::open(const std::filesystem::path& path) {
 }
 
 std::vector<ReplayObserver*> ReplayOutputs::observers(const std::string& name,
-                                                      const Allocator& allocator,
-                                                      ObservedDevice& device) {
+                                                      const Allocator& allocator) {
   if (!files_.rmm.empty()) {
     observers_.push_back(std::make_unique<RmmLogWriter>(sink_of(open(files_.rmm))));
-  }
-  if (!files_.snapshot.empty()) {
-    observers_.push_back(std::make_unique<SnapshotWriter>(sink_of(open(files_.snapshot)), device));
   }
   if (!files_.chrome_trace.empty()) {
     observers_.push_back(
@@ -82,11 +73,7 @@ void ReplayOutputs::finish(const LiveEvents& events) {
 }
 
 void ReplayOutputs::write_trace(const LiveEvents& events) {
-  SinkBuffer buffer(sink_of(open(files_.trace)));
-  std::ostream out(&buffer);
-  out.exceptions(std::ios::badbit | std::ios::failbit);  // a WriteError passes through
-  write_trace_csv(out, trace_->take(events));
-  out.flush();
+  write_trace_csv(sink_of(open(files_.trace)), trace_->take(events));
 }
 
 void ReplayOutputs::commit() {

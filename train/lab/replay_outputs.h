@@ -9,7 +9,6 @@
 #include "memory/formats/csv/event_csv.h"
 #include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/observed_device.h"
 #include "train/checkpoints/atomic_file.h"
 
 namespace skyline {
@@ -19,7 +18,6 @@ struct ReplayFiles {
   std::filesystem::path events;        // the same trace as an event trace
   std::filesystem::path trace;         // as MiniMalloc's CSV: all blocks as one packing
   std::filesystem::path rmm;           // RMM's log of the replay
-  std::filesystem::path snapshot;      // PyTorch's memory snapshot of the replay
   std::filesystem::path chrome_trace;  // Chrome trace events of the replay
 
   // Whether a file shows what an allocator did, so that there can be one allocator only.
@@ -34,11 +32,9 @@ class ReplayOutputs {
   ReplayOutputs(const ReplayFiles& files, bool tagged);
   ~ReplayOutputs();
 
-  bool watch_replay() const { return files_.of_one_allocator(); }
-  // Those that watch the replay under the allocator. They belong to the outputs; allocator and
-  // device live until after finish().
-  std::vector<ReplayObserver*> observers(const std::string& name, const Allocator& allocator,
-                                         ObservedDevice& device);
+  // Those that watch the replay under the allocator. They belong to the outputs; the allocator
+  // lives until after finish().
+  std::vector<ReplayObserver*> observers(const std::string& name, const Allocator& allocator);
 
   void apply(const LiveEvents& events);
   void finish(const LiveEvents& events);  // after the last event and the replay's finish

@@ -1,6 +1,5 @@
 #include "train/lab/strategies.h"
-
-#include "memory/planners/planner.h"
+#include "memory/planners/solvers/solver_planners.h"
 
 namespace skyline {
 namespace {
@@ -12,7 +11,7 @@ Strategy strategy(std::string name, const StepGraph& graph, const SimulateOption
           .in_place = options.in_place,
           .sharing = options.sharing,
           .blocks = trace.size(),
-          .plan = plan(trace, planner)};
+          .plan = plan(trace, planner, {}, all_planners())};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "memory/allocators/allocators.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 
@@ -47,7 +48,7 @@ std::string canonical_allocator_name(const std::string& name) {
 
 std::vector<std::string> planner_names() {
   std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) names.emplace_back(entry.name);
+  for (const PlannerEntry& entry : all_planners()) names.emplace_back(entry.name);
   return names;
 }
 

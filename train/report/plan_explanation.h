@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 
 namespace skyline {
 

@@ -4,6 +4,7 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
+#include "memory/planners/solvers/solver_planners.h"
 
 namespace skyline {
 
@@ -14,6 +15,7 @@ MemoryChain::MemoryChain(const MemoryOptions& options)
         std::make_unique<Session>(*device_, SessionOptions{.warmup_steps = options.warmup_steps,
                                                            .policy = options.policy,
                                                            .planner = options.planner,
+                                                           .planner_table = all_planners(),
                                                            .listener = options.listener});
     session_ = session.get();
     base_ = std::move(session);

@@ -1,48 +1,71 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "memory/formats/csv/csv_stream.h"
+#include "memory/errors.h"
+#include "memory/formats/csv/csv_reader.h"
 
 namespace skyline {
 
-// A CsvStream whose first record names its columns, which may come in any order. Columns are called
-// by their positions in `names`.
+// The columns that a format's header line may name, in any order. A column's number is its position
+// in `names`; unknown columns are ignored.
+struct CsvFormat {
+  struct Alias {
+    std::string_view name;
+    std::size_t column;
+  };
+  std::span<const std::string_view> names;
+  std::size_t required;       // the first so many names must be there
+  std::string_view expected;  // how an error describes the header: "expected …"
+  std::span<const Alias> aliases = {};
+};
+
+// Reads records by column. `names` and `aliases` of the format must outlive it.
 class CsvColumns {
  public:
-  // Reads the header. Of the columns of interest, `names`, the first `required` have to be there;
-  // others are ignored. `expected` is what an error says about the header. `names` outlive the
-  // object. Throws TraceError for a header without them or with one of them twice.
-  CsvColumns(CsvStream records, std::span<const std::string_view> names, std::size_t required,
-             std::string_view expected);
+  static constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 
-  // Moves on to the next record. Throws TraceError for one of another width than the header's.
+  // Reads the header. Throws TraceError if a required column is missing or one is named twice.
+  CsvColumns(CsvReader records, const CsvFormat& format);
+
+  // Moves to the next record; returns false at the end. Throws TraceError if it has more or fewer
+  // fields than the header.
   bool next();
 
   bool has(std::size_t column) const { return position_[column] != kAbsent; }
-  // Empty when the column is absent; valid until next().
+  // The column's name in the header, an alias perhaps; empty if the column is absent.
+  std::string_view name(std::size_t column) const {
+    return has(column) ? std::string_view(header_[position_[column]]) : std::string_view{};
+  }
+  // Valid until next(); empty if the column is absent.
   std::string_view field(std::size_t column) const {
     return has(column) ? records_.fields()[position_[column]] : std::string_view{};
   }
-  // A whole number from 0 to 2^63 − 1, else throws TraceError.
-  std::uint64_t bytes(std::size_t column) const;
+  // The field as a whole number in [least, most]; throws TraceError for anything else.
+  std::uint64_t number(std::size_t column, std::uint64_t least = 0,
+                       std::uint64_t most = kMostNumber) const;
 
   [[noreturn]] void fail(std::size_t column, std::string problem) const {
-    records_.fail(names_[column], std::move(problem));
+    records_.fail(name(column), std::move(problem));
+  }
+  // Throws TraceError about the whole record.
+  [[noreturn]] void fail_record(std::string problem) const {
+    records_.fail("", std::move(problem));
   }
   TraceErrorFacts place() const { return {.source = records_.source(), .line = records_.line()}; }
 
  private:
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
+  void note(std::size_t column, std::size_t position);
 
-  CsvStream records_;
-  std::span<const std::string_view> names_;
-  std::vector<std::size_t> position_;
-  std::size_t width_ = 0;
+  CsvReader records_;
+  std::vector<std::string> header_;
+  std::vector<std::size_t> position_;  // of each column in a record
 };
 
 }  // namespace skyline

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "memory/formats/csv/csv.h"
-#include "memory/formats/csv/trace_csv_columns.h"
 #include "memory/formats/tag_names.h"
 
 namespace skyline {
@@ -11,12 +9,14 @@ namespace {
 
 constexpr std::string_view kColumnNames[] = {"event", "id",    "bytes",    "tag",
                                              "layer", "phase", "category", "stream"};
-constexpr const char* kExpectedHeader = "expected a header line with the columns event,id,bytes";
 
 }  // namespace
 
 EventCsvReader::EventCsvReader(std::istream& in, std::string_view source, std::string head)
-    : columns_(CsvStream(in, source, std::move(head)), kColumnNames, kTag, kExpectedHeader) {
+    : columns_(CsvReader(in, source, std::move(head)),
+               {.names = kColumnNames,
+                .required = kTag,
+                .expected = "expected a header line with the columns event,id,bytes"}) {
   for (std::size_t column = kTag; column < std::size(kColumnNames); ++column) {
     tagged_ |= columns_.has(column);
   }
@@ -29,7 +29,7 @@ bool EventCsvReader::next(AllocationEvent& event) {
   event.id = columns_.field(kId);
   if (event.id.empty()) columns_.fail(kId, "got \"\", expected the name of a block");
   if (event.kind == AllocationEvent::Kind::kFree) return true;
-  event.bytes = columns_.bytes(kBytes);
+  event.bytes = columns_.number(kBytes);
   if (tagged_) read_tag(event);
   return true;
 }

@@ -8,19 +8,19 @@
 
 namespace skyline {
 
-// Event traces as CSV (ALLOCATORS.md), with a header line:
+// Reads event traces as CSV with a header line:
 //
 //   event,id,bytes[,tag,layer,phase,category,stream]
-//   a,w0,4096              requests 4096 bytes, from 0 to 2^63 − 1
-//   f,w0,                  frees them; the column bytes is not read
-//   s,,                    a step begins
+//   a,w0,4096              requests 4096 bytes (0 to 2^63 − 1)
+//   f,w0,                  frees them; column bytes is ignored
+//   s,,                    begins a step
 //
-// Columns may come in any order; unknown ones are ignored, and so are names of phases and
-// categories that are not Skyline's. `tag` is the op. Constant memory whatever the length.
+// Columns may come in any order; unknown columns, phases and categories are ignored. Column `tag`
+// is the op. Constant memory at any length.
 class EventCsvReader final : public EventReader {
  public:
-  // `source` names the stream in errors, `head` was read off it before. Throws TraceError for a
-  // header without the first three columns.
+  // `source` names the stream in errors; `head` is text already read from it. Throws TraceError if
+  // the header lacks one of the first three columns.
   EventCsvReader(std::istream& in, std::string_view source, std::string head = {});
 
   bool next(AllocationEvent& event) override;
@@ -36,12 +36,12 @@ class EventCsvReader final : public EventReader {
   bool tagged_ = false;
 };
 
-// Writes the same format; the columns behind bytes only where asked for.
+// Writes the same format, the columns after bytes only if `tagged`.
 class EventCsvWriter {
  public:
   EventCsvWriter(Sink sink, bool tagged);
   void write(const AllocationEvent& event);
-  void finish();  // what is buffered goes to the sink
+  void finish();  // hands the rest to the sink
 
  private:
   BufferedSink out_;

@@ -4,20 +4,19 @@
 
 #include <charconv>
 
-#include "memory/formats/csv/trace_csv_columns.h"
-
 namespace skyline {
 namespace {
 
 constexpr std::string_view kColumnNames[] = {"Action", "Pointer", "Size", "Stream"};
 constexpr std::string_view kAllocate = "allocate", kFree = "free", kFailure = "allocate failure";
-constexpr const char* kExpectedHeader =
-    "expected RMM's header line Thread,Time,Action,Pointer,Size,Stream";
 
 }  // namespace
 
 RmmLogReader::RmmLogReader(std::istream& in, std::string_view source, std::string head)
-    : columns_(CsvStream(in, source, std::move(head)), kColumnNames, kStream, kExpectedHeader) {}
+    : columns_(CsvReader(in, source, std::move(head)),
+               {.names = kColumnNames,
+                .required = kStream,
+                .expected = "expected RMM's header line Thread,Time,Action,Pointer,Size,Stream"}) {}
 
 bool RmmLogReader::next(AllocationEvent& event) {
   while (columns_.next()) {
@@ -26,11 +25,11 @@ bool RmmLogReader::next(AllocationEvent& event) {
   return false;
 }
 
-// False for a line that is no event of a block.
+// Returns false for a line that is not an event of a block.
 bool RmmLogReader::read_event(AllocationEvent& event) {
   const std::string_view action = trimmed_cell(columns_.field(kAction));
   const std::uint64_t address = pointer();
-  event = {.bytes = columns_.bytes(kSize), .stream = columns_.field(kStream)};
+  event = {.bytes = columns_.number(kSize), .stream = columns_.field(kStream)};
   if (action == kFailure) return false;
   if (action == kFree) {
     event.kind = AllocationEvent::Kind::kFree;
@@ -42,7 +41,7 @@ bool RmmLogReader::read_event(AllocationEvent& event) {
     columns_.fail(kPointer, fmt::format("got the null pointer for {} bytes, expected an address",
                                         event.bytes));
   }
-  // One way to write each address, whatever the log's.
+  // Normalises the address: logs write it with or without 0x and leading zeros.
   const auto end = fmt::format_to(id_.data(), "{:#x}", address);
   event.id = {id_.data(), static_cast<std::size_t>(end - id_.data())};
   return true;

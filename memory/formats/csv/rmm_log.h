@@ -17,19 +17,19 @@ namespace skyline {
 //   2342727,15:47:02.841977,free,0x10012400000,1048576,0
 //
 // Actions are allocate, free and allocate failure. Pointers are hexadecimal, with or without 0x, or
-// (nil). Columns may come in any order; Thread and Time are not looked at: lines are in the order
-// of the calls. A log knows no steps and no tags.
+// (nil). Columns may come in any order; Thread and Time are ignored: lines are in call order. A log
+// has no steps and no tags.
 
-// Blocks are called by their pointers. Left out: failures, which asked for memory in vain, and
-// requests of 0 bytes that got the null pointer, and their frees.
+// Names blocks by their pointers. Skips failed requests, and requests of 0 bytes that got the null
+// pointer with their frees.
 class RmmLogReader final : public EventReader {
  public:
-  // As EventCsvReader. Throws TraceError for a header without Action, Pointer and Size.
+  // As EventCsvReader. Throws TraceError if the header lacks Action, Pointer or Size.
   RmmLogReader(std::istream& in, std::string_view source, std::string head = {});
 
   bool next(AllocationEvent& event) override;
   TraceErrorFacts place() const override { return columns_.place(); }
-  // The adaptor may have been put in place in the middle of a program.
+  // RMM's adaptor may have been installed in the middle of a program.
   bool begins_midway() const override { return true; }
 
  private:
@@ -41,8 +41,8 @@ class RmmLogReader final : public EventReader {
   std::array<char, 20> id_{};
 };
 
-// Writes the log of a replay: the addresses are those that the replayed allocator gave. A refused
-// request is an allocate failure. One event takes a microsecond.
+// Writes the log of a replay, with the addresses that the replayed allocator returned. A refused
+// request is an allocate failure. Each event takes one microsecond.
 class RmmLogWriter final : public ReplayObserver {
  public:
   explicit RmmLogWriter(Sink sink);

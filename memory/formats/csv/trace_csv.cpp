@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <istream>
 #include <limits>
-#include <sstream>
+#include <ostream>
 #include <unordered_map>
 
 #include "memory/errors.h"
@@ -15,28 +14,19 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 
-std::string text_of(std::istream& in, std::string_view source) {
-  std::ostringstream text;
-  if (in.peek() != std::istream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || !text) {  // which of them knows depends on where reading failed
-    throw TraceError({.source = std::string(source), .problem = "the text cannot be read"});
-  }
-  return std::move(text).str();
-}
-
-// Peak and bounds of a plan that only has offsets and an alignment so far. `proved` is what a
-// certificate says that no plan is below.
+// Computes peak and bounds of a plan that has only offsets and an alignment. `proved` is the bound
+// that its certificate claims.
 void complete(const Trace& trace, std::uint64_t proved, Plan& plan) {
   plan.peak = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const std::uint64_t bytes = align_checked(trace.blocks[i].bytes, plan.alignment);
-    if (plan.offsets[i] > kMaxNumber - bytes) {
+    if (plan.offsets[i] > kMostNumber - bytes) {
       throw TraceError({.source = "plan",
                         .field = "offset",
                         .problem = fmt::format("block {} of {} bytes at {} ends beyond {}",
-                                               trace.id(i), bytes, plan.offsets[i], kMaxNumber)});
+                                               trace.id(i), bytes, plan.offsets[i], kMostNumber)});
     }
     plan.peak = std::max(plan.peak, plan.offsets[i] + bytes);
   }
@@ -46,7 +36,7 @@ void complete(const Trace& trace, std::uint64_t proved, Plan& plan) {
   plan.proved_optimal = plan.peak == plan.proved_bound;
 }
 
-// The bound that a file claims was proved under the alignment at hand; 0 when it claims none.
+// Returns the proved bound that the file claims for this alignment; 0 if it claims none.
 std::uint64_t proved_bound_of(const CsvPlan& csv, std::uint64_t alignment) {
   return csv.certificate && csv.plan.alignment == alignment ? csv.certificate->proved_bound : 0;
 }
@@ -55,18 +45,81 @@ std::string described(const TraceBlock& block) {
   return fmt::format("alive [{}, {}) with {} bytes", block.lower, block.upper, block.bytes);
 }
 
+constexpr std::string_view kCertificateHeader =
+    ",planner,peak,lower_bound,proved_bound,gap,proved_optimal,fixed_blocks,seed,seconds";
+constexpr std::string_view kNoCertificate = ",,,,,,,,,";
+
+class CsvWriter {
+ public:
+  // Writes the trace alone if there is no plan.
+  CsvWriter(Sink out, const Trace& trace, std::uint64_t alignment, const Plan* plan)
+      : out_(std::move(out)), trace_(trace), alignment_(alignment), plan_(plan) {}
+
+  void write() {
+    const bool has_offsets = plan_ != nullptr || trace_.has_fixed_offsets();
+    out_.print("id,lower,upper,size{}{}{}{}{}\n", alignment_ > 1 ? ",alignment" : "",
+               trace_.gaps.empty() ? "" : ",gaps",
+               trace_.tags.empty() ? "" : ",op,layer,phase,category", has_offsets ? ",offset" : "",
+               plan_ != nullptr ? kCertificateHeader : "");
+    for (std::size_t i = 0; i < trace_.size(); ++i) {
+      const TraceBlock& block = trace_.blocks[i];
+      out_.print("{},{},{},{}", csv_field(trace_.id(i)), block.lower, block.upper, block.bytes);
+      if (alignment_ > 1) out_.print(",{}", alignment_);
+      if (!trace_.gaps.empty()) write_gaps(i);
+      if (!trace_.tags.empty()) write_tag(trace_.tags[i]);
+      if (has_offsets) write_offset(i);
+      if (plan_ != nullptr) write_certificate(i);
+      out_.append("\n");
+    }
+    out_.finish();
+  }
+
+ private:
+  // Gaps are ordered by block, so one pass over them serves all blocks.
+  void write_gaps(std::size_t block) {
+    out_.append(",");
+    for (bool first = true; next_gap_ < trace_.gaps.size(); first = false, ++next_gap_) {
+      const TraceGap& gap = trace_.gaps[next_gap_];
+      if (gap.block != block) return;
+      out_.print("{}{}-{}", first ? "" : " ", gap.lower, gap.upper);
+    }
+  }
+
+  void write_tag(const BlockTag& tag) {
+    out_.print(",{},{},{},{}", csv_field(tag.op), csv_field(tag.layer), phase_name(tag.phase),
+               category_name(tag.category));
+  }
+
+  void write_offset(std::size_t block) {
+    if (plan_ != nullptr) return out_.print(",{}", plan_->offsets[block]);
+    if (const auto fixed = trace_.fixed_offset(block)) return out_.print(",{}", *fixed);
+    out_.print(",-1");
+  }
+
+  void write_certificate(std::size_t block) {
+    if (block > 0) return out_.append(kNoCertificate);
+    out_.print(",{},{},{},{},{},{},{},{},{}", csv_field(plan_->planner), plan_->peak,
+               plan_->lower_bound, std::max(plan_->proved_bound, plan_->lower_bound), plan_->gap(),
+               plan_->proved_optimal, fixed_block_count(trace_), plan_->seed, plan_->seconds);
+  }
+
+  BufferedSink out_;
+  const Trace& trace_;
+  std::uint64_t alignment_;
+  const Plan* plan_;
+  std::size_t next_gap_ = 0;
+};
+
 }  // namespace
 
-CsvTrace read_trace_csv(std::istream& in, std::string_view source) {
-  const std::string text = text_of(in, source);
-  TraceReader reader(text, source);
+CsvTrace read_trace_csv(std::istream& in, std::string_view source, std::string head) {
+  TraceReader reader(in, source, std::move(head));
   reader.read_trace();
   return {std::move(reader.trace), reader.alignment};
 }
 
 CsvPlan read_plan_csv(std::istream& in, std::string_view source) {
-  const std::string text = text_of(in, source);
-  TraceReader reader(text, source);
+  TraceReader reader(in, source);
   reader.read_plan();
   CsvPlan result{.trace = std::move(reader.trace), .certificate = std::move(reader.certificate)};
   result.plan.offsets = std::move(reader.offsets);
@@ -136,12 +189,28 @@ std::string fault_of_certificate(const PlanCertificate& certificate, const Trace
     return claims("proved_optimal", certificate.proved_optimal, optimal);
   }
   const std::uint64_t fixed = fixed_block_count(trace);
-  // What is proved for a trace holds for one that fixes more, not for one that fixes less.
+  // A bound proved for a trace holds for one that fixes more offsets, not for one that fixes fewer.
   if (certificate.proved_bound > plan.lower_bound && certificate.fixed_blocks > fixed) {
     return fmt::format("the certificate is of a trace with {} fixed offsets, but this one has {}",
                        certificate.fixed_blocks, fixed);
   }
   return {};
+}
+
+void write_trace_csv(const Sink& out, const Trace& trace, std::uint64_t alignment) {
+  CsvWriter(out, trace, alignment, nullptr).write();
+}
+
+void write_trace_csv(std::ostream& out, const Trace& trace, std::uint64_t alignment) {
+  write_trace_csv(stream_sink(out), trace, alignment);
+}
+
+void write_plan_csv(std::ostream& out, const Trace& trace, const Plan& plan) {
+  if (plan.offsets.size() != trace.size()) {
+    throw PlanMismatch(
+        fmt::format("the plan has {} offsets for {} blocks", plan.offsets.size(), trace.size()));
+  }
+  CsvWriter(stream_sink(out), trace, plan.alignment, &plan).write();
 }
 
 }  // namespace skyline

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "memory/formats/csv/trace_csv_columns.h"
+#include "memory/errors.h"
 
 namespace skyline {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 
 using Range = std::pair<std::uint64_t, std::uint64_t>;
 
-// "3-9" or "3:9"; nothing when the text is not two whole numbers up to 2^63 − 1.
+// Parses "3-9" or "3:9"; empty unless the text is two whole numbers up to 2^63 − 1.
 std::optional<Range> range_of(std::string_view text, char separator) {
   Range range;
   const char* const end = text.data() + text.size();
@@ -31,7 +31,7 @@ std::optional<Range> range_of(std::string_view text, char separator) {
 
 struct ReadGap {
   TraceGap gap;
-  bool in_use = false;  // some of the bytes: it has a window
+  bool in_use = false;  // some bytes stay in use: the gap has a window
 };
 
 std::string fault_of_lifetime(const TraceGap& gap, const TraceBlock& block) {
@@ -70,7 +70,7 @@ std::string read_gap(std::string_view word, const TraceBlock& block, bool inclus
   return fault_of_window(word.substr(at + 1), block);
 }
 
-// Puts the gaps in order; what is wrong with a pair of them.
+// Sorts the gaps and names two that overlap; empty if none do.
 std::string fault_of_order(std::vector<ReadGap>& gaps) {
   std::sort(gaps.begin(), gaps.end(),
             [](const ReadGap& a, const ReadGap& b) { return a.gap.lower < b.gap.lower; });

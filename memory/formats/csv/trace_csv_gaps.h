@@ -9,10 +9,10 @@
 
 namespace skyline {
 
-// The gaps of one cell, `LOWER-UPPER` or `LOWER-UPPER@A:B` separated by blanks, of block number
-// `index`. `inclusive` says that upper ticks are last ticks. Appends those without a window to
-// `out`, ordered by tick. Returns what is wrong, as a sentence; empty when nothing is: each must
-// lie in the block's lifetime, its window in the block's bytes, and no two may meet.
+// Reads the gaps in one cell, `LOWER-UPPER` or `LOWER-UPPER@A:B` separated by blanks, for block
+// number `index`. If `inclusive`, upper ticks are last ticks. Appends the gaps without a window to
+// `out`, ordered by tick. Returns the first fault as a sentence, empty if there is none: a gap must
+// lie within the block's lifetime, its window within the block's bytes, and gaps must not overlap.
 std::string read_gaps(std::string_view cell, std::size_t index, const TraceBlock& block,
                       bool inclusive, std::vector<TraceGap>& out);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -14,9 +16,36 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMostNumber = CsvColumns::kMostNumber;
 
-// Whether all of the text is a number, and which.
+// In the order of TraceColumn.
+constexpr std::string_view kNames[] = {
+    "id",           "lower", "upper",          "size",         "alignment", "gaps",   "op",
+    "layer",        "phase", "category",       "offset",       "planner",   "peak",   "lower_bound",
+    "proved_bound", "gap",   "proved_optimal", "fixed_blocks", "seed",      "seconds"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(TraceColumn::kCount));
+
+// MiniMalloc's other names.
+constexpr CsvFormat::Alias kAliases[] = {
+    {"buffer", static_cast<std::size_t>(TraceColumn::kId)},
+    {"buffer_id", static_cast<std::size_t>(TraceColumn::kId)},
+    {"start", static_cast<std::size_t>(TraceColumn::kLower)},
+    {"begin", static_cast<std::size_t>(TraceColumn::kLower)},
+    {"end", static_cast<std::size_t>(TraceColumn::kUpper)},
+};
+
+constexpr CsvFormat kFormat{
+    .names = kNames,
+    .required = static_cast<std::size_t>(TraceColumn::kSize) + 1,
+    .expected = "expected a header line with the columns id,lower,upper,size",
+    .aliases = kAliases};
+
+constexpr TraceColumn kCertificate[] = {
+    TraceColumn::kPlanner,     TraceColumn::kPeak, TraceColumn::kLowerBound,
+    TraceColumn::kProvedBound, TraceColumn::kGap,  TraceColumn::kProvedOptimal,
+    TraceColumn::kFixedBlocks, TraceColumn::kSeed, TraceColumn::kSeconds};
+
+// Reads a number; returns false unless it is all of the text.
 template <class Number>
 bool parse(std::string_view text, Number& value) {
   const char* const end = text.data() + text.size();
@@ -26,45 +55,60 @@ bool parse(std::string_view text, Number& value) {
 
 }  // namespace
 
-TraceReader::TraceReader(std::string_view text, std::string_view source)
-    : records_(text, source),
-      columns_(records_),
-      inclusive_(columns_.upper_is_inclusive()),
-      tagged_(columns_.has(TraceColumn::kOp) || columns_.has(TraceColumn::kLayer) ||
-              columns_.has(TraceColumn::kPhase) || columns_.has(TraceColumn::kCategory)) {}
+bool SeenIds::insert_last(const std::vector<std::string>& ids) {
+  if (2 * (count_ + 1) > slots_.size()) grow(ids);
+  return insert(ids, ids.size() - 1);
+}
+
+bool SeenIds::insert(const std::vector<std::string>& ids, std::size_t position) {
+  const std::uint64_t hash = std::hash<std::string>{}(ids[position]);
+  const Slot slot = (hash & ~0xffffffffull) | (position + 1);
+  std::size_t at = hash & (slots_.size() - 1);
+  for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+    const bool alike = (slots_[at] ^ slot) >> 32 == 0;
+    if (alike && ids[(slots_[at] & 0xffffffff) - 1] == ids[position]) return false;
+  }
+  slots_[at] = slot;
+  ++count_;
+  return true;
+}
+
+void SeenIds::grow(const std::vector<std::string>& ids) {
+  constexpr std::size_t kFirstSlots = 64;
+  const std::size_t noted = count_;
+  slots_.assign(slots_.empty() ? kFirstSlots : 2 * slots_.size(), 0);
+  count_ = 0;
+  for (std::size_t i = 0; i < noted; ++i) insert(ids, i);
+}
+
+// The whole trace ends up in memory, so records may have any length.
+TraceReader::TraceReader(std::istream& in, std::string_view source, std::string head)
+    : columns_(CsvReader(in, source, std::move(head), CsvReader::kAnyLength), kFormat),
+      inclusive_(columns_.name(static_cast<std::size_t>(TraceColumn::kUpper)) == "end"),
+      tagged_(has(TraceColumn::kOp) || has(TraceColumn::kLayer) || has(TraceColumn::kPhase) ||
+              has(TraceColumn::kCategory)) {}
 
 void TraceReader::read_trace() {
-  const bool fixes = columns_.has(TraceColumn::kOffset);
+  const bool fixes = has(TraceColumn::kOffset);
   while (next()) {
     if (fixes) read_fixed_offset();
   }
 }
 
 void TraceReader::read_plan() {
-  columns_.require(records_, TraceColumn::kOffset);
-  const bool certified = columns_.has_certificate();
+  if (!has(TraceColumn::kOffset)) columns_.fail_record("the header has no column offset");
+  const bool certified = header_has_certificate();
   while (next()) {
     offsets.push_back(number(TraceColumn::kOffset));
-    if (certified && carries_certificate()) read_certificate();
+    if (certified && record_has_certificate()) read_certificate();
   }
-}
-
-void TraceReader::fail(std::string_view field, std::string problem) const {
-  throw TraceError({.source = std::string(records_.source()),
-                    .line = records_.line(),
-                    .field = std::string(field),
-                    .problem = std::move(problem)});
 }
 
 bool TraceReader::next() {
-  if (!records_.next()) return false;
-  if (records_.fields().size() != columns_.count()) {
-    fail("", fmt::format("got {} fields, expected {} as in the header", records_.fields().size(),
-                         columns_.count()));
-  }
+  if (!columns_.next()) return false;
   read_id();
   read_block();
-  if (columns_.has(TraceColumn::kGaps)) read_gaps_of_block();
+  if (has(TraceColumn::kGaps)) read_gaps_of_block();
   if (!trimmed_cell(field(TraceColumn::kAlignment)).empty()) {
     alignment = std::max(alignment, number(TraceColumn::kAlignment, 1));
   }
@@ -72,21 +116,7 @@ bool TraceReader::next() {
   return true;
 }
 
-std::uint64_t TraceReader::number(TraceColumn column, std::uint64_t least,
-                                  std::uint64_t most) const {
-  std::uint64_t value = 0;
-  if (!parse(trimmed_cell(field(column)), value) || value < least || value > most) {
-    fail(column, fmt::format("{}, expected a whole number from {} to {}", shown_cell(field(column)),
-                             least, most));
-  }
-  return value;
-}
-
-std::uint64_t TraceReader::number(TraceColumn column, std::uint64_t least) const {
-  return number(column, least, kMaxNumber);
-}
-
-// While block k is called "k", no id needs to be kept.
+// As long as block k is called "k", no ids are stored.
 void TraceReader::read_id() {
   const std::string_view id = field(TraceColumn::kId);
   const std::size_t index = trace.size();
@@ -110,7 +140,7 @@ void TraceReader::read_id() {
 void TraceReader::read_block() {
   const std::uint64_t more = inclusive_ ? 1 : 0;
   const auto lower = static_cast<Tick>(number(TraceColumn::kLower));
-  const auto upper = static_cast<Tick>(number(TraceColumn::kUpper, 0, kMaxNumber - more) + more);
+  const auto upper = static_cast<Tick>(number(TraceColumn::kUpper, 0, kMostNumber - more) + more);
   if (lower >= upper) {
     fail(TraceColumn::kUpper, fmt::format("got the {} lifetime [{}, {}), expected lower < upper",
                                           lower == upper ? "empty" : "inverted", lower, upper));
@@ -148,7 +178,7 @@ Enum TraceReader::named(TraceColumn column, int count, std::string_view (*name)(
   fail(column, fmt::format("{}, expected one of {}", shown_cell(text), all));
 }
 
-// The list begins with the first offset that is fixed: most traces fix none.
+// The list stays empty until an offset is fixed: most traces fix none.
 void TraceReader::read_fixed_offset() {
   const std::size_t index = trace.size() - 1;
   const std::string_view text = trimmed_cell(field(TraceColumn::kOffset));
@@ -157,31 +187,33 @@ void TraceReader::read_fixed_offset() {
     return;
   }
   std::uint64_t offset = 0;
-  if (!parse(text, offset) || offset > kMaxNumber) {
+  if (!parse(text, offset) || offset > kMostNumber) {
     fail(TraceColumn::kOffset,
          fmt::format("{}, expected a whole number from 0 to {}, or nothing or -1 where none is "
                      "fixed",
-                     shown_cell(field(TraceColumn::kOffset)), kMaxNumber));
+                     shown_cell(field(TraceColumn::kOffset)), kMostNumber));
   }
   const std::uint64_t bytes = trace.blocks[index].bytes;
-  if (bytes > kMaxNumber - offset) {
+  if (bytes > kMostNumber - offset) {
     fail(TraceColumn::kOffset, fmt::format("got {}, expected that a block of {} bytes ends by {}",
-                                           offset, bytes, kMaxNumber));
+                                           offset, bytes, kMostNumber));
   }
   trace.fixed_offsets.resize(index);
   trace.fixed_offsets.emplace_back(offset);
 }
 
-bool TraceReader::carries_certificate() const {
-  for (std::size_t i = static_cast<std::size_t>(kFirstOfCertificate); i < kTraceColumns; ++i) {
-    if (!field(static_cast<TraceColumn>(i)).empty()) return true;
-  }
-  return false;
+bool TraceReader::header_has_certificate() const {
+  return std::ranges::all_of(kCertificate, [this](TraceColumn column) { return has(column); });
+}
+
+bool TraceReader::record_has_certificate() const {
+  return std::ranges::any_of(kCertificate,
+                             [this](TraceColumn column) { return !field(column).empty(); });
 }
 
 void TraceReader::read_certificate() {
   if (certificate) {
-    fail("", "got a second certificate, expected one line that carries it");
+    columns_.fail_record("got a second certificate, expected one line that carries it");
   }
   certificate = PlanCertificate{
       .planner = std::string(field(TraceColumn::kPlanner)),

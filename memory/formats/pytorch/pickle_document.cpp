@@ -22,7 +22,7 @@ std::span<const PickleDocument::Value> PickleDocument::items(Value value) const 
   return containers_[nodes_[value].bits];
 }
 
-// The last of equal keys holds, as in Python.
+// The last of equal keys wins, as in Python.
 std::optional<PickleDocument::Value> PickleDocument::find(Value dict, std::string_view key) const {
   if (kind(dict) != Kind::kDict) return std::nullopt;
   const std::span<const Value> pairs = items(dict);

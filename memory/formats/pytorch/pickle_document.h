@@ -10,21 +10,20 @@
 
 namespace skyline {
 
-// Plain data out of a Python pickle of protocol 2 to 5: None, booleans, integers, floats, strings,
-// bytes, lists, tuples and dicts. A pickle is a program for a machine with a stack; the opcodes
-// that import, call or build anything else are refused by name, so that reading one never runs
-// code.
+// Reads plain data from a Python pickle of protocol 2 to 5: None, booleans, integers, floats,
+// strings, bytes, lists, tuples and dicts. A pickle is a program; opcodes that import, call or
+// build anything else are refused by name, so reading a pickle never runs code.
 //
-// Values lie in flat tables, so that no depth of nesting is a depth of recursion; a value that the
-// pickle uses twice is there once, and a list may hold itself. Memory: the text, 16 bytes a value
-// and 4 an item of a container, 24 more each container.
+// Values lie in flat tables, so nesting needs no recursion. A value that the pickle uses twice is
+// stored once, and a list may hold itself. Memory: the text, 16 bytes a value, 4 an item and 24 a
+// container.
 class PickleDocument {
  public:
   enum class Kind : std::uint8_t {
     kNone,
     kBoolean,
     kInteger,
-    kLongInteger,  // beyond 64 bits; its value is not kept
+    kLongInteger,  // beyond 64 bits; the value is dropped
     kFloat,
     kString,
     kBytes,
@@ -34,11 +33,12 @@ class PickleDocument {
   };
   using Value = std::uint32_t;
 
+  static constexpr char kFirstByte = '\x80';                       // opcode PROTO
   static constexpr std::size_t kMostBytes = std::size_t{1} << 32;  // of a pickle
-  static constexpr std::size_t kMostMarks = 1000;  // open at once, as Python's depth
+  static constexpr std::size_t kMostMarks = 1000;  // open at once: Python's recursion limit
 
-  // Reads to the STOP opcode; what follows it is not looked at. `source` names the pickle in
-  // errors. Throws TraceError naming source, byte and opcode.
+  // Reads up to the STOP opcode and ignores the rest. `source` names the pickle in errors. Throws
+  // TraceError naming source, byte and opcode.
   PickleDocument(std::string text, std::string_view source);
 
   Value root() const noexcept { return root_; }
@@ -48,7 +48,7 @@ class PickleDocument {
   double number(Value value) const;
   std::string_view text(Value value) const;         // of a string or bytes; UTF-8 unchecked
   std::span<const Value> items(Value value) const;  // of a container; a dict's: key, value, key …
-  // The value of a key in a dict; none when there is no such key, or `dict` is no dict.
+  // Returns the value of a key; empty if there is no such key or `dict` is not a dict.
   std::optional<Value> find(Value dict, std::string_view key) const;
 
  private:
@@ -56,7 +56,7 @@ class PickleDocument {
   struct Node {
     Kind kind = Kind::kNone;
     std::uint32_t length = 0;  // of a text
-    std::uint64_t bits = 0;    // the number, where the text begins, or the index of a container
+    std::uint64_t bits = 0;    // the number, the position of the text or the container's index
   };
 
   std::string text_;

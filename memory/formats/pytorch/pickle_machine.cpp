@@ -2,9 +2,137 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "memory/errors.h"
 
 namespace skyline {
+
+enum class PickleAct : std::uint8_t {
+  kRefuse,  // imports, calls or builds objects, or belongs to protocol 0
+  kStop,
+  kSkip,
+  kMark,
+  kPop,
+  kPopMark,
+  kConstant,
+  kUnsigned,
+  kSigned,
+  kLong,
+  kFloat,
+  kText,
+  kBuildLast,
+  kBuildFromMark,
+  kExtendLast,
+  kExtendFromMark,
+  kMemoize,
+  kPut,
+  kGet,
+};
+
+struct PickleOpcode {
+  std::uint8_t code = 0;
+  std::string_view name = {};  // empty: no opcode
+  PickleAct act = PickleAct::kRefuse;
+  PickleDocument::Kind kind = PickleDocument::Kind::kNone;  // of the value
+  // Bytes of the argument or of its length; the number of items; or the constant.
+  std::uint8_t width = 0;
+};
+
+namespace {
+
+using Act = PickleAct;
+using Kind = PickleDocument::Kind;
+
+// Source: Python's Lib/pickletools.py.
+constexpr PickleOpcode kOpcodes[] = {
+    {0x80, "PROTO", Act::kSkip, Kind::kNone, 1},
+    {0x95, "FRAME", Act::kSkip, Kind::kNone, 8},
+    {'.', "STOP", Act::kStop},
+    {'(', "MARK", Act::kMark},
+    {'0', "POP", Act::kPop},
+    {'1', "POP_MARK", Act::kPopMark},
+    {'N', "NONE", Act::kConstant, Kind::kNone, 0},
+    {0x88, "NEWTRUE", Act::kConstant, Kind::kBoolean, 1},
+    {0x89, "NEWFALSE", Act::kConstant, Kind::kBoolean, 0},
+    {'K', "BININT1", Act::kUnsigned, Kind::kInteger, 1},
+    {'M', "BININT2", Act::kUnsigned, Kind::kInteger, 2},
+    {'J', "BININT", Act::kSigned, Kind::kInteger, 4},
+    {0x8a, "LONG1", Act::kLong, Kind::kInteger, 1},
+    {0x8b, "LONG4", Act::kLong, Kind::kInteger, 4},
+    {'G', "BINFLOAT", Act::kFloat},
+    {0x8c, "SHORT_BINUNICODE", Act::kText, Kind::kString, 1},
+    {'X', "BINUNICODE", Act::kText, Kind::kString, 4},
+    {0x8d, "BINUNICODE8", Act::kText, Kind::kString, 8},
+    {'U', "SHORT_BINSTRING", Act::kText, Kind::kString, 1},
+    {'T', "BINSTRING", Act::kText, Kind::kString, 4},
+    {'C', "SHORT_BINBYTES", Act::kText, Kind::kBytes, 1},
+    {'B', "BINBYTES", Act::kText, Kind::kBytes, 4},
+    {0x8e, "BINBYTES8", Act::kText, Kind::kBytes, 8},
+    {']', "EMPTY_LIST", Act::kBuildLast, Kind::kList, 0},
+    {')', "EMPTY_TUPLE", Act::kBuildLast, Kind::kTuple, 0},
+    {'}', "EMPTY_DICT", Act::kBuildLast, Kind::kDict, 0},
+    {0x85, "TUPLE1", Act::kBuildLast, Kind::kTuple, 1},
+    {0x86, "TUPLE2", Act::kBuildLast, Kind::kTuple, 2},
+    {0x87, "TUPLE3", Act::kBuildLast, Kind::kTuple, 3},
+    {'l', "LIST", Act::kBuildFromMark, Kind::kList},
+    {'t', "TUPLE", Act::kBuildFromMark, Kind::kTuple},
+    {'d', "DICT", Act::kBuildFromMark, Kind::kDict},
+    {'a', "APPEND", Act::kExtendLast, Kind::kList, 1},
+    {'s', "SETITEM", Act::kExtendLast, Kind::kDict, 2},
+    {'e', "APPENDS", Act::kExtendFromMark, Kind::kList},
+    {'u', "SETITEMS", Act::kExtendFromMark, Kind::kDict},
+    {0x94, "MEMOIZE", Act::kMemoize},
+    {'q', "BINPUT", Act::kPut, Kind::kNone, 1},
+    {'r', "LONG_BINPUT", Act::kPut, Kind::kNone, 4},
+    {'h', "BINGET", Act::kGet, Kind::kNone, 1},
+    {'j', "LONG_BINGET", Act::kGet, Kind::kNone, 4},
+    {'c', "GLOBAL"},
+    {0x93, "STACK_GLOBAL"},
+    {'R', "REDUCE"},
+    {'b', "BUILD"},
+    {'i', "INST"},
+    {'o', "OBJ"},
+    {0x81, "NEWOBJ"},
+    {0x92, "NEWOBJ_EX"},
+    {0x82, "EXT1"},
+    {0x83, "EXT2"},
+    {0x84, "EXT4"},
+    {'P', "PERSID"},
+    {'Q', "BINPERSID"},
+    {0x8f, "EMPTY_SET"},
+    {0x90, "ADDITEMS"},
+    {0x91, "FROZENSET"},
+    {0x96, "BYTEARRAY8"},
+    {0x97, "NEXT_BUFFER"},
+    {0x98, "READONLY_BUFFER"},
+    {'I', "INT"},
+    {'L', "LONG"},
+    {'F', "FLOAT"},
+    {'S', "STRING"},
+    {'V', "UNICODE"},
+    {'p', "PUT"},
+    {'g', "GET"},
+    {'2', "DUP"},
+};
+
+constexpr std::array<PickleOpcode, 256> by_code() {
+  std::array<PickleOpcode, 256> all{};
+  for (std::size_t code = 0; code < all.size(); ++code) {
+    all[code].code = static_cast<std::uint8_t>(code);
+  }
+  for (const PickleOpcode& opcode : kOpcodes) all[opcode.code] = opcode;
+  return all;
+}
+constexpr std::array<PickleOpcode, 256> kByCode = by_code();
+
+// "GLOBAL (0x63)"; "0xff" for a byte that is no opcode.
+std::string shown(const PickleOpcode& opcode) {
+  if (opcode.name.empty()) return fmt::format("{:#04x}", opcode.code);
+  return fmt::format("{} ({:#04x})", opcode.name, opcode.code);
+}
+
+}  // namespace
 
 void PickleMachine::run() {
   if (text_.size() > PickleDocument::kMostBytes) {
@@ -14,8 +142,8 @@ void PickleMachine::run() {
   read_protocol();
   while (true) {
     begin_ = position_;
-    const auto opcode = static_cast<PickleOpcode>(byte());
-    if (opcode == PickleOpcode::kStop) break;
+    const PickleOpcode& opcode = kByCode[byte()];
+    if (opcode.act == PickleAct::kStop) break;
     step(opcode);
   }
   document_.root_ = pop();
@@ -27,7 +155,7 @@ void PickleMachine::fail(const std::string& problem) const {
 
 void PickleMachine::read_protocol() {
   if (text_.empty()) fail("got no bytes, expected a pickle");
-  if (byte() != static_cast<std::uint8_t>(PickleOpcode::kProto)) {
+  if (byte() != static_cast<std::uint8_t>(PickleDocument::kFirstByte)) {
     fail("got no protocol, expected a pickle of protocol 2 to 5");
   }
   const unsigned protocol = byte();
@@ -36,102 +164,55 @@ void PickleMachine::read_protocol() {
   }
 }
 
-// One flat table of opcodes.
-void PickleMachine::step(PickleOpcode opcode) {
-  switch (opcode) {
-    case PickleOpcode::kProto:
-      take(1);
+// One flat switch over the kinds of opcodes.
+void PickleMachine::step(const PickleOpcode& opcode) {
+  switch (opcode.act) {
+    case PickleAct::kSkip:
+      static_cast<void>(take(opcode.width));
       return;
-    case PickleOpcode::kFrame:
-      take(8);
-      return;
-    case PickleOpcode::kMark:
+    case PickleAct::kMark:
       return mark();
-    case PickleOpcode::kPop:
+    case PickleAct::kPop:
       static_cast<void>(pop());
       return;
-    case PickleOpcode::kPopMark:
+    case PickleAct::kPopMark:
       static_cast<void>(items_from_mark());
       return;
-    case PickleOpcode::kNone:
-      return push_number(Kind::kNone, 0);
-    case PickleOpcode::kNewTrue:
-      return push_number(Kind::kBoolean, 1);
-    case PickleOpcode::kNewFalse:
-      return push_number(Kind::kBoolean, 0);
-    case PickleOpcode::kBinInt1:
-      return push_number(Kind::kInteger, unsigned_number(1));
-    case PickleOpcode::kBinInt2:
-      return push_number(Kind::kInteger, unsigned_number(2));
-    case PickleOpcode::kBinInt:
-      return push_signed(4);
-    case PickleOpcode::kLong1:
-      return push_signed(unsigned_number(1));
-    case PickleOpcode::kLong4:
-      return push_signed(unsigned_number(4));
-    case PickleOpcode::kBinFloat:
+    case PickleAct::kConstant:
+      return push_number(opcode.kind, opcode.width);
+    case PickleAct::kUnsigned:
+      return push_number(Kind::kInteger, unsigned_number(opcode.width));
+    case PickleAct::kSigned:
+      return push_signed(opcode.width);
+    case PickleAct::kLong:
+      return push_signed(unsigned_number(opcode.width));
+    case PickleAct::kFloat:
       return push_float();
-    case PickleOpcode::kShortBinUnicode:
-      return push_text(Kind::kString, unsigned_number(1));
-    case PickleOpcode::kBinUnicode:
-      return push_text(Kind::kString, unsigned_number(4));
-    case PickleOpcode::kBinUnicode8:
-      return push_text(Kind::kString, unsigned_number(8));
-    case PickleOpcode::kShortBinString:
-      return push_text(Kind::kString, unsigned_number(1));
-    case PickleOpcode::kBinString:
-      return push_text(Kind::kString, unsigned_number(4));
-    case PickleOpcode::kShortBinBytes:
-      return push_text(Kind::kBytes, unsigned_number(1));
-    case PickleOpcode::kBinBytes:
-      return push_text(Kind::kBytes, unsigned_number(4));
-    case PickleOpcode::kBinBytes8:
-      return push_text(Kind::kBytes, unsigned_number(8));
-    case PickleOpcode::kEmptyList:
-      return push_container(Kind::kList, {});
-    case PickleOpcode::kEmptyTuple:
-      return push_container(Kind::kTuple, {});
-    case PickleOpcode::kEmptyDict:
-      return push_container(Kind::kDict, {});
-    case PickleOpcode::kList:
-      return push_container(Kind::kList, items_from_mark());
-    case PickleOpcode::kTuple:
-      return push_container(Kind::kTuple, items_from_mark());
-    case PickleOpcode::kTuple1:
-      return push_container(Kind::kTuple, last_items(1));
-    case PickleOpcode::kTuple2:
-      return push_container(Kind::kTuple, last_items(2));
-    case PickleOpcode::kTuple3:
-      return push_container(Kind::kTuple, last_items(3));
-    case PickleOpcode::kDict:
-      return push_container(Kind::kDict, pairs(items_from_mark()));
-    case PickleOpcode::kAppend:
-      return extend(Kind::kList, last_items(1));
-    case PickleOpcode::kAppends:
-      return extend(Kind::kList, items_from_mark());
-    case PickleOpcode::kSetItem:
-      return extend(Kind::kDict, last_items(2));
-    case PickleOpcode::kSetItems:
-      return extend(Kind::kDict, pairs(items_from_mark()));
-    case PickleOpcode::kMemoize:
+    case PickleAct::kText:
+      return push_text(opcode.kind, unsigned_number(opcode.width));
+    case PickleAct::kBuildLast:
+      return push_container(opcode.kind, last_items(opcode.width));
+    case PickleAct::kBuildFromMark:
+      return push_container(opcode.kind, pairs(opcode.kind, items_from_mark()));
+    case PickleAct::kExtendLast:
+      return extend(opcode.kind, last_items(opcode.width));
+    case PickleAct::kExtendFromMark:
+      return extend(opcode.kind, pairs(opcode.kind, items_from_mark()));
+    case PickleAct::kMemoize:
       return memoize(memo_.size());
-    case PickleOpcode::kBinPut:
-      return memoize(unsigned_number(1));
-    case PickleOpcode::kLongBinPut:
-      return memoize(unsigned_number(4));
-    case PickleOpcode::kBinGet:
-      return recall(unsigned_number(1));
-    case PickleOpcode::kLongBinGet:
-      return recall(unsigned_number(4));
-    default:
-      fail(
-          fmt::format("got the opcode {}, expected plain data (None, booleans, numbers, strings, "
-                      "lists, tuples, dicts); nothing else is ever run",
-                      pickle_opcode_name(static_cast<std::uint8_t>(opcode))));
+    case PickleAct::kPut:
+      return memoize(unsigned_number(opcode.width));
+    case PickleAct::kGet:
+      return recall(unsigned_number(opcode.width));
+    case PickleAct::kStop:
+    case PickleAct::kRefuse:
+      break;
   }
+  fail(fmt::format(
+      "got the opcode {}, expected plain data (None, booleans, numbers, strings, lists, tuples, "
+      "dicts); nothing else is ever run",
+      shown(opcode)));
 }
-
-// --- bytes ---
 
 // --- bytes of the program ---
 
@@ -175,7 +256,7 @@ void PickleMachine::push_signed(std::uint64_t bytes) {
   push_number(Kind::kInteger, value);
 }
 
-// Big-endian, unlike all else.
+// Floats alone are big-endian.
 void PickleMachine::push_float() {
   std::uint64_t value = 0;
   for (const char digit : take(8)) value = value << 8 | static_cast<std::uint8_t>(digit);
@@ -229,12 +310,13 @@ std::vector<PickleDocument::Value> PickleMachine::cut_stack(std::size_t from) {
   return items;
 }
 
-std::vector<PickleDocument::Value> PickleMachine::pairs(std::vector<Value> items) const {
-  if (items.size() % 2 != 0) fail("got a key without a value");
+// Returns the items; refuses a key without a value.
+std::vector<PickleDocument::Value> PickleMachine::pairs(Kind kind, std::vector<Value> items) const {
+  if (kind == Kind::kDict && items.size() % 2 != 0) fail("got a key without a value");
   return items;
 }
 
-// Items for the container on top of the stack.
+// Adds items to the container on top of the stack.
 void PickleMachine::extend(Kind kind, const std::vector<Value>& items) {
   if (stack_.size() <= floor() || document_.kind(stack_.back()) != kind) {
     fail(fmt::format("items are added to no {}", pickle_kind_name(kind)));
@@ -243,7 +325,7 @@ void PickleMachine::extend(Kind kind, const std::vector<Value>& items) {
   container.insert(container.end(), items.begin(), items.end());
 }
 
-// Picklers count their memo up; a higher number would only cost memory.
+// Picklers number the memo consecutively; a higher number would only cost memory.
 void PickleMachine::memoize(std::uint64_t index) {
   if (stack_.size() <= floor()) fail("nothing is there to be remembered");
   if (index > document_.nodes_.size()) {

@@ -8,19 +8,22 @@
 #include <vector>
 
 #include "memory/formats/pytorch/pickle_document.h"
-#include "memory/formats/pytorch/pickle_opcodes.h"
 
 namespace skyline {
 
-// The machine that a pickle is a program for: a stack of values, marks in it, and a memo of values
-// to be used again. It knows plain data only (see PickleDocument, which it fills).
+struct PickleOpcode;
+
+// Runs a pickle, which is a program for a machine with a stack of values, marks in the stack, and a
+// memo of values to use again. Knows plain data only, and fills a PickleDocument with it.
 class PickleMachine {
  public:
-  // The document holds the text; it and `source`, the pickle's name in errors, outlive the machine.
+  // The document holds the text. It and `source`, the pickle's name in errors, must outlive the
+  // machine.
   PickleMachine(PickleDocument& document, std::string_view source)
       : document_(document), text_(document.text_), source_(source) {}
 
-  // Runs to the STOP opcode; the value then on the stack is the document's root. Throws TraceError.
+  // Runs to the STOP opcode and makes the value on the stack the document's root. Throws
+  // TraceError.
   void run();
 
  private:
@@ -30,7 +33,7 @@ class PickleMachine {
 
   [[noreturn]] void fail(const std::string& problem) const;
   void read_protocol();
-  void step(PickleOpcode opcode);
+  void step(const PickleOpcode& opcode);
 
   // Bytes of the program.
   std::string_view take(std::uint64_t bytes);
@@ -52,7 +55,7 @@ class PickleMachine {
   void mark();
   std::vector<Value> items_from_mark();
   std::vector<Value> cut_stack(std::size_t from);
-  std::vector<Value> pairs(std::vector<Value> items) const;
+  std::vector<Value> pairs(Kind kind, std::vector<Value> items) const;
   void extend(Kind kind, const std::vector<Value>& items);
   void memoize(std::uint64_t index);
   void recall(std::uint64_t index);
@@ -61,7 +64,7 @@ class PickleMachine {
   const std::string& text_;
   std::string_view source_;
   std::size_t position_ = 0;
-  std::size_t begin_ = 0;  // of the opcode at work
+  std::size_t begin_ = 0;  // of the current opcode
   std::vector<Value> stack_;
   std::vector<std::size_t> marks_;
   std::vector<Value> memo_;

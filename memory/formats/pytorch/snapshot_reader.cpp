@@ -1,12 +1,13 @@
 #include "memory/formats/pytorch/snapshot_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <istream>
 #include <unordered_set>
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/format_to.h"
 #include "memory/formats/tag_names.h"
 
 namespace skyline {
@@ -81,7 +82,7 @@ std::string SnapshotReader::entry_name(std::size_t index) const {
   return fmt::format("device_traces[{}][{}]", device_, index);
 }
 
-// Those with a trace or a segment, in their order.
+// Returns the devices with a trace or a segment, ascending.
 std::vector<std::size_t> SnapshotReader::used_devices() const {
   std::vector<std::size_t> used;
   const auto traces =
@@ -96,7 +97,7 @@ std::vector<std::size_t> SnapshotReader::used_devices() const {
   const auto segments =
       pickle_.items(member(pickle_.root(), "segments", Kind::kList, "the snapshot"));
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    // Snapshots of before PyTorch 1.13 say no device.
+    // Snapshots older than PyTorch 1.13 have no device.
     if (!pickle_.find(segments[i], "device")) continue;
     used.push_back(number(segments[i], "device", fmt::format("segments[{}]", i)));
   }
@@ -109,7 +110,7 @@ void SnapshotReader::choose_device(std::optional<std::size_t> device) {
   std::vector<std::size_t> used = used_devices();
   if (device && std::ranges::find(used, *device) == used.end()) {
     fail("the snapshot", "device",
-         used.empty() ? fmt::format("got {}, but it holds nothing of any device", *device)
+         used.empty() ? fmt::format("got {}, but no device was used", *device)
                       : fmt::format("got {}, expected one of {}", *device, fmt::join(used, ", ")));
   }
   device_ = device.value_or(used.empty() ? 0 : used.front());
@@ -148,8 +149,8 @@ void SnapshotReader::find_initial_blocks() {
   std::ranges::stable_sort(initial_, std::less<>(), &InitialBlock::address);
 }
 
-// The blocks of a segment that were alive before the trace and are still. A block's place follows
-// from the sizes before it: old snapshots say none.
+// Adds the blocks of a segment that were alive before the trace and still are. A block's address is
+// summed up from the sizes before it, because old snapshots do not store it.
 void SnapshotReader::add_blocks_of(Value segment, const std::string& where,
                                    const std::vector<std::uint64_t>& allocated) {
   if (pickle_.find(segment, "device") && number(segment, "device", where) != device_) return;
@@ -184,7 +185,7 @@ bool SnapshotReader::next(AllocationEvent& event) {
   return false;
 }
 
-// False for an entry that is no event of a block.
+// Returns false for an entry that is not an event of a block.
 bool SnapshotReader::read_entry(std::size_t index, AllocationEvent& event) {
   const auto traces = pickle_.items(*pickle_.find(pickle_.root(), "device_traces"));
   const Value entry = pickle_.items(traces[device_])[index];
@@ -224,8 +225,7 @@ void SnapshotReader::describe(std::optional<Value> frames, Tag& tag) const {
 }
 
 void SnapshotReader::name(std::uint64_t address, AllocationEvent& event) {
-  id_.clear();
-  fmt::format_to(std::back_inserter(id_), "{:#x}", address);
+  id_ = fmt::format("{:#x}", address);
   event.id = id_;
 }
 

@@ -11,22 +11,22 @@
 
 namespace skyline {
 
-// Events out of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot): a pickled dict with
+// Reads events from a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot), a pickled dict:
 //
 //   segments       [{device, address, total_size, blocks: [{size, requested_size, state, …}], …}]
-//   device_traces  for each device, [{action, addr, size, frames, …}], as long as the history went
+//   device_traces  for each device, [{action, addr, size, frames, …}], as far back as recorded
 //
 // Blocks that were alive before the trace began come first, by address: those that the trace frees
-// and never allocates, and those that lie in the segments at the end and that it does not allocate.
-// Then come its alloc and free_completed entries (a freed block is used until then); all others are
-// left out: failures, segments, requests to free. Blocks are called by their addresses. A block's
-// tag: the first frame's function is the op, its file the layer; the category where there is one.
+// but never allocates, and those in the final segments that it does not allocate. Then come its
+// alloc and free_completed entries (a block is in use until free_completed). Failures, segments and
+// requests to free are skipped. Blocks are named by their addresses. A block's tag has the first
+// frame's function as op, its file as layer, and the category if there is one.
 //
-// Needs the whole snapshot in memory.
+// Holds the whole snapshot in memory.
 class SnapshotReader final : public EventReader {
  public:
-  // `source` names the snapshot in errors, `head` was read off the stream before. Without a device,
-  // the first one that was used. Throws TraceError for what is no such snapshot.
+  // `source` names the snapshot in errors; `head` is text already read from the stream. `device`
+  // defaults to the first one that was used. Throws TraceError if this is not a snapshot.
   SnapshotReader(std::istream& in, std::string_view source, std::string head = {},
                  std::optional<std::size_t> device = {});
 

@@ -17,7 +17,7 @@
 #include <new>
 #include <string>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "tests/memory/planners/mixed_trace.h"
 #include "tests/memory/planners/random_traces.h"
 

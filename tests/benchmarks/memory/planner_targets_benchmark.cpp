@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "models/models.h"
 #include "train/images/image_dry_run.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "models/models.h"
 #include "train/cli/median.h"
 #include "train/cli/table.h"

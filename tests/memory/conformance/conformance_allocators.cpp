@@ -12,7 +12,7 @@
 #include "memory/allocators/caching_allocator.h"
 #include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 #include "memory/session/session.h"
 #include "tests/memory/adaptors/failing_adaptor.h"

@@ -8,7 +8,7 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/formats/csv/event_csv.h"
-#include "memory/formats/trace_event_reader.h"
+#include "memory/replay/trace_events.h"
 #include "tests/memory/planners/random_traces.h"
 #include "tests/memory/replay/replayed_events.h"
 
@@ -94,20 +94,6 @@ TEST(ChromeTraceWriter, SlicesOfALaneNeverOverlap) {
       }
     }
   }
-}
-
-TEST(BufferedSink, HandsOverPiecesAsTheyFill) {
-  std::size_t pieces = 0, bytes = 0;
-  BufferedSink sink([&](std::string_view piece) {
-    ++pieces;
-    bytes += piece.size();
-  });
-  for (int i = 0; i < 1 << 18; ++i) sink.print("{:04}", i % 10'000);
-  EXPECT_EQ(pieces, 4u);
-  sink.finish();
-  sink.finish();
-  EXPECT_EQ(bytes, std::size_t{1} << 20);
-  EXPECT_EQ(pieces, 4u) << "nothing was left";
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/open_events.h"
-#include "memory/formats/pytorch/snapshot_writer.h"
 #include "memory/replay/event_demand.h"
 #include "tests/memory/replay/replayed_events.h"
 
@@ -55,10 +54,9 @@ std::vector<std::int64_t> replay_under(const std::string& name, const std::strin
                                        MakeWriter make_writer) {
   std::istringstream in(text);
   EventCsvReader reader(in, "events");
-  SimulatedDevice simulated(kCapacityBytes);
-  ObservedDevice device(simulated);
+  SimulatedDevice device(kCapacityBytes);
   const auto allocator = make_allocator(name, device);
-  const std::unique_ptr<ReplayObserver> writer = make_writer(device);
+  const std::unique_ptr<ReplayObserver> writer = make_writer();
   ServedBytes served_bytes;
   EventReplay replay(name, *allocator, device, {writer.get(), &served_bytes});
   LiveEvents events(reader);
@@ -94,25 +92,10 @@ TEST(RoundTrip, RmmsLogUnderEveryAllocator) {
   for (const AllocatorEntry& entry : allocator_table()) {
     for (unsigned seed = 0; seed < kSeeds; ++seed) {
       std::string log;
-      const auto expected =
-          replay_under(std::string(entry.name), random_events(seed), [&](ObservedDevice&) {
-            return std::make_unique<RmmLogWriter>([&](std::string_view bytes) { log += bytes; });
-          });
+      const auto expected = replay_under(std::string(entry.name), random_events(seed), [&] {
+        return std::make_unique<RmmLogWriter>([&](std::string_view bytes) { log += bytes; });
+      });
       ASSERT_EQ(served_of(log), expected) << entry.name << " seed " << seed;
-    }
-  }
-}
-
-TEST(RoundTrip, SnapshotsUnderEveryAllocator) {
-  for (const AllocatorEntry& entry : allocator_table()) {
-    for (unsigned seed = 0; seed < kSeeds; ++seed) {
-      std::string pickle;
-      const auto expected =
-          replay_under(std::string(entry.name), random_events(seed), [&](ObservedDevice& device) {
-            return std::make_unique<SnapshotWriter>(
-                [&](std::string_view bytes) { pickle += bytes; }, device);
-          });
-      ASSERT_EQ(served_of(pickle), expected) << entry.name << " seed " << seed;
     }
   }
 }

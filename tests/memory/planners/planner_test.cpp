@@ -1,4 +1,4 @@
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 
 #include "memory/errors.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/planners/plan_with.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -20,7 +21,7 @@ const PlanOptions kBytes{.alignment = 1};
 bool is_refused(const PlannerEntry& entry, const Trace& trace, const PlanOptions& options) {
   if (entry.name != "mip" && entry.name != "smt") return false;
   try {
-    plan(trace, entry.name, options);
+    plan_with(trace, entry.name, options);
     return false;
   } catch (const std::invalid_argument&) {
     return true;
@@ -29,19 +30,19 @@ bool is_refused(const PlannerEntry& entry, const Trace& trace, const PlanOptions
 
 TEST(Planners, AreNamedOnceAndTheDefaultIsFirst) {
   std::set<std::string_view> names;
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_FALSE(entry.summary.empty());
   }
-  EXPECT_EQ(planners().front().name, kDefaultPlanner);
+  EXPECT_EQ(all_planners().front().name, kDefaultPlanner);
 }
 
 TEST(Planners, UnknownNameIsRefused) { EXPECT_THROW(plan({}, "best-fitt"), std::invalid_argument); }
 
 TEST(Planners, PackMiniMallocsExampleOptimally) {
   const Trace trace{.blocks = {{0, 3, 4}, {3, 9, 4}, {0, 9, 4}, {9, 21, 4}, {0, 21, 4}}};
-  for (const PlannerEntry& entry : planners()) {
-    const Plan found = plan(trace, entry.name, kBytes);
+  for (const PlannerEntry& entry : all_planners()) {
+    const Plan found = plan_with(trace, entry.name, kBytes);
     EXPECT_EQ(found.peak, 12u) << entry.name;
     EXPECT_TRUE(found.proved_optimal);
     EXPECT_EQ(found.alignment, 1u);
@@ -50,15 +51,15 @@ TEST(Planners, PackMiniMallocsExampleOptimally) {
 }
 
 TEST(Planners, HandleTheSmallestTraces) {
-  for (const PlannerEntry& entry : planners()) {
-    const Plan none = plan({}, entry.name);
+  for (const PlannerEntry& entry : all_planners()) {
+    const Plan none = plan_with({}, entry.name);
     EXPECT_EQ(none.peak, 0u);
     EXPECT_TRUE(none.offsets.empty());
     EXPECT_TRUE(none.proved_optimal) << entry.name;
-    const Plan one = plan({.blocks = {{3, 4, 0}}}, entry.name);
+    const Plan one = plan_with({.blocks = {{3, 4, 0}}}, entry.name);
     EXPECT_EQ(one.peak, 512u) << "zero bytes take one unit";
     const Plan equal =
-        plan({.blocks = std::vector<TraceBlock>(40, {5, 6, 100})}, entry.name, kBytes);
+        plan_with({.blocks = std::vector<TraceBlock>(40, {5, 6, 100})}, entry.name, kBytes);
     EXPECT_EQ(equal.peak, 4000u) << entry.name;
     EXPECT_EQ(std::set(equal.offsets.begin(), equal.offsets.end()).size(), 40u);
   }
@@ -66,8 +67,8 @@ TEST(Planners, HandleTheSmallestTraces) {
 
 TEST(Planners, DoNotMindIdsThatRepeat) {
   const Trace trace{.blocks = {{0, 2, 3}, {1, 3, 4}}, .ids = {"a", "a"}};
-  for (const PlannerEntry& entry : planners()) {
-    EXPECT_EQ(plan(trace, entry.name, kBytes).peak, 7u) << entry.name;
+  for (const PlannerEntry& entry : all_planners()) {
+    EXPECT_EQ(plan_with(trace, entry.name, kBytes).peak, 7u) << entry.name;
   }
 }
 
@@ -75,22 +76,22 @@ TEST(Planners, AcceptAbsurdSizesAndTicks) {
   const Tick least = std::numeric_limits<Tick>::min(), most = std::numeric_limits<Tick>::max();
   const Trace huge{.blocks = {{least, 0, kMost - 7}, {0, most, kMost - 9}, {least, most, 7}}};
   const Trace sequence{.blocks = {{0, 1, kMost}, {1, 2, kMost}, {2, 3, kMost}, {3, 4, kMost}}};
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     if (!is_refused(entry, huge, kBytes)) {
-      EXPECT_EQ(plan(huge, entry.name, kBytes).peak, kMost) << entry.name;
+      EXPECT_EQ(plan_with(huge, entry.name, kBytes).peak, kMost) << entry.name;
     }
-    EXPECT_EQ(plan(sequence, entry.name, kBytes).peak, kMost) << entry.name;
+    EXPECT_EQ(plan_with(sequence, entry.name, kBytes).peak, kMost) << entry.name;
   }
 }
 
 TEST(Planners, RefuseTracesThatMakeNoSense) {
   const Trace too_much{.blocks = {{0, 2, kMost}, {1, 2, kMost}, {0, 3, kMost}}};
-  for (const PlannerEntry& entry : planners()) {
-    EXPECT_THROW(plan(too_much, entry.name, kBytes), TraceError) << entry.name;
-    EXPECT_THROW(plan({.blocks = {{0, 1, kMost}}}, entry.name), TraceError) << entry.name;
-    EXPECT_THROW(plan({.blocks = {{1, 1, 1}}}, entry.name), TraceError) << entry.name;
-    EXPECT_THROW(plan({.blocks = {{2, 1, 1}}}, entry.name), TraceError) << entry.name;
-    EXPECT_THROW(plan({.blocks = {{0, 1, 1}}}, entry.name, {.alignment = 0}), TraceError);
+  for (const PlannerEntry& entry : all_planners()) {
+    EXPECT_THROW(plan_with(too_much, entry.name, kBytes), TraceError) << entry.name;
+    EXPECT_THROW(plan_with({.blocks = {{0, 1, kMost}}}, entry.name), TraceError) << entry.name;
+    EXPECT_THROW(plan_with({.blocks = {{1, 1, 1}}}, entry.name), TraceError) << entry.name;
+    EXPECT_THROW(plan_with({.blocks = {{2, 1, 1}}}, entry.name), TraceError) << entry.name;
+    EXPECT_THROW(plan_with({.blocks = {{0, 1, 1}}}, entry.name, {.alignment = 0}), TraceError);
   }
 }
 
@@ -98,10 +99,10 @@ TEST(Planners, RefuseTracesThatMakeNoSense) {
 TEST(Planners, NeverWrapAround) {
   for (std::uint64_t seed = 0; seed < effort(2000); ++seed) {
     const Trace trace = random_trace(seed, 8, 10, kMost / 3);
-    for (const PlannerEntry& entry : planners()) {
+    for (const PlannerEntry& entry : all_planners()) {
       if (entry.name == "smt" && seed % 100 != 0) continue;  // takes milliseconds
       try {
-        ASSERT_LE(plan(trace, entry.name, kBytes).peak, kMost);
+        ASSERT_LE(plan_with(trace, entry.name, kBytes).peak, kMost);
       } catch (const TraceError&) {
         continue;  // nothing fits below 2^63
       } catch (const std::invalid_argument&) {
@@ -114,12 +115,12 @@ TEST(Planners, NeverWrapAround) {
 TEST(Planners, KeepFixedOffsetsOrSayThatTheyCannot) {
   Trace trace{.blocks = {{0, 4, 2}, {2, 6, 3}, {5, 9, 4}}};
   trace.fixed_offsets = {std::nullopt, 7, std::nullopt};
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     if (!entry.keeps_fixed_offsets) {
-      EXPECT_THROW(plan(trace, entry.name, kBytes), std::invalid_argument) << entry.name;
+      EXPECT_THROW(plan_with(trace, entry.name, kBytes), std::invalid_argument) << entry.name;
       continue;
     }
-    const Plan found = plan(trace, entry.name, kBytes);
+    const Plan found = plan_with(trace, entry.name, kBytes);
     EXPECT_EQ(found.offsets[1], 7u) << entry.name;
     EXPECT_EQ(found.peak, 10u) << entry.name;
   }
@@ -130,20 +131,20 @@ TEST(Planners, KeepFixedOffsetsOrSayThatTheyCannot) {
 TEST(Planners, RefuseFixedBlocksThatAreInEachOthersWay) {
   Trace trace{.blocks = {{0, 4, 2}, {2, 6, 3}, {0, 6, 1}}};
   trace.fixed_offsets = {6, 7, std::nullopt};
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     if (!entry.keeps_fixed_offsets) continue;
-    EXPECT_THROW(plan(trace, entry.name, kBytes), TraceError) << entry.name;
+    EXPECT_THROW(plan_with(trace, entry.name, kBytes), TraceError) << entry.name;
   }
 }
 
 TEST(Planners, AreDeterministicOnLargerTraces) {
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     for (const std::uint64_t seed : {1u, 2u}) {
       const Trace trace = random_trace(seed, 600, 900, 1 << 20);
       const PlanOptions options{.seed = seed};
       if (entry.name == "exact" || is_refused(entry, trace, options)) continue;
-      const Plan once = plan(trace, entry.name, {.seed = seed});
-      const Plan twice = plan(trace, entry.name, {.seed = seed, .threads = 2});
+      const Plan once = plan_with(trace, entry.name, {.seed = seed});
+      const Plan twice = plan_with(trace, entry.name, {.seed = seed, .threads = 2});
       EXPECT_EQ(once.offsets, twice.offsets) << entry.name;
       EXPECT_EQ(once.planner, twice.planner) << entry.name;
       EXPECT_EQ(once.proved_bound, twice.proved_bound) << entry.name;
@@ -163,11 +164,11 @@ TEST(Planners, ReachTheLowerBoundOfTrainingSteps) {
 TEST(Planners, AreValidWhateverTheTimeLimit) {
   const Trace trace = random_trace(4, 500, 700, 1 << 20);
   const Trace easy{.blocks = {{0, 2, 1}}};
-  for (const PlannerEntry& entry : planners()) {
-    EXPECT_TRUE(plan(easy, entry.name, {.time_limit_seconds = 1e300}).proved_optimal);
+  for (const PlannerEntry& entry : all_planners()) {
+    EXPECT_TRUE(plan_with(easy, entry.name, {.time_limit_seconds = 1e300}).proved_optimal);
     if (is_refused(entry, trace, {.time_limit_seconds = 0.0})) continue;
     for (const double seconds : {-1.0, 0.0, 1e-9, 1e-3, 1e-2}) {
-      EXPECT_GE(plan(trace, entry.name, {.time_limit_seconds = seconds}).peak,
+      EXPECT_GE(plan_with(trace, entry.name, {.time_limit_seconds = seconds}).peak,
                 lower_bound_bytes(trace, kAlignmentBytes))
           << entry.name;
     }

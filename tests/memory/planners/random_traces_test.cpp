@@ -4,9 +4,10 @@
 
 #include <optional>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/plan_with.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -53,8 +54,8 @@ void expect_sound(const Plan& found, const std::optional<Plan>& best) {
 
 // None where the portfolio is not for this trace.
 std::optional<Plan> plan_of_the_portfolio(const Trace& trace, const PlanOptions& options) {
-  if (trace.has_fixed_offsets() && !planners().front().keeps_fixed_offsets) return {};
-  return plan(trace, kDefaultPlanner, options);
+  if (trace.has_fixed_offsets() && !all_planners().front().keeps_fixed_offsets) return {};
+  return plan_with(trace, kDefaultPlanner, options);
 }
 
 TEST(RandomTraces, EveryPlannerIsValidAndNoneBeatsThePortfolio) {
@@ -63,12 +64,12 @@ TEST(RandomTraces, EveryPlannerIsValidAndNoneBeatsThePortfolio) {
     const Trace trace = small_trace(seed, options.alignment);
     const bool fixed = trace.has_fixed_offsets();
     const std::optional<Plan> best = plan_of_the_portfolio(trace, options);
-    for (const PlannerEntry& entry : planners()) {
+    for (const PlannerEntry& entry : all_planners()) {
       if (fixed && !entry.keeps_fixed_offsets) continue;
       if (is_solver(entry) && !is_for_solvers(seed, trace)) continue;
       if (entry.name == "exact" && !is_for_proofs(trace)) continue;
       SCOPED_TRACE(testing::Message() << entry.name << ", seed " << seed);
-      expect_sound(plan(trace, entry.name, options), best);
+      expect_sound(plan_with(trace, entry.name, options), best);
       if (HasFatalFailure()) return;
     }
   }
@@ -80,10 +81,10 @@ TEST(RandomTraces, TwoThreadsPlanAsOne) {
     PlanOptions two = one;
     two.threads = 2;
     const Trace trace = short_lived_trace(seed, 10 + seed % 20, 12, 20);
-    for (const PlannerEntry& entry : planners()) {
+    for (const PlannerEntry& entry : all_planners()) {
       if (is_solver(entry)) continue;
-      const Plan once = plan(trace, entry.name, one);
-      const Plan twice = plan(trace, entry.name, two);
+      const Plan once = plan_with(trace, entry.name, one);
+      const Plan twice = plan_with(trace, entry.name, two);
       ASSERT_EQ(once.offsets, twice.offsets) << entry.name << ", seed " << seed;
       ASSERT_EQ(once.planner, twice.planner) << entry.name << ", seed " << seed;
       ASSERT_EQ(once.proved_bound, twice.proved_bound) << entry.name << ", seed " << seed;
@@ -97,9 +98,9 @@ TEST(RandomTraces, NoneIsBelowExhaustiveSearch) {
     Trace trace = short_lived_trace(seed, 1 + seed % 7, 10, 9);
     if (seed % 3 == 0) trace = with_gaps(std::move(trace), seed);
     const std::uint64_t least = optimum(trace);
-    for (const PlannerEntry& entry : planners()) {
+    for (const PlannerEntry& entry : all_planners()) {
       if (is_solver(entry)) continue;
-      const Plan found = plan(trace, entry.name, {.alignment = 1});
+      const Plan found = plan_with(trace, entry.name, {.alignment = 1});
       ASSERT_GE(found.peak, least) << entry.name << ", seed " << seed;
       ASSERT_LE(found.proved_bound, least) << entry.name << ", seed " << seed;
       if (entry.name == kDefaultPlanner) optimal += found.peak == least;

@@ -10,7 +10,8 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
+#include "tests/memory/planners/plan_with.h"
 
 namespace skyline {
 namespace {
@@ -18,11 +19,11 @@ namespace {
 // mip and smt say what is too large for them; plan() throws when the validator refuses.
 void plan_by_all(const std::string& file, const Trace& trace) {
   const PlanOptions options{.alignment = 1, .time_limit_seconds = 0.5};
-  const Plan best = plan(trace, kDefaultPlanner, options);
-  for (const PlannerEntry& entry : planners()) {
+  const Plan best = plan_with(trace, kDefaultPlanner, options);
+  for (const PlannerEntry& entry : all_planners()) {
     SCOPED_TRACE(testing::Message() << file << ", " << entry.name);
     try {
-      const Plan found = plan(trace, entry.name, options);
+      const Plan found = plan_with(trace, entry.name, options);
       EXPECT_GE(found.peak, found.proved_bound);
       EXPECT_GE(found.proved_bound, lower_bound_bytes(trace, 1));
       EXPECT_LE(best.proved_bound, found.peak);

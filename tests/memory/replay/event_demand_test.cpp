@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"
-#include "memory/formats/trace_event_reader.h"
+#include "memory/replay/trace_events.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {

@@ -6,7 +6,6 @@
 
 #include "memory/device/simulated_device.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/observed_device.h"
 
 namespace skyline {
 

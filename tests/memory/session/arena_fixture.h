@@ -8,7 +8,7 @@
 #include "memory/adaptors/limit_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 
 namespace skyline::testing {

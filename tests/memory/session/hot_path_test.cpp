@@ -9,7 +9,6 @@
 #include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
-#include "memory/replay/observed_device.h"
 #include "memory/session/session.h"
 #include "tests/memory/heap_counter.h"
 
@@ -106,29 +105,6 @@ TEST(HotPath, ReleasesMakeNoHeapAllocation) {
     expect_releases_without_heap(timed, halves_before);
     GuardAdaptor guard(pool, device);
     expect_releases_without_heap(guard, halves_before);
-  }
-}
-
-TEST(HotPath, AnObservedDeviceTakesSegmentsBackWithoutHeapAllocation) {
-  SimulatedDevice upstream;
-  ObservedDevice device(upstream);
-  std::vector<std::byte*> segments(1000);
-  for (std::byte*& segment : segments) {
-    segment = device.allocate(512);
-    device.take_changes();
-  }
-  std::size_t before = heap_allocations();
-  for (std::byte* const segment : segments) device.deallocate(segment, 512);
-  EXPECT_EQ(heap_allocations(), before);
-  device.take_changes();
-  for (int i = 0; i < 5000; ++i) {
-    before = heap_allocations();
-    device.deallocate(device.allocate(512), 512);
-    EXPECT_EQ(heap_allocations(), before) << "what is gone needs no room";
-    before = heap_allocations();
-    device.reserve(512);
-    EXPECT_LE(heap_allocations(), before + 2) << "the two ranges";
-    device.take_changes();
   }
 }
 

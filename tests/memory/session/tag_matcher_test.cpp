@@ -10,7 +10,7 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 #include "memory/session/step_plan.h"
 

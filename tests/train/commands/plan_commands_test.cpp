@@ -6,7 +6,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/solvers/solver_planners.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
@@ -151,7 +151,7 @@ TEST_F(PlanCommands, ReadsStandardInput) {
 
 TEST_F(PlanCommands, EveryPlannersOutputPassesCheck) {
   const std::string output = path("plan.csv");
-  for (const PlannerEntry& entry : planners()) {
+  for (const PlannerEntry& entry : all_planners()) {
     const Outcome planned = skyline_program({"plan", trace_, "--planner", std::string(entry.name),
                                              "--alignment", "512B", "--output", output});
     ASSERT_EQ(planned.exit_code, 0) << planned.messages;

@@ -242,7 +242,7 @@ TEST_F(ReplayCommand, AbsurdSizesAreRefusedAndCounted) {
 // --- bad input ---
 
 TEST_F(ReplayCommand, BrokenEventsAreNamedAndNothingIsWritten) {
-  const std::string output = path("out.csv"), pickle = path("out.pickle");
+  const std::string output = path("out.csv");
   for (const auto& [events, sentence] : std::vector<std::pair<std::string, std::string>>{
            {"", "events.csv: got no text, expected an event trace"},
            {"a,x,1\n", "events.csv line 1: got \"a,x,1\", expected an event trace"},
@@ -257,9 +257,7 @@ TEST_F(ReplayCommand, BrokenEventsAreNamedAndNothingIsWritten) {
                         "cos\nsystem\n.",
                         14),
             "got the opcode GLOBAL (0x63)"}}) {
-    expect_refused(replay(events, {"--allocator", "pool", "--write-events", output,
-                                   "--write-snapshot", pickle}),
-                   sentence);
+    expect_refused(replay(events, {"--allocator", "pool", "--write-events", output}), sentence);
     EXPECT_EQ(files(), 1u) << "only the input is there";
   }
 }
@@ -284,8 +282,8 @@ TEST_F(ReplayCommand, AFullDiskLeavesNothing) {
   std::string events = kEventHeader;
   for (int i = 0; i < 20'000; ++i) events += "a,b" + std::to_string(i) + ",512\n";
   const std::string input = file("events.csv", events);
-  for (const char* flag : {"--write-events", "--write-trace", "--write-rmm", "--write-snapshot",
-                           "--write-chrome-trace"}) {
+  for (const char* flag :
+       {"--write-events", "--write-trace", "--write-rmm", "--write-chrome-trace"}) {
     const FileSizeLimit limit(1000);
     const Outcome outcome =
         skyline_program({"replay", input, "--allocator", "pool", flag, path("out")});
@@ -308,9 +306,8 @@ TEST_F(ReplayCommand, NamesTheCauseOfAFullDevice) {
 TEST_F(ReplayCommand, WhatItWritesItReads) {
   const auto before =
       figures(golden_t3(), {"--allocator", "best-fit-pool", "--write-events", path("copy.csv"),
-                            "--write-trace", path("trace.csv"), "--write-rmm", path("rmm.csv"),
-                            "--write-snapshot", path("snapshot.pickle")});
-  for (const char* name : {"copy.csv", "trace.csv", "rmm.csv", "snapshot.pickle"}) {
+                            "--write-trace", path("trace.csv"), "--write-rmm", path("rmm.csv")});
+  for (const char* name : {"copy.csv", "trace.csv", "rmm.csv"}) {
     const auto after = figures_of_file(name, "best-fit-pool");
     for (const char* key : {"peak_requested", "peak_allocated", "peak_reserved", "blocks",
                             "device_allocations", "lower_bound"}) {

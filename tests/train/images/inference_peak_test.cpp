@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "tests/models/paper_networks.h"
 #include "train/images/image_dry_run.h"
 

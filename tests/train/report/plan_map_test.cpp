@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "memory/errors.h"
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 
 namespace skyline {
 namespace {

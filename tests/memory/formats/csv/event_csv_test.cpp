@@ -127,7 +127,7 @@ TEST(EventCsvReader, ATruncatedFileIsReadToItsLastWholeLine) {
 
 TEST(EventCsvReader, RefusesALineWithoutEnd) {
   const std::string endless =
-      "event,id,bytes\na,\"" + std::string(3 * CsvStream::kLongestRecordBytes, 'x');
+      "event,id,bytes\na,\"" + std::string(3 * CsvReader::kLongestRecordBytes, 'x');
   EXPECT_THAT(refusal(endless), HasSubstr("line 2: the record is longer than 1048576 bytes"));
 }
 

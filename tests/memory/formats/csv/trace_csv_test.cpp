@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "memory/errors.h"
-#include "memory/formats/csv/csv.h"
+#include "memory/formats/csv/csv_reader.h"
 #include "tests/memory/failing_buffer.h"
 #include "tests/memory/planners/random_traces.h"
 
@@ -207,7 +207,8 @@ TEST(ReadTraceCsv, RefusesBadHeaders) {
             "trace.csv line 1: got \"0,45,247,589825\", expected a header line with the columns "
             "id,lower,upper,size");
   EXPECT_EQ(refusal("id,lower,size\na,0,1\n"),
-            "trace.csv line 1: there is no column \"upper\" among id,lower,size");
+            "trace.csv line 1: got \"id,lower,size\", expected a header line with the columns "
+            "id,lower,upper,size");
   EXPECT_EQ(refusal("id,lower,upper,size,id\n"),
             "trace.csv line 1, field id: the header names this column twice");
   EXPECT_EQ(refusal("id,lower,upper,size,start\n"),
@@ -340,8 +341,8 @@ TEST(ReadTraceCsv, NamesAStreamThatFailsInTheMiddle) {
     reader(in, "t.csv");
   };
   const auto is_named = testing::ThrowsMessage<TraceError>("t.csv: the text cannot be read");
-  EXPECT_THAT([&] { read(read_trace_csv); }, is_named);
-  EXPECT_THAT([&] { read(read_plan_csv); }, is_named);
+  EXPECT_THAT([&] { read([](auto&... arguments) { read_trace_csv(arguments...); }); }, is_named);
+  EXPECT_THAT([&] { read([](auto&... arguments) { read_plan_csv(arguments...); }); }, is_named);
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 
 #include <stdexcept>
 
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 #include "memory/planners/solvers/mip.h"
 #include "memory/planners/solvers/smt.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/plan_with.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -18,7 +19,7 @@ constexpr std::string_view kProvers[] = {"exact", "mip", "smt"};
 void expect_optimal(const Trace& trace, std::uint64_t alignment) {
   const std::uint64_t least = optimum(trace, alignment);
   for (const std::string_view name : kProvers) {
-    const Plan found = plan(trace, name, {.alignment = alignment});
+    const Plan found = plan_with(trace, name, {.alignment = alignment});
     ASSERT_EQ(found.peak, least) << name;
     ASSERT_TRUE(found.proved_optimal) << name;
     ASSERT_EQ(found.proved_bound, least) << name;
@@ -28,7 +29,7 @@ void expect_optimal(const Trace& trace, std::uint64_t alignment) {
 // Whether simple rules leave something to prove.
 bool is_hard(const Trace& trace) {
   for (const char* name : {"best-fit", "greedy-by-size"}) {
-    if (plan(trace, name, {.alignment = 1}).proved_optimal) return false;
+    if (plan_with(trace, name, {.alignment = 1}).proved_optimal) return false;
   }
   return true;
 }
@@ -85,10 +86,10 @@ TEST(Provers, FindAPlanWithinACapacityOrProveThatThereIsNone) {
   for (const Trace& trace : kAboveTheirLowerBound) {
     const std::uint64_t least = optimum(trace);
     for (const std::string_view name : kProvers) {
-      const Plan within = plan(trace, name, {.alignment = 1, .capacity = least});
+      const Plan within = plan_with(trace, name, {.alignment = 1, .capacity = least});
       EXPECT_LE(within.peak, least) << name;
       for (const std::uint64_t capacity : {least - 1, least - 2}) {
-        const Plan none = plan(trace, name, {.alignment = 1, .capacity = capacity});
+        const Plan none = plan_with(trace, name, {.alignment = 1, .capacity = capacity});
         EXPECT_GT(none.proved_bound, capacity) << name;
         EXPECT_GE(none.peak, none.proved_bound) << name;
       }
@@ -115,7 +116,8 @@ TEST(Solvers, EndAtTheTimeLimitWithThePlanOfASimpleRule) {
   const std::uint64_t simple = plan(trace, "best-fit", {.alignment = 1}).peak;
   for (const char* name : {"mip", "smt"}) {
     for (const double seconds : {-1.0, 0.0, 0.05}) {
-      EXPECT_LE(plan(trace, name, {.alignment = 1, .time_limit_seconds = seconds}).peak, simple);
+      EXPECT_LE(plan_with(trace, name, {.alignment = 1, .time_limit_seconds = seconds}).peak,
+                simple);
     }
   }
 }

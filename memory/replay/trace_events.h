@@ -9,9 +9,19 @@
 
 namespace skyline {
 
-// A trace as events, by tick: at each tick the frees, in the order of their blocks, and then the
-// allocations likewise. A block with gaps counts as alive throughout; a fixed offset is an answer
-// and no question to an allocator. No steps. O(n log n).
+// An allocation or a free of a trace's block.
+struct TraceEvent {
+  Tick tick = 0;
+  bool allocation = false;
+  std::size_t block = 0;
+};
+
+// Returns the allocations and frees of a trace by tick: at each tick the frees first, because
+// lifetimes are half-open, each group in the order of its blocks. O(n log n).
+std::vector<TraceEvent> trace_events(const Trace& trace);
+
+// Reads a trace as events, without steps. A block with gaps counts as alive throughout; fixed
+// offsets are ignored: they are answers, not requests.
 class TraceEventReader final : public EventReader {
  public:
   // `source` names the trace in errors.
@@ -22,15 +32,9 @@ class TraceEventReader final : public EventReader {
   bool tagged() const override { return !trace_.tags.empty(); }
 
  private:
-  struct Change {
-    Tick tick = 0;
-    bool allocation = false;
-    std::size_t block = 0;
-  };
-
   Trace trace_;
   std::string source_;
-  std::vector<Change> changes_;
+  std::vector<TraceEvent> events_;
   std::size_t next_ = 0;
   std::string id_;
 };

@@ -1,4 +1,4 @@
-#include "memory/formats/trace_event_reader.h"
+#include "memory/replay/trace_events.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "memory/planners/planner.h"
+#include "memory/planners/registry.h"
 
 #include <fmt/core.h>
 
@@ -12,33 +12,30 @@
 #include "memory/planners/portfolio.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"
-#include "memory/planners/solvers/mip.h"
-#include "memory/planners/solvers/smt.h"
 #include "memory/validator.h"
 
 namespace skyline {
 namespace {
 
 constexpr PlannerEntry kPlanners[] = {
-    {"portfolio", "all below but mip and smt, cheapest first, until the lower bound is reached",
+    {"portfolio",
+     "runs the others (not mip and smt), cheapest first, until one reaches the lower bound",
      portfolio, true},
     {"best-fit", "PGMO's heuristic: lowest line, longest lifetime that fits", best_fit},
-    {"best-fit-by-size", "the same, largest block that fits", best_fit_by_size},
-    {"best-fit-by-area", "the same, most bytes × ticks that fit", best_fit_by_area},
-    {"greedy-by-size", "largest first, each in the lowest gap that fits", greedy_by_size, true},
-    {"greedy-by-lifetime", "longest-lived first, each in the smallest gap that fits",
+    {"best-fit-by-size", "lowest line, largest block that fits", best_fit_by_size},
+    {"best-fit-by-area", "lowest line, block of most bytes × ticks that fits", best_fit_by_area},
+    {"greedy-by-size", "largest first, each in the lowest hole that fits", greedy_by_size, true},
+    {"greedy-by-lifetime", "longest-lived first, each in the smallest hole that fits",
      greedy_by_lifetime, true},
-    {"program-order", "in the order of requests, each in the smallest gap that fits", program_order,
-     true},
-    {"hill-climb", "exchanges in the order of a greedy planner", hill_climb, true},
-    {"restarts", "best-fit again and again with random keys", restarts},
-    {"exact", "branch and bound over canonical packings, with proofs", exact, true},
-    {"mip", "PGMO's mixed-integer program, given to COIN-OR CBC; for small traces", mip, true},
-    {"smt", "the same in difference logic, given to Z3; for small traces", smt, true},
+    {"program-order", "in the order of requests, each in the smallest hole that fits",
+     program_order, true},
+    {"hill-climb", "swaps blocks in a greedy planner's order, keeps what helps", hill_climb, true},
+    {"restarts", "repeats best-fit with random sort keys", restarts},
+    {"exact", "branch and bound over canonical packings; proves bounds", exact, true},
 };
 
-const PlannerEntry& planner_named(std::string_view name) {
-  for (const PlannerEntry& entry : kPlanners) {
+const PlannerEntry& find_planner(PlannerTable table, std::string_view name) {
+  for (const PlannerEntry& entry : table) {
     if (entry.name == name) return entry;
   }
   throw std::invalid_argument(fmt::format("no planner is called \"{}\"", name));
@@ -46,10 +43,11 @@ const PlannerEntry& planner_named(std::string_view name) {
 
 }  // namespace
 
-std::span<const PlannerEntry> planners() { return kPlanners; }
+PlannerTable planners() { return kPlanners; }
 
-Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& options) {
-  const PlannerEntry& entry = planner_named(planner);
+Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& options,
+          PlannerTable table) {
+  const PlannerEntry& entry = find_planner(table, planner);
   require_sound(trace);
   if (trace.has_fixed_offsets() && !entry.keeps_fixed_offsets) {
     throw std::invalid_argument(

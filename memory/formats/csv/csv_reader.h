@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <iosfwd>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace skyline {
+
+// Splits a stream of CSV (RFC 4180) into records. Accepts a byte order mark, LF, CRLF and a missing
+// last line end; skips blank lines. Memory: one record. A record without quoted fields is scanned
+// once and not copied.
+class CsvReader {
+ public:
+  // A quote that is never closed would otherwise read the rest of the stream as one record.
+  static constexpr std::size_t kLongestRecordBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
+
+  // `source` names the stream in errors; `head` is text already read from it. The stream must
+  // outlive the reader. Longer records than `longest_record_bytes` are refused.
+  CsvReader(std::istream& in, std::string_view source, std::string head = {},
+            std::size_t longest_record_bytes = kLongestRecordBytes);
+
+  // Moves to the next record; returns false at the end of the stream. Throws TraceError if a quote
+  // is not closed, text follows a closing quote, the record is too long, or reading fails.
+  bool next();
+
+  std::size_t line() const {
+    return record_line_;
+  }  // 1-based line where the record begins; 0: none
+  std::span<const std::string_view> fields() const { return fields_; }  // valid until next()
+  const std::string& source() const { return source_; }
+
+  // Throws TraceError about the record; an empty field name means the whole record.
+  [[noreturn]] void fail(std::string_view field, std::string problem) const;
+
+ private:
+  enum class Scan { kRecord, kQuoted, kCut };
+  Scan scan_plain(bool at_end);
+  void read_quoted();
+  std::size_t quoted_length();
+  void split_quoted(std::string_view record);
+  std::string_view unquote(std::string_view& rest);
+  bool refill();
+
+  std::istream& in_;
+  std::string source_;
+  std::size_t longest_record_bytes_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // the unread part of the buffer
+  std::size_t line_ = 1;             // at begin_
+  std::size_t record_line_ = 0;
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unquoted_;  // fields that had doubled quotes
+};
+
+// The text without blanks and tabs around it.
+std::string_view trimmed_cell(std::string_view text);
+
+// The value as a CSV field: quoted if it holds a comma, a quote or a line end, or begins or ends
+// with a blank.
+std::string csv_field(std::string_view value);
+
+}  // namespace skyline

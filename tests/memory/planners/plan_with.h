@@ -1,0 +1,13 @@
+#pragma once
+
+#include "memory/planners/solvers/solver_planners.h"
+
+namespace skyline {
+
+// Plans with any planner, the solvers included.
+inline Plan plan_with(const Trace& trace, std::string_view planner,
+                      const PlanOptions& options = {}) {
+  return plan(trace, planner, options, all_planners());
+}
+
+}  // namespace skyline
