@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "memory/errors.h"
 #include "memory/planners/radix_sort.h"
@@ -23,7 +24,7 @@ std::uint64_t ticks_between(Tick lower, Tick upper) {
   return static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower);
 }
 
-// Ticks of recorded steps are dense: then they are renumbered by a table instead of a sort.
+// Recorded steps have dense ticks: a table renumbers them without a sort.
 void renumber_dense(const Trace& trace, Tick first, std::uint64_t span, Packing& out) {
   std::vector<std::int32_t> number(span + 1, 0);
   for (const TraceBlock& block : trace.blocks) {
@@ -50,7 +51,7 @@ void renumber_dense(const Trace& trace, Tick first, std::uint64_t span, Packing&
 }
 
 void renumber_sparse(const Trace& trace, Tick first, Packing& out) {
-  std::vector<KeyedIndex> ends;  // 2 × (block or gap), + 1 for the upper end
+  std::vector<KeyedIndex> ends;  // 2 × (block or gap), + 1 for an upper end
   ends.reserve(2 * (trace.size() + trace.gaps.size()));
   const auto add = [&ends, first](std::uint32_t interval, Tick lower, Tick upper) {
     ends.push_back({ticks_between(first, lower), 2 * interval});
@@ -96,7 +97,7 @@ void renumber(const Trace& trace, Packing& out) {
   renumber_sparse(trace, first, out);
 }
 
-// What trace.fixed_offsets says; empty when it fixes nothing.
+// Returns the fixed offsets, or an empty list if there are none.
 std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t alignment) {
   if (!trace.has_fixed_offsets()) return {};
   std::vector<std::uint64_t> fixed(trace.size(), kNotFixed);
@@ -117,7 +118,7 @@ std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t align
 }
 
 std::uint64_t most_alive(const Packing& packing) {
-  __extension__ using Wide = __int128;  // sums of 2^30 blocks of 2^63 bytes
+  __extension__ using Wide = __int128;  // holds 2^30 blocks of 2^63 bytes
   std::vector<Wide> change(packing.ticks.size(), 0);
   for (std::size_t i = 0; i < packing.size(); ++i) {
     change[static_cast<std::size_t>(packing.lower[i])] += packing.bytes[i];
@@ -130,8 +131,9 @@ std::uint64_t most_alive(const Packing& packing) {
   Wide alive = 0, most = 0;
   for (const Wide bytes : change) most = std::max(most, alive += bytes);
   if (most > static_cast<Wide>(kMaxAddress)) {
-    throw TraceError({.source = "trace",
-                      .problem = fmt::format("the bytes alive at one tick pass {}", kMaxAddress)});
+    throw TraceError(
+        {.source = "trace",
+         .problem = fmt::format("the bytes alive at one tick exceed {}", kMaxAddress)});
   }
   return static_cast<std::uint64_t>(most);
 }
@@ -146,6 +148,15 @@ Packing::Packing(const Trace& trace, std::uint64_t alignment_bytes) : alignment(
   renumber(trace, *this);
   fixed = fixed_offsets(trace, alignment);
   lower_bound = most_alive(*this);
+}
+
+std::uint64_t Packing::unit_bytes() const {
+  std::uint64_t unit = 0;
+  for (const std::uint64_t size : bytes) unit = std::gcd(unit, size);
+  for (const std::uint64_t offset : fixed) {
+    if (offset != kNotFixed) unit = std::gcd(unit, offset);
+  }
+  return std::max<std::uint64_t>(unit, 1);
 }
 
 Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
@@ -169,14 +180,14 @@ void require_addressable(bool found, std::string_view name) {
 
 namespace {
 
-// Sorts `order` by a key, the largest first; equal keys keep their order.
+// Sorts `order` by descending key; stable.
 template <class Key>
 void sort_descending(std::vector<KeyedIndex>& order, Key key) {
   for (KeyedIndex& item : order) item.key = ~key(item.index);
   radix_sort(order);
 }
 
-// The same by two keys, the first the more important: at once when both fit 64 bits.
+// Sorts by two keys, the first more important. One pass is enough if both fit in 64 bits.
 template <class First, class Second>
 void sort_descending(std::vector<KeyedIndex>& order, First first, Second second) {
   std::uint64_t first_bits = 0, second_bits = 0;
@@ -192,8 +203,7 @@ void sort_descending(std::vector<KeyedIndex>& order, First first, Second second)
   sort_descending(order, first);
 }
 
-// The area as a double, which does not overflow; doubles that are not negative compare as their
-// bits do.
+// The area as a double, which cannot overflow. Non-negative doubles compare like their bits.
 std::uint64_t area_key(std::uint64_t bytes, std::uint64_t ticks) {
   return std::bit_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(ticks));
 }
@@ -213,7 +223,7 @@ std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
   } else {
     sort_descending(order, bytes, ticks);
   }
-  if (key == SortKey::kArea) {  // equal areas keep their order
+  if (key == SortKey::kArea) {  // stable: the order above breaks ties
     sort_descending(order, [&](BlockIndex i) { return area_key(packing.bytes[i], ticks(i)); });
   }
   std::vector<BlockIndex> sorted;

@@ -10,39 +10,38 @@
 
 namespace skyline {
 
-// One act of the best-fit heuristic (PGMO section 3.2); together they replay PGMO's figure 1.
+// One step of the best-fit heuristic (PGMO section 3.2). A log of them replays PGMO's figure 1.
 struct BestFitEvent {
   enum class Kind {
-    kChoice,     // the lowest line, leftmost of equals
-    kPlacement,  // `block` was placed on the line chosen last
-    kLift,       // no block fits the line chosen last: it is merged at `raised_offset`
+    kChoice,     // the lowest line was chosen, leftmost of equals
+    kPlacement,  // `block` was placed on that line
+    kLift,       // no block fits on that line: it was merged at `raised_offset`
   };
   Kind kind = Kind::kChoice;
-  Tick lower = 0, upper = 0;  // ticks of the line; of the block for a placement; of the merged
-                              // line for a lift
-  std::uint64_t offset = 0;   // bytes; of the line chosen
-  std::uint64_t raised_offset = 0;  // lift: of the merged line; placement: end of the block
+  Tick lower = 0, upper = 0;        // of the line, the placed block, or the merged line
+  std::uint64_t offset = 0;         // bytes; of the chosen line
+  std::uint64_t raised_offset = 0;  // lift: of the merged line; placement: the block's end
   std::size_t block = 0;            // placement only
   bool operator==(const BestFitEvent&) const = default;
 };
 using BestFitLog = std::vector<BestFitEvent>;
 
 struct PlanOptions {
-  std::uint64_t alignment = kAlignmentBytes;  // offsets and sizes are multiples of it; at least 1
-  // Bytes; a search stops at the first plan within it. The answer is the best plan found, or one
-  // whose proved bound says that none is within it, or neither: compare peak and proved bound.
+  std::uint64_t alignment =
+      kAlignmentBytes;  // at least 1; offsets and sizes become multiples of it
+  // In bytes. A search stops at the first plan within it, or once its proved bound shows that there
+  // is none. It may end with neither: compare peak and proved bound.
   std::optional<std::uint64_t> capacity = {};
-  // Searching planners stop soon after this time with the best plan so far; the first pass is
-  // always made. Unset: a fixed amount of work, so that a plan is the same byte for byte every
-  // time.
+  // Searching planners stop soon after this many seconds with the best plan so far; they always
+  // finish their first pass. Unset: a fixed amount of work, so that every run gives the same plan.
   std::optional<double> time_limit_seconds = {};
   std::uint64_t seed = 0;
-  int threads = 1;  // of the searching planners; without a time limit, plans do not depend on it
-  BestFitLog* log = nullptr;  // filled by the best-fit planners; not owned
+  int threads = 1;  // for searching planners; without a time limit plans do not depend on it
+  BestFitLog* log = nullptr;  // if set, best-fit planners fill it; not owned
 };
 
-// A pure function. Throws TraceError for a trace that makes no sense (an empty lifetime, sums
-// beyond 2^63 − 1).
+// Must be a pure function. Throws TraceError for an unsound trace (an empty lifetime, a sum beyond
+// 2^63 − 1).
 using PlannerFunction = Plan (*)(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline

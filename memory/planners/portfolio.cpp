@@ -11,13 +11,13 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMostBlocksForGaps = 1 << 17;
-// Above it a few restarts cost less than another key, a gap rule or the first descent of the exact
-// search, and mend more: measured on training steps of Inception-ResNet, 2,406 blocks.
+constexpr std::size_t kMostBlocksForHoles = 1 << 17;
+// Measured on training steps of Inception-ResNet (2,406 blocks): on large traces a few restarts
+// cost less, and gain more, than another sort key, a hole rule or the exact search's first descent.
 constexpr std::size_t kMostBlocksForRestartsLast = 1 << 10;
 constexpr std::uint64_t kExactWork = 1 << 24;  // without a time limit: about a third of a second
 
-// The best placement so far, and what may better it.
+// The best placement so far, and the planners that may improve it.
 class PortfolioSearch {
  public:
   PortfolioSearch(const Packing& packing, const PlanOptions& options)
@@ -38,13 +38,13 @@ class PortfolioSearch {
     skyline_rule(SortKey::kSize, "best-fit-by-size");
   }
 
-  void gap_rules() {
-    if (found_ && packing_.size() > kMostBlocksForGaps) return;
+  void hole_rules() {
+    if (found_ && packing_.size() > kMostBlocksForHoles) return;
     const auto pack = [&](auto order, HoleChoice choice, std::string_view name) {
       if (settled()) return;
-      HolePacker gaps(packing_, choice);
-      if (found_) gaps.set_deadline(budget_.deadline);
-      keep(gaps.pack(order(), limit(), next_), name);
+      HolePacker packer(packing_, choice);
+      if (found_) packer.set_deadline(budget_.deadline);
+      keep(packer.pack(order(), limit(), next_), name);
     };
     const auto by = [this](SortKey key) {
       return [this, key] { return sorted_by(packing_, key); };
@@ -54,7 +54,7 @@ class PortfolioSearch {
     pack([this] { return in_order_of_requests(packing_); }, HoleChoice::kSmallest, "program-order");
   }
 
-  // The searches get this share of the time that is left.
+  // Searches get this share of the remaining time.
   void exact(double share) {
     if (!found_ || settled()) return;
     if (improve_by_exact(packing_, options_.seed, budget_for(share), kExactWork, best_,
@@ -72,7 +72,7 @@ class PortfolioSearch {
   }
 
   void climb(double share) {
-    if (!found_ || settled() || packing_.size() > kMostBlocksForGaps) return;
+    if (!found_ || settled() || packing_.size() > kMostBlocksForHoles) return;
     if (improve_by_hill_climb(packing_, options_.seed, budget_for(share), best_)) {
       name_ = "hill-climb";
     }
@@ -94,7 +94,7 @@ class PortfolioSearch {
     keep(skyline.pack(sorted_by(packing_, key), limit(), next_), name);
   }
 
-  // Only a lower peak is of interest.
+  // Only a lower peak is accepted.
   std::uint64_t limit() const { return found_ ? best_.peak - 1 : kMaxAddress; }
 
   void keep(bool better, std::string_view name) {
@@ -127,16 +127,16 @@ class PortfolioSearch {
 
 Plan portfolio(const Trace& trace, const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
-  PortfolioSearch contest(packing, options);
+  PortfolioSearch search(packing, options);
   const bool large = packing.size() > kMostBlocksForRestartsLast;
-  contest.best_fit();
-  if (large) contest.restart(0.25);
-  contest.other_keys();
-  contest.gap_rules();
-  contest.exact(large ? 0.7 : 1);
-  contest.restart(0.5);
-  contest.climb(1);
-  return contest.plan();
+  search.best_fit();
+  if (large) search.restart(0.25);
+  search.other_keys();
+  search.hole_rules();
+  search.exact(large ? 0.7 : 1);
+  search.restart(0.5);
+  search.climb(1);
+  return search.plan();
 }
 
 }  // namespace skyline

@@ -6,7 +6,7 @@ namespace skyline {
 
 std::optional<std::uint64_t> Race::next() {
   const std::lock_guard lock(mutex_);
-  // Numbers are given out in order: those below the winner's have begun.
+  // Numbers are handed out in order, so all attempts below the winner's have begun.
   if (begun_ == attempts_ || !winning_peak_unlocked(begun_ + 1)) return {};
   return ++begun_;
 }

@@ -8,27 +8,27 @@
 
 namespace skyline {
 
-// Numbered attempts to better a placement, run by several workers.
+// Hands out numbered attempts to improve a placement to several workers.
 //
-// The winner is the attempt of least (peak, number), where peaks that are good enough count as
-// equal. So the winner does not depend on the number of workers nor on their timing, as long as
-// each attempt is run to its end unless it cannot win any more. Safe to call from any thread.
+// The winner is the attempt with the least (peak, number); all peaks that are good enough count as
+// equal. So the winner depends neither on the number of workers nor on timing, provided that each
+// attempt runs to its end unless it can no longer win. Thread-safe.
 class Race {
  public:
-  // `best` is bettered in place. Attempts are numbered from 1; `best` itself is number 0.
+  // Improves `best` in place. Attempts are numbered from 1; `best` itself is number 0.
   Race(std::uint64_t attempts, std::uint64_t good_enough_bytes, Placement& best)
       : attempts_(attempts), good_enough_bytes_(good_enough_bytes), best_(best) {}
 
-  // The number of the next attempt to begin; none when all have begun or none left can win.
+  // Returns the next attempt to begin; empty if all have begun or none of the rest can win.
   std::optional<std::uint64_t> next();
 
-  // The highest peak with which this attempt would win now; none when it cannot win any more.
+  // Returns the highest peak with which this attempt would win now; empty if it can no longer win.
   std::optional<std::uint64_t> winning_peak(std::uint64_t attempt) const;
 
-  // Exchanges the placement for the best one so far if it wins.
+  // Swaps the placement with the best one if it wins.
   void offer(std::uint64_t attempt, Placement& placement);
 
-  bool improved() const { return winner_ != 0; }  // when all workers have ended
+  bool improved() const { return winner_ != 0; }  // call after all workers have ended
 
  private:
   std::optional<std::uint64_t> winning_peak_unlocked(std::uint64_t attempt) const;

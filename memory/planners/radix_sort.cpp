@@ -6,9 +6,9 @@
 namespace skyline {
 namespace {
 
-constexpr unsigned kDigitBits = 11;  // a histogram fits the first-level cache
+constexpr unsigned kDigitBits = 11;  // a histogram fits in the first-level cache
 constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-constexpr std::size_t kFewItems = 1000;  // below it, comparisons are faster than histograms
+constexpr std::size_t kFewItems = 1000;  // below it, comparing is faster than counting
 
 void sort_by_digit(const std::vector<KeyedIndex>& from, unsigned shift,
                    std::vector<KeyedIndex>& to) {
@@ -29,7 +29,7 @@ void radix_sort(std::vector<KeyedIndex>& items) {
                      [](const KeyedIndex& a, const KeyedIndex& b) { return a.key < b.key; });
     return;
   }
-  std::uint64_t differing = 0;  // bits
+  std::uint64_t differing = 0;  // as bits
   for (const KeyedIndex& item : items) differing |= item.key ^ items[0].key;
   std::vector<KeyedIndex> sorted(items.size());
   for (unsigned shift = 0; shift < 64; shift += kDigitBits) {

@@ -5,14 +5,13 @@
 
 namespace skyline {
 
-// What is sorted, and by which key.
+// A position and the key to sort it by.
 struct KeyedIndex {
   std::uint64_t key;
   std::uint32_t index;
 };
 
-// Sorts by ascending key; equal keys keep their order. O(n) for keys of a few digits that differ,
-// with as much memory again.
+// Sorts by ascending key; stable. O(n) for keys that differ in few digits. Needs a second list.
 void radix_sort(std::vector<KeyedIndex>& items);
 
 }  // namespace skyline

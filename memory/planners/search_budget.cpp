@@ -5,8 +5,7 @@
 namespace skyline {
 namespace {
 
-// Some dozen passes over a few hundred blocks: measured at about 5 ms whatever the number of
-// blocks.
+// A few dozen passes over a few hundred blocks: measured at about 5 ms at any number of blocks.
 constexpr std::uint64_t kPlacements = 1 << 14;
 
 }  // namespace

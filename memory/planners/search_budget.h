@@ -9,20 +9,22 @@
 namespace skyline {
 
 using SearchClock = std::chrono::steady_clock;
-using Deadline = std::optional<SearchClock::time_point>;  // none: no hurry
+using Deadline = std::optional<SearchClock::time_point>;  // unset: never
 
-// This many seconds from now, never in the past and at most a year ahead; none for none.
+// Returns the time this many seconds from now, clamped to [now, now + 1 year]; unset for unset.
 Deadline deadline_in(std::optional<double> seconds);
 
 inline bool passed(const Deadline& deadline) { return deadline && SearchClock::now() >= *deadline; }
 
-// When a search has to end: at a peak that is good enough, after some work, or at some time; and
-// how many threads may work.
+inline constexpr std::size_t kPlacementsPerClock = 1024;  // packers read the clock this seldom
+inline constexpr std::uint64_t kPassCost = 128;           // of starting a pass, in placements
+
+// Says when a search must end, and how many threads it may use.
 struct SearchBudget {
   using Clock = SearchClock;
-  std::uint64_t good_enough_bytes = 0;  // the lower bound, or the capacity where it is larger
-  bool only_good_enough = false;        // a capacity was given: no other peak is of interest
-  std::uint64_t placements = 0;         // blocks × passes; not counted when there is a deadline
+  std::uint64_t good_enough_bytes = 0;  // lower bound, or the capacity if larger
+  bool only_good_enough = false;        // a capacity was given: higher peaks are useless
+  std::uint64_t placements = 0;         // limit in blocks × passes; ignored if there is a deadline
   Deadline deadline;
   int threads = 1;  // at least 1
 

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Random numbers by Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators". Any
-// seed will do, and each stream of a seed is a sequence of its own.
+// Random numbers (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"). Any
+// seed will do; each stream of a seed is an independent sequence.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed, std::uint64_t stream = 0)
@@ -16,7 +16,7 @@ class SplitMix {
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // Uniform in [0, count), nearly: a bias of count / 2^32. `count` is in [1, 2^32].
+  // Nearly uniform in [0, count), with a bias of count / 2^32. `count` is in [1, 2^32].
   std::uint64_t below(std::uint64_t count) { return ((next() >> 32) * count) >> 32; }
 
  private:

@@ -4,9 +4,9 @@
 
 namespace skyline {
 
-// Calls work(k) for k = 0 … workers − 1 at the same time: 0 on the caller's thread, each other on
-// one of its own. Returns when all have ended; then rethrows the exception of the lowest k that
-// threw, if any.
+// Calls work(k) for k = 0 … workers − 1 in parallel: 0 on the caller's thread, each other on a
+// thread of its own. Returns when all have ended; then rethrows the exception of the lowest k that
+// threw.
 void run_workers(int workers, const std::function<void(int)>& work);
 
 }  // namespace skyline

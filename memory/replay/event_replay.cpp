@@ -15,7 +15,7 @@ std::string block_name(const LiveBlock& block) {
   return block.tag == BlockTag{} ? block.id : block.id + ", " + tag_name(block.tag.view());
 }
 
-// Fills in what is alive: the slots that hold an extent.
+// Fills in what is alive, by the slots that hold an extent.
 void describe_live(const LiveBlocks& blocks, std::span<const Extent> extents,
                    ShortageReport& report) {
   std::array<LiveShare, kCategoryCount> categories;
@@ -106,7 +106,7 @@ void EventReplay::refuse(const LiveEvents& events, const OutOfMemory& refusal) {
 
 void EventReplay::free(const LiveEvents& events) {
   const std::size_t slot = events.slot();
-  if (slot >= extents_.size() || extents_[slot].address == nullptr) return;  // was refused
+  if (slot >= extents_.size() || extents_[slot].address == nullptr) return;  // it was refused
   const Extent extent = std::exchange(extents_[slot], {});
   allocator_.release(extent);
   for (ReplayObserver* observer : observers_) observer->freed(events, extent);
@@ -117,7 +117,7 @@ void EventReplay::look_at_peak(bool last) {
   considered_bytes_ = peak_bytes_;
   const bool sparing = looks_ >= kExactLooks && !last;
   if (sparing && peak_bytes_ - looked_at_bytes_ < looked_at_bytes_ / 64) return;
-  // A refused request may have given memory back since.
+  // A refused request may have released memory since.
   if (device_.statistics().reserved_bytes != peak_bytes_) return;
   figures_.at_peak = allocator_.statistics();
   looked_at_bytes_ = peak_bytes_;

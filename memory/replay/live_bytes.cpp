@@ -30,7 +30,7 @@ void count(const RecordedRun::Event& event, const RecordedRun& run, std::uint64_
       static_cast<std::uint64_t>(run.added_bytes(event, alignment));
 }
 
-// "conv2_1.conv1.weight" → "conv2_1.conv1".
+// "conv2_1.conv1.weight" belongs to "conv2_1.conv1".
 std::string_view owner_of(std::string_view resident) {
   return resident.substr(0, std::min(resident.rfind('.'), resident.size()));
 }

@@ -8,7 +8,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kFirstEntries = 64;  // a power of two, as all sizes of the table
+constexpr std::size_t kFirstEntries = 64;  // a power of two, like all table sizes
 
 std::uint32_t hash_of(std::string_view id) {
   const std::size_t hash = std::hash<std::string_view>()(id);
@@ -17,7 +17,7 @@ std::uint32_t hash_of(std::string_view id) {
 
 }  // namespace
 
-// The index of the id's entry, or of the empty entry where it would go.
+// Returns the index of the id's entry, or of the empty entry where it would go.
 std::size_t LiveBlocks::find(std::string_view id, std::uint32_t hash) const {
   const std::size_t mask = entries_.size() - 1;
   std::size_t index = hash & mask;
@@ -59,7 +59,7 @@ std::optional<std::size_t> LiveBlocks::remove(std::string_view id) {
   return slot;
 }
 
-// Moves back the entries behind that would not be found any more.
+// Moves back later entries that could no longer be found.
 void LiveBlocks::erase_entry(std::size_t index) {
   const std::size_t mask = entries_.size() - 1;
   std::size_t hole = index;
@@ -103,7 +103,7 @@ bool LiveEvents::next() {
   return false;
 }
 
-// False for a free that is left out.
+// Returns false for a free that is skipped.
 bool LiveEvents::take_event() {
   if (event_.kind == AllocationEvent::Kind::kStep) {
     ++steps_;

@@ -8,8 +8,8 @@
 
 namespace skyline {
 
-// What an allocator held right after a tick of the recorded step, resident memory included; points
-// lie in the order of their ticks, and a value holds until the next point.
+// An allocator's memory right after a tick of the recorded step, resident memory included. Points
+// are ordered by tick, and each value holds until the next point.
 struct MemoryPoint {
   Tick tick = 0;
   std::uint64_t reserved_bytes = 0;  // taken from the device

@@ -10,18 +10,18 @@
 
 namespace skyline {
 
-// What an allocator did with the requests of a step.
+// What an allocator did with the requests of one step.
 struct TraceReplay {
-  AllocatorCurve curve;  // a point a tick, without resident memory
+  AllocatorCurve curve;  // one point a tick, without resident memory
   Statistics statistics;
 };
 
-// Sends one step of a recorded trace through a fresh allocator of the table on a device without
+// Sends one step of a recorded trace through a fresh allocator of the table, on a device without
 // memory. Throws std::invalid_argument for an unknown name. O(blocks log blocks).
 TraceReplay replay_trace(const Trace& trace, std::string_view allocator,
                          const AllocatorOptions& options = {});
 
-// The curve of a plan: one arena from the first tick to the last.
+// Returns the curve of a plan: one arena from the first tick to the last.
 AllocatorCurve planned_curve(const Trace& trace, const Plan& plan);
 
 }  // namespace skyline

@@ -1,4 +1,4 @@
-// What the fuzzers begin from, whole and damaged, in every build.
+// Runs every fuzzer on its corpus, whole and damaged, in every build.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<std::uint8_t> content_of(const std::filesystem::path& path) {
 
 class Corpus : public ::testing::TestWithParam<Case> {
  protected:
-  // A fuzzer aborts where what was read is wrong, and returns 0 otherwise.
+  // A fuzzer aborts if something read is wrong; otherwise it returns 0.
   static void run(const std::vector<std::uint8_t>& content) {
     ASSERT_EQ(GetParam().fuzzer(content.data(), content.size()), 0);
   }

@@ -5,7 +5,7 @@
 
 #include "framework/cuda/cudnn/engine_choices.h"
 
-// A plan file is refused or read, and what was read is written and read again as it is.
+// A file of engine choices is refused, or read, written and read back unchanged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using skyline::EngineChoices;
   EngineChoices plan;

@@ -1,5 +1,5 @@
-// Any bytes either are events, which written out and read back are the same, or end in a
-// TraceError: never in another exception or a crash.
+// Any bytes are either events, which are equal after writing and reading them back, or end in a
+// TraceError; never in another exception or a crash.
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"

@@ -1,5 +1,5 @@
 // Any bytes, gzip'd or not, either parse as an IDX array whose dimensions match its bytes, or end
-// in a DataError: never in another exception, a crash or more memory than libFuzzer's limit.
+// in a DataError; never in another exception, a crash or more memory than libFuzzer's limit.
 #include <cstdlib>
 
 #include "data/errors.h"

@@ -1,5 +1,5 @@
-// Any bytes either decode to an image of the size that their header says, within the limit, or end
-// in an ImageError: never in another exception, a crash or more memory than libFuzzer's limit.
+// Any bytes either decode to an image of the size in their header, within the limit, or end in an
+// ImageError; never in another exception, a crash or more memory than libFuzzer's limit.
 #include <cstdlib>
 
 #include "data/images/decoding/image_decoder.h"
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (std::uint64_t{width} * height > kSmallImage) std::abort();
     unsigned sum = 0;
     for (std::size_t i = 0; i < std::size_t{3} * width * height; ++i) sum += image.pixels.data[i];
-    // Read, so that the sanitizers look at every pixel.
+    // Summed up so that the sanitizers check every pixel.
     if (sum > 255u * 3 * kSmallImage) std::abort();
   } catch (const skyline::ImageError&) {
   }

@@ -1,5 +1,5 @@
-// Any bytes either are RMM's log, which replayed, logged and read back asks for the same, or end in
-// a TraceError: never in another exception or a crash.
+// Any bytes are either RMM's log, which makes the same requests after being replayed, logged and
+// read back, or end in a TraceError; never in another exception or a crash.
 #include <sstream>
 
 #include "memory/formats/csv/rmm_log.h"

@@ -1,5 +1,5 @@
-// Whatever the bytes are: tensors, or a SafetensorsError; and what decodes is written back as an
-// equal file.
+// Any bytes either decode to tensors, which are written back as an equal file, or end in a
+// SafetensorsError.
 #include <cstdlib>
 #include <span>
 

@@ -1,7 +1,8 @@
-// Any bytes, gzip'd or not, read as parallel text or as a vocabulary either end in a DataError or
-// give what the headers promise: every line counted once, sentences within the limits, words that
-// stay words, a vocabulary that is read back as it was, batches that unpack to their sentences.
-// The first byte's bits: strict, lower case, one file with tabs; two files part at the middle.
+// Any bytes, gzip'd or not, read as parallel text or as a vocabulary, either end in a DataError or
+// give what the headers promise: every line is counted once, sentences keep the limits, words stay
+// words, a vocabulary is equal after writing and reading it back, and batches unpack to their
+// sentences. The first byte's bits choose strict, lower case, and one file with tabs (else two
+// files, split in the middle).
 #include <algorithm>
 #include <cstdlib>
 

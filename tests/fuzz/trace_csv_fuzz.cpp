@@ -1,5 +1,5 @@
-// Any bytes either parse as a trace or a plan, which written out and read back is the same, or end
-// in a TraceError: never in another exception or a crash.
+// Any bytes are either a trace or a plan, which is equal after writing and reading it back, or end
+// in a TraceError; never in another exception or a crash.
 #include <cstdlib>
 #include <sstream>
 
@@ -35,7 +35,7 @@ void check_plan(const std::string& text) {
   const skyline::CsvPlan csv = skyline::read_plan_csv(in, "fuzz");
   const skyline::Plan plan = skyline::match_plan(csv, csv.trace, csv.plan.alignment);
   require(plan.offsets == csv.plan.offsets && plan.peak == csv.plan.peak);
-  // Whatever the verdict, it comes with a reason.
+  // Every invalid verdict has a reason.
   const skyline::Validity verdict = skyline::validate(csv.trace, plan);
   require(verdict.valid == verdict.reason.empty());
 

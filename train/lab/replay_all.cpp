@@ -7,7 +7,9 @@
 
 #include "memory/errors.h"
 #include "memory/planners/solvers/solver_planners.h"
+#include "memory/replay/event_demand.h"
 #include "memory/replay/replayed_allocator.h"
+#include "memory/replay/trace_builder.h"
 #include "train/lab/replay_outputs.h"
 
 namespace skyline {

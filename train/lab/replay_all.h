@@ -8,7 +8,6 @@
 
 #include "memory/allocators/allocator_options.h"
 #include "memory/planners/registry.h"
-#include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
 
 namespace skyline {

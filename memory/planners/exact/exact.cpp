@@ -14,26 +14,26 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // offsets are added up in 64 bits
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // sums of offsets stay within 64 bits
 constexpr std::size_t kMostBlocks = 1 << 13;             // recursion is as deep as there are blocks
-constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // of planner exact without a time limit
+constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // for planner exact without a time limit
 
-// Restarts: an order is given up after so many failures, then 10 % more each round; later for a
-// capacity above the bound, which is there to be found rather than excluded. Measured over
-// MiniMalloc's challenging set with its blocks shuffled: longer runs are unlucky more often.
+// An order is given up after this many failures, 10 % more each round, and later for a capacity
+// above the bound, which usually can be found. Measured on MiniMalloc's challenging set with
+// shuffled blocks: longer runs were unlucky more often.
 constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
-// A proof needs one run that is long enough: each is twice as long as the last and waits until all
-// runs together failed as often.
+// A proof needs one run that is long enough. Each long run is twice as long as the last, and waits
+// until all runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
-// What an order learnt about sections fades from one of its runs to the next.
+// Weights of sections fade by this factor from one run of an order to the next.
 constexpr double kFading = 0.8;
 
 // An order of the blocks, and what its runs learnt.
 struct Order {
-  bool learns;                             // keeps its weights from run to run
-  std::vector<std::uint32_t> blocks = {};  // first to be tried first
-  std::vector<double> keys = {};           // of those; equal keys are shuffled
-  std::vector<double> weights = {};        // of sections
+  bool learns;                             // keeps its weights between runs
+  std::vector<std::uint32_t> blocks = {};  // tried first to last
+  std::vector<double> keys = {};           // of those blocks; equal keys are shuffled
+  std::vector<double> weights = {};        // by section
 };
 
 Order order_by(const std::vector<double>& keys, bool learns, std::int32_t sections) {
@@ -57,18 +57,18 @@ void shuffle_equals(Order& order, SplitMix& random) {
   }
 }
 
-// The search for the lowest peak of one part.
+// Searches for the lowest peak of one part.
 class PartSearch {
  public:
   PartSearch(ExactProblem problem, const Placement& start, std::uint64_t seed);
 
-  std::int64_t bound() const { return bound_; }  // units: no lower peak is possible
+  std::int64_t bound() const { return bound_; }  // units; no lower peak is possible
   std::int64_t peak() const { return peak_; }
   const ExactProblem& problem() const { return *problem_; }
   std::int64_t offset(std::size_t block) const { return offsets_[block]; }
 
-  // One more round: the lowest capacity that is open, then those halfway to the best peak until one
-  // is given up. Peaks below `enough` are of no interest, nor, if `only_enough`, are others.
+  // Runs one more round: decides the lowest open capacity, then those halfway to the best peak,
+  // until one is given up. Peaks below `enough` are not needed; if `only_enough`, nothing else is.
   void round(std::int64_t enough, bool only_enough, ExactEffort& effort);
 
  private:
@@ -109,7 +109,7 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
 void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effort) {
   if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
-  std::int64_t hard = -1;  // the highest capacity that is impossible or was given up
+  std::int64_t hard = -1;  // highest capacity that is impossible or was given up
   for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
     const std::int64_t least = std::max(bound_, enough);
     if (peak_ <= least) break;
@@ -167,7 +167,7 @@ void PartSearch::keep_found() {
   }
 }
 
-// All parts of a packing under one budget.
+// Searches all parts of a packing under one budget.
 class PackingSearch {
  public:
   PackingSearch(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
@@ -191,13 +191,11 @@ class PackingSearch {
 
   std::uint64_t bound_bytes() const { return static_cast<std::uint64_t>(bound()) * unit_bytes_; }
 
-  // The placement of all parts, and blocks that are never in use at the bottom.
+  // Combines the parts; blocks that are never in use go to the bottom.
   Placement placement() const {
     Placement placement{.offsets = std::vector<std::uint64_t>(packing_.size(), 0)};
-    if (!packing_.fixed.empty()) {
-      for (std::size_t i = 0; i < packing_.size(); ++i) {
-        if (packing_.fixed[i] != kNotFixed) placement.offsets[i] = packing_.fixed[i];
-      }
+    for (BlockIndex i = 0; i < packing_.size(); ++i) {
+      if (packing_.is_fixed(i)) placement.offsets[i] = packing_.fixed[i];
     }
     for (const PartSearch& part : parts_) {
       for (std::size_t k = 0; k < part.problem().size(); ++k) {
@@ -221,7 +219,7 @@ class PackingSearch {
     return static_cast<std::int64_t>(budget_.good_enough_bytes / unit_bytes_);
   }
   bool has_capacity() const { return budget_.only_good_enough; }
-  // A part need not be better than the bound of another.
+  // No part needs to be better than another part's bound.
   std::int64_t enough_units() const { return std::max(bound(), capacity()); }
   bool settled() const {
     if (has_capacity() && bound() > capacity()) return true;  // proved impossible
@@ -242,9 +240,9 @@ bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBu
   PackingSearch search(packing, seed, budget, best);
   search.run(work);
   proved_bound = std::max(proved_bound, search.bound_bytes());
-  for (std::size_t i = 0; i < packing.size(); ++i) {  // those that are never in use as well
-    const bool is_fixed = !packing.fixed.empty() && packing.fixed[i] != kNotFixed;
-    proved_bound = std::max(proved_bound, packing.bytes[i] + (is_fixed ? packing.fixed[i] : 0));
+  for (BlockIndex i = 0; i < packing.size(); ++i) {  // includes blocks that are never in use
+    proved_bound =
+        std::max(proved_bound, packing.bytes[i] + (packing.is_fixed(i) ? packing.fixed[i] : 0));
   }
   Placement found = search.placement();
   if (found.peak >= best.peak) return false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace skyline {
@@ -13,7 +12,7 @@ struct Use {
   BlockIndex block;
 };
 
-// Every stretch of time in which a block is in use, by block, then time.
+// Returns each span of time in which a block is in use, by block, then time.
 std::vector<Use> uses_of(const Packing& packing) {
   std::vector<Use> uses;
   uses.reserve(packing.size() + packing.gaps.size());
@@ -29,16 +28,7 @@ std::vector<Use> uses_of(const Packing& packing) {
   return uses;
 }
 
-std::uint64_t unit_of(const Packing& packing) {
-  std::uint64_t unit = 0;
-  for (const std::uint64_t bytes : packing.bytes) unit = std::gcd(unit, bytes);
-  for (const std::uint64_t offset : packing.fixed) {
-    if (offset != kNotFixed) unit = std::gcd(unit, offset);
-  }
-  return std::max<std::uint64_t>(unit, 1);
-}
-
-// Uses of blocks whose lifetimes hang together, in the order of their ticks.
+// Groups uses by connected lifetimes; groups and uses are in the order of their ticks.
 std::vector<std::vector<Use>> connected(const Packing& packing, std::vector<Use> uses) {
   const auto lower = [&](const Use& use) { return packing.lower[use.block]; };
   std::stable_sort(uses.begin(), uses.end(),
@@ -53,8 +43,8 @@ std::vector<std::vector<Use>> connected(const Packing& packing, std::vector<Use>
   return parts;
 }
 
-// The sections of each use; fills in their number. A section ends where a use ends for the first
-// time since one has begun.
+// Returns the sections of each use and counts them. A section ends at the first end of a use since
+// a use has begun.
 std::vector<ExactProblem::Range> sections_of(const std::vector<Use>& uses, std::int32_t& sections) {
   struct End {
     std::int32_t tick;
@@ -85,7 +75,7 @@ std::vector<ExactProblem::Range> sections_of(const std::vector<Use>& uses, std::
   return ranges;
 }
 
-// Groups blocks that are in use at the same time; fixed ones stay alone.
+// Numbers groups of blocks in use at the same time. Each fixed block is a group of its own.
 void number_kinds(ExactProblem& problem) {
   std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::uint32_t> known;
   for (std::size_t k = 0; k < problem.size(); ++k) {
@@ -115,7 +105,7 @@ ExactProblem problem_of(const Packing& packing, std::vector<Use> uses, std::uint
       problem.has_gaps = true;
       continue;
     }
-    const bool is_fixed = !packing.fixed.empty() && packing.fixed[block] != kNotFixed;
+    const bool is_fixed = packing.is_fixed(block);
     problem.blocks.push_back(block);
     problem.units.push_back(static_cast<std::int64_t>(packing.bytes[block] / unit));
     problem.fixed_units.push_back(is_fixed ? static_cast<std::int64_t>(packing.fixed[block] / unit)
@@ -156,7 +146,7 @@ std::int64_t ExactProblem::highest_fixed_end() const {
 }
 
 std::vector<ExactProblem> exact_problems(const Packing& packing) {
-  const std::uint64_t unit = unit_of(packing);
+  const std::uint64_t unit = packing.unit_bytes();
   std::vector<ExactProblem> problems;
   for (std::vector<Use>& uses : connected(packing, uses_of(packing))) {
     problems.push_back(problem_of(packing, std::move(uses), unit));

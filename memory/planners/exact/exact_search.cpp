@@ -57,8 +57,8 @@ class Search final : public ExactSearch {
   std::vector<Block> candidates_;  // a stack
   // Valid within settle():
   RangeMinimum<Units> lowest_here_;
-  const Units* floor_ = nullptr;               // of a section: the least `lowest` of open blocks
-  std::vector<std::int32_t> candidates_here_;  // how many more than in the section before
+  const Units* floor_ = nullptr;               // by section: the least `lowest` of its open blocks
+  std::vector<std::int32_t> candidates_here_;  // change from the section before
 };
 
 template <typename Units>
@@ -89,7 +89,7 @@ ExactSearch::Outcome Search<Units>::search(std::int64_t capacity_units,
   return gave_up_ ? Outcome::kGaveUp : Outcome::kImpossible;
 }
 
-// False when the effort is spent.
+// Returns false if the effort is spent.
 template <typename Units>
 bool Search<Units>::may_go_on() {
   if (effort_->failures == 0 || effort_->work == 0 ||
@@ -116,7 +116,7 @@ bool Search<Units>::solve(const Part& part) {
   return false;
 }
 
-// The same, one by one for each stretch of sections that no open block joins to the next.
+// Solves each run of sections that no open block joins to the next.
 template <typename Units>
 bool Search<Units>::solve_parts(const Part& part) {
   if (part.open_first == part.open_last) return true;
@@ -137,8 +137,8 @@ bool Search<Units>::solve_parts(const Part& part) {
   return true;
 }
 
-// Draws all conclusions that need no choice; false when there is no packing. Else says what to
-// decide.
+// Draws all conclusions that need no choice. Returns false if there is no packing, else the next
+// decision.
 template <typename Units>
 bool Search<Units>::settle(const Part& part, Decision& decision) {
   for (bool moved = true; moved;) {
@@ -150,13 +150,14 @@ bool Search<Units>::settle(const Part& part, Decision& decision) {
   return true;
 }
 
-// The floor of every section, and the lowest of them: the level. False when a bound is broken.
+// Computes the floor of each section and the lowest floor, the level. Returns false if a bound is
+// broken.
 template <typename Units>
 bool Search<Units>::measure(const Part& part, Units& level) {
   const auto first = static_cast<std::size_t>(part.first);
   const auto last = static_cast<std::size_t>(part.last);
   lowest_here_.clear(first, last);
-  Units lowest_end = kNever;  // were each block placed where it is supported
+  Units lowest_end = kNever;  // if each block were placed where it is supported
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
     const auto b = static_cast<std::size_t>(state_.open[k]);
     for (std::uint32_t p = problem_.first_part[b]; p < problem_.first_part[b + 1]; ++p) {
@@ -182,11 +183,11 @@ bool Search<Units>::measure(const Part& part, Units& level) {
   return false;
 }
 
-// The section of the level with the least to choose from. One without candidates is left empty at
-// once; then `moved` is true and nothing is chosen. False when that breaks a bound.
+// Chooses the section of the level with the fewest choices. A section without candidates is left
+// empty at once; then `moved` is true and nothing is chosen. Returns false if that breaks a bound.
 template <typename Units>
 bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bool& moved) {
-  constexpr double kForced = -1e9;  // at most one choice: before all others
+  constexpr double kForced = -1e9;  // at most one choice: comes first
   std::int32_t* here = candidates_here_.data();
   std::fill(here + part.first, here + part.last + 1, 0);
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
@@ -252,8 +253,8 @@ bool Search<Units>::try_candidates(const Part& part, const Decision& decision) {
   return found;
 }
 
-// Whether another order of blocks in use at the same time says the same: this one on top of a twin
-// of higher rank, or in place of a twin of the same size that was tried.
+// True if another order of twins (blocks in use at the same time) gives the same packing: this
+// block lies on a twin of higher rank, or replaces a twin of the same size that was tried.
 template <typename Units>
 bool Search<Units>::is_repetition(std::size_t first, std::size_t position, Units level) const {
   const auto block = static_cast<std::size_t>(candidates_[position]);
@@ -270,8 +271,8 @@ bool Search<Units>::is_repetition(std::size_t first, std::size_t position, Units
   return false;
 }
 
-// No block begins at the level in this section: raises those that could. False when one of them
-// then has no place.
+// Lets no block begin at the level in this section, and raises those that could. Returns false if
+// one of them then has no place.
 template <typename Units>
 bool Search<Units>::leave_empty(Section section, Units level, const Part& part) {
   const std::size_t first = candidates_.size();
@@ -291,7 +292,7 @@ bool Search<Units>::leave_empty(Section section, Units level, const Part& part) 
   return possible;
 }
 
-// A block that does not begin where it is supported will lie on one that is still open.
+// Raises a block that does not begin where it is supported: it will lie on a block still open.
 template <typename Units>
 bool Search<Units>::raise_open(Block block, Units level, const Part& part) {
   const auto b = static_cast<std::size_t>(block);

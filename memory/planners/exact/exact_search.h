@@ -10,55 +10,54 @@
 
 namespace skyline {
 
-// Which inferences the exact search draws; each is sound alone and with the others.
+// Inferences of the exact search. Each is sound alone and with the others.
 struct ExactRules {
   bool jump_down = true;  // no block may end up above room that stays free for it
-  bool twins = true;      // blocks in use at the same time are stacked in one order only
-  bool decompose = true;  // parts that no open block joins any more are solved one by one
+  bool twins = true;      // stack blocks in use at the same time in one order only
+  bool decompose = true;  // solve parts separately once no open block joins them
   bool weigh = true;      // decide first where the search failed before
 };
 
-// How much a search may still do. It ends when the failures or the work are used up, or at the
-// deadline.
+// What a search may still spend. It ends when failures or work run out, or at the deadline.
 struct ExactEffort {
-  std::uint64_t failures = 0;  // decisions that broke a bound, of one search; counts down
-  std::uint64_t work = 0;      // blocks looked at; counts down over many searches
+  std::uint64_t failures = 0;  // decisions that break a bound, in one search
+  std::uint64_t work = 0;      // blocks visited, over many searches
   Deadline deadline;
 };
 
-// Branch and bound over canonical packings, the idea of MiniMalloc, in another order. A packing is
-// canonical when every block lies at address 0, at its fixed offset, or on top of another. The
-// search fills memory from below: it takes the lowest level at which any block may still begin, a
-// section there with few blocks to choose from (the fewer, and the more often the section was the
-// one where the search failed, the sooner), and decides which block begins at that level in that
-// section, or that none does. Each canonical packing is reached in one way only.
+// Branch and bound over canonical packings (the idea of MiniMalloc, in another order). A packing is
+// canonical if every block lies at address 0, at its fixed offset, or on top of another block. The
+// search fills memory from below. It takes the lowest level at which a block may still begin, and
+// at that level a section with few candidates, preferring sections where it failed before. Then it
+// decides which block begins there, or that none does. Each canonical packing is reached in exactly
+// one way.
 //
-// Bounds after each decision: every block not yet placed has a lowest offset, from the blocks below
-// it and from the decisions that left its place empty; the lowest of a section's blocks plus all
-// their sizes must not pass the capacity. See ExactRules for the rest. The rules do not exclude
-// each other's packings: of those that are least in the sum of size × offset, one with the fewest
-// twins out of the order of their ranks breaks none of them.
+// Bounds after each decision: every open block has a lowest offset, which follows from the blocks
+// below it and from decisions to leave its place empty. The lowest offset in a section plus the
+// sizes of its open blocks must not exceed the capacity. ExactRules lists the rest. The rules are
+// sound together: among the packings with the least sum of size × offset, one with the fewest twins
+// out of rank order breaks none of them.
 //
-// Flat arrays, no heap allocation and no clock in the inner loop. A node costs
-// O(open blocks + sections × log sections), and as much for each block that an empty place raises;
-// recursion is as deep as there are blocks.
+// Flat arrays; no heap allocation and no clock in the inner loop. A node costs O(open blocks +
+// sections × log sections), and as much again for each block that an empty place raises. Recursion
+// is as deep as there are blocks.
 class ExactSearch {
  public:
   enum class Outcome { kFound, kImpossible, kGaveUp };
 
   virtual ~ExactSearch() = default;
 
-  // Looks for a packing with a peak of at most `capacity_units`. Blocks of lower `rank` are tried
-  // first. `weights`, one a section, is read and added to where the search fails.
-  // Throws std::invalid_argument when the capacity is too large for the numbers chosen by make().
+  // Searches for a packing with a peak of at most `capacity_units`. Tries blocks of lower `rank`
+  // first. Reads `weights`, one a section, and raises them where it fails. Throws
+  // std::invalid_argument if the capacity is too large for the integers that make() chose.
   virtual Outcome search(std::int64_t capacity_units, std::span<const std::uint32_t> rank,
                          std::vector<double>& weights, ExactEffort& effort) = 0;
 
-  // The packing found last: the offset of each block.
+  // Returns a block's offset in the packing found last.
   virtual std::int64_t offset_units(std::size_t block) const = 0;
 
-  // The problem outlives the search. Capacities will be at most `most_units`, which decides the
-  // width of the numbers.
+  // The problem must outlive the search. Capacities must be at most `most_units`, which decides the
+  // width of the integers.
   static std::unique_ptr<ExactSearch> make(const ExactProblem& problem, std::int64_t most_units,
                                            const ExactRules& rules = {});
 };

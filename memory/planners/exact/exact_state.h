@@ -10,24 +10,23 @@
 
 namespace skyline {
 
-// What the exact search has decided so far, with all that follows from it for the blocks that are
-// still open, and how to take it back. Units: an integer that holds twice the capacity.
-// Invariant: no open block can begin below its `lowest`. No heap allocation once it has been as
-// deep before.
+// The decisions of the exact search and what follows from them for open blocks; undo() takes them
+// back. Units is an integer that holds twice the capacity. Invariant: no open block can begin below
+// its `lowest`. No heap allocation at a depth that was reached before.
 template <typename Units>
 struct ExactState {
   using Block = std::int32_t;
   using Section = std::int32_t;
   static constexpr Block kNoBlock = -1;
 
-  // Sections that hang together, and where in `open` their blocks stand.
+  // Consecutive sections, and the range of `open` that holds their blocks.
   struct Part {
     Section first, last;
     std::size_t open_first, open_last;
   };
   struct Raised {
     Block block;
-    Units lowest, supported;  // before
+    Units lowest, supported;  // values before
   };
   struct Placed {
     Block block;
@@ -40,24 +39,24 @@ struct ExactState {
   const ExactProblem& problem;
   std::vector<Units> units;
   std::vector<char> fixed;
-  // Of blocks.
+  // By block:
   std::vector<Units> offset;
   std::vector<Units> lowest;
-  std::vector<Units> supported;  // the highest end of the placed blocks that it meets
-  std::vector<Block> open;       // not placed; each Part owns a stretch of it
-  std::vector<Block> top_twin;   // of a kind: the block placed last
-  // Of sections.
-  std::vector<Units> open_units;        // sum of open blocks
-  std::vector<std::int32_t> crossings;  // open blocks that join a section to the one before it
-  // To take back.
+  std::vector<Units> supported;  // highest end of the placed blocks that it meets
+  std::vector<Block> open;       // not placed; each Part owns a range
+  std::vector<Block> top_twin;   // by kind: the block placed last
+  // By section:
+  std::vector<Units> open_units;        // sum over its open blocks
+  std::vector<std::int32_t> crossings;  // open blocks that also cover the section before
+  // Undo logs:
   std::vector<Raised> raised;
   std::vector<Placed> placed;
 
   explicit ExactState(const ExactProblem& of);
   void reset();
 
-  // Places an open block that is not in the part any more; raises the open ones that it meets.
-  // False when a fixed block is in the way; undo() takes back what was done all the same.
+  // Places an open block, already removed from its part, and raises the open blocks that it meets.
+  // Returns false if a fixed block is in the way; undo() is needed all the same.
   bool place(Block block, Units at, const Part& part);
   void raise(Block block, Units to) {
     const auto b = static_cast<std::size_t>(block);
@@ -67,7 +66,7 @@ struct ExactState {
   Mark mark() const { return {raised.size(), placed.size()}; }
   void undo(const Mark& to);
 
-  // Where it is supported, or fixed, it may begin at this level now.
+  // True if the block may begin at this level now: it is supported there, or fixed there.
   bool is_candidate(Block block, Units level) const {
     const auto b = static_cast<std::size_t>(block);
     return lowest[b] == level && (supported[b] == level || fixed[b]);
@@ -75,7 +74,7 @@ struct ExactState {
   bool covers(Block block, Section section) const;
   bool meet(Block a, Block b) const;
 
-  // Calls row(begin, end) for each stretch of sections in which the block is in use.
+  // Calls row(begin, end) for each run of sections in which the block is in use.
   template <typename Row>
   void for_sections(Block block, Row row) const {
     const auto b = static_cast<std::size_t>(block);
@@ -89,7 +88,7 @@ struct ExactState {
   }
 
  private:
-  // The block is open from now on, or no longer.
+  // Adds an open block to the sums of its sections, or removes one.
   void count(Block block, Units more_units, std::int32_t more_crossings);
 };
 

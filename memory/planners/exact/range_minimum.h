@@ -10,15 +10,16 @@
 
 namespace skyline {
 
-// The least value over each place of a row, given values for ranges of places: a sparse table the
-// other way round. A range is noted in two places of the level of its length's logarithm, O(1); the
-// levels are then brought down to the row at once, O(row × levels) in straight loops.
+// Computes the minimum at each place of a row from values given for ranges of places: a sparse
+// table used backwards. Noting a range updates two entries at the level of log2(length), O(1).
+// row() then pushes all levels down, O(row × levels) in straight loops.
 template <typename Value>
 class RangeMinimum {
  public:
   static constexpr Value kNone = std::numeric_limits<Value>::max() / 2;
 
-  // A row of `places`, and the half-open ranges that values will be noted for, by number.
+  // Takes the length of the row and the half-open ranges, by number, that note() will be called
+  // with.
   template <typename Ranges>
   RangeMinimum(std::size_t places, const Ranges& ranges) : places_(places) {
     table_.resize(places * (level_of(places) + 1));
@@ -32,7 +33,7 @@ class RangeMinimum {
     }
   }
 
-  // Forgets all that was noted for places [first, last).
+  // Forgets all values for places [first, last).
   void clear(std::size_t first, std::size_t last) {
     for (std::size_t level = 0; level <= level_of(last - first); ++level) {
       std::fill_n(table_.begin() + static_cast<std::ptrdiff_t>(level * places_ + first),
@@ -40,7 +41,7 @@ class RangeMinimum {
     }
   }
 
-  // The range lies within the places cleared last.
+  // Notes a value for a range, which must lie within the places cleared last.
   void note(std::size_t range, Value value) {
     Value& head = table_[spots_[range].head];
     head = std::min(head, value);
@@ -48,8 +49,8 @@ class RangeMinimum {
     tail = std::min(tail, value);
   }
 
-  // The least value noted for each of the places [first, last), kNone for none; the row begins at
-  // place 0.
+  // Returns the row from place 0 on, of which [first, last) is valid: the minimum at each place, or
+  // kNone.
   const Value* row(std::size_t first, std::size_t last) {
     for (std::size_t level = level_of(last - first); level > 0; --level) {
       const std::size_t half = std::size_t{1} << (level - 1);
@@ -73,8 +74,8 @@ class RangeMinimum {
   }
 
   std::size_t places_;
-  std::vector<Value> table_;  // level × place
-  std::vector<Spots> spots_;  // of ranges
+  std::vector<Value> table_;  // by level, then place
+  std::vector<Spots> spots_;  // by range
 };
 
 }  // namespace skyline

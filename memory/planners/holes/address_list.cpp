@@ -52,7 +52,7 @@ bool AddressList::any_meets(TickRange entry, std::span<const TickRange> ticks) {
 
 bool AddressList::any_meets(const Chunk& chunk, std::size_t group,
                             std::span<const TickRange> ticks) {
-  int meets = 0;  // without branches, so that it becomes one vector comparison
+  int meets = 0;  // no branches, so this becomes one vector comparison
   for (const TickRange range : ticks) {
     for (std::size_t i = group; i < group + kGroup; ++i) {
       meets |= static_cast<int>(chunk.lower[i] < range.upper) &
@@ -62,9 +62,8 @@ bool AddressList::any_meets(const Chunk& chunk, std::size_t group,
   return meets != 0;
 }
 
-// Calls visit(begin, end), in the order of begin, for what is in use at some of the ticks and ends
-// above `place`, which visits may raise; until one returns false or all else begins where
-// is_above(begin).
+// Visits entries in use at any of the ticks that end above `place`, by ascending begin. Visits may
+// raise `place`. Stops when one returns false or all other entries begin where is_above(begin).
 template <class IsAbove, class Visit>
 void AddressList::visit_in_the_way(std::span<const TickRange> ticks, const std::uint64_t& place,
                                    IsAbove is_above, Visit visit) const {
@@ -83,7 +82,7 @@ void AddressList::visit_in_the_way(std::span<const TickRange> ticks, const std::
   }
 }
 
-// The position in in_order_ of the chunk where an entry at `begin` belongs, split if it was full.
+// Returns the position in in_order_ of the chunk for an entry at `begin`; splits it if it is full.
 std::size_t AddressList::chunk_for(std::uint64_t begin) {
   if (in_order_.empty()) {
     chunks_.emplace_back().lower.fill(std::numeric_limits<std::int32_t>::max());

@@ -7,11 +7,11 @@
 
 namespace skyline {
 
-// Used addresses as a list, the fastest for up to some thousand blocks.
+// Used addresses as a list, the fastest structure up to a few thousand blocks.
 //
-// Entries lie in address order in small chunks; a search walks upwards from chunk to chunk and
-// stops at the first hole. Chunks that end below the place reached are skipped whole, and ticks are
-// compared eight at a time. O(entries below the hole), or O(all entries) for the smallest hole.
+// Entries lie in address order in small chunks. A search walks up the chunks and stops at the first
+// hole. It skips chunks that end below its position and compares ticks eight at a time. O(entries
+// below the hole), or O(all entries) for the smallest hole.
 class AddressList : public UsedAddresses {
  public:
   void clear() override;
@@ -22,7 +22,7 @@ class AddressList : public UsedAddresses {
  private:
   static constexpr std::size_t kChunkEntries = 128;
   static constexpr std::size_t kGroup = 8;
-  // Sorted by begin. Entries beyond count have no ticks and meet none.
+  // Sorted by begin. Entries beyond `count` have empty ticks, so they meet none.
   struct Chunk {
     std::array<std::int32_t, kChunkEntries> lower, upper;
     std::array<std::uint64_t, kChunkEntries> begin, end;
@@ -43,7 +43,7 @@ class AddressList : public UsedAddresses {
   void insert(TickRange ticks, std::uint64_t begin, std::uint64_t end);
 
   std::vector<Chunk> chunks_;
-  std::vector<std::uint32_t> in_order_;  // chunks by address; the first begins the list
+  std::vector<std::uint32_t> in_order_;  // chunks by address
 };
 
 }  // namespace skyline

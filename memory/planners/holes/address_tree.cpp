@@ -23,7 +23,7 @@ void AddressTree::use(std::span<const TickRange> ticks, std::uint64_t begin, std
   for (const TickRange& range : ticks) use(1, {0, leaves_}, range, {begin, end});
 }
 
-// As deep as the tree: at most 32 calls.
+// Recurses at most 32 levels deep.
 void AddressTree::use(std::size_t node, TickRange of_node, TickRange ticks, Interval interval) {
   if (ticks.lower <= of_node.lower && of_node.upper <= ticks.upper) {
     return add(nodes_[node].throughout, interval);
@@ -70,7 +70,7 @@ std::uint64_t AddressTree::hole(std::span<const TickRange> ticks, std::uint64_t 
   return smallest_bytes == std::numeric_limits<std::uint64_t>::max() ? place : smallest;
 }
 
-// The node of most ticks among those that make up a range.
+// Returns the largest of the nodes that make up a range.
 std::size_t AddressTree::largest_node(TickRange ticks) const {
   auto lower = static_cast<std::size_t>(ticks.lower + leaves_);
   auto upper = static_cast<std::size_t>(ticks.upper + leaves_);
@@ -109,10 +109,10 @@ void AddressTree::collect(const Set& set, std::uint64_t from) const {
   if (first != set.end()) cursors_.push_back({&*first, set.data() + set.size()});
 }
 
-// The lowest address from `place` on where `bytes` are free; each cursor is then at its first
-// interval above.
+// Returns the lowest address from `place` on with `bytes` free. Each cursor then points to its
+// first interval above it.
 std::uint64_t AddressTree::climb(std::uint64_t place, std::uint64_t bytes) const {
-  std::size_t free_in = 0;  // in so many cursors in a row
+  std::size_t free_in = 0;  // number of cursors in a row that are free here
   for (std::size_t i = 0; free_in < cursors_.size(); i = i + 1 < cursors_.size() ? i + 1 : 0) {
     Cursor& cursor = cursors_[i];
     const std::uint64_t before = place;
@@ -125,7 +125,7 @@ std::uint64_t AddressTree::climb(std::uint64_t place, std::uint64_t bytes) const
   return place;
 }
 
-// Where the hole that climb() found ends: above 2^63 when nothing is in use above it.
+// Returns the end of the hole that climb() found; above 2^63 if nothing lies above it.
 std::uint64_t AddressTree::next_used() const {
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
   for (const Cursor& cursor : cursors_) {

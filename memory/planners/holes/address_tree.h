@@ -6,17 +6,18 @@
 
 namespace skyline {
 
-// Used addresses as a segment tree over the ticks, for many blocks.
+// Used addresses as a segment tree over ticks, for many blocks.
 //
-// Each node stands for a range of ticks and knows two sets of addresses: those used throughout its
-// ticks (but not its parent's), and those used in some proper part of them. What is in use at some
-// ticks is the union of O(log n) sets. In each, addresses that touch are one interval; planners
-// that put each block on top of another leave few of them. An entry costs about O(log² n), a search
-// O(log n) for each interval below the hole, or, for the smallest hole, in the whole column of
-// addresses; but nodes remember below which address they have no hole, and searches begin there.
+// Each node covers a range of ticks and holds two sets of addresses: those used throughout its
+// range (but not throughout its parent's), and those used in a proper part of it. The addresses in
+// use at some ticks are the union of O(log n) sets. Touching addresses are merged into one
+// interval; planners that put blocks on top of each other leave few intervals. An insertion costs
+// about O(log² n). A search costs O(log n) for each interval below the hole, or for all intervals
+// if the smallest hole is wanted; it starts at the address below which its nodes are known to have
+// no hole.
 class AddressTree : public UsedAddresses {
  public:
-  // For ticks 0 … ticks − 1, and holes of at least `smallest_bytes`.
+  // Serves ticks 0 … ticks − 1 and holes of at least `smallest_bytes`.
   AddressTree(std::int32_t ticks, std::uint64_t smallest_bytes);
 
   void clear() override;
@@ -28,12 +29,12 @@ class AddressTree : public UsedAddresses {
   struct Interval {
     std::uint64_t begin, end;
   };
-  using Set = std::vector<Interval>;  // ascending, none touches the next
+  using Set = std::vector<Interval>;  // ascending; no two touch
   struct Node {
     Set throughout, partly;
-    mutable std::uint64_t solid = 0;  // below it, no hole in all of the node's ticks at once
+    mutable std::uint64_t solid = 0;  // below it the node has no hole
   };
-  // What is left of a set above the place reached.
+  // The part of a set that lies above the current address.
   struct Cursor {
     const Interval* at;
     const Interval* end;
@@ -50,8 +51,8 @@ class AddressTree : public UsedAddresses {
 
   const std::uint64_t smallest_bytes_;
   std::int32_t leaves_ = 1;              // a power of two
-  std::vector<Node> nodes_;              // a heap: the children of n are 2n and 2n + 1
-  mutable std::vector<Cursor> cursors_;  // of the search under way
+  std::vector<Node> nodes_;              // a heap: n has the children 2n and 2n + 1
+  mutable std::vector<Cursor> cursors_;  // of the current search
 };
 
 }  // namespace skyline

@@ -14,14 +14,14 @@ namespace skyline {
 namespace {
 
 constexpr std::uint64_t kClimbs = 4;
-// Some times the work of the restarts: climbs need more passes to be of use.
+// Climbs need more passes than restarts to be useful.
 constexpr std::uint64_t kWorkPerRestart = 4;
-constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
-// Measured on 100 to 1000 blocks: a block in the list of HolePacker costs a placement of the
-// skyline and one more for each so many blocks in the list.
+// Measured on 100 to 1000 blocks: placing a block in HolePacker's list costs one skyline placement,
+// plus one for each this many blocks in the list.
 constexpr std::uint64_t kListedPerPlacement = 80;
 constexpr std::uint64_t kStepsPerCooling = 256;
-constexpr double kFirstTemperature = 0.03;  // a climb this share of the peak is accepted by 1 in e
+constexpr double kFirstTemperature =
+    0.03;  // a climb by this share of the peak is accepted with probability 1/e
 
 std::vector<BlockIndex> first_order(const Packing& packing, std::uint64_t climb) {
   if (climb % 4 == 1) return sorted_by(packing, SortKey::kSize);
@@ -30,22 +30,22 @@ std::vector<BlockIndex> first_order(const Packing& packing, std::uint64_t climb)
   return in_order_of_requests(packing);
 }
 
-// One climb: an order, the placement that it gives, and the best so far.
+// One climb: its order, the placement from it, and the best so far.
 class Climb {
  public:
   Climb(const Packing& packing, std::uint64_t seed, std::uint64_t number)
-      : packing_(packing), random_(seed, number), gaps_(packing) {
+      : packing_(packing), random_(seed, number), packer_(packing) {
     order_ = first_order(packing, number);
     position_.resize(order_.size());
     for (BlockIndex i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
   }
 
-  void set_deadline(const Deadline& deadline) { gaps_.set_deadline(deadline); }
+  void set_deadline(const Deadline& deadline) { packer_.set_deadline(deadline); }
   Placement& best() { return best_; }
 
-  // The first placement, before any step; false when none was found in time.
+  // Makes the first placement; returns false if none was found in time.
   bool begin() {
-    if (!gaps_.pack(order_, kMaxAddress, current_)) return false;
+    if (!packer_.pack(order_, kMaxAddress, current_)) return false;
     best_ = current_;
     best_order_ = order_;
     return true;
@@ -58,7 +58,7 @@ class Climb {
     const BlockIndex a = block_at_the_peak();
     const auto b = static_cast<BlockIndex>(random_.below(packing_.size()));
     exchange(a, b);
-    if (!gaps_.pack(order_, highest_accepted(warmth), next_)) return exchange(a, b);
+    if (!packer_.pack(order_, highest_accepted(warmth), next_)) return exchange(a, b);
     std::swap(current_, next_);
     if (current_.peak >= best_.peak) return;
     best_ = current_;
@@ -77,7 +77,7 @@ class Climb {
     for (BlockIndex i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
   }
 
-  // Drawn before the pass, so that the pass can be cut off above it.
+  // Drawn before the pass, so that the pass can stop above it.
   std::uint64_t highest_accepted(double warmth) {
     const double share = kFirstTemperature * warmth * -std::log(1.0 - random_.uniform());
     const double most = static_cast<double>(current_.peak) * (1.0 + share);
@@ -85,7 +85,7 @@ class Climb {
     return std::max(current_.peak, static_cast<std::uint64_t>(most));
   }
 
-  // One of those that reach the peak; or, half of the time, one that is alive beside it.
+  // Returns a block that reaches the peak or, half of the time, one alive beside it.
   BlockIndex block_at_the_peak() {
     const BlockIndex top = one_of([this](BlockIndex block) {
       return current_.offsets[block] + packing_.bytes[block] == current_.peak;
@@ -97,7 +97,7 @@ class Climb {
     });
   }
 
-  // The first block that passes the test, from a random one on. At least one does.
+  // Returns the first block from a random one on that passes the test. At least one must.
   template <class Test>
   BlockIndex one_of(Test test) {
     auto block = static_cast<BlockIndex>(random_.below(packing_.size()));
@@ -107,7 +107,7 @@ class Climb {
 
   const Packing& packing_;
   SplitMix random_;
-  HolePacker gaps_;
+  HolePacker packer_;
   std::vector<BlockIndex> order_, best_order_;
   std::vector<BlockIndex> position_;  // block → its place in order_
   Placement current_, next_, best_;
@@ -140,7 +140,7 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
                            Placement& best) {
   if (packing.size() < 2 || best.peak <= budget.good_enough_bytes || budget.over()) return false;
   const auto threads = static_cast<std::uint64_t>(budget.threads);
-  // With a deadline no climb ends before it, so that each needs a thread.
+  // No climb ends before the deadline, so each needs a thread.
   const std::uint64_t climbs = budget.deadline ? threads : kClimbs;
   const std::uint64_t steps = budget.deadline ? std::numeric_limits<std::uint64_t>::max()
                                               : steps_of_a_climb(packing.size(), budget);

@@ -11,8 +11,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kPlacementsPerLookAtTheClock = 1024;
-
 std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, HoleChoice choice) {
   if (packing.size() <= HolePacker::most_listed(choice)) return std::make_unique<AddressList>();
   return std::make_unique<AddressTree>(
@@ -31,9 +29,9 @@ bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit,
   out.peak = 0;
   if (!packing_.fixed.empty() && !place_fixed(limit, out)) return false;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i % kPlacementsPerLookAtTheClock == 0 && passed(deadline_)) return false;
+    if (i % kPlacementsPerClock == 0 && passed(deadline_)) return false;
     const BlockIndex block = order[i];
-    if (is_fixed(block)) continue;
+    if (packing_.is_fixed(block)) continue;
     const std::uint64_t begin = used_->hole(ticks_.of(block), packing_.bytes[block], 0, choice_);
     if (!place(block, begin, limit, out)) return false;
   }
@@ -42,14 +40,14 @@ bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit,
 
 bool HolePacker::place_fixed(std::uint64_t limit, Placement& out) {
   for (BlockIndex block = 0; block < packing_.size(); ++block) {
-    if (!is_fixed(block)) continue;
+    if (!packing_.is_fixed(block)) continue;
     const std::uint64_t begin = packing_.fixed[block];
     const std::uint64_t bytes = packing_.bytes[block];
     if (used_->hole(ticks_.of(block), bytes, begin, HoleChoice::kLowest) != begin) {
       throw TraceError({.source = "trace",
                         .field = "offset",
-                        .problem = fmt::format("block {} is fixed at {}, in the way of another "
-                                               "fixed block",
+                        .problem = fmt::format("block {} is fixed at {}, where it overlaps "
+                                               "another fixed block",
                                                block, begin)});
     }
     if (!place(block, begin, limit, out)) return false;

@@ -10,34 +10,29 @@
 
 namespace skyline {
 
-// Places blocks one by one, each in a hole between those placed before it: the lowest that holds
-// it, or the smallest. Fixed blocks are placed first, and blocks share addresses in their gaps.
-// There is no interference graph. One packer serves many passes over the same blocks. O(n²) with a
-// small constant up to most_listed() blocks, see AddressList; beyond, about O(n log² n), see
-// AddressTree.
+// Places blocks one by one, each in the lowest or the smallest hole between those placed before.
+// Fixed blocks go first. Blocks share addresses in their gaps. There is no interference graph, and
+// one packer serves many passes over the same blocks. O(n²) with a small constant up to
+// most_listed() blocks (AddressList), about O(n log² n) beyond (AddressTree).
 class HolePacker {
  public:
-  // Measured: where list and tree cross. Smallest holes are searched for in the whole list.
+  // Measured: the size at which the tree becomes faster. A smallest hole needs the whole list.
   static constexpr std::size_t most_listed(HoleChoice choice) {
     return choice == HoleChoice::kSmallest ? 1 << 12 : 1 << 15;
   }
 
   explicit HolePacker(const Packing& packing, HoleChoice choice = HoleChoice::kLowest);
 
-  // From then on passes are given up.
+  // Later passes give up soon after it.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
-  // Places the blocks in this order. Gives up, returning false, as soon as one would end above
-  // `limit`, or soon after the deadline; then `out` is of no use. Throws TraceError when two fixed
-  // blocks are in each other's way.
+  // Places the blocks in this order. Returns false, with `out` undefined, as soon as a block would
+  // end above `limit`, or soon after the deadline. Throws TraceError if two fixed blocks overlap.
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out);
 
  private:
   bool place(BlockIndex block, std::uint64_t begin, std::uint64_t limit, Placement& out);
   bool place_fixed(std::uint64_t limit, Placement& out);
-  bool is_fixed(BlockIndex block) const {
-    return !packing_.fixed.empty() && packing_.fixed[block] != kNotFixed;
-  }
 
   const Packing& packing_;
   const HoleChoice choice_;

@@ -5,7 +5,8 @@
 namespace skyline {
 
 std::vector<BlockIndex> in_order_of_requests(const Packing& packing) {
-  std::vector<BlockIndex> place(packing.ticks.size() + 1, 0);  // of the next block of each tick
+  std::vector<BlockIndex> place(packing.ticks.size() + 1,
+                                0);  // where the next block of each tick goes
   for (const std::int32_t lower : packing.lower) ++place[static_cast<std::size_t>(lower) + 1];
   for (std::size_t tick = 1; tick < place.size(); ++tick) place[tick] += place[tick - 1];
   std::vector<BlockIndex> order(packing.size());

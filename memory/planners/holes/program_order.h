@@ -6,13 +6,12 @@
 
 namespace skyline {
 
-// The blocks in the order of their requests: by their first tick, and within a tick in the trace's
-// order. O(n).
+// Returns the blocks by their first tick, within a tick in the order of the trace. O(n).
 std::vector<BlockIndex> in_order_of_requests(const Packing& packing);
 
-// Each block, in the order of requests, in the smallest gap that holds it between the blocks placed
-// before it, the lowest of equal gaps; on top of them if none does. So plan ONNX Runtime's memory
-// pattern and ggml. Keeps fixed offsets. See HolePacker for the complexity.
+// Places blocks in the order of their requests, each in the smallest hole that fits, the lowest of
+// equals, or on top if none fits. ONNX Runtime's memory pattern and ggml plan like this. Keeps
+// fixed offsets. For the complexity see HolePacker.
 Plan program_order(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline

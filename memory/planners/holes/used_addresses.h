@@ -8,25 +8,25 @@
 
 namespace skyline {
 
-// Which of the holes that are large enough a block is put in.
+// Which of the holes that fit a block goes to.
 enum class HoleChoice {
   kLowest,
-  kSmallest,  // the lowest of equally small ones; on top of all where there is none
+  kSmallest,  // the lowest of equals; on top if no hole fits
 };
 
-// Which addresses are in use at which ticks: where a planner that places block by block looks for
-// holes. All addresses are below 2^63.
+// The addresses in use at each tick, where planners that place block by block look for holes. All
+// addresses are below 2^63.
 class UsedAddresses {
  public:
   virtual ~UsedAddresses() = default;
 
   virtual void clear() = 0;
 
-  // An address, at least `from`, where `bytes` are in no use at these ticks.
+  // Returns an address, at least `from`, where `bytes` are free at all these ticks.
   virtual std::uint64_t hole(std::span<const TickRange> ticks, std::uint64_t bytes,
                              std::uint64_t from, HoleChoice choice) const = 0;
 
-  // Uses [begin, end) at these ticks.
+  // Marks [begin, end) as used at these ticks.
   virtual void use(std::span<const TickRange> ticks, std::uint64_t begin, std::uint64_t end) = 0;
 };
 

@@ -14,7 +14,7 @@ Number least(const std::array<Number, kCount>& numbers) {
   return least;
 }
 
-// Puts a zero between any two bits.
+// Inserts a zero after each bit.
 std::uint64_t spread(std::int32_t value) {
   std::uint64_t bits = static_cast<std::uint32_t>(value);
   bits = (bits | bits << 16) & 0x0000ffff0000ffffu;
@@ -24,7 +24,7 @@ std::uint64_t spread(std::int32_t value) {
   return (bits | bits << 1) & 0x5555555555555555u;
 }
 
-// Where a point lies on the curve: above any point that it is not below in either coordinate.
+// Returns a point's position on the curve, which never decreases in either coordinate.
 std::uint64_t curve(std::int32_t lower, std::int32_t upper) {
   return spread(lower) << 1 | spread(upper);
 }
@@ -75,7 +75,7 @@ void BlockTree::make_levels() {
   } while (members > 1);
 }
 
-// The bounds and the best rank of what is left in a leaf.
+// Returns the bounds and the best rank of the blocks left in a leaf.
 BlockTree::Summary BlockTree::summary(const Leaf& leaf) {
   Summary all = kNothing;
   for (std::size_t i = 0; i < kFanOut; ++i) {
@@ -89,7 +89,7 @@ BlockTree::Summary BlockTree::summary(const Leaf& leaf) {
   return all;
 }
 
-// The same of a group.
+// Returns the same for a group.
 BlockTree::Summary BlockTree::summary(const Group& group) {
   Summary all = kNothing;
   for (std::size_t i = 0; i < kFanOut; ++i) {
@@ -102,7 +102,7 @@ BlockTree::Summary BlockTree::summary(const Group& group) {
   return all;
 }
 
-// False when nothing changed.
+// Returns false if nothing changed.
 bool BlockTree::set(Group& group, std::size_t member, const Summary& all) {
   const Summary before{group.min_lower[member], group.max_lower[member], group.min_upper[member],
                        group.max_upper[member], group.best[member]};
@@ -131,7 +131,8 @@ void BlockTree::reset(const std::vector<BlockIndex>& order) {
   }
 }
 
-// Only the part of the curve where such lifetimes lie, from the smallest group that holds it down.
+// Searches only the part of the curve where such lifetimes lie, down from the smallest group that
+// holds it.
 BlockTree::Rank BlockTree::find(std::int32_t lower, std::int32_t upper) const {
   std::size_t first = first_slot_[static_cast<std::size_t>(lower)] / kFanOut;
   const std::size_t end = first_slot_[static_cast<std::size_t>(upper) + 1];
@@ -148,11 +149,11 @@ BlockTree::Rank BlockTree::find(std::int32_t lower, std::int32_t upper) const {
   return best;
 }
 
-// As deep as the tree: at most 10 calls.
+// Recurses at most 10 levels deep.
 void BlockTree::search(std::size_t level, std::size_t group, std::int32_t lower, std::int32_t upper,
                        Rank& best) const {
   const Group& here = levels_[level][group];
-  Eight<Rank> inside, border;  // without branches, so that they become vector operations
+  Eight<Rank> inside, border;  // no branches, so these become vector operations
   for (std::size_t i = 0; i < kFanOut; ++i) {
     const bool all = (here.min_lower[i] >= lower) & (here.max_upper[i] <= upper);
     const bool some = (here.max_lower[i] >= lower) & (here.min_upper[i] <= upper);
@@ -161,7 +162,7 @@ void BlockTree::search(std::size_t level, std::size_t group, std::int32_t lower,
   }
   best = std::min(best, least(inside));
   for (Rank next = least(border); next < best; next = least(border)) {
-    std::size_t member = 0;  // ranks differ
+    std::size_t member = 0;  // ranks are unique
     for (std::size_t i = 0; i < kFanOut; ++i) {
       if (border[i] == next) member = i;
     }
@@ -186,7 +187,7 @@ void BlockTree::search_leaf(std::size_t leaf, std::int32_t lower, std::int32_t u
   best = std::min(best, least(inside));
 }
 
-// Upwards only as far as something changes.
+// Stops at the first level where nothing changes.
 void BlockTree::take(BlockIndex block) {
   std::size_t place = slot_of_[block];
   Leaf& leaf = leaves_[place / kFanOut];

@@ -8,16 +8,15 @@
 
 namespace skyline {
 
-// Finds, among the blocks not yet taken, the one of best rank whose lifetime lies within an
-// interval.
+// Finds the best-ranked of the remaining blocks whose lifetime lies within an interval.
 //
-// A lifetime is a point (lower, upper) of the plane. Blocks lie in the order of a Z-curve through
-// that plane; each eight are a group, each eight groups are a group of the next level, and so on. A
-// group knows, for each of its eight members, the bounds of the points in it and the best rank that
-// is left there, and compares all eight at once. A query is a quadrant: members inside it answer at
-// once, members outside are skipped, and of the O(√n) on its border most are cut off by a better
-// rank found before. As no lifetime ends before it begins, a query is a triangle, and short ones
-// begin low in the tree.
+// A lifetime is a point (lower, upper) in the plane. Blocks are sorted along a Z-curve through that
+// plane; every eight form a group, every eight groups a group of the next level, and so on. A group
+// holds, for each of its eight members, the bounds of its points and the best rank left in it, and
+// compares all eight at once. A query is a quadrant: members inside it answer at once, members
+// outside are skipped, and most of the O(√n) members on its border are cut off by a better rank
+// found before. No lifetime ends before it begins, so a query is really a triangle, and short ones
+// start low in the tree.
 class BlockTree {
  public:
   using Rank = std::uint32_t;  // smaller is better
@@ -26,21 +25,21 @@ class BlockTree {
   // Sorts the blocks along the curve. O(n log n).
   explicit BlockTree(const Packing& packing);
 
-  // Puts all blocks back; order[0] has the best rank, 0. O(n).
+  // Puts all blocks back; order[0] gets the best rank, 0. O(n).
   void reset(const std::vector<BlockIndex>& order);
 
-  // The best rank among blocks left with lower ≤ their lower and their upper ≤ upper; else kNone.
-  // Both are renumbered ticks of the packing.
+  // Returns the best rank among remaining blocks whose lifetime lies within [lower, upper), in
+  // renumbered ticks of the packing; kNone if there is none.
   Rank find(std::int32_t lower, std::int32_t upper) const;
 
-  // Takes a block out. O(log n).
+  // Removes a block. O(log n).
   void take(BlockIndex block);
 
  private:
   static constexpr std::size_t kFanOut = 8;
   template <class Number>
   using Eight = std::array<Number, kFanOut>;
-  // Eight blocks: a point each.
+  // Eight blocks, one point each.
   struct Leaf {
     Eight<std::int32_t> lower, upper;
     Eight<Rank> best;
@@ -68,10 +67,11 @@ class BlockTree {
               Rank& best) const;
   void search_leaf(std::size_t leaf, std::int32_t lower, std::int32_t upper, Rank& best) const;
 
-  std::vector<Leaf> leaves_;                // along the curve
-  std::vector<std::vector<Group>> levels_;  // those of leaves first; the last has one group
-  std::vector<std::uint32_t> slot_of_;      // block → place along the curve
-  std::vector<std::uint32_t> first_slot_;   // tick → that of the first block from (tick, tick) on
+  std::vector<Leaf> leaves_;  // along the curve
+  std::vector<std::vector<Group>>
+      levels_;                          // level 0 groups the leaves; the last level has one group
+  std::vector<std::uint32_t> slot_of_;  // block → position along the curve
+  std::vector<std::uint32_t> first_slot_;  // tick → first slot at or after point (tick, tick)
 };
 
 }  // namespace skyline

@@ -10,8 +10,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
-
 struct Logs {
   std::vector<double> bytes, ticks;
 
@@ -27,12 +25,12 @@ struct Logs {
   }
 };
 
-// Draws orders: largest key first, where log key = a log bytes + b log ticks + noise.
+// Draws orders, largest key first; log key = a log bytes + b log ticks + noise.
 class OrderDrawer {
   static constexpr std::uint64_t kEvenPasses = 15;
   static constexpr double kOff = 1.0 / 64;
 
-  // The binary digits of `number` behind the point, lowest first (van der Corput's sequence).
+  // Mirrors the binary digits of `number` at the point (van der Corput's sequence).
   static double bits_reversed(std::uint64_t number) {
     double result = 0;
     for (double digit = 0.5; number > 0; number /= 2, digit /= 2) {
@@ -45,8 +43,8 @@ class OrderDrawer {
   explicit OrderDrawer(const Logs& logs)
       : logs_(logs), keys_(logs.bytes.size()), order_(logs.bytes.size()) {}
 
-  // The first passes go through the weights evenly, without noise: 1/2, 1/4, 3/4, 1/8, …, each a
-  // little off, as the seed says.
+  // The first passes spread the weights evenly, without noise: 1/2, 1/4, 3/4, 1/8, …, each slightly
+  // off, by the seed.
   const std::vector<BlockIndex>& draw(std::uint64_t pass, SplitMix random) {
     const bool even = pass < kEvenPasses;
     const double size_weight =

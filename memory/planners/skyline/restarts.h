@@ -7,15 +7,15 @@
 
 namespace skyline {
 
-// Improves `best`: the skyline again and again, with keys bytes^a × ticks^b for random a and b and
-// random noise, each pass cut off as soon as it cannot win any more. True when `best` improved.
-// Passes are numbered and each draws its own random numbers; the winner is the lowest in (peak,
-// number). So without a deadline the same seed gives the same placement, whatever the number of
-// threads; with one it depends on how far the search got.
+// Improves `best` by packing the skyline again and again with keys bytes^a × ticks^b, for random a
+// and b, plus random noise. A pass is cut off as soon as it can no longer win. Each numbered pass
+// draws its own random numbers, and the least (peak, number) wins. So without a deadline the
+// placement depends on the seed alone, not on the number of threads; with one it depends on how far
+// the search gets. Returns true if `best` improved.
 bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uint64_t seed,
                          const SearchBudget& budget, Placement& best);
 
-// best_fit, then restarts on options.threads threads.
+// Runs best_fit, then restarts on options.threads threads.
 Plan restarts(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline

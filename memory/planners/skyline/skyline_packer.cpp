@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace skyline {
-namespace {
-
-constexpr std::size_t kPlacementsPerLookAtTheClock = 1024;
-
-}  // namespace
-
 bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
                          BestFitLog* log) {
   start(order.size());
@@ -30,7 +24,7 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
     const BlockIndex block = order[rank];
     const std::uint64_t top = offset + packing_.bytes[block];  // both below 2^63
     if (top > limit) return false;
-    if (left % kPlacementsPerLookAtTheClock == 0 && passed(deadline_)) return false;
+    if (left % kPlacementsPerClock == 0 && passed(deadline_)) return false;
     tree_.take(block);
     split(line, block, top);
     out.offsets[block] = offset;
@@ -106,8 +100,8 @@ void SkylinePacker::remove_line(LineIndex line) {
   unused_.push_back(line);
 }
 
-// The line keeps its leftmost part; what is right of it becomes new lines. What stays at the
-// line's offset is still the lowest and leftmost: it needs no place in the queue.
+// The line keeps its leftmost part; the rest becomes new lines. What stays at the line's offset is
+// still lowest and leftmost, so it need not be queued.
 void SkylinePacker::split(LineIndex line, BlockIndex block, std::uint64_t top) {
   const Line whole = lines_[line];
   const std::int32_t lower = packing_.lower[block];
@@ -127,7 +121,7 @@ void SkylinePacker::split(LineIndex line, BlockIndex block, std::uint64_t top) {
   if (whole.lower < lower) lowest_.push_back(line);
 }
 
-// A line that spans all ticks holds every block that is left, so one with no fit has a neighbour.
+// A line over all ticks fits every remaining block, so a line without a fit has a neighbour.
 SkylinePacker::LineIndex SkylinePacker::lift(LineIndex line) {
   const Line low = lines_[line];
   const bool has_before = low.before != kNoLine;
@@ -147,7 +141,7 @@ SkylinePacker::LineIndex SkylinePacker::lift(LineIndex line) {
     lines_[low.before].upper = lines_[low.after].upper;
     remove_line(low.after);
   }
-  return low.before;  // still queued: its offset and lower tick are as they were
+  return low.before;  // still queued: offset and lower tick are unchanged
 }
 
 void SkylinePacker::note(BestFitLog* log, BestFitEvent::Kind kind, const Line& line) const {

@@ -9,21 +9,21 @@
 
 namespace skyline {
 
-// The loop of PGMO section 3.2: the skyline over time is a row of offset lines, one at 0 at first.
-// Choose the lowest line, the leftmost of equals; place on it the block of best rank that lives
-// within it, as far left as that block lives, which splits the line in up to three; if no block
-// fits, merge the line with its lowest neighbour, with both when they are equally high. One packer
-// serves many passes over the same blocks. A pass is O(n log n) but for BlockTree::find.
+// The loop of PGMO section 3.2. The skyline over time is a row of offset lines, at first one at 0.
+// Choose the lowest line, the leftmost of equals. Place on it the best-ranked block whose lifetime
+// lies within it; this splits the line in up to three. If no block fits, merge the line with its
+// lower neighbour, or with both if they are equally high. One packer serves many passes over the
+// same blocks. A pass is O(n log n) plus the cost of BlockTree::find.
 class SkylinePacker {
  public:
   explicit SkylinePacker(const Packing& packing) : packing_(packing), tree_(packing) {}
 
-  // From then on passes are given up.
+  // Later passes give up soon after it.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
-  // Blocks that come first in `order` rank best. Gives up, returning false, as soon as a block
-  // would end above `limit`, or soon after the deadline; then `out` is of no use. `log`, if any, is
-  // cleared and filled.
+  // Places the blocks; those first in `order` rank best. Returns false, with `out` undefined, as
+  // soon as a block would end above `limit`, or soon after the deadline. Clears and fills `log`
+  // unless it is null.
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
             BestFitLog* log = nullptr);
 
@@ -35,8 +35,8 @@ class SkylinePacker {
     std::uint64_t offset;
     LineIndex before, after;
   };
-  static constexpr std::uint64_t kRemoved = std::numeric_limits<std::uint64_t>::max();  // offset
-  // A line as it was when queued; stale when the line has changed since.
+  static constexpr std::uint64_t kRemoved = std::numeric_limits<std::uint64_t>::max();  // an offset
+  // A line as it was when queued; stale if the line has changed since.
   struct Queued {
     std::uint64_t offset;
     std::int32_t lower;
@@ -57,7 +57,7 @@ class SkylinePacker {
   std::vector<Line> lines_;
   std::vector<LineIndex> unused_;
   std::vector<Queued> queue_;      // a heap
-  std::vector<LineIndex> lowest_;  // those at the lowest offset that are known; leftmost last
+  std::vector<LineIndex> lowest_;  // known lines at the lowest offset, the leftmost last
   Deadline deadline_;
 };
 

@@ -19,17 +19,17 @@ namespace {
 
 constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 20000, .units = 1 << 20};
 constexpr int kNodesWithoutTimeLimit = 20000;
-// A z_ij off by this much moves a block by less than a tenth of a unit: 2^20 × 1e-7.
+// An error of this size in a z_ij moves a block by less than a tenth of a unit: 2^20 × 1e-7.
 constexpr const char* kTolerance = "1e-7";
 
 struct DeleteModel {
   void operator()(Cbc_Model* model) const { Cbc_deleteModel(model); }
 };
 
-// PGMO's program in units, its columns x_0 … x_(n−1), u, then z of each pair.
+// PGMO's program in units, with columns x_0 … x_(n−1), u, and one z for each pair.
 class Program {
  public:
-  // `most` is W: no plan above it is of interest.
+  // `most` is PGMO's W: higher plans are not wanted.
   Program(const PairModel& pairs, std::uint64_t most)
       : pairs_(pairs), most_(static_cast<double>(most)), model_(Cbc_newModel()) {
     Cbc_setLogLevel(model_.get(), 0);
@@ -42,7 +42,7 @@ class Program {
     for (int column = u; column < columns(); ++column) Cbc_setInteger(model_.get(), column);
   }
 
-  // Ends after so many seconds, or so many nodes, or at the first solution.
+  // Limits: seconds, nodes, or the first solution.
   void limit_seconds(double seconds) { Cbc_setMaximumSeconds(model_.get(), seconds); }
   void limit_nodes(int nodes) { Cbc_setMaximumNodes(model_.get(), nodes); }
   void stop_at_first() { Cbc_setMaximumSolutions(model_.get(), 1); }
@@ -51,7 +51,7 @@ class Program {
   bool proved_infeasible() const { return Cbc_isProvenInfeasible(model_.get()) != 0; }
   bool proved_optimal() const { return Cbc_isProvenOptimal(model_.get()) != 0; }
 
-  // The offsets found; empty when there is no solution.
+  // Returns the offsets found; empty if there is no solution.
   std::vector<double> offsets() const {
     const double* solution = Cbc_bestSolution(model_.get());
     if (solution == nullptr) return {};
@@ -100,14 +100,14 @@ class Program {
     }
   }
 
-  // Σ factor × column ≤ limit
+  // Adds the row Σ factor × column ≤ limit.
   void add_row(std::initializer_list<std::pair<int, double>> terms, double limit) {
     const auto row = static_cast<int>(limits_.size());
     for (const auto& [column, factor] : terms) terms_.push_back({column, row, factor});
     limits_.push_back(limit);
   }
 
-  // All at once: CBC copies the whole program for each row or column that is added alone.
+  // Loads everything at once: CBC copies the whole program for each row or column added alone.
   void load() {
     std::stable_sort(terms_.begin(), terms_.end(),
                      [](const Term& a, const Term& b) { return a.column < b.column; });
@@ -130,8 +130,8 @@ class Program {
   const PairModel& pairs_;
   const double most_;
   std::unique_ptr<Cbc_Model, DeleteModel> model_;
-  std::vector<double> lowers_, uppers_, costs_;  // of columns
-  std::vector<double> limits_;                   // of rows
+  std::vector<double> lowers_, uppers_, costs_;  // by column
+  std::vector<double> limits_;                   // by row
   std::vector<Term> terms_;
 };
 

@@ -9,15 +9,6 @@
 namespace skyline {
 namespace {
 
-std::uint64_t largest_unit(const Packing& packing) {
-  std::uint64_t unit = 0;
-  for (const std::uint64_t bytes : packing.bytes) unit = std::gcd(unit, bytes);
-  for (const std::uint64_t offset : packing.fixed) {
-    if (offset != kNotFixed) unit = std::gcd(unit, offset);
-  }
-  return std::max<std::uint64_t>(unit, 1);
-}
-
 void require_at_most(std::string_view name, std::string_view what, std::uint64_t got,
                      std::uint64_t most) {
   if (got <= most) return;
@@ -31,7 +22,7 @@ PairModel::PairModel(const Packing& packing, std::string_view name, const PairMo
     : packing_(packing),
       name_(name),
       packer_(packing),
-      unit_(largest_unit(packing)),
+      unit_(packing.unit_bytes()),
       bound_(packing.lower_bound) {
   require_at_most(name_, "blocks", packing.size(), limits.blocks);
   find_pairs();
@@ -45,7 +36,8 @@ void PairModel::find_pairs() {
   const UsedTicks ticks(packing_);
   for (BlockIndex a = 0; a < packing_.size(); ++a) {
     for (BlockIndex b = a + 1; b < packing_.size(); ++b) {
-      if (ticks.meet(a, b) && !(is_fixed(a) && is_fixed(b))) pairs_.emplace_back(a, b);
+      if (ticks.meet(a, b) && !(packing_.is_fixed(a) && packing_.is_fixed(b)))
+        pairs_.emplace_back(a, b);
     }
   }
 }

@@ -11,39 +11,37 @@
 
 namespace skyline {
 
-// The largest trace that a general solver is given.
+// Limits on what a general solver is given.
 struct PairModelLimits {
   std::size_t blocks = 0;
   std::size_t pairs = 0;
   std::uint64_t units = kMaxAddress;  // of the peak
 };
 
-// The packing problem of PGMO section 3.1 as general solvers see it: integer offsets and sizes in
-// units, and for each pair of blocks that are in use at the same tick, one above the other. Also
-// the best placement found so far, at first that of a simple rule, and what is proved.
+// The packing problem of PGMO section 3.1 for general solvers: integer offsets and sizes in units,
+// and for each pair of blocks in use at the same tick, one lies above the other. Also holds the
+// best placement so far, at first that of a simple rule, and the proved bound.
 class PairModel {
  public:
-  // A block of a pair is fixed at most once: two fixed blocks are no pair. Throws
-  // std::invalid_argument, naming planner `name` and its limit, for a trace beyond the limits, and
-  // TraceError when no plan lies below 2^63. O(n²).
+  // Two fixed blocks make no pair. Throws std::invalid_argument, naming planner `name` and the
+  // limit, for a trace beyond the limits, and TraceError if no plan lies below 2^63. O(n²).
   PairModel(const Packing& packing, std::string_view name, const PairModelLimits& limits);
 
   const std::vector<std::pair<BlockIndex, BlockIndex>>& pairs() const { return pairs_; }
   std::size_t blocks() const { return packing_.size(); }
   std::uint64_t size_units(BlockIndex block) const { return packing_.bytes[block] / unit_; }
-  bool is_fixed(BlockIndex block) const {
-    return !packing_.fixed.empty() && packing_.fixed[block] != kNotFixed;
-  }
+  bool is_fixed(BlockIndex block) const { return packing_.is_fixed(block); }
   std::uint64_t fixed_units(BlockIndex block) const { return packing_.fixed[block] / unit_; }
   std::uint64_t bound_units() const { return (bound_ + unit_ - 1) / unit_; }
   std::uint64_t peak_units() const { return best_.peak / unit_; }
   std::uint64_t to_units(std::uint64_t bytes) const { return bytes / unit_; }
 
-  // Whether the best placement is within the capacity or optimal, or the capacity out of reach.
+  // True if the best placement is optimal or within the capacity, or the capacity is proved
+  // impossible.
   bool settled(const PlanOptions& options) const;
 
-  // Takes a solver's offsets if they are better than the best so far. They only give the order of
-  // the blocks: each is put as low as it goes, so that a solver's rounding cannot harm.
+  // Takes a solver's offsets if they improve the best placement. They only give the order of the
+  // blocks; each is then placed as low as it goes, so a solver's rounding does no harm.
   template <class Number>
   void offer(const std::vector<Number>& offsets) {
     std::vector<BlockIndex> order(blocks());
@@ -53,7 +51,7 @@ class PairModel {
     offer_order(order);
   }
 
-  // No plan has a peak below so many units.
+  // Records that no plan has a lower peak.
   void prove(std::uint64_t units);
 
   Plan plan(const PlanOptions& options);
@@ -66,7 +64,7 @@ class PairModel {
   const Packing& packing_;
   const std::string_view name_;
   HolePacker packer_;
-  std::uint64_t unit_ = 1;   // bytes: divides all sizes and fixed offsets
+  std::uint64_t unit_ = 1;   // divides all sizes and fixed offsets
   std::uint64_t bound_ = 0;  // bytes
   std::vector<std::pair<BlockIndex, BlockIndex>> pairs_;
   Placement best_;

@@ -11,10 +11,10 @@ namespace skyline {
 namespace {
 
 constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 20000};
-// For each bound tried without a time limit; of the order of ten seconds.
+// Z3's work for each bound tried without a time limit; about ten seconds.
 constexpr unsigned kWorkWithoutTimeLimit = 4'000'000;
 
-// Whether a plan exists under a bound.
+// Asks Z3 whether a plan exists under a bound.
 class Question {
  public:
   explicit Question(const PairModel& pairs, const Deadline& deadline)
@@ -38,7 +38,7 @@ class Question {
     return answer;
   }
 
-  // Of the last question that was answered by yes.
+  // Offsets from the last question answered with yes.
   const std::vector<std::uint64_t>& offsets() const { return found_; }
 
  private:
@@ -47,7 +47,7 @@ class Question {
     if (deadline_) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - SearchClock::now());
-      constexpr std::int64_t kMost = 1 << 30;  // 12 days: Z3 counts in unsigned
+      constexpr std::int64_t kMost = 1 << 30;  // 12 days; Z3 counts in unsigned
       parameters.set("timeout",
                      static_cast<unsigned>(std::clamp<std::int64_t>(left.count(), 1, kMost)));
     } else {
@@ -91,7 +91,7 @@ void improve(PairModel& pairs, const PlanOptions& options, const Deadline& deadl
       pairs.prove(asked + 1);
     } else {
       pairs.offer(question.offsets());
-      if (pairs.peak_units() > asked) return;  // a wrong answer must not be asked for again
+      if (pairs.peak_units() > asked) return;  // wrong answer: do not ask again
     }
   }
 }

@@ -1,9 +1,9 @@
-// What a request and a free cost under every allocator, on the simulated device.
+// The cost of a request and a free under every allocator, on the simulated device.
 //
-// resnet20/A: one recorded training step of resnet20 at batch 32, over and over; request_ns and
-// free_ns are means over the step's calls, each the least of all steps without the clock's share,
-// for a call is shorter than what interrupts it; Time is the mean of a pair.
-// live/A/N: a request plus its free with N other blocks alive, each beside a free chunk.
+// resnet20/A: one recorded training step of resnet20 at batch 32, repeated. request_ns and free_ns
+// are means over the step's calls. Each call counts with its least time over all steps, because
+// interruptions are longer than a call, without the cost of the clock. Time is the mean of a pair.
+// live/A/N: a request and its free with N other blocks alive, each beside a free chunk.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ constexpr std::size_t kSizes[] = {512, 65536, 4096, 1048576, 16384, 262144};
 
 std::size_t size_of(std::size_t index) { return kSizes[index % std::size(kSizes)] + index; }
 
-// `count` blocks of many sizes, each followed by a free chunk, so that the index has entries.
+// Makes `count` blocks of many sizes, each followed by a free chunk, so that the index has entries.
 std::vector<Block> live_blocks(Allocator& allocator, std::size_t count) {
   std::vector<Block> live, gaps;
   for (std::size_t i = 0; i < count; ++i) {
@@ -118,7 +118,7 @@ std::vector<Block> live_blocks(Allocator& allocator, std::size_t count) {
   return live;
 }
 
-// A step of 64 requests, over and over; begin_step's share is included.
+// Repeats a step of 64 requests; includes begin_step's share.
 void request_and_free(benchmark::State& state, const std::string& name) {
   SimulatedDevice device;
   const auto allocator = make_allocator(name, device);

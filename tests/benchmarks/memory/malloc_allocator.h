@@ -6,9 +6,9 @@
 
 namespace skyline {
 
-// Hands every request to the operating system's malloc and every release to its free: what a
-// program pays that keeps no pool. Addresses are aligned to 64 bytes, all that the kernels ask for.
-// What malloc reserves for itself is not known: reserved bytes are the live ones.
+// Passes every request to the operating system's malloc and every release to its free: the cost of
+// a program without a pool. Addresses are aligned to 64 bytes, which is all that kernels need.
+// Reserved bytes are the live ones, because malloc does not tell what it reserves.
 class MallocAllocator final : public Allocator {
  public:
   Extent acquire(std::size_t bytes, const Tag& tag) override;

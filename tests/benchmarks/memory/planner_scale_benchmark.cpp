@@ -1,12 +1,12 @@
-// How planners grow: PLANNERS.md's target for 1,000,000 blocks. One line a target:
+// How planning time and memory grow up to 1,000,000 blocks. One line a target:
 //
 //   TRACE PLANNER BLOCKS  seconds  bytes a block  gap  exponent
 //
-// Seconds are the least of several runs, bytes the most that planning had on the heap at once
-// beyond the trace, the exponent is that of seconds from 10^4 to the blocks of the line.
-// "training": activations that stack up and die in reverse, with workspaces. "mixed": most blocks
-// short and small, some long or large, anywhere in the step. Arguments: the largest number of
-// blocks, 10^6 unless given.
+// Seconds are the least of several runs; bytes are the peak of the heap while planning, without the
+// trace; the exponent is that of seconds from 10^4 blocks to the line's blocks. "training":
+// activations stack up and die in reverse, with workspaces. "mixed": most blocks are short-lived
+// and small, some long-lived or large, anywhere in the step. Argument: the largest number of
+// blocks, default 10^6.
 #include <fmt/core.h>
 #include <malloc.h>
 
@@ -51,7 +51,7 @@ namespace {
 
 constexpr std::size_t kFirst = 10000;
 constexpr int kRuns = 5;
-constexpr double kEnoughSeconds = 5;  // further runs are left out then
+constexpr double kEnoughSeconds = 5;  // no further runs after this time
 
 struct Measurement {
   double seconds = 0;
@@ -82,7 +82,7 @@ const PlannerEntry& planner_named(std::string_view name) {
   for (const PlannerEntry& entry : planners()) {
     if (entry.name == name) return entry;
   }
-  std::abort();  // a name of this file
+  std::abort();  // unreachable: names come from this file
 }
 
 void print_growth(const char* kind, Trace (*trace_of)(std::size_t), std::string_view planner,
@@ -104,7 +104,7 @@ void print_growth(const char* kind, Trace (*trace_of)(std::size_t), std::string_
   }
 }
 
-// A layer makes four blocks.
+// A layer has four blocks.
 Trace training_blocks(std::size_t blocks) { return training_trace(1, blocks / 4, 8 << 20); }
 
 void print_all(std::size_t largest) {

@@ -1,10 +1,10 @@
-// Planning against its targets, one line a target: what was measured, the target, met or missed.
+// Compares planning with its targets, one line a target: measurement, target, met or missed.
 //
 //   planner_targets_benchmark TRACES
 //
-// TRACES/minimalloc holds instances called NAME.CAPACITY.csv (MiniMalloc's challenging set),
-// TRACES/networks recorded steps. Without TRACES only our own networks are planned. One thread;
-// seconds are medians of five runs unless the time is the limit itself.
+// TRACES/minimalloc holds instances named NAME.CAPACITY.csv (MiniMalloc's challenging set),
+// TRACES/networks recorded steps. Without TRACES only our own networks are planned. One thread.
+// Seconds are medians of five runs unless the limit is the time itself.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ void minimised(const std::vector<Instance>& instances) {
   for (const Instance& instance : instances) {
     const Plan found = plan(instance.trace, kDefaultPlanner,
                             {.alignment = instance.alignment, .time_limit_seconds = 2.0});
-    // PLANNERS section 5: the best known peak of D, whose lower bound was open; the others' bound.
+    // Instance D: the best known peak, since its lower bound was open. Others: the bound.
     const std::uint64_t goal = instance.name == "D" ? 1018880 : found.proved_bound;
     line(fmt::format("{} minimised in 2 s", instance.name),
          fmt::format("{} bytes, gap {:.3f} %{}, {:.1f} ms", found.peak, 100 * found.gap(),

@@ -1,6 +1,6 @@
-// Planning time against the number of blocks. "mixed": most blocks short and small, some long or
-// large, anywhere in the step; "training": activations that stack up and die in reverse, with
-// workspaces. Counters: gap in per cent, proved = 1 when the lower bound is reached.
+// Planning time by number of blocks. "mixed": most blocks are short-lived and small, some
+// long-lived or large, anywhere in the step. "training": activations stack up and die in reverse,
+// with workspaces. Counters: gap in per cent; proved = 1 if the lower bound is reached.
 #include <benchmark/benchmark.h>
 
 #include <sstream>
@@ -20,7 +20,7 @@
 namespace skyline {
 namespace {
 
-// As many blocks as `blocks`, nearly: a layer makes four.
+// Returns about `blocks` blocks; a layer has four.
 Trace training_trace_of(std::size_t blocks) { return training_trace(1, blocks / 4, 8 << 20); }
 
 void run(benchmark::State& state, PlannerFunction planner, const Trace& trace) {

@@ -1,6 +1,6 @@
-// Events a second: reading an event trace, following its blocks, and replaying it under each
-// allocator of the table and the session, all from text in memory. The trace: training-like steps
-// of 2000 events each, the same requests in every step.
+// Events per second: reading an event trace, following its blocks, and replaying it under each
+// allocator of the table and the session, all from text in memory. The trace has training-like
+// steps of 2000 events, with the same requests in every step.
 #include <benchmark/benchmark.h>
 
 #include <random>

@@ -1,13 +1,13 @@
-// What a request and its release cost: planned, from the pool, and the floor that any allocator
-// pays behind the interface. A step of a training program: activations pile up in the forward pass
-// and die in the backward pass, each layer with a workspace.
+// The cost of a request and its release: planned, from the pool, and the floor that every allocator
+// pays for the interface. The step resembles training: activations pile up in the forward pass and
+// die in the backward pass, and each layer has a workspace.
 //
 // The first three report the time of a pair; planned_apart the nanoseconds of a request and of a
 // release; planned_against_pool measures both in turns, in one run, and reports the ratio.
 //
-// sequences and sequences_pool: 2,000 steps of an encoder and decoder whose every batch has other
-// lengths, packed and cell by cell; an iteration is the whole run, and all but its time is the same
-// in each. replanning: what begin_step waits for, with plans made there and in the background.
+// sequences and sequences_pool: 2,000 steps of an encoder and decoder whose batches all differ in
+// length, packed and cell by cell. An iteration is the whole run; everything but its time is the
+// same in each. replanning: how long begin_step waits, for plans made there and in the background.
 #include <benchmark/benchmark.h>
 
 #include <time.h>
@@ -33,21 +33,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Nanoseconds = std::chrono::duration<double, std::nano>;
 
-// Of this thread, so that a busy machine changes nothing. Reading it is a system call.
+// CPU time of this thread, which other programs do not change. Reading it is a system call.
 double cpu_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// One request, or one release, of a step.
+// One request or one release of a step.
 struct Event {
   std::size_t block = 0;
   std::size_t bytes = 0;
   bool request = true;
 };
 
-// `layers` activations alive at once at the turn from forward to backward.
+// Keeps `layers` activations alive at the turn from forward to backward.
 std::vector<Event> training_step(std::size_t layers) {
   std::vector<Event> events;
   std::size_t blocks = 0;
@@ -95,7 +95,7 @@ double nanoseconds_a_pair(Allocator& allocator, const std::vector<Event>& events
   return (cpu_nanoseconds() - begin) / steps / static_cast<double>(blocks_of(events));
 }
 
-// Answers at once: the price of the virtual calls, the Block and the loop.
+// Serves at once: the cost of the virtual calls, the Block and the loop.
 class Floor final : public Allocator {
  public:
   Extent acquire(std::size_t bytes, const Tag&) override { return {&byte_, bytes, 0}; }
@@ -132,8 +132,8 @@ void request_and_release_pool(benchmark::State& state) {
   run(state, pool);
 }
 
-// All requests of a step, then all releases in the planned order, each kind timed by itself: the
-// least over all steps, for a step is shorter than what interrupts it.
+// Times all requests of a step, then all releases in the planned order. Takes the least over all
+// steps, because interruptions are longer than a step.
 void planned_apart(benchmark::State& state) {
   const auto blocks_alive = static_cast<std::size_t>(state.range(0));
   SimulatedDevice device;
@@ -159,7 +159,7 @@ void planned_apart(benchmark::State& state) {
   state.counters["release_ns"] = release_ns / static_cast<double>(blocks_alive);
 }
 
-// In turns, so that a change of the clock rate or a noisy neighbour meets both.
+// Measures in turns, so that changes of the clock rate and noisy neighbours affect both.
 void planned_against_pool(benchmark::State& state) {
   const std::vector<Event> events = training_step(static_cast<std::size_t>(state.range(0)));
   std::vector<Block> blocks(blocks_of(events));
@@ -183,8 +183,7 @@ void planned_against_pool(benchmark::State& state) {
 
 constexpr std::size_t kSentences = 64, kLongest = 50;
 constexpr int kSequenceSteps = 2000;
-constexpr int kRepeatedBatches =
-    48;  // under per-shape, whose plans are for batches that come again
+constexpr int kRepeatedBatches = 48;  // under per-shape, whose plans are for recurring batches
 constexpr double kMiB = 1 << 20;
 
 std::vector<Trace> upper_bound_traces(const SequenceProgram& program) {
@@ -199,7 +198,7 @@ std::vector<Trace> upper_bound_traces(const SequenceProgram& program) {
   return traces;
 }
 
-// Per-shape sees the same few batches again and again, the others a new one each step.
+// Per-shape sees the same few batches again and again; the others see a new one each step.
 std::vector<std::pair<SequenceBatch, ShapeKey>> sequence_batches(ShapePolicy policy) {
   std::mt19937_64 random(1);
   std::vector<std::pair<SequenceBatch, ShapeKey>> batches;
@@ -213,7 +212,7 @@ std::vector<std::pair<SequenceBatch, ShapeKey>> sequence_batches(ShapePolicy pol
   return batches;
 }
 
-// reserved: the most of the run, its first step left out as the others' is; live: the most bytes
+// reserved: the most in the run, without its first step, as for the others. live: the most bytes
 // alive in a step.
 void sequences(benchmark::State& state) {
   const bool unrolled = state.range(0) != 0;
@@ -266,7 +265,7 @@ void compute(std::chrono::microseconds time) {
   }
 }
 
-// Unrolled, under grow, each step computing for five milliseconds.
+// Unrolled, under grow; each step computes for five milliseconds.
 void replanning(benchmark::State& state) {
   const SequenceProgram program({.unrolled = true});
   const auto batches = sequence_batches(ShapePolicy::kGrow);
@@ -286,7 +285,7 @@ void replanning(benchmark::State& state) {
   }
 }
 
-// resnet20, resnet50 and Inception-ResNet keep some 60, 170 and 800 activations.
+// resnet20, resnet50 and Inception-ResNet keep about 60, 170 and 800 activations.
 BENCHMARK(request_and_release_floor)->Arg(60)->Arg(170)->Arg(800);
 BENCHMARK(request_and_release_planned)->Arg(60)->Arg(170)->Arg(800);
 BENCHMARK(request_and_release_pool)->Arg(60)->Arg(170)->Arg(800);

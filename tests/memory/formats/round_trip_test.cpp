@@ -1,4 +1,4 @@
-// Random event traces through every format and back: what comes back asks for the same.
+// Random event traces through every format and back: the copy makes the same requests.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -9,7 +9,7 @@
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/open_events.h"
-#include "memory/replay/event_demand.h"
+#include "memory/replay/trace_builder.h"
 #include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {
@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kSeeds = 200;
 constexpr std::size_t kCapacityBytes = std::size_t{1} << 22;
 
-// Allocations, frees and steps with few names, which come again, and sizes of all magnitudes.
+// Allocations, frees and steps with a few names that recur, and sizes of all magnitudes.
 std::string random_events(unsigned seed) {
   std::mt19937 random(seed);
   std::string text = "event,id,bytes,tag,layer,phase,category,stream\n";
@@ -100,7 +100,7 @@ TEST(RoundTrip, RmmsLogUnderEveryAllocator) {
   }
 }
 
-// A trace of lifetimes ends with frees where the events just end; it knows no steps.
+// A trace of lifetimes ends with frees where the events just end, and it has no steps.
 TEST(RoundTrip, TracesOfLifetimes) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const std::string text = random_events(seed);

@@ -16,7 +16,7 @@ TEST(BufferedSink, HandsOverPiecesAsTheyFill) {
   sink.finish();
   sink.finish();
   EXPECT_EQ(bytes, std::size_t{1} << 20);
-  EXPECT_EQ(pieces, 4u) << "nothing was left";
+  EXPECT_EQ(pieces, 4u) << "nothing is left";
 }
 
 std::string quoted(const std::string& text) { return '"' + text + '"'; }
@@ -27,7 +27,7 @@ TEST(JsonString, ReplacesEachByteThatIsNotUtf8) {
             quoted("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"));
   for (const char* bound :
        {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_EQ(json_string(bound), quoted(bound)) << "the first and last of their lengths";
+    EXPECT_EQ(json_string(bound), quoted(bound)) << "first and last of each length";
   }
   const std::string replaced = "\xef\xbf\xbd";
   EXPECT_EQ(json_string("\xf0\x9f\x98z"), quoted(replaced + replaced + replaced + "z"));

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// How many random cases a test runs: all of them in a release build, a twentieth under sanitizers,
-// which slow the planners down by as much.
+// Number of random cases for a test: all in a release build, a twentieth under sanitizers, which
+// slow planners down about that much.
 constexpr std::uint64_t effort(std::uint64_t cases) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return cases / 20;

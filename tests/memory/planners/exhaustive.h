@@ -9,10 +9,10 @@
 
 namespace skyline {
 
-// The least peak that a trace of few blocks and at most 64 ticks, 0 … 63, can be packed in; shares
-// no code with the planners. In some order, that of the offsets in an optimal plan, putting each
-// block that is not fixed in the lowest hole gives an optimal plan: all orders are tried, but for
-// those that are already as high as the best.
+// Returns the least peak for a trace of few blocks and at most 64 ticks, 0 … 63. Shares no code
+// with the planners. Placing blocks in the lowest hole gives an optimal plan for some order (that
+// of the offsets in an optimal plan), so it tries all orders, except those already as high as the
+// best.
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const Trace& trace, std::uint64_t alignment) {
@@ -41,7 +41,7 @@ class ExhaustiveSearch {
  private:
   struct Block {
     std::uint64_t bytes = 0;
-    std::uint64_t used = 0;  // a bit for each tick
+    std::uint64_t used = 0;  // one bit a tick
     std::uint64_t offset = 0;
     bool taken = false;
   };

@@ -9,8 +9,8 @@
 
 namespace skyline {
 
-// Most blocks short and small, some long or large, anywhere in the step: lifetimes are spread
-// evenly over the orders of magnitude up to a tenth of `blocks`. At least 10 blocks.
+// Most blocks are short-lived and small, some long-lived or large, anywhere in the step: lifetimes
+// are spread evenly over the orders of magnitude up to a tenth of `blocks`. At least 10 blocks.
 inline Trace mixed_trace(std::size_t blocks) {
   std::mt19937_64 random(1);
   const auto ticks = static_cast<Tick>(2 * blocks);

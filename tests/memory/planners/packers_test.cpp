@@ -1,4 +1,4 @@
-// The data structures under the planners, against searches that look at every block.
+// Tests the data structures of the planners against searches that look at every block.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<BlockIndex> shuffled(std::size_t blocks, std::uint64_t seed) {
   return order;
 }
 
-// The lowest address where a block fits among those placed before it, by trying every end.
+// Finds the lowest address for a block among those placed before it, by trying every end.
 std::uint64_t lowest_hole(const Packing& packing, const std::vector<BlockIndex>& placed,
                           const std::vector<std::uint64_t>& offsets, BlockIndex block) {
   const auto in_the_way = [&](BlockIndex other, std::uint64_t place) {
@@ -61,7 +61,7 @@ TEST(HolePacker, PlacesEachBlockInTheLowestHole) {
   }
 }
 
-// The free addresses of every tick, one by one.
+// Stores the free addresses of every tick one by one.
 class NaiveAddresses : public UsedAddresses {
  public:
   void clear() override { used_.clear(); }
@@ -69,7 +69,7 @@ class NaiveAddresses : public UsedAddresses {
                      HoleChoice choice) const override {
     std::uint64_t best = kMaxAddress, best_bytes = kMaxAddress;
     for (std::uint64_t place = from; place <= kTop; ++place) {
-      if (place > from && is_free(ticks, place - 1)) continue;  // not where a hole begins
+      if (place > from && is_free(ticks, place - 1)) continue;  // no hole begins here
       std::uint64_t end = place;
       while (end < kTop && is_free(ticks, end)) ++end;
       if (end == kTop) return best_bytes == kMaxAddress ? place : best;
@@ -128,7 +128,7 @@ TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
   }
 }
 
-// A tall block, and so many small ones beside it that the list of them splits.
+// One tall block, and enough small ones beside it to split their list.
 TEST(UsedAddresses, SeeATallBlockAmongManySmallOnes) {
   AddressList list;
   AddressTree tree(4, 1);
@@ -142,7 +142,7 @@ TEST(UsedAddresses, SeeATallBlockAmongManySmallOnes) {
   }
 }
 
-// Above most_listed() blocks the packer changes to the tree.
+// Above most_listed() blocks the packer uses the tree.
 TEST(UsedAddresses, ListAndTreeAgreeOnManyBlocks) {
   const Packing packing(training_trace(1, 700, 1 << 20), 512);
   const UsedTicks ticks(packing);
@@ -193,7 +193,7 @@ TEST(RadixSort, SortsAndKeepsTheOrderOfEqualKeys) {
 }
 
 TEST(Packing, SortsByAnyKey) {
-  // By comparisons; by digits; and with keys that do not fit 64 bits together.
+  // Covers sorting by comparisons, by digits, and by keys that do not fit 64 bits together.
   for (const std::size_t blocks : {20u, 3000u, 3001u}) {
     Trace trace = random_trace(blocks, blocks, 60, std::uint64_t{1} << 40);
     for (TraceBlock& block : trace.blocks) {
@@ -251,7 +251,7 @@ TEST(BlockTree, FindsTheBestRankWithinAnInterval) {
         break;
       }
       ASSERT_EQ(tree.find(lower, upper), expected) << "seed " << seed;
-      // Most random intervals are empty: take the best of all, then.
+      // Most random intervals are empty; then take the best block of all.
       const BlockTree::Rank rank = expected != BlockTree::kNone ? expected : tree.find(0, ticks);
       taken[order[rank]] = true;
       tree.take(order[rank]);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
 const PlanOptions kBytes{.alignment = 1};
 
-// mip and smt refuse what is beyond their solvers.
+// True for traces that mip and smt refuse.
 bool is_refused(const PlannerEntry& entry, const Trace& trace, const PlanOptions& options) {
   if (entry.name != "mip" && entry.name != "smt") return false;
   try {
@@ -95,7 +95,7 @@ TEST(Planners, RefuseTracesThatMakeNoSense) {
   }
 }
 
-// A packing whose only plans found lie above 2^63 is an error, not an overflow.
+// If all plans found lie above 2^63, that is an error, not an overflow.
 TEST(Planners, NeverWrapAround) {
   for (std::uint64_t seed = 0; seed < effort(2000); ++seed) {
     const Trace trace = random_trace(seed, 8, 10, kMost / 3);
@@ -125,7 +125,7 @@ TEST(Planners, KeepFixedOffsetsOrSayThatTheyCannot) {
     EXPECT_EQ(found.peak, 10u) << entry.name;
   }
   EXPECT_EQ(plan(trace, "portfolio", kBytes).planner, "greedy-by-size")
-      << "none of those behind it is better";
+      << "no later planner is better";
 }
 
 TEST(Planners, RefuseFixedBlocksThatAreInEachOthersWay) {
@@ -175,18 +175,18 @@ TEST(Planners, AreValidWhateverTheTimeLimit) {
   }
 }
 
-// Beyond what the exact search solves, the searches come that know of no fixed offsets.
+// Too large for the exact search, so the searches after it run; they ignore fixed offsets.
 TEST(Portfolio, KeepsFixedOffsetsOfLargeTraces) {
   const Trace trace = with_fixed_offsets(random_trace(0, 150, 60, 50), 0, 1);
   EXPECT_TRUE(trace.has_fixed_offsets());
-  EXPECT_NO_THROW(plan(trace, "portfolio", kBytes)) << "the validator looks at them";
+  EXPECT_NO_THROW(plan(trace, "portfolio", kBytes)) << "the validator checks them";
 }
 
 TEST(Portfolio, StopsAtTheCapacity) {
   const Trace trace = random_trace(3, 300, 400, 1 << 20);
   const std::uint64_t simple = plan(trace, "best-fit").peak;
   EXPECT_LE(plan(trace, "portfolio", {.capacity = simple}).peak, simple);
-  EXPECT_LT(plan(trace, "portfolio").peak, simple) << "without a capacity it goes on";
+  EXPECT_LT(plan(trace, "portfolio").peak, simple) << "without a capacity it continues";
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// `blocks` blocks of 0 to `largest` bytes anywhere in `ticks` ticks (at least 1).
+// `blocks` blocks of 0 to `largest` bytes, anywhere in `ticks` ticks (at least 1).
 inline Trace random_trace(std::uint64_t seed, std::size_t blocks, Tick ticks,
                           std::uint64_t largest) {
   std::mt19937_64 random(seed);
@@ -23,7 +23,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t blocks, Tick ticks,
   return trace;
 }
 
-// `blocks` blocks that live for at most half of the ticks (at least 2): simple rules seldom pack
+// `blocks` blocks that live for at most half of the ticks (at least 2). Simple rules seldom pack
 // them well.
 inline Trace short_lived_trace(std::uint64_t seed, std::size_t blocks, Tick ticks,
                                std::uint64_t largest) {
@@ -40,7 +40,7 @@ inline Trace short_lived_trace(std::uint64_t seed, std::size_t blocks, Tick tick
   return trace;
 }
 
-// Gives half of the blocks of at least two ticks a gap, which may fill the lifetime.
+// Gives half of the blocks that live for two ticks or more a gap, which may fill the lifetime.
 inline Trace with_gaps(Trace trace, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -54,7 +54,8 @@ inline Trace with_gaps(Trace trace, std::uint64_t seed) {
   return trace;
 }
 
-// Fixes a third of the blocks where a plan could have them: in a stack of all, with some room.
+// Fixes a third of the blocks at offsets that a plan could have: a stack of all blocks, with some
+// room.
 inline Trace with_fixed_offsets(Trace trace, std::uint64_t seed, std::uint64_t alignment) {
   std::mt19937_64 random(seed);
   std::uint64_t top = 0;
@@ -67,7 +68,7 @@ inline Trace with_fixed_offsets(Trace trace, std::uint64_t seed, std::uint64_t a
   return trace;
 }
 
-// Like a training step: activations stack up and die in reverse, each op with a workspace.
+// Resembles a training step: activations stack up and die in reverse, each op with a workspace.
 inline Trace training_trace(std::uint64_t seed, std::size_t layers, std::uint64_t largest) {
   std::mt19937_64 random(seed);
   Trace trace;

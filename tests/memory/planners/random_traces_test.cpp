@@ -1,5 +1,5 @@
-// Every planner on random small traces. plan() throws when the validator refuses, so surviving is
-// being valid.
+// Every planner on small random traces. plan() throws if the validator rejects a plan, so returning
+// means valid.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -14,11 +14,11 @@ namespace skyline {
 namespace {
 
 constexpr std::uint64_t kTraces = 100000;
-// The solvers take milliseconds for a trace and minutes for some: they see one of so many, and of
-// those the smallest. A prime, so that these are of all kinds.
+// Solvers take milliseconds for most traces and minutes for some, so they get one in this many, and
+// only the smallest. A prime, so that all kinds occur.
 constexpr std::uint64_t kTracesPerSolverRun = 199;
 constexpr std::size_t kMostBlocksForSolvers = 9;
-// Where the lower bound is out of reach, as it is with fixed offsets, a proof takes long.
+// A proof takes long where the lower bound is out of reach, as it is with fixed offsets.
 constexpr std::size_t kMostBlocksForProofs = 11;
 constexpr std::size_t kMostBlocksForProofsWhenFixed = 8;
 
@@ -52,7 +52,7 @@ void expect_sound(const Plan& found, const std::optional<Plan>& best) {
   ASSERT_LE(best->proved_bound, found.peak);
 }
 
-// None where the portfolio is not for this trace.
+// Empty if the portfolio cannot plan this trace.
 std::optional<Plan> plan_of_the_portfolio(const Trace& trace, const PlanOptions& options) {
   if (trace.has_fixed_offsets() && !all_planners().front().keeps_fixed_offsets) return {};
   return plan_with(trace, kDefaultPlanner, options);

@@ -1,4 +1,4 @@
-// The searches: what they improve, when they end, and that threads do not change their answers.
+// Searches: what they improve, when they end, and that threads do not change their results.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -128,7 +128,7 @@ TEST(Searches, StopWithinTheCapacity) {
   }
 }
 
-// Both planners once without a search, so that what is measured is the search.
+// Runs both planners once without a search, so that only the search is measured.
 TEST(Searches, CutPassesOffAtTheDeadline) {
   const Packing packing(random_trace(1, 200000, 400000, 1 << 20), 512);
   Placement best;
@@ -151,7 +151,7 @@ TEST(Searches, CutPassesOffAtTheDeadline) {
 }
 
 TEST(ProgramOrder, PlacesInTheSmallestGapThatFits) {
-  // Blocks 0, 2 and 4 hold the ground; 1 and 3 leave gaps of 5 and 3 for the last two.
+  // Blocks 0, 2 and 4 lie at the bottom; 1 and 3 leave holes of 5 and 3 for the last two.
   const Trace trace{
       .blocks = {{0, 9, 1}, {0, 2, 5}, {0, 9, 1}, {0, 2, 3}, {0, 9, 1}, {3, 9, 2}, {4, 9, 4}}};
   EXPECT_EQ(plan(trace, "program-order", {.alignment = 1}).offsets,
@@ -164,7 +164,7 @@ TEST(ProgramOrder, FollowsTheTicksOfTheRequests) {
 }
 
 TEST(GreedyByLifetime, PlacesInTheSmallestGapThatFits) {
-  // In this order; at tick 0 blocks 1 and 3 leave gaps of 4 and 2.
+  // In this order blocks 1 and 3 leave holes of 4 and 2 at tick 0.
   const Trace trace{
       .blocks = {{0, 20, 1}, {1, 20, 4}, {0, 18, 1}, {1, 18, 2}, {0, 16, 1}, {0, 1, 2}}};
   const Plan found = plan(trace, "greedy-by-lifetime", {.alignment = 1});

@@ -1,4 +1,4 @@
-// Every planner on the trace files of a directory, which the environment variable SKYLINE_TRACES
+// Every planner on the trace files in the directory that the environment variable SKYLINE_TRACES
 // names.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace skyline {
 namespace {
 
-// mip and smt say what is too large for them; plan() throws when the validator refuses.
+// mip and smt refuse large traces. plan() throws if the validator rejects a plan.
 void plan_by_all(const std::string& file, const Trace& trace) {
   const PlanOptions options{.alignment = 1, .time_limit_seconds = 0.5};
   const Plan best = plan_with(trace, kDefaultPlanner, options);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"
+#include "memory/replay/trace_builder.h"
 #include "memory/replay/trace_events.h"
 #include "tests/memory/planners/random_traces.h"
 
@@ -94,7 +95,7 @@ TEST(TraceBuilder, KeepsNothingBeyondItsLimit) {
   const Demand of(reader, 512, 2, TraceBuilder::Keep::kBlocks);
   EXPECT_TRUE(of.collected.passed_limit());
   EXPECT_EQ(of.trace.size(), 0u);
-  EXPECT_EQ(of.demand.blocks(), 3u) << "the bound goes on";
+  EXPECT_EQ(of.demand.blocks(), 3u) << "counting goes on";
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST(EventReplay, BlocksNeverFreedLiveToTheEnd) {
 }
 
 TEST(EventReplay, LooksAtThePeakWhenItIsReached) {
-  // The pool holds 4 free blocks of 512 that nothing fits, then takes 4096 more.
+  // The pool holds 4 free blocks of 512 that fit nothing, then takes 4096 more.
   const ReplayFigures figures =
       figures_of("event,id,bytes\na,a,512\na,b,512\na,c,512\nf,a,\nf,b,\na,d,4000\nf,d,\nf,c,\n",
                  "best-fit-pool");
@@ -60,17 +60,17 @@ TEST(EventReplay, DoesNotLookAtAPeakForEverRising) {
   const int requests = 2 * EventReplay::kExactLooks;
   for (int i = 0; i < requests; ++i) text += "a,b" + std::to_string(i) + ",512\n";
   const ReplayFigures at_end = figures_of(text, "best-fit-pool");
-  ASSERT_TRUE(at_end.at_peak) << "the end is looked at";
+  ASSERT_TRUE(at_end.at_peak) << "statistics are taken at the end";
   EXPECT_EQ(at_end.at_peak->reserved_bytes, 512u * static_cast<std::size_t>(requests));
   const ReplayFigures sparing = figures_of(text + "f,b0,\n", "best-fit-pool");
-  EXPECT_FALSE(sparing.at_peak) << "unknown, and said to be that";
+  EXPECT_FALSE(sparing.at_peak) << "unknown, so empty";
 }
 
 TEST(EventReplay, GoesOnWithoutTheRequestsThatAreRefused) {
   const std::string text = "event,id,bytes\na,x,512\na,y,1024\nf,y,\na,z,512\nf,x,\na,y,512\n";
   const ReplayFigures figures = figures_of(text, "best-fit-pool", 1024);
   EXPECT_EQ(figures.refused, 1u);
-  EXPECT_EQ(figures.end.requested_bytes, 1024u) << "z, and y of the second time";
+  EXPECT_EQ(figures.end.requested_bytes, 1024u) << "z and the second y";
   ASSERT_EQ(figures.shortages.size(), 1u);
   const ShortageReport& report = figures.shortages[0];
   EXPECT_EQ(report.id, "y");
@@ -87,7 +87,7 @@ TEST(EventReplay, GoesOnWithoutTheRequestsThatAreRefused) {
 }
 
 TEST(EventReplay, TellsFragmentationFromShortage) {
-  // Of 8 MiB in one segment every other MiB is freed: 4 MiB free, none of them together.
+  // Frees every other MiB of 8 MiB in one segment: 4 MiB are free, but never two in a row.
   std::string text = "event,id,bytes\na,all,8388608\nf,all,\n";
   for (int i = 0; i < 8; ++i) text += "a,b" + std::to_string(i) + ",1048576\n";
   for (int i = 0; i < 8; i += 2) text += "f,b" + std::to_string(i) + ",\n";
@@ -122,7 +122,7 @@ TEST(EventReplay, OfEquallyLargeBlocksShowsTheOlderFirst) {
   ASSERT_EQ(figures.shortages.size(), 1u);
   ASSERT_EQ(figures.shortages[0].largest.size(), 2u);
   EXPECT_EQ(figures.shortages[0].largest[0].name, "b");
-  EXPECT_EQ(figures.shortages[0].largest[1].name, "c") << "in the slot of the one that is gone";
+  EXPECT_EQ(figures.shortages[0].largest[1].name, "c") << "reuses a slot";
 }
 
 TEST(EventReplay, EndsTheStepThatIsOpen) {
@@ -166,7 +166,7 @@ TEST(EventReplay, GivesEverythingBackInTheEnd) {
   EXPECT_EQ(device.statistics().reserved_bytes, 0u);
 }
 
-// Notes what it is told.
+// Records what it is notified of.
 class Diary final : public ReplayObserver {
  public:
   void allocated(const LiveEvents& events, const Extent& extent) override {

@@ -1,5 +1,5 @@
-// A replay's memory does not grow with the length of its trace: counted, in a program of its own,
-// for it replaces new.
+// A replay's memory does not grow with its trace. A program of its own, because it replaces
+// operator new to count.
 #include <gtest/gtest.h>
 
 #include <istream>
@@ -11,13 +11,14 @@
 #include "memory/formats/csv/event_csv.h"
 #include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
+#include "memory/replay/trace_builder.h"
 #include "tests/memory/heap_counter.h"
 
 namespace skyline {
 namespace {
 
-// The text of an event trace without end: rounds of a few hundred blocks of many sizes, all with
-// new names, made piece by piece.
+// An endless event trace, made piece by piece: rounds of a few hundred blocks of many sizes, each
+// with a new name.
 class EndlessTrace final : public std::streambuf {
  protected:
   int_type underflow() override {

@@ -14,7 +14,7 @@ constexpr auto kActivation = static_cast<std::size_t>(Category::kActivation);
 constexpr auto kWorkspace = static_cast<std::size_t>(Category::kWorkspace);
 constexpr auto kParameter = static_cast<std::size_t>(Category::kParameter);
 
-// Two convolutions of a block and an fc layer; the fullest tick is 3, with the second workspace.
+// A block of two convolutions, and an fc layer. The fullest tick is 2, at the workspace.
 RecordedRun hand_made_run() {
   RunRecorder recorder;
   const auto weight = [&](const char* name) {
@@ -48,7 +48,7 @@ Trace hand_made_trace() {
   return trace;
 }
 
-TEST(HeldBytesTest, TheFullestTickByHand) {
+TEST(LiveBytesTest, TheFullestTickByHand) {
   EXPECT_EQ(blocks_at_fullest_tick(hand_made_trace(), 512), (std::vector<std::size_t>{0, 1, 2}));
   const CategoryBytes parts = lower_bound_parts(hand_made_trace(), 512);
   EXPECT_EQ(parts[kActivation], 3072u + 1024);
@@ -57,12 +57,12 @@ TEST(HeldBytesTest, TheFullestTickByHand) {
             lower_bound_bytes(hand_made_trace(), 512));
 }
 
-TEST(HeldBytesTest, AnEmptyTraceHoldsNothing) {
+TEST(LiveBytesTest, AnEmptyTraceHoldsNothing) {
   EXPECT_TRUE(blocks_at_fullest_tick({}, 512).empty());
   EXPECT_TRUE(layer_bytes({}, {}, Grouping::kLayer, 512).empty());
 }
 
-TEST(HeldBytesTest, CategoriesByHand) {
+TEST(LiveBytesTest, CategoriesByHand) {
   const RecordedRun run = hand_made_run();
   EXPECT_EQ(category_peaks(run, 512)[kParameter], 3u * 1024);
   EXPECT_EQ(category_peaks(run, 1)[kParameter], 3u * 700);
@@ -72,7 +72,7 @@ TEST(HeldBytesTest, CategoriesByHand) {
   EXPECT_EQ(resident_parts(run, 512)[kActivation], 0u);
 }
 
-TEST(HeldBytesTest, LayersByHand) {
+TEST(LiveBytesTest, LayersByHand) {
   const auto layers = layer_bytes(hand_made_run(), hand_made_trace(), Grouping::kLayer, 512);
   ASSERT_EQ(layers.size(), 3u);
   EXPECT_EQ(layers[0].layer, "block.conv1");
@@ -87,7 +87,7 @@ TEST(HeldBytesTest, LayersByHand) {
   EXPECT_EQ(layers[2].bytes_at_lower_bound, 0u);
 }
 
-TEST(HeldBytesTest, TopLevelBlocksByHand) {
+TEST(LiveBytesTest, TopLevelBlocksByHand) {
   const auto blocks = layer_bytes(hand_made_run(), hand_made_trace(), Grouping::kTopLevel, 512);
   ASSERT_EQ(blocks.size(), 2u);
   EXPECT_EQ(blocks[0].layer, "block");
@@ -96,8 +96,8 @@ TEST(HeldBytesTest, TopLevelBlocksByHand) {
   EXPECT_EQ(blocks[1].layer, "fc");
 }
 
-// Layers and blocks split the same bytes: those that are resident, and the lower bound.
-TEST(HeldBytesTest, LayersOfANetworkAddUp) {
+// Layers and top-level blocks split the same bytes: the resident ones, and the lower bound.
+TEST(LiveBytesTest, LayersOfANetworkAddUp) {
   const DryRunFacts facts =
       dry_run({.model = "resnet20", .shape = testing::small_shape("resnet20")});
   for (const Grouping grouping : {Grouping::kLayer, Grouping::kTopLevel}) {

@@ -21,7 +21,7 @@ TEST(LiveBlocks, AgreeWithAMapOverARandomProgram) {
   LiveBlocks blocks;
   std::unordered_map<std::string, std::size_t> slots;
   for (int i = 0; i < 200'000; ++i) {
-    // Few names, so that both answers of both calls come.
+    // Few names, so that both calls succeed and fail.
     const std::string id = "block " + std::to_string(random() % 3000);
     if (random() % 2 == 0) {
       const auto slot = blocks.add({.id = id, .bytes = random() % 100}, i);
@@ -32,7 +32,7 @@ TEST(LiveBlocks, AgreeWithAMapOverARandomProgram) {
       ASSERT_EQ(slot.has_value(), slots.contains(id)) << "seed " << kSeed << " at " << i;
       if (!slot) continue;
       ASSERT_EQ(*slot, slots[id]);
-      ASSERT_EQ(blocks.at(*slot).id, id) << "what is known of it stays";
+      ASSERT_EQ(blocks.at(*slot).id, id) << "its facts stay";
       blocks.forget(*slot);
       slots.erase(id);
     }
@@ -42,7 +42,7 @@ TEST(LiveBlocks, AgreeWithAMapOverARandomProgram) {
     EXPECT_TRUE(blocks.at(slot).alive);
     EXPECT_EQ(blocks.at(slot).id, id);
   }
-  EXPECT_LE(blocks.slots(), 3000u) << "slots are taken over";
+  EXPECT_LE(blocks.slots(), 3000u) << "slots are reused";
 }
 
 std::string refusal(const std::string& text) {
@@ -86,7 +86,7 @@ TEST(LiveEvents, CountsTicksAndSteps) {
   EXPECT_EQ(events.blocks().size(), 2u);
   ASSERT_TRUE(events.next() && events.next());
   EXPECT_EQ(events.tick(), 2) << "a step takes no tick";
-  EXPECT_EQ(events.block().bytes, 1u) << "of the block that was freed";
+  EXPECT_EQ(events.block().bytes, 1u) << "the freed block";
   EXPECT_EQ(events.blocks().size(), 1u);
   EXPECT_FALSE(events.next());
   EXPECT_EQ(events.ticks(), 3);

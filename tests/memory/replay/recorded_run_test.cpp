@@ -38,7 +38,7 @@ class ReplayedRunTest : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr std::size_t kBatch = 4;
 
-  // The same number of real steps; `planned` warms up before.
+  // Runs the same number of real steps; `planned` warms up first.
   static MemorySummary real_run(const char* device, int steps) {
     const Case& tested = GetParam();
     const bool planned = tested.allocator == kPlannedAllocator;
@@ -81,7 +81,7 @@ TEST_P(ReplayedRunTest, AsksTheDeviceAsOftenAsADryRunUnderTheAllocator) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, ReplayedRunTest, ::testing::ValuesIn(all_cases()), name_of);
 
-// Refused at the same capacity as the program itself, to the byte.
+// A replay runs out of memory at the same capacity as the program itself, to the byte.
 TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
   const ModelShape shape = small_shape("lenet");
   const DryRunFacts facts = dry_run({.model = "lenet", .shape = shape, .batch_size = 8});
@@ -139,7 +139,7 @@ TEST(RunRecorderTest, NotesWhatIsKeptAndTheLastStep) {
   recorder.allocate(4096);  // between steps
   const RecordedRun& run = recorder.run();
   EXPECT_EQ(run.key, 7u);
-  ASSERT_EQ(run.requests.size(), 5u);  // the one between steps is forgotten by the next step
+  ASSERT_EQ(run.requests.size(), 5u);  // the next step forgets the one between steps
   EXPECT_EQ(run.requests[2].tag, (BlockTag{"relu", "act", Phase::kForward, Category::kActivation}));
   EXPECT_EQ(run.before, (std::vector<RecordedRun::Event>{
                             {Act::kAllocate, 0}, {Act::kAllocate, 1}, {Act::kFree, 1}}));

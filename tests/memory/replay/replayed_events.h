@@ -13,8 +13,8 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Takes every request from the device, and refuses those that are large: for tests of what goes
-// around an allocator.
+// Takes every request from the device, which refuses large ones: a minimal allocator to test what
+// surrounds allocators.
 class DeviceAllocator final : public Allocator {
  public:
   explicit DeviceAllocator(Device& device) : device_(device) {}
@@ -53,7 +53,7 @@ inline std::vector<PlainEvent> all_events(EventReader& reader) {
   return events;
 }
 
-// Bytes of the requests that are served, and of those freed, as negative numbers, in their order.
+// Bytes of each served request, and of each free as a negative number, in order.
 class ServedBytes final : public ReplayObserver {
  public:
   void allocated(const LiveEvents&, const Extent& extent) override {
@@ -65,7 +65,7 @@ class ServedBytes final : public ReplayObserver {
   std::vector<std::int64_t> bytes;
 };
 
-// Replays the events on the device; returns what was served.
+// Replays the events on the device and returns what was served.
 inline std::vector<std::int64_t> served(EventReader& reader, Device& device,
                                         std::vector<ReplayObserver*> observers = {}) {
   DeviceAllocator allocator(device);

@@ -20,7 +20,7 @@ std::vector<PlainEvent> events_of(const std::string& text) {
   return all_events(reader);
 }
 
-// The sentence with which a text is refused.
+// Returns the message with which a text is refused.
 std::string refusal(const std::string& text) {
   try {
     events_of(text);
@@ -68,7 +68,7 @@ TEST(EventCsvReader, ReadsTagsAndStreams) {
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].tag, (BlockTag{"conv2d", "conv1", Phase::kForward, Category::kActivation}));
   EXPECT_EQ(events[0].stream, "0x7f");
-  EXPECT_EQ(events[1].tag, BlockTag{}) << "other programs have names of their own";
+  EXPECT_EQ(events[1].tag, BlockTag{}) << "other programs use other names";
 }
 
 TEST(EventCsvReader, AcceptsEveryWayToEndLines) {

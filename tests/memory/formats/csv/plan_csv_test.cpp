@@ -1,4 +1,4 @@
-// The plans of memory/formats/csv/trace_csv.h: offsets, certificates and the match with a trace.
+// Plans of memory/formats/csv/trace_csv.h: offsets, certificates, and matching with a trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ std::string plan_text(const Trace& trace, const Plan& plan) {
   return out.str();
 }
 
-// A plan that leaves no two blocks on each other, whatever their lifetimes.
+// A plan that stacks all blocks, whatever their lifetimes.
 Plan stacked(const Trace& trace, std::uint64_t alignment) {
   Plan plan{.alignment = alignment, .planner = "stack"};
   for (const TraceBlock& block : trace.blocks) {
@@ -87,7 +87,7 @@ TEST(PlanCsv, RoundTripsPlansOfRandomTraces) {
   }
 }
 
-// Two blocks on each other, one of them fixed.
+// Two blocks, one on top of the other, one of them fixed.
 const Trace kCertified{.blocks = {{0, 3, 4}, {2, 9, 5}}, .fixed_offsets = {{}, 4}};
 const Plan kCertifiedPlan{.offsets = {0, 4},
                           .peak = 9,
@@ -122,9 +122,9 @@ TEST(PlanCsv, RoundTripsItsCertificate) {
   EXPECT_EQ(back.plan.planner, "by \"hand\"");
   EXPECT_EQ(back.plan.seed, 18446744073709551615u);
   EXPECT_EQ(back.plan.seconds, 1.25e-7);
-  EXPECT_TRUE(back.trace.fixed_offsets.empty()) << "the column is the plan's";
+  EXPECT_TRUE(back.trace.fixed_offsets.empty()) << "the column belongs to the plan";
   EXPECT_EQ(fault_of_certificate(*back.certificate, kCertified, back.plan), "");
-  // As a trace, the file fixes what the plan placed, and says nothing of certificates.
+  // Read as a trace, the file fixes the plan's offsets, and the certificate is ignored.
   EXPECT_EQ(trace_of(plan_text(kCertified, kCertifiedPlan)).trace.fixed_offsets,
             (std::vector<std::optional<std::uint64_t>>{0, 4}));
 }
@@ -152,7 +152,7 @@ TEST(PlanCsv, FindsTheCertificateOnAnyLineAndOnlyOnce) {
   EXPECT_EQ(plan_of(header + none + "a,0,1,2,0\n").plan.planner, "csv");
   EXPECT_FALSE(plan_of(header).certificate);
   EXPECT_FALSE(plan_of("seed,peak,id,lower,upper,size,offset\nx,y,a,0,1,2,0\n").certificate)
-      << "not a certificate but columns of somebody else";
+      << "another program's columns, not a certificate";
   const auto refused = [](const std::string& text) -> std::string {
     try {
       plan_of(text);
@@ -204,7 +204,8 @@ TEST(FaultOfCertificate, NamesTheFigureThatIsNotTrue) {
             "the certificate is of a trace with 1 fixed offsets, but this one has 0");
   Trace fixes_more = kCertified;
   fixes_more.fixed_offsets.assign(kCertified.size(), 0);
-  EXPECT_EQ(fault(proves_ten, high, fixes_more), "") << "what is proved for less holds for more";
+  EXPECT_EQ(fault(proves_ten, high, fixes_more), "")
+      << "a proof with fewer fixed offsets holds for more";
   EXPECT_EQ(fault([](PlanCertificate&) {}, kCertifiedPlan, {.blocks = kCertified.blocks}), "")
       << "the lower bound needs no proof";
   EXPECT_EQ(fault([](PlanCertificate& c) { c.proved_bound = 8; }),

@@ -27,7 +27,7 @@ std::string text_of(const Trace& trace, std::uint64_t alignment = 1) {
   write_trace_csv(out, trace, alignment);
   return out.str();
 }
-// The sentence with which a text is refused.
+// Returns the message with which a text is refused.
 std::string refusal(const std::string& text) {
   try {
     trace_of(text);
@@ -84,7 +84,7 @@ TEST(ReadTraceCsv, ReadsGaps) {
                           .trace;
   EXPECT_EQ(trace.gaps,
             (std::vector<TraceGap>{{1, 3, 5}, {1, 12, 15}, {2, 2, 4}, {2, 4, 8}, {3, 4, 6}}))
-      << "ordered by tick; those with a window are left out";
+      << "ordered by tick; gaps with a window are dropped";
   EXPECT_NO_THROW(require_sound(trace));
 }
 
@@ -110,7 +110,7 @@ TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
   EXPECT_EQ(refused("9-12 5-10"), "the gaps [5, 10) and [9, 12), expected gaps that do not meet");
   EXPECT_EQ(refused("9-12 5-10@0:1"),
             "the gaps [5, 10) and [9, 12), expected gaps that do not meet")
-      << "windows do not excuse";
+      << "windows make no difference";
   for (const char* window : {"", "3", "3-4", "3:4:5", "-1:3", ":"}) {
     EXPECT_EQ(refused("5-7@" + std::string(window)),
               "\"" + std::string(window) + "\", expected bytes in use during the gap, as A:B");
@@ -227,7 +227,7 @@ TEST(ReadTraceCsv, RefusesBadRecords) {
             "trace.csv line 2: text follows the closing quote of a field");
   EXPECT_EQ(refusal(header + "\"a\nb\",0,1,2\nc,0,1,x\n"),
             "trace.csv line 4, field size: got \"x\", " + kNumbers)
-      << "a line end inside quotes counts as a line";
+      << "line ends inside quotes count";
 }
 
 TEST(ReadTraceCsv, RefusesUnknownPhasesAndCategories) {
@@ -280,7 +280,7 @@ TEST(TraceCsv, RoundTripsRandomTraces) {
   }
 }
 
-// A trace with everything that the format can say.
+// A trace that uses everything in the format.
 Trace rich_trace(std::uint64_t seed) {
   Trace trace = random_trace(seed, 1 + seed % 40, 100, ~0ull >> 8);
   std::mt19937_64 random(seed);

@@ -22,7 +22,7 @@ std::string refusal(std::string text) {
   return "accepted";
 }
 
-// A pickle of protocol 4 with these opcodes; no byte of it is 0.
+// A pickle of protocol 4 with these opcodes, none of them a 0 byte.
 std::string pickled(const std::string& opcodes) { return "\x80\x04" + opcodes; }
 
 class PlainPickle : public testing::TestWithParam<std::string> {
@@ -146,7 +146,8 @@ TEST(PickleDocument, RefusesBrokenStacksAndMemos) {
 
 TEST(PickleDocument, BoundsNestingButNeedsNoRecursion) {
   EXPECT_THAT(refusal(pickled(std::string(1001, '('))), HasSubstr("got more than 1000 values one"));
-  // [[[…]]] by a hundred thousand EMPTY_LISTs and APPENDs: nothing recurses, not even the end.
+  // [[[…]]] from a hundred thousand EMPTY_LISTs and APPENDs: nothing recurses, not even
+  // destruction.
   EXPECT_EQ(refusal(pickled(std::string(100'000, ']') + std::string(99'999, 'a') + ".")),
             "accepted");
   EXPECT_EQ(refusal(pickled("]q\x01h\x01"

@@ -4,10 +4,10 @@
 
 namespace skyline {
 
-// Written by Python 3.11's pickle.dumps(value, protocol). Protocol 3 differs from 2, and 5 from 4,
-// by the second byte alone where there are no bytes objects.
+// Written by Python 3.11's pickle.dumps(value, protocol). Without bytes objects, protocol 3 differs
+// from 2, and 5 from 4, only in the second byte.
 
-// One value of each kind: the keys say what.
+// One value of each kind; the keys name them.
 inline constexpr std::string_view kPlainPickle3(
     "\200\003}q\000(X\004\000\000\000noneq\001NX\003\000\000\000yesq\002\210X\002\000\000\000"
     "noq\003\211X\004\000\000\000byteq\004K\310X\004\000\000\000wordq\005M`\352X\003\000\000"
@@ -23,7 +23,7 @@ inline constexpr std::string_view kPlainPickle3(
     "\002\000\377q#X\006\000\000\000sharedq$]q%(]q&X\005\000\000\000againq'ah&eu.",
     423);
 
-// The same.
+// The same value in protocol 4.
 inline constexpr std::string_view kPlainPickle4(
     "\200\004\225/\001\000\000\000\000\000\000}\224(\214\004none\224N\214\003yes\224\210\214"
     "\002no\224\211\214\004byte\224K\310\214\004word\224M`\352\214\003int\224J\220\356\376"
@@ -37,8 +37,9 @@ inline constexpr std::string_view kPlainPickle4(
     "\224\214\005again\224ah&eu.",
     314);
 
-// A memory snapshot as torch.cuda.memory._dump_snapshot lays it out: blocks that were alive before
-// its trace, one of them freed in it, one waiting to be freed; and one allocated in the trace.
+// A memory snapshot laid out as torch.cuda.memory._dump_snapshot does: blocks that were alive
+// before the trace, one of them freed in it, one waiting to be freed; and one allocated in the
+// trace.
 inline constexpr std::string_view kSnapshotPickle2(
     "\200\002}q\000(X\010\000\000\000segmentsq\001]q\002}q\003(X\006\000\000\000deviceq\004K"
     "\000X\007\000\000\000addressq\005\212\006\000\000\000\000\000\177X\012\000\000\000total_"
@@ -68,7 +69,7 @@ inline constexpr std::string_view kSnapshotPickle2(
     "ndable_segmentsqC\211X\004\000\000\000lastqDNuu.",
     1083);
 
-// The same.
+// The same snapshot in protocol 4.
 inline constexpr std::string_view kSnapshotPickle4(
     "\200\004\225\177\003\000\000\000\000\000\000}\224(\214\010segments\224]\224}\224(\214"
     "\006device\224K\000\214\007address\224\212\006\000\000\000\000\000\177\214\012total_size"
@@ -95,7 +96,7 @@ inline constexpr std::string_view kSnapshotPickle4(
     "segments\224\211\214\004last\224Nuu.",
     906);
 
-// An object whose unpickling prints.
+// An object that prints when it is unpickled.
 inline constexpr std::string_view kReducePickle4(
     "\200\004\225 \000\000\000\000\000\000\000\214\010builtins\224\214\005print\224\223\224"
     "\214\003run\224\205\224R\224.",

@@ -33,7 +33,7 @@ TEST_P(SnapshotOfPython, ReadsBlocksFromBeforeTheTraceAndTheTrace) {
       << "the trace frees it";
   EXPECT_EQ(events[3], (PlainEvent{Kind::kFree, "0x7f0000001000", 0, {}, {}}));
   EXPECT_EQ(events[4], (PlainEvent{Kind::kAllocation, "0x7f0000000400", 1000, gradient, {}}))
-      << "a segment holds it too, but it came in the trace";
+      << "also in a segment, but the trace allocates it";
 }
 
 std::string with_protocol(std::string_view pickle, char protocol) {
@@ -118,7 +118,7 @@ TEST(SnapshotReader, ADeviceMayHaveSegmentsAndNoTrace) {
   text.begin({{1'000'000, 4096, "active_allocated"}});
   const auto events = events_of(text.end());
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].bytes, 512u) << "without a requested size, the block's";
+  EXPECT_EQ(events[0].bytes, 512u) << "the block's size if there is no requested size";
 }
 
 TEST(SnapshotReader, NamesAStreamThatFails) {

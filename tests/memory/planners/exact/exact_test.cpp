@@ -26,7 +26,7 @@ Trace tiny_trace(std::uint64_t seed) {
   return trace;
 }
 
-// A rectangle of `ticks` × `bytes` cut again and again: the pieces pack without waste.
+// Cuts a rectangle of `ticks` × `bytes` again and again: the pieces pack without waste.
 Trace cut_rectangle(std::uint64_t seed, std::size_t pieces, Tick ticks, std::uint64_t bytes) {
   std::mt19937_64 random(seed);
   Trace trace{.blocks = {{0, ticks, bytes}}};
@@ -47,8 +47,8 @@ Trace cut_rectangle(std::uint64_t seed, std::size_t pieces, Tick ticks, std::uin
   return trace;
 }
 
-// At every tick two blocks die and two others of the same sum are born: the bytes in use never
-// change, so that there is no room for waste, and often no packing without.
+// At every tick two blocks die and two others with the same sum are born. The bytes in use never
+// change, so waste is impossible, and often no packing avoids it.
 Trace exchange_trace(std::uint64_t seed, std::size_t live, Tick ticks) {
   std::mt19937_64 random(seed);
   Trace trace;
@@ -72,7 +72,7 @@ Trace exchange_trace(std::uint64_t seed, std::size_t live, Tick ticks) {
   return trace;
 }
 
-// What the parts of a trace say together: impossible as soon as one of them does.
+// Combines the results of a trace's parts: impossible if one of them is.
 Outcome decide(const Trace& trace, std::uint64_t capacity, const ExactRules& rules) {
   const Packing packing(trace, 1);
   for (const ExactProblem& problem : exact_problems(packing)) {
@@ -99,7 +99,7 @@ TEST(ExactSearch, AgreesWithExhaustiveSearchUnderAllRules) {
   for (std::uint64_t seed = 0; seed < effort(3000); ++seed) {
     const Trace trace = tiny_trace(seed);
     const std::uint64_t least = optimum(trace);
-    std::size_t in_use = 0;  // a block that is never in use adds to the peak only
+    std::size_t in_use = 0;  // a block that is never in use raises only the peak
     for (const ExactProblem& problem : exact_problems(Packing(trace, 1))) in_use += problem.size();
     for (unsigned bits = 0; bits < 16; ++bits) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", rules " << bits);
@@ -145,7 +145,7 @@ TEST(Exact, PacksWhatWasCutFromARectangle) {
   }
 }
 
-// Sizes whose units do not fit in 32 bits.
+// Sizes whose units exceed 32 bits.
 TEST(Exact, SearchesInWideNumbersWhereNeeded) {
   for (std::uint64_t seed = 0; seed < effort(500); ++seed) {
     Trace trace = short_lived_trace(seed, 7, 8, 9);
@@ -173,12 +173,12 @@ TEST(Exact, GoesAsDeepAsThereAreBlocks) {
   ASSERT_GT(deep.size(), 7000u);
   const Plan found = plan(deep, "exact", {.alignment = 1, .time_limit_seconds = 1});
   EXPECT_GE(found.peak, found.lower_bound);
-  const Trace wide = training_trace(1, 3000, 1000);  // too many: left to the simple rule
+  const Trace wide = training_trace(1, 3000, 1000);  // too many blocks: left to the simple rule
   EXPECT_EQ(plan(wide, "exact", {.alignment = 1}).offsets,
             plan(wide, "best-fit", {.alignment = 1}).offsets);
 }
 
-// A capacity halfway that turned out impossible was tried again and again.
+// Regression: a capacity halfway that turned out impossible was tried again and again.
 TEST(Exact, EndsWhereFixedBlocksLeaveNoRoom) {
   const Trace trace{.blocks = {{5, 6, 5},
                                {12, 14, 12},
@@ -201,7 +201,7 @@ TEST(Exact, EndsWhereFixedBlocksLeaveNoRoom) {
 }
 
 TEST(Exact, LooksAtEachPartForItself) {
-  // The second part is above its own lower bound, but not above that of the first.
+  // The second part is above its own lower bound, but not above the first part's.
   Trace trace{.blocks = {{0, 5, 100}}};
   for (const TraceBlock& block : short_lived_trace(3, 8, 8, 9).blocks) {
     trace.blocks.push_back({block.lower + 10, block.upper + 10, block.bytes});

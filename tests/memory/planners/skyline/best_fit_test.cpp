@@ -24,16 +24,16 @@ BestFitEvent lift(Tick lower, Tick upper, std::uint64_t offset, std::uint64_t ra
   return {BestFitEvent::Kind::kLift, lower, upper, offset, raised, 0};
 }
 
-// Every choice, placement and lift, as PGMO's figure 1 draws them; worked out by hand.
+// Every choice, placement and lift, as in PGMO's figure 1; worked out by hand.
 TEST(BestFit, ReplaysFigureOneStepByStep) {
   const Trace trace{.blocks = {{0, 7, 2}, {7, 10, 1}, {4, 10, 2}, {0, 4, 1}, {7, 9, 3}}};
   BestFitLog log;
   const Plan plan = best_fit(trace, {.alignment = 1, .log = &log});
   const BestFitLog expected = {
-      choice(0, 10, 0), placement(0, 0, 7, 0, 2),   // the longest of all; two lines now
+      choice(0, 10, 0), placement(0, 0, 7, 0, 2),   // the longest of all; leaves two lines
       choice(7, 10, 0), placement(1, 7, 10, 0, 1),  // the longest within [7, 10)
       choice(7, 10, 1), placement(4, 7, 9, 1, 4),   // leaves [9, 10) at 1
-      choice(9, 10, 1), lift(7, 10, 1, 4),          // one neighbour only
+      choice(9, 10, 1), lift(7, 10, 1, 4),          // has only one neighbour
       choice(0, 7, 2),  placement(3, 0, 4, 2, 3),   //
       choice(4, 7, 2),  lift(0, 7, 2, 3),           // block 2 sticks out; the lower neighbour
       choice(0, 7, 3),  lift(0, 10, 3, 4),          //

@@ -1,4 +1,4 @@
-// The planners that prove: exact, mip and smt agree with each other and with exhaustive search.
+// The planners that prove (exact, mip, smt) agree with each other and with exhaustive search.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -26,7 +26,7 @@ void expect_optimal(const Trace& trace, std::uint64_t alignment) {
   }
 }
 
-// Whether simple rules leave something to prove.
+// True if simple rules leave something to prove.
 bool is_hard(const Trace& trace) {
   for (const char* name : {"best-fit", "greedy-by-size"}) {
     if (plan_with(trace, name, {.alignment = 1}).proved_optimal) return false;
@@ -65,7 +65,7 @@ TEST(Provers, AgreeWithGapsAndFixedOffsets) {
   }
 }
 
-// The lower bound of these is one less than the best plan: three of some millions of random traces.
+// The best plan is one above the lower bound: three of several million random traces.
 const Trace kAboveTheirLowerBound[] = {
     {.blocks =
          {{2, 3, 2}, {8, 9, 2}, {7, 8, 2}, {4, 6, 1}, {5, 8, 2}, {3, 6, 1}, {0, 4, 2}, {3, 5, 1}}},
