@@ -38,7 +38,7 @@ const PlannerEntry& find_planner(PlannerTable table, std::string_view name) {
   for (const PlannerEntry& entry : table) {
     if (entry.name == name) return entry;
   }
-  throw std::invalid_argument(fmt::format("no planner is called \"{}\"", name));
+  throw std::invalid_argument(fmt::format("unknown planner \"{}\"", name));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& optio
   require_sound(trace);
   if (trace.has_fixed_offsets() && !entry.keeps_fixed_offsets) {
     throw std::invalid_argument(
-        fmt::format("planner {} cannot keep fixed offsets, and the trace has some", planner));
+        fmt::format("planner {} cannot keep the fixed offsets of this trace", planner));
   }
   const auto start = std::chrono::steady_clock::now();
   Plan found = entry.function(trace, options);

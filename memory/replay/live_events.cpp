@@ -111,7 +111,7 @@ bool LiveEvents::take_event() {
   }
   if (event_.kind == AllocationEvent::Kind::kAllocation) {
     const auto slot = blocks_.add(event_, ticks_);
-    if (!slot) fail("of a block that is alive, expected a new one or its free first");
+    if (!slot) fail(", which is alive, expected a new id");
     slot_ = *slot;
   } else {
     freed_ = blocks_.remove(event_.id);
@@ -119,7 +119,7 @@ bool LiveEvents::take_event() {
       ++unknown_frees_;
       return false;
     }
-    if (!freed_) fail("to be freed, expected the id of a block that is alive");
+    if (!freed_) fail(" to free, expected the id of a live block");
     slot_ = *freed_;
   }
   ++ticks_;
@@ -129,7 +129,7 @@ bool LiveEvents::take_event() {
 void LiveEvents::fail(std::string problem) const {
   TraceErrorFacts facts = reader_.place();
   facts.field = "id";
-  facts.problem = shown_cell(event_.id) + " " + std::move(problem);
+  facts.problem = shown_cell(event_.id) + std::move(problem);
   throw TraceError(std::move(facts));
 }
 

@@ -191,7 +191,7 @@ std::string fault_of_certificate(const PlanCertificate& certificate, const Trace
   const std::uint64_t fixed = fixed_block_count(trace);
   // A bound proved for a trace holds for one that fixes more offsets, not for one that fixes fewer.
   if (certificate.proved_bound > plan.lower_bound && certificate.fixed_blocks > fixed) {
-    return fmt::format("the certificate is of a trace with {} fixed offsets, but this one has {}",
+    return fmt::format("the certificate is for a trace with {} fixed offsets, but this one has {}",
                        certificate.fixed_blocks, fixed);
   }
   return {};

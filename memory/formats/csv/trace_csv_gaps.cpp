@@ -50,7 +50,7 @@ std::string fault_of_window(std::string_view word, const TraceBlock& block) {
   const std::optional<Range> window = range_of(word, ':');
   if (!window) return shown_cell(word) + ", expected bytes in use during the gap, as A:B";
   if (window->first < window->second && window->second <= block.bytes) return {};
-  return fmt::format("got the bytes [{}, {}), expected some within the block's {}", window->first,
+  return fmt::format("got the bytes [{}, {}), expected bytes within the block's {}", window->first,
                      window->second, block.bytes);
 }
 
@@ -77,7 +77,7 @@ std::string fault_of_order(std::vector<ReadGap>& gaps) {
   for (std::size_t i = 1; i < gaps.size(); ++i) {
     const TraceGap &first = gaps[i - 1].gap, &second = gaps[i].gap;
     if (first.upper <= second.lower) continue;
-    return fmt::format("got the gaps [{}, {}) and [{}, {}), expected gaps that do not meet",
+    return fmt::format("got the gaps [{}, {}) and [{}, {}), expected gaps that do not overlap",
                        first.lower, first.upper, second.lower, second.upper);
   }
   return {};

@@ -133,7 +133,7 @@ void TraceReader::read_id() {
   }
   trace.ids.emplace_back(id);
   if (!seen_.insert_last(trace.ids)) {
-    fail(TraceColumn::kId, shown_cell(id) + " a second time, expected ids that differ");
+    fail(TraceColumn::kId, shown_cell(id) + " a second time, expected unique ids");
   }
 }
 
@@ -189,13 +189,12 @@ void TraceReader::read_fixed_offset() {
   std::uint64_t offset = 0;
   if (!parse(text, offset) || offset > kMostNumber) {
     fail(TraceColumn::kOffset,
-         fmt::format("{}, expected a whole number from 0 to {}, or nothing or -1 where none is "
-                     "fixed",
+         fmt::format("{}, expected a whole number from 0 to {}, or nothing or -1 for none",
                      shown_cell(field(TraceColumn::kOffset)), kMostNumber));
   }
   const std::uint64_t bytes = trace.blocks[index].bytes;
   if (bytes > kMostNumber - offset) {
-    fail(TraceColumn::kOffset, fmt::format("got {}, expected that a block of {} bytes ends by {}",
+    fail(TraceColumn::kOffset, fmt::format("got {}, expected the block of {} bytes to end by {}",
                                            offset, bytes, kMostNumber));
   }
   trace.fixed_offsets.resize(index);

@@ -278,26 +278,26 @@ void PickleMachine::push_container(Kind kind, std::vector<Value> items) {
 // --- stack and memo ---
 
 PickleDocument::Value PickleMachine::pop() {
-  if (stack_.size() <= floor()) fail("the pickle takes a value that it did not give");
+  if (stack_.size() <= floor()) fail("the pickle pops a value that it never pushed");
   const Value value = stack_.back();
   stack_.pop_back();
   return value;
 }
 
 std::vector<PickleDocument::Value> PickleMachine::last_items(std::size_t count) {
-  if (stack_.size() - floor() < count) fail("the pickle takes a value that it did not give");
+  if (stack_.size() - floor() < count) fail("the pickle pops a value that it never pushed");
   return cut_stack(stack_.size() - count);
 }
 
 void PickleMachine::mark() {
   if (marks_.size() >= PickleDocument::kMostMarks) {
-    fail(fmt::format("got more than {} values one inside the other", PickleDocument::kMostMarks));
+    fail(fmt::format("got values nested more than {} deep", PickleDocument::kMostMarks));
   }
   marks_.push_back(stack_.size());
 }
 
 std::vector<PickleDocument::Value> PickleMachine::items_from_mark() {
-  if (marks_.empty()) fail("the pickle closes what it did not open (no MARK)");
+  if (marks_.empty()) fail("the pickle closes a container without a MARK");
   const std::size_t from = marks_.back();
   marks_.pop_back();
   return cut_stack(from);
@@ -319,7 +319,7 @@ std::vector<PickleDocument::Value> PickleMachine::pairs(Kind kind, std::vector<V
 // Adds items to the container on top of the stack.
 void PickleMachine::extend(Kind kind, const std::vector<Value>& items) {
   if (stack_.size() <= floor() || document_.kind(stack_.back()) != kind) {
-    fail(fmt::format("items are added to no {}", pickle_kind_name(kind)));
+    fail(fmt::format("items are added to a value that is no {}", pickle_kind_name(kind)));
   }
   auto& container = document_.containers_[document_.nodes_[stack_.back()].bits];
   container.insert(container.end(), items.begin(), items.end());
@@ -327,7 +327,7 @@ void PickleMachine::extend(Kind kind, const std::vector<Value>& items) {
 
 // Picklers number the memo consecutively; a higher number would only cost memory.
 void PickleMachine::memoize(std::uint64_t index) {
-  if (stack_.size() <= floor()) fail("nothing is there to be remembered");
+  if (stack_.size() <= floor()) fail("there is no value to memoize");
   if (index > document_.nodes_.size()) {
     fail(fmt::format("got the memo {}, expected at most {}", index, document_.nodes_.size()));
   }

@@ -59,15 +59,11 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(LiveEvents, NamesIdsThatAreUsedAsTheyMayNot) {
-  EXPECT_EQ(
-      refusal("event,id,bytes\na,x,1\na,x,2\n"),
-      "events.csv line 3, field id: got \"x\" of a block that is alive, expected a new one or "
-      "its free first");
-  EXPECT_EQ(
-      refusal("event,id,bytes\na,x,1\nf,y,\n"),
-      "events.csv line 3, field id: got \"y\" to be freed, expected the id of a block that is "
-      "alive");
-  EXPECT_THAT(refusal("event,id,bytes\nf,y,\n"), HasSubstr("to be freed"));
+  EXPECT_EQ(refusal("event,id,bytes\na,x,1\na,x,2\n"),
+            "events.csv line 3, field id: got \"x\", which is alive, expected a new id");
+  EXPECT_EQ(refusal("event,id,bytes\na,x,1\nf,y,\n"),
+            "events.csv line 3, field id: got \"y\" to free, expected the id of a live block");
+  EXPECT_THAT(refusal("event,id,bytes\nf,y,\n"), HasSubstr("to free"));
   EXPECT_THAT(refusal("event,id,bytes\na,x,1\nf,x,\nf,x,\n"), HasSubstr("line 4, field id"));
   EXPECT_EQ(refusal("event,id,bytes\na,x,1\nf,x,\na,x,2\n"), "accepted");
 }

@@ -201,7 +201,7 @@ TEST(FaultOfCertificate, NamesTheFigureThatIsNotTrue) {
   };
   EXPECT_EQ(fault(proves_ten, high), "");
   EXPECT_EQ(fault(proves_ten, high, {.blocks = kCertified.blocks}),
-            "the certificate is of a trace with 1 fixed offsets, but this one has 0");
+            "the certificate is for a trace with 1 fixed offsets, but this one has 0");
   Trace fixes_more = kCertified;
   fixes_more.fixed_offsets.assign(kCertified.size(), 0);
   EXPECT_EQ(fault(proves_ten, high, fixes_more), "")

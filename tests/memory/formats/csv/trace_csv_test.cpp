@@ -107,16 +107,17 @@ TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
   EXPECT_EQ(refused("7-5"), "the inverted gap [7, 5), expected lower < upper");
   EXPECT_EQ(refused("2-5"), "the gap [2, 5), expected one within the lifetime [3, 20)");
   EXPECT_EQ(refused("5-21"), "the gap [5, 21), expected one within the lifetime [3, 20)");
-  EXPECT_EQ(refused("9-12 5-10"), "the gaps [5, 10) and [9, 12), expected gaps that do not meet");
+  EXPECT_EQ(refused("9-12 5-10"),
+            "the gaps [5, 10) and [9, 12), expected gaps that do not overlap");
   EXPECT_EQ(refused("9-12 5-10@0:1"),
-            "the gaps [5, 10) and [9, 12), expected gaps that do not meet")
+            "the gaps [5, 10) and [9, 12), expected gaps that do not overlap")
       << "windows make no difference";
   for (const char* window : {"", "3", "3-4", "3:4:5", "-1:3", ":"}) {
     EXPECT_EQ(refused("5-7@" + std::string(window)),
               "\"" + std::string(window) + "\", expected bytes in use during the gap, as A:B");
   }
-  EXPECT_EQ(refused("5-7@0:9"), "the bytes [0, 9), expected some within the block's 8");
-  EXPECT_EQ(refused("5-7@4:4"), "the bytes [4, 4), expected some within the block's 8");
+  EXPECT_EQ(refused("5-7@0:9"), "the bytes [0, 9), expected bytes within the block's 8");
+  EXPECT_EQ(refused("5-7@4:4"), "the bytes [4, 4), expected bytes within the block's 8");
 }
 
 TEST(ReadTraceCsv, ReadsFixedOffsets) {
@@ -129,12 +130,11 @@ TEST(ReadTraceCsv, ReadsFixedOffsets) {
   EXPECT_TRUE(trace_of(header + "a,0,1,2,\nb,0,1,2,-1\n").trace.fixed_offsets.empty());
   EXPECT_EQ(trace_of(header + "a,0,1,2,0\n").trace.fixed_offsets, Offsets{0});
   EXPECT_EQ(refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
-                                                  kNumbers +
-                                                  ", or nothing or -1 where none is fixed");
+                                                  kNumbers + ", or nothing or -1 for none");
   EXPECT_THAT(refusal(header + "a,0,1,2,9223372036854775808\n"), HasSubstr(kNumbers));
   EXPECT_EQ(refusal(header + "a,0,1,2,9223372036854775806\n"),
-            "trace.csv line 2, field offset: got 9223372036854775806, expected that a block of 2 "
-            "bytes ends by 9223372036854775807");
+            "trace.csv line 2, field offset: got 9223372036854775806, expected the block of 2 "
+            "bytes to end by 9223372036854775807");
 }
 
 TEST(ReadTraceCsv, AcceptsEveryWayToEndLines) {
@@ -183,7 +183,7 @@ TEST(ReadTraceCsv, RefusesEmptyAndInvertedLifetimes) {
 
 TEST(ReadTraceCsv, RefusesDuplicateIds) {
   EXPECT_EQ(refusal("id,lower,upper,size\na,0,1,1\nb,0,1,1\na,0,1,1\n"),
-            "trace.csv line 4, field id: got \"a\" a second time, expected ids that differ");
+            "trace.csv line 4, field id: got \"a\" a second time, expected unique ids");
   EXPECT_THAT(refusal("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n1,0,1,1\n"),
               HasSubstr("line 4, field id: got \"1\" a second time"));
 }
@@ -195,7 +195,7 @@ TEST(ReadTraceCsv, RefusesADuplicateAmongManyIds) {
   for (int i = 0; i < 5000; i += 77) {
     const std::string name = "block" + std::to_string(i);
     ASSERT_EQ(refusal(text + name + ",0,1,1\n"), "trace.csv line 5002, field id: got \"" + name +
-                                                     "\" a second time, expected ids that differ");
+                                                     "\" a second time, expected unique ids");
   }
 }
 

@@ -119,24 +119,25 @@ TEST(PickleDocument, RefusesPicklesThatAreCutAnywhere) {
 }
 
 TEST(PickleDocument, RefusesBrokenStacksAndMemos) {
-  EXPECT_THAT(refusal(pickled(".")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("0.")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("K\x01\x86.")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("K\x01(\x85.")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("K\x01(\x85t.")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("NN(0NN.")), HasSubstr("takes a value that it did not give"));
-  EXPECT_THAT(refusal(pickled("N(q\x01N.")), HasSubstr("nothing is there to be remembered"));
+  EXPECT_THAT(refusal(pickled(".")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("0.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("K\x01\x86.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("K\x01(\x85.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("K\x01(\x85t.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("NN(0NN.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(refusal(pickled("N(q\x01N.")), HasSubstr("there is no value to memoize"));
   EXPECT_THAT(refusal(pickled("NNq\x02h\x01.")), HasSubstr("got the memo 1, which was not set"));
-  EXPECT_THAT(refusal(pickled("e.")), HasSubstr("closes what it did not open (no MARK)"));
+  EXPECT_THAT(refusal(pickled("e.")), HasSubstr("closes a container without a MARK"));
   EXPECT_THAT(refusal(pickled("(K\x01"
                               "e.")),
-              HasSubstr("items are added to no list"));
+              HasSubstr("items are added to a value that is no list"));
   EXPECT_THAT(refusal(pickled("](K\x01"
                               "u.")),
               HasSubstr("a key without a value"));
-  EXPECT_THAT(refusal(pickled("](K\x01K\x02u.")), HasSubstr("items are added to no dict"));
+  EXPECT_THAT(refusal(pickled("](K\x01K\x02u.")),
+              HasSubstr("items are added to a value that is no dict"));
   EXPECT_THAT(refusal(pickled("h\x07.")), HasSubstr("got the memo 7, which was not set"));
-  EXPECT_THAT(refusal(pickled("q\x01.")), HasSubstr("nothing is there to be remembered"));
+  EXPECT_THAT(refusal(pickled("q\x01.")), HasSubstr("there is no value to memoize"));
   EXPECT_THAT(refusal(pickled("Nr\xff\xff\xff\xff.")),
               HasSubstr("got the memo 4294967295, expected"));
   EXPECT_THAT(refusal(pickled("X\xff\xff\xff\xff.")), HasSubstr("the pickle ends after"));
@@ -145,7 +146,8 @@ TEST(PickleDocument, RefusesBrokenStacksAndMemos) {
 }
 
 TEST(PickleDocument, BoundsNestingButNeedsNoRecursion) {
-  EXPECT_THAT(refusal(pickled(std::string(1001, '('))), HasSubstr("got more than 1000 values one"));
+  EXPECT_THAT(refusal(pickled(std::string(1001, '('))),
+              HasSubstr("got values nested more than 1000 deep"));
   // [[[…]]] from a hundred thousand EMPTY_LISTs and APPENDs: nothing recurses, not even
   // destruction.
   EXPECT_EQ(refusal(pickled(std::string(100'000, ']') + std::string(99'999, 'a') + ".")),

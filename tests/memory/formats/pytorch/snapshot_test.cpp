@@ -180,10 +180,9 @@ TEST(SnapshotReader, ABlockAllocatedTwiceIsNamed) {
   SnapshotReader reader(in, "x.pickle");
   LiveEvents events(reader);
   ASSERT_TRUE(events.next());
-  EXPECT_THAT(
-      [&] { events.next(); },
-      testing::ThrowsMessage<TraceError>(HasSubstr(
-          "x.pickle, device_traces[0][1], field id: got \"0x1000\" of a block that is alive")));
+  EXPECT_THAT([&] { events.next(); },
+              testing::ThrowsMessage<TraceError>(HasSubstr(
+                  "x.pickle, device_traces[0][1], field id: got \"0x1000\", which is alive")));
 }
 
 }  // namespace
