@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/session/session.h"
+
 namespace skyline {
 namespace {
 

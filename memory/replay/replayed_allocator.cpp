@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "memory/allocators/allocators.h"
+#include "memory/session/session.h"
 
 namespace skyline {
 

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "memory/allocator.h"
 #include "memory/allocators/allocator_options.h"
 #include "memory/device/simulated_device.h"
 #include "memory/planners/registry.h"
-#include "memory/session/session.h"
 
 namespace skyline {
+
+class Session;
 
 // The allocator that a recording is replayed through, and its device.
 struct ReplayChoice {

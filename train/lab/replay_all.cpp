@@ -10,6 +10,7 @@
 #include "memory/replay/event_demand.h"
 #include "memory/replay/replayed_allocator.h"
 #include "memory/replay/trace_builder.h"
+#include "memory/session/session.h"
 #include "train/lab/replay_outputs.h"
 
 namespace skyline {
