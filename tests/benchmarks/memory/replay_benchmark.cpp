@@ -102,11 +102,11 @@ void replay(benchmark::State& state, const std::string& name) {
     EventCsvReader reader(in, "trace");
     SimulatedDevice device;
     const auto allocator = make(name, device);
-    EventReplay training(name, *allocator, device);
+    EventReplay replayed(name, *allocator, device);
     LiveEvents events(reader);
-    while (events.next()) training.apply(events);
-    training.finish(events);
-    benchmark::DoNotOptimize(training.figures().end.peak_reserved_bytes);
+    while (events.next()) replayed.apply(events);
+    replayed.finish(events);
+    benchmark::DoNotOptimize(replayed.figures().end.peak_reserved_bytes);
   }
   count(state);
 }
