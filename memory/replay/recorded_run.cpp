@@ -63,7 +63,8 @@ std::uint64_t peak_reserved_bytes(const ReplayedAllocator& replayed) {
 
 std::int64_t RecordedRun::added_bytes(const Event& event, std::uint64_t alignment) const {
   if (event.act != Act::kAllocate && event.act != Act::kFree) return 0;
-  const auto bytes = static_cast<std::int64_t>(align_checked(requests[event.request].bytes, alignment));
+  const auto bytes =
+      static_cast<std::int64_t>(align_checked(requests[event.request].bytes, alignment));
   return event.act == Act::kAllocate ? bytes : -bytes;
 }
 
@@ -86,8 +87,7 @@ std::uint64_t RecordedRun::most_bytes(std::uint64_t alignment) const {
 // Makes room for the release as well, which must not throw.
 Extent RunRecorder::acquire(std::size_t bytes, const Tag& tag) {
   const std::size_t request = run_.requests.size();
-  run_.requests.push_back(
-      {bytes, BlockTag(tag)});
+  run_.requests.push_back({bytes, BlockTag(tag)});
   reserve_ahead(run_.before, 3 * request + 3);
   reserve_ahead(run_.step, 3 * request + 3);
   note({Act::kAllocate, static_cast<std::uint32_t>(request)});

@@ -7,10 +7,6 @@
 #include "memory/replay/trace_events.h"
 
 namespace skyline {
-namespace {
-
-}  // namespace
-
 TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
                          const AllocatorOptions& options) {
   SimulatedDevice device;
@@ -22,7 +18,8 @@ TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
   for (const TraceEvent& event : trace_events(trace)) {
     if (event.allocation) {
       blocks[event.block] =
-          allocator->allocate(trace.blocks[event.block].bytes, trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
+          allocator->allocate(trace.blocks[event.block].bytes,
+                              trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
     } else {
       blocks[event.block].reset();
     }
