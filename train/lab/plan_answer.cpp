@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/planners/solvers/solver_planners.h"
+#include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
