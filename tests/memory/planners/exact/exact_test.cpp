@@ -8,6 +8,7 @@
 
 #include "memory/planners/exact/exact_search.h"
 #include "memory/planners/exact/range_minimum.h"
+#include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/random_traces.h"
