@@ -175,13 +175,13 @@ TEST(PickleDocument, FindsTextKeysOfDictsOnly) {
 }
 
 TEST(PickleDocument, ReadsIntegersOfEveryOpcode) {
+  using std::string_literals::operator""s;
   const PickleDocument pickle(
-      std::string("\x80\x02](K\0K\xffM\xff\xffJ\xff\xff\xff\xffJ\xff\xff\xff\x7fJ\0\0\0\x80"
-                  "\x8a\0\x8a\x05\0\0\0\x80\0\x8a\x05\xff\xff\xff\x7f\xff"
-                  "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\0\0\0\0\0\0\0\x80"
-                  "\x8b\x02\0\0\0\0\x01"
-                  "e.",
-                  75),
+      "\x80\x02](K\0K\xffM\xff\xffJ\xff\xff\xff\xffJ\xff\xff\xff\x7fJ\0\0\0\x80"
+      "\x8a\0\x8a\x05\0\0\0\x80\0\x8a\x05\xff\xff\xff\x7f\xff"
+      "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\0\0\0\0\0\0\0\x80"
+      "\x8b\x02\0\0\0\0\x01"
+      "e."s,
       "x");
   const std::vector<std::int64_t> values = {0,
                                             255,
