@@ -11,6 +11,7 @@
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/plan_with.h"
 #include "tests/memory/planners/random_traces.h"
 
 namespace skyline {
@@ -130,7 +131,7 @@ TEST(Exact, ProvesThatACapacityIsTooSmall) {
     ++above_lower_bound;
     const Plan below = plan(trace, "exact", {.alignment = 1, .capacity = least.peak - 1});
     ASSERT_GT(below.proved_bound, least.peak - 1) << "seed " << seed;
-    const Plan solved = plan(trace, "smt", {.alignment = 1});
+    const Plan solved = plan_with(trace, "smt", {.alignment = 1});
     ASSERT_EQ(solved.peak, least.peak) << "seed " << seed;
     ASSERT_TRUE(solved.proved_optimal) << "seed " << seed;
   }
