@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/images/image_scan.h"
+#include "framework/graph_text.h"
 #include "train/cli/json_text.h"
 #include "train/images/bad_images_report.h"
 #include "train/lab/comparison.h"
@@ -44,6 +45,41 @@ Json certificate_json(const PlanCertificate& claims) {
           {"seconds", claims.seconds}};
 }
 
+Json value_json(const RecordedStep& step, ValueId id) {
+  const StepValue& value = step.graph.values[id];
+  return {{"value", id},
+          {"name", step.values[id].name},
+          {"type", step.values[id].spec.str()},
+          {"bytes", value.bytes},
+          {"category", category_name(value.category)},
+          {"resident", value.resident},
+          {"storage", value.storage}};
+}
+
+// Where an op's output lies: over or in a view of one of its inputs, or apart for a reason.
+Json output_json(const RecordedStep& step, std::size_t op, std::size_t output) {
+  const ValueId id = step.graph.ops[op].outputs[output];
+  Json json = {{"value", id}, {"in_place", false}, {"view", false}};
+  if (step.memory[op].empty()) return json;
+  const OutputMemory& memory = step.memory[op][output];
+  const bool view = step.graph.values[id].storage != id;
+  json["in_place"] = memory.input >= 0 && !view;
+  json["view"] = memory.input >= 0 && view;
+  json["input"] = memory.input >= 0 ? Json(memory.input) : Json(nullptr);
+  json["reason"] = memory.reason.empty() ? Json(nullptr) : Json(memory.reason);
+  return json;
+}
+
+Json op_json(const RecordedStep& step, std::size_t number) {
+  const StepOp& op = step.graph.ops[number];
+  Json outputs = Json::array();
+  for (std::size_t j = 0; j < op.outputs.size(); ++j) {
+    outputs.push_back(output_json(step, number, j));
+  }
+  return {{"op", op.name},       {"layer", op.layer},  {"phase", phase_name(op.phase)},
+          {"inputs", op.inputs}, {"outputs", outputs}, {"workspace", op.workspace_bytes}};
+}
+
 }  // namespace
 
 std::string PlanCheck::proof() const {
@@ -57,6 +93,15 @@ std::string json_of(const DryRunResult& result) { return json_text(to_json(resul
 
 std::string json_of(const PgmoReproduction& reproduction) {
   return json_text(to_json(reproduction));
+}
+
+std::string json_of(const RecordedStep& step, std::optional<Phase> phase) {
+  Json ops = Json::array(), values = Json::array();
+  for (std::size_t k = 0; k < step.graph.ops.size(); ++k) {
+    if (!phase || step.graph.ops[k].phase == *phase) ops.push_back(op_json(step, k));
+  }
+  for (ValueId id = 0; id < step.values.size(); ++id) values.push_back(value_json(step, id));
+  return json_text({{"ops", ops}, {"values", values}});
 }
 
 std::string json_of(const PlanResult& result) { return json_text(result.json()); }

@@ -18,6 +18,7 @@ struct ImageCollection;
 struct ImageScan;
 struct PgmoReproduction;
 struct PlanResult;
+struct RecordedStep;
 struct ReplayResult;
 
 // The results of the commands as JSON text for CommandResult. All commands' JSON is made in one
@@ -60,6 +61,8 @@ std::string json_of(const ModelSummary& summary);
 std::string json_of(const PgmoReproduction& reproduction);
 std::string json_of(const PlanCheck& check);
 std::string json_of(const PlanResult& result);
+// Values by their ids, and the ops of one phase, or of all of them if it is empty.
+std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
 std::string json_of(const ReplayResult& result, bool one_allocator);
 std::string json_of(const Translations& translations);
 

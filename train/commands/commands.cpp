@@ -10,6 +10,7 @@ const std::vector<Command>& all_commands() {
       {"compare", "run the same steps under several allocators", declare_compare},
       {"dry-run", "compute the memory of a step without taking it", declare_dry_run},
       {"summary", "list layers, shapes, parameters, multiply-adds", declare_summary},
+      {"graph", "print the ops of a step and where they write", declare_graph},
       {"check-data", "decode every image of a folder, name bad ones", declare_check_data},
       {"plan", "compute an offset for each block of a trace", declare_plan},
       {"check", "check a plan against its trace", declare_check},

@@ -15,6 +15,7 @@ CommandRun declare_check_data(OptionList& list);
 CommandRun declare_compare(OptionList& list);
 CommandRun declare_dry_run(OptionList& list);
 CommandRun declare_evaluate(OptionList& list);
+CommandRun declare_graph(OptionList& list);
 CommandRun declare_plan(OptionList& list);
 CommandRun declare_replay(OptionList& list);
 CommandRun declare_reproduce(OptionList& list);
