@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <memory>
 #include <new>
 #include <ostream>
@@ -29,10 +31,11 @@ struct Parser {
     CLI::App* app;
     std::unique_ptr<OptionList> options;
     CommandRun run;
+    std::map<Option*, bool> flags = {};  // values of the options without text
   };
   CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
   bool json = false;
-  std::vector<Declared> commands;
+  std::deque<Declared> commands;  // a deque, because the parser keeps references
 };
 
 // CLI11's help with descriptions that wrap.
@@ -76,13 +79,10 @@ std::string help_text(const Option& option) {
   return fmt::format("{}: {}", option.help, fmt::join(option.value.choices, ", "));
 }
 
-CLI::Option* declare_value(CLI::App& app, Option& option) {
+CLI::Option* declare_value(Parser::Declared& command, Option& option) {
+  CLI::App& app = *command.app;
   const std::string help = help_text(option);
-  if (option.value.type.empty()) {
-    return app.add_flag_function(
-        option.flag, [&option](std::int64_t count) { option.take(count > 0 ? "true" : "false"); },
-        help);
-  }
+  if (option.value.type.empty()) return app.add_flag(option.flag, command.flags[&option], help);
   if (!option.value.many) {
     return app.add_option_function<std::string>(
         option.flag, [&option](const std::string& text) { option.take(text); }, help);
@@ -93,8 +93,8 @@ CLI::Option* declare_value(CLI::App& app, Option& option) {
   return app.add_option_function<std::vector<std::string>>(option.flag, take, help)->delimiter(',');
 }
 
-void declare_option(CLI::App& app, Option& option, bool grouped) {
-  CLI::Option* declared = declare_value(app, option);
+void declare_option(Parser::Declared& command, Option& option, bool grouped) {
+  CLI::Option* declared = declare_value(command, option);
   if (!option.value.type.empty()) declared->type_name(option.value.type);
   if (!option.value.initial.empty()) declared->default_str(option.value.initial);
   if ((option.traits & kRequired) != 0) declared->required();
@@ -103,11 +103,12 @@ void declare_option(CLI::App& app, Option& option, bool grouped) {
 }
 
 // Groups the help by kind of model only where a command has options of both kinds.
-void declare_options(CLI::App& app, OptionList& list) {
+void declare_options(Parser::Declared& command) {
+  std::deque<Option>& options = command.options->options();
   const bool grouped = std::ranges::any_of(
-      list.options(), [](const Option& option) { return (option.traits & kTextOnly) != 0; });
-  for (Option& option : list.options()) {
-    if ((option.traits & kStoredOnly) == 0) declare_option(app, option, grouped);
+      options, [](const Option& option) { return (option.traits & kTextOnly) != 0; });
+  for (Option& option : options) {
+    if ((option.traits & kStoredOnly) == 0) declare_option(command, option, grouped);
   }
 }
 
@@ -121,9 +122,9 @@ void declare(Parser& parser, std::span<const Command> commands, int help_columns
     app->footer("");
     auto options = std::make_unique<OptionList>();
     CommandRun run = command.declare(*options);
-    declare_options(*app, *options);
+    declare_options(
+        parser.commands.emplace_back(Parser::Declared{app, std::move(options), std::move(run)}));
     app->add_flag("--json", parser.json, "Print one JSON object and nothing else");
-    parser.commands.push_back({app, std::move(options), std::move(run)});
   }
 }
 
@@ -203,9 +204,12 @@ void parse(Parser& parser, std::span<const char* const> arguments) {
   }
 }
 
-int run_parsed(const Parser& parser, const ProgramStreams& streams, Console& console) {
+int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) {
   const CLI::App* chosen = parser.app.get_subcommands().front();
   const auto command = std::ranges::find(parser.commands, chosen, &Parser::Declared::app);
+  for (const auto& [flag, on] : command->flags) {
+    if (chosen->count(flag->name()) > 0) flag->take(on ? "true" : "false");
+  }
   const CommandResult result = command->run(console);
   console.wipe_transient();
   streams.output << (parser.json ? result.json + "\n" : result.text) << std::flush;

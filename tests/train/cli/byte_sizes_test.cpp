@@ -33,13 +33,13 @@ TEST(ParseBytes, TakesFractionsThatAreWholeBytes) {
   EXPECT_EQ(parse_bytes("0.5KiB"), 512u);
   EXPECT_EQ(parse_bytes("1.0B"), 1u);
   EXPECT_EQ(parse_bytes("0.0009765625KiB"), 1u);
-  EXPECT_EQ(refusal("0.3KiB"), "'0.3KiB' is no size: it is not a whole number of bytes");
-  EXPECT_EQ(refusal("1.5"), "'1.5' is no size: it is not a whole number of bytes");
+  EXPECT_EQ(refusal("0.3KiB"), "invalid size '0.3KiB': it is not a whole number of bytes");
+  EXPECT_EQ(refusal("1.5"), "invalid size '1.5': it is not a whole number of bytes");
 }
 
 TEST(ParseBytes, AnswersDecimalUnitsWithBinaryOnes) {
-  EXPECT_EQ(refusal("8MB"), "'8MB' is no size: units are binary; did you mean '8MiB'?");
-  EXPECT_EQ(refusal("1.5 g"), "'1.5 g' is no size: units are binary; did you mean '1.5GiB'?");
+  EXPECT_EQ(refusal("8MB"), "invalid size '8MB': use KiB, MiB or GiB; did you mean '8MiB'?");
+  EXPECT_EQ(refusal("1.5 g"), "invalid size '1.5 g': use KiB, MiB or GiB; did you mean '1.5GiB'?");
 }
 
 TEST(ParseBytes, RefusesWhatIsNoSize) {

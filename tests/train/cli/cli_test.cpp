@@ -260,7 +260,7 @@ TEST(Program, HelpStaysWithin80Columns) {
   std::istringstream help(run({"train", "--help"}).output);
   for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 80u) << line;
   EXPECT_THAT(help.str(),
-              HasSubstr("has to\n                              break into several lines"));
+              HasSubstr("help has\n                              to break into several lines"));
   EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
 }
 
