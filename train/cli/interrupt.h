@@ -12,7 +12,8 @@ namespace skyline {
 //   return interrupt.exit_code();
 //
 // The destructor restores the former handlers. A second object at the same time throws
-// std::logic_error. Thread rule: make and destroy it on one thread; any thread may call requested().
+// std::logic_error. Thread rule: make and destroy it on one thread; any thread may call
+// requested().
 class Interrupt {
  public:
   Interrupt();

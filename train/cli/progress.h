@@ -34,8 +34,8 @@ std::string progress_line(const ProgressFacts& facts);
 std::string format_duration(double seconds);
 
 // Shows a run's progress. On a terminal it redraws one line, at most ten times per second.
-// Elsewhere it prints a plain line at the first and the last step, and between them after 1, 2, 4, …
-// and then every 30 seconds. Rate and time left cover about the last ten seconds.
+// Elsewhere it prints a plain line at the first and the last step, and between them after 1, 2, 4,
+// … and then every 30 seconds. Rate and time left cover about the last ten seconds.
 class Progress {
  public:
   using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment

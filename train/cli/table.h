@@ -24,8 +24,8 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed as
-  // "–".
+  // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed
+  // as "–".
   void add_row(std::vector<std::string> cells);
   std::string str() const;  // ends with a newline; lines have no trailing blanks
 

@@ -129,7 +129,8 @@ TEST_F(TrainCommandsTest, AnEmptyNameIsNotTakenForAnOptionThatWasNotGiven) {
         {"translate", "run", "one", "--reference", ""}}) {
     const Answer answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2);
-    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) + ": the name of a file or folder is empty"),
+    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) +
+                                   ": the name of a file or folder is empty"),
               std::string::npos)
         << answer.messages;
   }
