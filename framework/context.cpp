@@ -148,7 +148,7 @@ std::vector<OutputMemory> Context::choose_memory(const Call& call,
     OutputMemory& output = memory[index(pair.output)];
     if (call.has_destination(index(pair.output)) || output.input >= 0) continue;
     if (!taken[index(pair.input)] && may_write_over(call, inputs[index(pair.input)], pair.output)) {
-      output = {.input = pair.input, .reason = {}};
+      output.input = pair.input;
       taken[index(pair.input)] = true;
     } else if (options_.record_graph) {
       if (!output.reason.empty()) output.reason += "; ";

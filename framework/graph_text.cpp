@@ -65,7 +65,8 @@ std::string memory_text(const RecordedStep& step, std::size_t op, std::size_t ou
   const ValueId id = step.graph.ops[op].outputs[output];
   const std::string input = "input " + std::to_string(memory.input);
   if (memory.input < 0) return (step.graph.values[id].resident ? "" : "new: ") + memory.reason;
-  return (step.graph.values[id].storage != id ? "a view of " : "over ") + input;
+  if (step.graph.values[id].storage != id) return "a view of " + input;
+  return "over " + input + (memory.reason.empty() ? "" : " (" + memory.reason + ")");
 }
 
 std::string to_text(const RecordedStep& step, std::optional<Phase> phase) {

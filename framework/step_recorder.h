@@ -12,7 +12,7 @@ namespace skyline {
 // How one output of an executed op got its memory.
 struct OutputMemory {
   int input = -1;      // the input it was written over or is a view of; -1: none
-  std::string reason;  // why it was not written in place; empty if it was
+  std::string reason;  // why not over the inputs that the op prefers; empty if over the first
 };
 
 // The name and spec of a value, for people; planners do not need them.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "layers/embedding.h"
@@ -9,6 +10,9 @@
 #include "models/model.h"
 
 namespace skyline {
+
+// The name of the model that translates.
+inline constexpr std::string_view kSeq2Seq = "seq2seq";
 
 struct Seq2SeqShape {
   std::int64_t source_words = 40'002;  // vocabularies, unknown word and end of sentence included

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/run_directory.h"
@@ -12,8 +13,8 @@
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/options/train_options.h"
-#include "train/report/steps_chart.h"
 #include "train/run/memory_summary.h"
+#include "train/run/training_log.h"
 #include "train/workload.h"
 
 namespace skyline {
@@ -25,8 +26,8 @@ namespace skyline {
 //   trainer.start(out);            // or resume(loaded)
 //   CommandResult result = trainer.run();
 //
-// Losses, parameters, momentum and the order of images depend on the options alone, not on the
-// allocator and not on how often the run was taken up again.
+// Losses, parameters, optimizer state and the order of samples depend on the options alone, not on
+// the allocator and not on how often the run was resumed.
 class Trainer {
  public:
   // Opens the data and makes the model. `options` are resolved.
@@ -34,76 +35,58 @@ class Trainer {
   Trainer(TrainOptions options, Console& console);
   ~Trainer();
 
-  // A new run folder, see RunDirectory::create.
+  // Makes a new run folder, see RunDirectory::create.
   void start(const std::optional<std::filesystem::path>& out);
   // Goes on where a checkpoint stopped. Throws CheckpointError when it is another model's.
   void resume(const LoadedCheckpoint& loaded);
 
-  // Runs until the last step or a signal; then the checkpoint is saved and the exit code is 130 or
-  // 143. Throws Divergence when a loss is not finite; checkpoints and logs of before stay.
+  // Runs until the last step or a signal. A signal ends the running step or evaluation; what was
+  // trained is saved, and the exit code is 130 or 143. A checkpoint is saved before each
+  // evaluation, too. Throws Divergence when a loss is not finite; checkpoints and logs of before
+  // stay.
   CommandResult run();
 
  private:
-  struct Step : Task::Step {
-    double learning_rate = 0;
-    double seconds = 0;  // without the wait
-    bool planned = false;
-  };
-  // Words trained with, and how long their steps took without waits and evaluations.
-  struct WordRate {
-    std::uint64_t words = 0;
-    double seconds = 0;
-
-    void add(const Step& step);
-    nlohmann::ordered_json per_second() const;  // null where there is no text
-    std::string text() const;                   // ", 12,345 target words/s" or nothing
-  };
-  // How long steps waited for their batches.
-  struct DataWait {
-    double first_seconds = 0;  // for the first batch of this process
-    double later_seconds = 0;  // for all others
-  };
-
   bool done() const noexcept { return position_.step >= total_steps_; }
-  const Session* session() const { return task_->workplace().memory.session(); }
-  Step one_step();
-  void after_step(const Step& step);
-  void note_memory(const Step& step);
+  bool epoch_ended() const noexcept { return position_.batch == batches_per_epoch_; }
+  bool evaluation_due() const;
+  const Session* session() const { return run_->memory.session(); }
+
+  void step();
+  LoggedStep timed_step();
+  bool evaluate(const Interrupt& interrupt);
+  void keep_evaluation(const Evaluation& evaluation);
   void finish_epoch();
-  bool tells_its_plan() const;
-  void note_plan();
-  void evaluate_now();
   void save();
+
+  void note_plan();
+  void on_session_event(const SessionEvent& event);
   double mean_loss() const;
   std::string evaluation_text() const;
   nlohmann::ordered_json metric(const std::string& name) const;
-  void on_session_event(const SessionEvent& event);
-  CommandResult finish(int exit_code);
+  CommandResult result(int exit_code);
   nlohmann::ordered_json result_json(double loss, bool interrupted) const;
 
   TrainOptions options_;
   Console& console_;
   TrainingPosition position_;
-  std::unique_ptr<Task> task_;
+  std::unique_ptr<Workload> workload_;
+  std::unique_ptr<ModelRun> run_;
   std::int64_t batches_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
 
   std::optional<RunDirectory> directory_;
   std::optional<CheckpointStore> checkpoints_;
   std::optional<CheckpointStore> best_;  // where asked for
-  std::optional<Progress> progress_;
   std::int64_t saved_step_ = -1;
-  std::int64_t steps_run_ = 0;  // by this process
-  double seconds_ = 0;          // of this process, evaluation included
-  DataWait wait_;
-  WordRate epoch_words_, run_words_;  // of this process
-  std::uint64_t events_told_ = 0;     // plans and deviations
+  std::optional<Progress> progress_;
+  std::optional<TrainingLog> log_;
+  double seconds_ = 0;             // of this process, evaluation included
+  std::uint64_t events_told_ = 0;  // plans and deviations
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemorySummary> memory_;
   Trace trace_;  // of the last training step that was looked at, and its plan
   Plan plan_;
-  StepsChart chart_;
-  std::vector<double> losses_, step_seconds_;
 };
 
 }  // namespace skyline

@@ -7,83 +7,67 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "data/images/bad_images.h"
 #include "memory/trace.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
+#include "train/report/report.h"
 #include "train/run/model_run.h"
+#include "train/translation/longest_batches.h"
 
 namespace skyline {
 
 struct TrainOptions;
 
-// What a run trains: data, a network, an optimizer and the step that joins them. The trainer brings
-// steps, evaluations, checkpoints and memory together and knows nothing of images or sentences.
-class Task {
+// What runs train: data, a network and an optimizer. There are two: images and text. Runs of one
+// workload read the same batches and differ in their memory alone.
+//
+//   std::unique_ptr<Workload> workload = make_workload(options, console);
+//   std::unique_ptr<ModelRun> run = workload->on(options.memory, Mode::kTraining);
+//   workload->prepare();
+//   run->seek({}, seed);
+class Workload {
  public:
-  struct Step {
-    double loss = 0;
-    double wait_seconds = 0;  // for the batch
-    // Of text: target words, ends of sentence included, and e to the loss of one of them.
-    std::uint64_t words = 0;
-    double perplexity = 0;
-    // What the log says of the batch besides, under these names.
-    std::vector<std::pair<std::string, std::uint64_t>> lengths;
-  };
+  virtual ~Workload() = default;
 
-  // How good the network is at data that it was not trained on.
-  struct Evaluation {
-    std::vector<std::pair<std::string, double>> metrics;  // the one that counts first
-    std::string text;                                     // "test top-1 90.00 %, top-5 99.00 %"
-    std::string sample;                                   // lines for the reader; empty: none
-  };
-
-  virtual ~Task() = default;
-
-  virtual Workplace& workplace() = 0;
   virtual std::string data_name() const = 0;
   virtual std::string_view item() const = 0;  // what a batch counts: "images"
   virtual std::int64_t batches_per_epoch() const = 0;
-  // Of all metrics that an evaluation may have, in their order.
+  // Every metric that an evaluation may have, in order.
   virtual std::vector<std::string> metric_names() const = 0;
+  // What BatchFacts::lengths count: "longest sentence, in words".
+  virtual std::string lengths_name() const { return {}; }
+  // Lines of the page's table of facts that only this workload has.
+  virtual std::vector<ReportFact> facts(Mode mode) const = 0;
 
-  // Before the first step of a new run in `folder`: writes there what belongs beside its
-  // checkpoints, and into position.more what a later command must know.
-  virtual void start(const std::filesystem::path& folder, TrainingPosition& position) = 0;
-  // The same for a run that is taken up again, after start() of another process.
-  // Throws CheckpointError when what lies in `folder` is not what was trained with.
+  // A run; seek() tells it where its batches begin. Under the policy upper-bound its session has
+  // adopted the plan of the longest steps. The workload outlives it. Throws ShapeError,
+  // OutOfMemory.
+  virtual std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) = 0;
+  // The step with the most live bytes, from a dry run.
+  virtual Trace longest_step(Mode mode) = 0;
+  // What plans for steps that differ must hold; none where all steps are alike.
+  virtual std::optional<LongestBatchFacts> longest_batch() { return {}; }
+
+  // Computes what the data need before the first step of new runs: the mean image.
+  virtual void prepare() {}
+  // Writes what prepare() made, and what checkpoints need beside them, into the folder of a new
+  // run, and into position.more what later commands must know.
+  virtual void save(const std::filesystem::path& folder, TrainingPosition& position) const = 0;
+  // In place of both when a run is resumed. Throws CheckpointError when `folder` holds other things
+  // than what was trained with.
   virtual void resume(const std::filesystem::path& folder, const TrainingPosition& position) = 0;
 
-  // Where the next step() goes on.
-  virtual void seek(const TrainingPosition& position) = 0;
-  // Takes the next batch, trains with it. `number` counts all steps of the run from 1.
-  // Throws Divergence when the loss is not finite, and what steps throw.
-  virtual Step step(std::int64_t number, double learning_rate) = 0;
-
-  // `number` steps have been done.
-  virtual Evaluation evaluate(std::int64_t number) = 0;
-  // An evaluation is due after that step, besides those after each epoch.
-  virtual bool evaluates_after(std::int64_t) const { return false; }
-
-  // Traces whose plan serves every step, for the policy upper-bound; from dry runs.
-  virtual std::vector<Trace> longest_steps() const = 0;
-  // The name that longest_steps() belong to.
-  virtual ShapeKey longest_key() const = 0;
-  virtual bool is_evaluation(ShapeKey) const { return false; }
-
-  // Says what went wrong with the data since the last call.
-  virtual void report_problems(Console&) {}
-  // Adds what the data came to, to the result's JSON and text.
-  virtual void add_facts(nlohmann::ordered_json&, std::string&) const {}
-  // What lengths count, for the report: "longest sentence, in words".
-  virtual std::string lengths_name() const { return {}; }
+  // Samples that could not be read so far; those since the last call are named on the console.
+  virtual void report_problems() {}
+  virtual std::vector<BadImage> bad_images() const { return {}; }
+  // Adds facts of the data to a training's result, as JSON and as text.
+  virtual void add_facts(nlohmann::ordered_json&, std::string&) {}
 };
 
-// The task of the model that `options` name. The listener may be called by steps only.
-// Throws UsageError, DataError, ShapeError, OutOfMemory.
-std::unique_ptr<Task> make_task(const TrainOptions& options, SessionListener listener,
-                                Console& console);
+// The workload of the model that `options`, which are resolved, name. Throws UsageError, DataError.
+std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console);
 
 }  // namespace skyline

@@ -73,7 +73,8 @@ Session::Session(Device& device, SessionOptions options)
       arena_(device, pool_, fallback_, options_.address_bytes),
       shapes_(options_.policy == ShapePolicy::kPerShape ? options_.max_shapes
                                                         : std::numeric_limits<std::size_t>::max()) {
-  require(known_planner(options_.planner_table, options_.planner), "unknown planner " + options_.planner);
+  require(known_planner(options_.planner_table, options_.planner),
+          "unknown planner " + options_.planner);
   require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
   require(options_.max_shapes >= 1, "got no shape to keep, expected at least 1");
   require(options_.plan.alignment > 0 && options_.plan.alignment % kAlignmentBytes == 0,

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "memory/plan.h"
 #include "memory/session/recording.h"
@@ -22,6 +23,13 @@ struct StepPlan {
 
 // Pure if the planner is. Throws what the planner throws, and PlanMismatch when its plan does not
 // fit the trace.
-StepPlan plan_step(StepRecording recording, const StepPlanner& planner);
+inline StepPlan plan_step(StepRecording recording, const StepPlanner& planner) {
+  StepPlan planned{.recording = std::move(recording)};
+  planned.step = canonical_step(planned.recording.requests);
+  planned.plan = planner(planned.step.trace);
+  planned.layout = std::make_shared<const StepLayout>(
+      make_layout(planned.step, planned.plan, planned.recording));
+  return planned;
+}
 
 }  // namespace skyline

@@ -162,15 +162,20 @@ TEST(ElementwiseKernels, DropoutDrawsTheMaskOfTheCpu) {
 TEST(ElementwiseKernels, SgdMovesParameters) {
   const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
   for (const std::int64_t count : kCounts) {
-    expect_same(
-        "sgd_momentum",
-        {.cpu = [=] { return make_sgd_momentum_cpu(count, params); },
-         .cuda =
-             [=](CudaCompute& compute) { return make_sgd_momentum_cuda(compute, count, params); },
-         .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
-         .outputs = {{{count}}, {{count}}},
-         .in_place = {{0, 0}, {2, 1}},
-         .tolerance = kOneRounding});
+    for (const bool scaled : {false, true}) {
+      KernelPair pair{
+          .cpu = [=] { return make_sgd_momentum_cpu(count, params, scaled); },
+          .cuda =
+              [=](CudaCompute& compute) {
+                return make_sgd_momentum_cuda(compute, count, params, scaled);
+              },
+          .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
+          .outputs = {{{count}}, {{count}}},
+          .in_place = {{0, 0}, {2, 1}},
+          .tolerance = kOneRounding};
+      if (scaled) pair.inputs.push_back(bytes_of(std::vector{0.25f}));
+      expect_same("sgd_momentum", pair);
+    }
   }
 }
 

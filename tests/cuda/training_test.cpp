@@ -41,12 +41,12 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-std::vector<std::vector<float>> parameters_of(Workplace& workplace) {
+std::vector<std::vector<float>> parameters_of(ModelRun& run) {
   std::vector<std::vector<float>> all;
-  for (const Parameter& parameter : workplace.network().parameters()) {
+  for (const Parameter& parameter : run.network().parameters()) {
     std::vector<float> host(static_cast<std::size_t>(parameter.value.shape().elements()));
-    workplace.context.compute().read(host.data(), parameter.value.address(),
-                                     parameter.value.spec().bytes());
+    run.context.compute().read(host.data(), parameter.value.address(),
+                               parameter.value.spec().bytes());
     all.push_back(std::move(host));
   }
   return all;
@@ -55,7 +55,7 @@ std::vector<std::vector<float>> parameters_of(Workplace& workplace) {
 Trained train(const MemoryOptions& memory, const Context::Options& options,
               const std::string& model, const ModelShape& shape, std::size_t batch_size,
               std::size_t steps) {
-  Experiment experiment(memory, options, find_model(model), shape);
+  ImageRun experiment(memory, options, {.model = model, .shape = shape});
   Trained trained;
   for (const Batch& batch : small_batches(shape, batch_size, steps)) {
     trained.losses.push_back(experiment.step(batch, small_params()));
@@ -128,7 +128,7 @@ TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
 TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
   Context::Options options = on_cuda();
   options.prefetch = true;
-  Experiment experiment(cuda_memory("planned"), options, find_model(GetParam()), shape_);
+  ImageRun experiment(cuda_memory("planned"), options, {.model = GetParam(), .shape = shape_});
   DeviceCalls before;
   std::size_t step = 0;
   for (const Batch& batch : small_batches(shape_, kBatchSize, 5)) {
@@ -138,7 +138,7 @@ TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
   EXPECT_EQ(device_calls(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, CudaTraining, ::testing::ValuesIn(model_names()),
+INSTANTIATE_TEST_SUITE_P(Networks, CudaTraining, ::testing::ValuesIn(small_model_names()),
                          [](const auto& tested) { return tested.param; });
 
 // The paper's networks on their smallest images.
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, CudaPaperTraining,
 
 Trained translate(const MemoryOptions& memory, const Context::Options& options, bool unroll) {
   const TranslationData data = small_text();
-  TranslationExperiment experiment(memory, options, small_seq2seq(data, unroll));
+  TranslationRun experiment(memory, options, small_run(small_seq2seq(data, unroll)));
   Trained trained;
   trained.losses = run_steps(experiment, small_pair_batches(data, 4));
   trained.parameters = parameters_of(experiment);

@@ -1,6 +1,8 @@
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -170,6 +172,45 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   EXPECT_EQ(logged("cut", "step").size(), 2u);
   EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
   expect_equal_ends("whole", "cut");
+}
+
+// Trains until the first evaluation, where `signal` strikes.
+int train_until_evaluation(const TrainOptions& options, const fs::path& out, int signal) {
+  testing::SignallingBuffer buffer("planned the evaluation", signal);
+  std::ostream stream(&buffer);
+  Console console(stream, {});
+  Trainer trainer(options, console);
+  trainer.start(out);
+  return trainer.run().exit_code;
+}
+
+TEST_F(TrainerTest, ASignalStopsAnEvaluationAndTheRunGoesOnAsIfNothingHadHappened) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    fs::remove_all(folder_ / "cut");
+    EXPECT_EQ(train_until_evaluation(options, folder_ / "cut", signal), 128 + signal);
+    const TrainingPosition position = last_checkpoint("cut").position;
+    EXPECT_EQ(position.step, 5);
+    EXPECT_EQ(position.epoch, 0) << "its evaluation is still due";
+    EXPECT_FALSE(position.more->contains("evaluation"));
+    EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
+    expect_equal_ends("whole", "cut");
+  }
+}
+
+TEST_F(TrainerTest, AKilledEvaluationLosesNoStep) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(train_until_evaluation(options, folder_ / "killed", SIGKILL));
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(last_checkpoint("killed").position.step, 5);
+  EXPECT_EQ(resume(options, folder_ / "killed").exit_code, 0);
+  expect_equal_ends("whole", "killed");
 }
 
 TEST_F(TrainerTest, ResumingAFinishedRunTrainsNoFurther) {

@@ -12,20 +12,20 @@ namespace {
 // Resident tensors with their names, in the model's order.
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
-Named weights_of(const Workplace& workplace) {
+Named weights_of(const ModelRun& run) {
   Named named;
-  for (const Parameter& parameter : workplace.network().parameters()) {
+  for (const Parameter& parameter : run.network().parameters()) {
     named.emplace_back(parameter.name, parameter.value);
   }
-  for (const Buffer& buffer : workplace.network().buffers()) {
+  for (const Buffer& buffer : run.network().buffers()) {
     named.emplace_back(buffer.name, buffer.value);
   }
   return named;
 }
 
-Named state_of(const Workplace& workplace) {
+Named state_of(const ModelRun& run) {
   Named named;
-  for (const Buffer& buffer : workplace.optimizer_state()) {
+  for (const Buffer& buffer : run.optimizer_state()) {
     named.emplace_back(buffer.name, buffer.value);
   }
   return named;
@@ -62,25 +62,24 @@ void restore_each(Context& context, const Named& named, const std::vector<NamedT
 
 }  // namespace
 
-Checkpoint capture(Workplace& workplace, TrainingPosition position) {
-  position.random_seed = workplace.context.random().seed;
-  position.random_next = workplace.context.random().next;
-  return {.weights = copies(workplace.context, weights_of(workplace)),
-          .state = copies(workplace.context, state_of(workplace)),
+Checkpoint capture(ModelRun& run, TrainingPosition position) {
+  position.random_seed = run.context.random().seed;
+  position.random_next = run.context.random().next;
+  return {.weights = copies(run.context, weights_of(run)),
+          .state = copies(run.context, state_of(run)),
           .position = std::move(position)};
 }
 
-void restore(Workplace& workplace, const Checkpoint& checkpoint) {
-  restore_each(workplace.context, weights_of(workplace), checkpoint.weights, "weights.safetensors");
-  restore_each(workplace.context, state_of(workplace), checkpoint.state, "state.safetensors");
-  workplace.context.random() = {.seed = checkpoint.position.random_seed,
-                                .next = checkpoint.position.random_next};
+void restore(ModelRun& run, const Checkpoint& checkpoint) {
+  restore_each(run.context, weights_of(run), checkpoint.weights, "weights.safetensors");
+  restore_each(run.context, state_of(run), checkpoint.state, "state.safetensors");
+  run.context.random() = {.seed = checkpoint.position.random_seed,
+                          .next = checkpoint.position.random_next};
 }
 
-void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
+void restore_weights(ModelRun& run, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
-  restore_each(workplace.context, weights_of(workplace), checkpoint.weights, "weights.safetensors",
-               ignored);
+  restore_each(run.context, weights_of(run), checkpoint.weights, "weights.safetensors", ignored);
 }
 
 }  // namespace skyline

@@ -11,16 +11,16 @@ namespace skyline {
 // Captures everything that the next step of a run depends on: parameters and running statistics as
 // weights, velocities or moments as state, and the random stream in the position. The caller fills
 // the rest of `position`.
-Checkpoint capture(Workplace& workplace, TrainingPosition position);
+Checkpoint capture(ModelRun& run, TrainingPosition position);
 
-// Puts a checkpoint's tensors and random stream into a workplace.
+// Puts a checkpoint's tensors and random stream into a run.
 // Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is
-// another model's; then the workplace may be half restored.
-void restore(Workplace& workplace, const Checkpoint& checkpoint);
+// another model's; then the run may be half restored.
+void restore(ModelRun& run, const Checkpoint& checkpoint);
 
-// Puts a checkpoint's weights alone into a workplace in inference mode; tensors of `ignored` may
+// Puts a checkpoint's weights alone into a run in inference mode; tensors of `ignored` may
 // be left over. Throws CheckpointError as restore() does.
-void restore_weights(Workplace& workplace, const Checkpoint& checkpoint,
+void restore_weights(ModelRun& run, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored);
 
 }  // namespace skyline

@@ -125,4 +125,23 @@ void Progress::step_done(std::int64_t step, std::int64_t epoch, std::int64_t epo
   last_shown_ = now;
 }
 
+void Progress::evaluated(std::size_t samples, std::size_t total) {
+  const double now = clock_().count();
+  const bool terminal = console_.facts().is_terminal;
+  if (!evaluation_shown_) {
+    evaluation_shown_ = now;
+    evaluation_interval_ = 1;
+  } else if (now - *evaluation_shown_ >= (terminal ? kTerminalSeconds : evaluation_interval_)) {
+    const std::string line = fmt::format("evaluating: {} of {} {}", samples, total, item_);
+    if (terminal) {
+      console_.show_transient(line);
+    } else {
+      console_.say(line);
+    }
+    evaluation_shown_ = now;
+    evaluation_interval_ = std::min(2 * evaluation_interval_, kPlainSeconds);
+  }
+  if (samples == total) evaluation_shown_.reset();
+}
+
 }  // namespace skyline

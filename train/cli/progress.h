@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -49,6 +50,8 @@ class Progress {
 
   void step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
                  const std::string& note = {});
+  // An evaluation has done so many samples. One that takes less than a second leaves no plain line.
+  void evaluated(std::size_t samples, std::size_t total);
 
  private:
   bool due(std::int64_t step, double now) const;
@@ -59,8 +62,10 @@ class Progress {
   double items_per_step_;
   std::string item_;
   Clock clock_;
-  std::optional<double> last_shown_;  // when a line was shown last
-  double interval_ = 1;               // seconds until the next plain line
+  std::optional<double> last_shown_;        // when a line was shown last
+  double interval_ = 1;                     // seconds until the next plain line
+  std::optional<double> evaluation_shown_;  // when it was shown last, or began; none between them
+  double evaluation_interval_ = 1;
   // The rate is measured from `window_`; each window becomes the next one's start.
   struct Mark {
     double seconds;

@@ -11,6 +11,7 @@
 #include "train/lab/pgmo/pgmo.h"
 #include "train/lab/plan_answer.h"
 #include "train/lab/replay_report.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -133,14 +134,19 @@ std::string json_of(const ModelSummary& summary) {
   const ModelShape& shape = summary.shape;
   Json layers = Json::array();
   for (const LayerSummary& row : summary.layers) layers.push_back(layer_json(row));
-  return json_text({{"model", summary.model},
-                    {"input", {shape.channels, shape.height, shape.width}},
-                    {"classes", shape.classes},
-                    {"parameters", summary.all.parameters},
-                    {"multiply_adds", summary.all.multiply_adds},
-                    {"auxiliary_parameters", summary.auxiliary_heads.parameters},
-                    {"auxiliary_multiply_adds", summary.auxiliary_heads.multiply_adds},
-                    {"layers", layers}});
+  Json json = {{"model", summary.model}};
+  if (translates(summary.model)) {
+    json["sentence_words"] = summary.sentence_words;
+  } else {
+    json["input"] = {shape.channels, shape.height, shape.width};
+    json["classes"] = shape.classes;
+  }
+  json["parameters"] = summary.all.parameters;
+  json["multiply_adds"] = summary.all.multiply_adds;
+  json["auxiliary_parameters"] = summary.auxiliary_heads.parameters;
+  json["auxiliary_multiply_adds"] = summary.auxiliary_heads.multiply_adds;
+  json["layers"] = layers;
+  return json_text(json);
 }
 
 std::string json_of(const PlanCheck& check) {

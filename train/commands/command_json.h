@@ -31,7 +31,8 @@ struct ModelTotals {
 
 struct ModelSummary {
   std::string model;
-  ModelShape shape;
+  ModelShape shape;                 // of a model of images
+  std::int64_t sentence_words = 0;  // of seq2seq's pairs
   std::vector<LayerSummary> layers;
   ModelTotals all, auxiliary_heads;
 };

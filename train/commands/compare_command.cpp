@@ -36,7 +36,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
   return names;
 }
 
-CommandResult run(const OptionList& list, const Arguments& arguments) {
+CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
   options.device.deterministic = true;  // otherwise losses may differ although all is right
@@ -44,8 +44,9 @@ CommandResult run(const OptionList& list, const Arguments& arguments) {
       compared_names(arguments.allocators, options.memory.device);
   std::optional<AtomicFile> page;  // opened first, so that a wrong path costs no training
   if (!arguments.report.empty()) page.emplace(arguments.report);
-  const Comparison comparison = compare_allocators(
-      options, allocators, arguments.steps, arguments.infer ? Mode::kInference : Mode::kTraining);
+  const Comparison comparison =
+      compare_allocators(options, allocators, arguments.steps, console,
+                         arguments.infer ? Mode::kInference : Mode::kTraining);
   if (page) {
     page->write(render_report(comparison_report(comparison)));
     page->commit();
@@ -73,7 +74,7 @@ CommandRun declare_compare(OptionList& list) {
   list.add("--infer", flag(arguments->infer), "Run inference steps instead of training steps");
   add_memory_options(list, arguments->options.memory);
   list.add("--report", path(arguments->report, "FILE.html"), "Write an interactive page");
-  return [&list, arguments](Console&) { return run(list, *arguments); };
+  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 
 }  // namespace skyline

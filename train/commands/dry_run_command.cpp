@@ -21,6 +21,7 @@ namespace {
 struct Arguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
+  std::int64_t sentence_words = 30;
   std::int64_t threads = 0;
   bool infer = false;
   bool in_place = true;
@@ -42,8 +43,11 @@ DryRunOptions program_of(const Arguments& arguments) {
       make_compute(arguments.device, arguments.device_options, true);
   return {.model = arguments.model.model,
           .shape = shape_of(arguments.model),
+          .translation = translation_shape_of(arguments.model),
+          .sentence_words = arguments.sentence_words,
           .batch_size = arguments.batch_size,
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
+          .optimizer = optimizer_of(arguments.model, arguments.fused_update),
           .in_place = arguments.in_place,
           .recompute = static_cast<int>(arguments.recompute),
           .fused_update = arguments.fused_update,
@@ -72,7 +76,8 @@ DryRunResult answer_or_refuse(const DryRunRequest& question) {
   }
 }
 
-CommandResult run(Arguments arguments) {
+CommandResult run(const OptionList& list, Arguments arguments) {
+  check_given(list, arguments.model.model);
   check(arguments);
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
@@ -103,7 +108,12 @@ CommandResult run(Arguments arguments) {
 CommandRun declare_dry_run(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
   add_model_options(list, arguments->model);
-  list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages), "Images per step");
+  list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
+           "Images or sentences per step");
+  list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
+           "Words per sentence of seq2seq, source and target", kTextOnly);
+  list.add("--optimizer", choice(arguments->model.optimizer, optimizer_names(), "optimizer"),
+           "Optimizer (default: sgd for images, adam for seq2seq)");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   add_step_options(list, arguments->in_place, arguments->recompute, arguments->fused_update);
   add_device_option(list, arguments->device,
@@ -121,7 +131,7 @@ CommandRun declare_dry_run(OptionList& list) {
            "Threads (0: automatic, 1 for small models, else all cores)");
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
-  return [arguments](Console&) { return run(*arguments); };
+  return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 
 }  // namespace skyline

@@ -77,8 +77,8 @@ void check_classes(const Dataset& dataset, const TrainingPosition& position) {
 }
 
 // Uses the run's mean, or computes that of the training images.
-void give_mean(const TrainingData& data, const DataOptions& options,
-               const std::filesystem::path& run, Console& console) {
+void give_mean(const ImageData& data, const DataOptions& options, const std::filesystem::path& run,
+               Console& console) {
   if (data.test_images == nullptr || options.mean == "none") return;
   std::shared_ptr<const MeanImage> mean = read_mean(run);
   if (mean == nullptr && data.train_images == nullptr) {
@@ -115,7 +115,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
   TrainOptions options = merged(list, arguments, *position.arguments);
   adopt_classes(options.data, position);
   const ModelEntry& entry = find_model(options.model);
-  const TrainingData data = open_training_data(options.data, entry.shape, false);
+  const ImageData data = open_image_data(options.data, entry.shape, false);
   for (const std::string& warning : data.warnings) console.warn(warning);
   check_classes(*data.test, position);
   give_mean(data, options.data, run_folder_of(loaded), console);
@@ -123,12 +123,12 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
   omp_set_num_threads(static_cast<int>(options.threads));
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
-  Experiment experiment(options.memory, context, entry, data.shape());
-  restore_weights(experiment, loaded.checkpoint, auxiliary_names(entry, data.shape()));
+  ImageRun run(options.memory, context, {.model = options.model, .shape = data.shape()});
+  restore_weights(run, loaded.checkpoint, auxiliary_names(entry, data.shape()));
   const auto started = std::chrono::steady_clock::now();
-  const Accuracy accuracy = evaluate(experiment.context, *experiment.model, *data.test,
-                                     static_cast<std::size_t>(options.batch_size),
-                                     static_cast<std::size_t>(options.data.decode_threads));
+  const Accuracy accuracy =
+      evaluate(run.context, *run.model, *data.test, static_cast<std::size_t>(options.batch_size),
+               static_cast<std::size_t>(options.data.decode_threads));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
   Json json = {{"model", options.model},

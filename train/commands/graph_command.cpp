@@ -6,17 +6,15 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/images/image_run.h"
-#include "train/images/image_step.h"
+#include "train/lab/model_dry_run.h"
 #include "train/options/train_options.h"
-#include "train/translation/translation_run.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::int64_t kMostSamples = 1'000'000;
-constexpr std::int32_t kWords =
-    10;  // per sentence of seq2seq; with --unroll the graph grows with it
+// Words per sentence of seq2seq: with --unroll the graph grows with them.
+constexpr std::int64_t kWords = 10;
 
 struct Arguments {
   ModelOptions model;
@@ -30,40 +28,20 @@ struct Arguments {
   std::filesystem::path output;
 };
 
-Context::Options context_options(const Arguments& arguments) {
-  return {.execute = false,
-          .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-          .in_place = arguments.in_place,
-          .recompute = static_cast<int>(arguments.recompute),
-          .fused_update = arguments.fused_update,
-          .record_graph = true};
-}
-
 // Runs one step without memory and without arithmetic.
-RecordedStep record_images(const Arguments& arguments, const MemoryOptions& memory) {
-  Experiment run(memory, context_options(arguments), find_model(arguments.model.model),
-                 shape_of(arguments.model));
-  Batch batch;
-  batch.size = static_cast<std::size_t>(arguments.batch_size);
-  run.step(batch, {});
-  return run.context.recorded_step();
-}
-
-RecordedStep record_text(const Arguments& arguments, const MemoryOptions& memory) {
-  TranslationExperiment run(memory, context_options(arguments),
-                            translation_shape_of(arguments.model));
-  const std::vector<std::int32_t> lengths(static_cast<std::size_t>(arguments.batch_size), kWords);
-  translation_training_step(run.context, run.model, *run.optimizer,
-                            batch_of_lengths(lengths, lengths),
-                            {.clip = static_cast<float>(arguments.model.translation.clip)});
-  return run.context.recorded_step();
-}
-
 RecordedStep recorded_step(const Arguments& arguments) {
-  const MemoryOptions memory{.device = "simulated", .allocator = "best-fit-pool"};
   try {
-    return translates(arguments.model.model) ? record_text(arguments, memory)
-                                             : record_images(arguments, memory);
+    return dry_run({.model = arguments.model.model,
+                    .shape = shape_of(arguments.model),
+                    .translation = translation_shape_of(arguments.model),
+                    .sentence_words = kWords,
+                    .batch_size = arguments.batch_size,
+                    .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
+                    .optimizer = optimizer_of(arguments.model, arguments.fused_update),
+                    .in_place = arguments.in_place,
+                    .recompute = static_cast<int>(arguments.recompute),
+                    .fused_update = arguments.fused_update})
+        .step;
   } catch (const ShapeError& error) {  // --insize or --channels that the model cannot take
     throw UsageError(error.what());
   }
@@ -96,11 +74,10 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
 
 CommandRun declare_graph(OptionList& list) {
   const auto arguments = std::make_shared<Arguments>();
-  add_all_model_options(list, arguments->model);
+  add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostSamples),
            "Images or sentences per step");
-  list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step",
-           kImagesOnly);
+  list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   add_step_options(list, arguments->in_place, arguments->recompute, arguments->fused_update);
   list.add("--phase", choice(arguments->phase, {"all", "forward", "backward", "update"}, "phase"),
            "Ops to print");

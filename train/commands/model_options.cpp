@@ -1,7 +1,5 @@
 #include "train/commands/model_options.h"
 
-#include <vector>
-
 #include "train/cli/option_list.h"
 #include "train/options/train_options.h"
 
@@ -20,13 +18,6 @@ void add_image_options(OptionList& list, ModelOptions& options) {
 }  // namespace
 
 void add_model_options(OptionList& list, ModelOptions& options) {
-  std::vector<std::string> names = model_names();
-  std::erase_if(names, [](const std::string& name) { return translates(name); });
-  list.add("--model", choice(options.model, names, "model"), "Network");
-  add_image_options(list, options);
-}
-
-void add_all_model_options(OptionList& list, ModelOptions& options) {
   list.add("--model", choice(options.model, model_names(), "model"), "Network");
   add_image_options(list, options);
   add_vocabulary_size(list, options.translation);
@@ -38,7 +29,15 @@ Seq2SeqShape translation_shape_of(const ModelOptions& options) {
   return seq2seq_shape(translation, translation.vocab_size, translation.vocab_size);
 }
 
+OptimizerOptions optimizer_of(const ModelOptions& options, bool fused_update) {
+  TrainOptions training{.model = options.model, .fused_update = fused_update};
+  training.optimizer = options.optimizer;
+  training.translation.clip = options.translation.clip;
+  return optimizer_options(resolved(training));
+}
+
 ModelShape shape_of(const ModelOptions& options) {
+  if (translates(options.model)) return {};
   ModelShape shape = find_model(options.model).shape;
   const auto override_with = [](int& extent, const std::optional<std::int64_t>& value) {
     if (value) extent = static_cast<int>(*value);

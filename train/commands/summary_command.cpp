@@ -7,6 +7,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -34,11 +35,19 @@ std::string table_of(const std::vector<LayerSummary>& rows) {
   return table.str();
 }
 
-std::string text_of(const ModelSummary& summary) {
+std::string input_of(const ModelSummary& summary) {
+  if (translates(summary.model)) {
+    return fmt::format("pairs of {} words: {} per pair", summary.sentence_words,
+                       text_of(summary.all));
+  }
   const ModelShape& shape = summary.shape;
-  std::string text = table_of(summary.layers) +
-                     fmt::format("{} for images of {} x {} x {}: {} per image\n", summary.model,
-                                 shape.channels, shape.height, shape.width, text_of(summary.all));
+  return fmt::format("images of {} x {} x {}: {} per image", shape.channels, shape.height,
+                     shape.width, text_of(summary.all));
+}
+
+std::string text_of(const ModelSummary& summary) {
+  std::string text =
+      table_of(summary.layers) + fmt::format("{} for {}\n", summary.model, input_of(summary));
   if (summary.auxiliary_heads.parameters > 0) {
     text += fmt::format("of these in auxiliary heads, for training only: {}\n",
                         text_of(summary.auxiliary_heads));
@@ -46,9 +55,20 @@ std::string text_of(const ModelSummary& summary) {
   return text;
 }
 
-CommandResult run(const ModelOptions& options) {
-  ModelSummary summary{.model = options.model, .shape = shape_of(options)};
-  summary.layers = summarize(find_model(options.model), summary.shape);
+struct Arguments {
+  ModelOptions model;
+  std::int64_t sentence_words = 30;
+};
+
+CommandResult run(const OptionList& list, const Arguments& arguments) {
+  const ModelOptions& options = arguments.model;
+  check_given(list, options.model);
+  ModelSummary summary{.model = options.model,
+                       .shape = shape_of(options),
+                       .sentence_words = arguments.sentence_words};
+  summary.layers = translates(options.model)
+                       ? summarize(translation_shape_of(options), arguments.sentence_words)
+                       : summarize(find_model(options.model), summary.shape);
   for (const LayerSummary& row : summary.layers) {
     add(summary.all, row);
     if (row.auxiliary) add(summary.auxiliary_heads, row);
@@ -59,9 +79,11 @@ CommandResult run(const ModelOptions& options) {
 }  // namespace
 
 CommandRun declare_summary(OptionList& list) {
-  const auto options = std::make_shared<ModelOptions>();
-  add_model_options(list, *options);
-  return [options](Console&) { return run(*options); };
+  const auto arguments = std::make_shared<Arguments>();
+  add_model_options(list, arguments->model);
+  list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
+           "Words per sentence of seq2seq, source and target", kTextOnly);
+  return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 
 }  // namespace skyline

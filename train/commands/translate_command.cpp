@@ -100,8 +100,7 @@ std::vector<std::int32_t> encoded(const Vocabulary& vocabulary,
 }
 
 // Translates in batches. A line without words gives an empty answer.
-std::vector<std::vector<std::string>> answers(TranslationExperiment& experiment,
-                                              const Vocabularies& vocabularies,
+std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
                                               const Arguments& arguments) {
   std::vector<std::vector<std::string>> result(lines.size());
@@ -112,8 +111,8 @@ std::vector<std::vector<std::string>> answers(TranslationExperiment& experiment,
     for (const std::size_t i : batch) {
       sources.push_back(encoded(vocabularies.source, lines[i].words));
     }
-    const auto ids = translate(experiment.context, experiment.model,
-                               pack_source(std::move(sources)), arguments.translator);
+    const auto ids =
+        translate(run.context, run.model, pack_source(std::move(sources)), arguments.translator);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       result[batch[k]] = vocabularies.target.decode(ids[k]);
     }
@@ -155,13 +154,14 @@ CommandResult run(Arguments arguments, Console& console) {
   context.mode = Mode::kInference;
   MemoryOptions memory = options.memory;
   memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan would fit
-  TranslationExperiment experiment(
+  TranslationRun run(
       memory, context,
-      seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
-                    static_cast<std::int64_t>(vocabularies.target.size())));
-  restore_weights(experiment, loaded.checkpoint, {});
+      {.shape =
+           seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
+                         static_cast<std::int64_t>(vocabularies.target.size()))});
+  restore_weights(run, loaded.checkpoint, {});
   const auto started = std::chrono::steady_clock::now();
-  const auto translated = answers(experiment, vocabularies, lines, arguments);
+  const auto translated = answers(run, vocabularies, lines, arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
   Translations answer{.checkpoint = loaded.path.string(), .seconds = seconds.count()};

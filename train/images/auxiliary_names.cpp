@@ -9,10 +9,11 @@ std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelSh
   MemoryOptions memory;
   memory.device = "simulated";
   memory.allocator = "best-fit-pool";
-  const Experiment experiment(memory, {.execute = false, .mode = mode}, entry, shape);
+  const ImageRun run(memory, {.execute = false, .mode = mode},
+                     {.model = std::string(entry.name), .shape = shape});
   std::set<std::string> names;
-  for (const Parameter& parameter : experiment.network().parameters()) names.insert(parameter.name);
-  for (const Buffer& buffer : experiment.network().buffers()) names.insert(buffer.name);
+  for (const Parameter& parameter : run.network().parameters()) names.insert(parameter.name);
+  for (const Buffer& buffer : run.network().buffers()) names.insert(buffer.name);
   return names;
 }
 

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-std::string bad_images_text(const TrainingData& data) { return bad_images_text(data.unreadable()); }
+std::string bad_images_text(const ImageData& data) { return bad_images_text(data.unreadable()); }
 
 std::string bad_images_text(const std::vector<BadImage>& images) {
   constexpr std::size_t kNamed = 10;
@@ -21,9 +21,7 @@ std::string bad_images_text(const std::vector<BadImage>& images) {
   return text + "\n";
 }
 
-nlohmann::ordered_json bad_images_json(const TrainingData& data) {
-  return to_json(data.unreadable());
-}
+nlohmann::ordered_json bad_images_json(const ImageData& data) { return to_json(data.unreadable()); }
 
 nlohmann::ordered_json to_json(const std::vector<BadImage>& images) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();

@@ -10,9 +10,9 @@
 #include "data/images/image_folder.h"
 #include "data/images/image_list.h"
 #include "data/images/shapes.h"
-#include "framework/philox.h"
 #include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
+#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -48,9 +48,9 @@ bool is_idx_folder(const std::filesystem::path& folder) {
   return false;
 }
 
-TrainingData open_shapes(const DataOptions& options, const ModelShape& wanted) {
+ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   const RandomBits random = random_bits(options.seed);
-  TrainingData data;
+  ImageData data;
   data.train = std::make_unique<ShapesDataset>(shapes_options(wanted, options.images),
                                                Split::kTrain, random);
   data.test = std::make_unique<ShapesDataset>(shapes_options(wanted, options.test_images),
@@ -58,10 +58,10 @@ TrainingData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   return data;
 }
 
-TrainingData open_idx(const DataOptions& options, bool needs_train) {
+ImageData open_idx(const DataOptions& options, bool needs_train) {
   if (options.insize) throw UsageError("--insize: the images of IDX files come as they are");
   const IdxCollection collection = idx_collection_of(options.data);
-  TrainingData data;
+  ImageData data;
   if (needs_train) {
     data.train = std::make_unique<IdxDataset>(options.data, Split::kTrain, collection);
   }
@@ -69,8 +69,7 @@ TrainingData open_idx(const DataOptions& options, bool needs_train) {
   return data;
 }
 
-TrainingData open_image_files(const DataOptions& options, const ModelShape& wanted,
-                              bool needs_train) {
+ImageData open_image_files(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
   const auto collection =
       std::make_shared<const ImageCollection>(open_images(options, needs_train));
   const ImagePipeline pipeline{
@@ -81,7 +80,7 @@ TrainingData open_image_files(const DataOptions& options, const ModelShape& want
                                  pipeline.insize, pipeline.insize));
   }
   const BadImagePolicy policy = options.strict ? BadImagePolicy::kFail : BadImagePolicy::kSkip;
-  TrainingData data;
+  ImageData data;
   data.bad_images = std::make_shared<BadImages>();
   data.warnings = collection->warnings;
   const auto open = [&](Split split) {
@@ -98,7 +97,7 @@ TrainingData open_image_files(const DataOptions& options, const ModelShape& want
   return data;
 }
 
-TrainingData open_any(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
+ImageData open_any(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
   if (options.has_lists()) return open_image_files(options, wanted, needs_train);
   if (options.data == kShapes) return open_shapes(options, wanted);
   if (!std::filesystem::is_directory(options.data)) refuse(options.data);
@@ -108,20 +107,19 @@ TrainingData open_any(const DataOptions& options, const ModelShape& wanted, bool
 
 }  // namespace
 
-ModelShape TrainingData::shape() const {
+ModelShape ImageData::shape() const {
   const ImageShape image = test->image_shape();
   return {image.channels, image.height, image.width, classes};
 }
 
-std::vector<BadImage> TrainingData::unreadable() const {
+std::vector<BadImage> ImageData::unreadable() const {
   return bad_images == nullptr ? std::vector<BadImage>() : bad_images->all();
 }
 
-TrainingData open_training_data(const DataOptions& options, const ModelShape& wanted,
-                                bool needs_train) {
+ImageData open_image_data(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
   ModelShape shape = wanted;
   if (options.insize) shape.height = shape.width = static_cast<int>(*options.insize);
-  TrainingData data = open_any(options, shape, needs_train);
+  ImageData data = open_any(options, shape, needs_train);
   data.classes = static_cast<int>(options.classes.value_or(data.test->classes()));
   if (data.classes < data.test->classes()) {
     throw UsageError(fmt::format("--classes is {}, but {} has {} classes", data.classes,
@@ -148,7 +146,7 @@ ImageCollection open_images(const DataOptions& options, bool needs_train) {
   return scan_image_folder(options.data, needs_train);
 }
 
-std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const DataOptions& options,
+std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               const MeanProgress& progress) {
   if (data.train_images == nullptr || options.mean == "none") return nullptr;
   MeanImage mean = mean_image(
@@ -158,16 +156,10 @@ std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const Da
   return std::make_shared<const MeanImage>(std::move(mean));
 }
 
-void set_mean(const TrainingData& data, const std::shared_ptr<const MeanImage>& mean) {
+void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mean) {
   for (ImageDataset* images : {data.train_images, data.test_images}) {
     if (images != nullptr) images->set_mean(mean);
   }
-}
-
-RandomBits random_bits(std::uint64_t seed) {
-  return [philox = Philox{seed}](std::uint64_t stream, std::uint64_t counter) {
-    return philox(stream, counter);
-  };
 }
 
 }  // namespace skyline

@@ -11,13 +11,13 @@
 #include "data/images/image_collection.h"
 #include "data/images/image_dataset.h"
 #include "data/images/mean_image.h"
-#include "data/random.h"
 #include "models/model.h"
 #include "train/options/data_options.h"
 
 namespace skyline {
 
-struct TrainingData {
+// A data set of images, split in two.
+struct ImageData {
   std::unique_ptr<Dataset> train;  // null where evaluation alone was asked for and there is none
   std::unique_ptr<Dataset> test;
   int classes = 0;  // of the model: at least those of the data
@@ -37,8 +37,8 @@ struct TrainingData {
 // for, training images may be missing. No image file is decoded yet, and no mean subtracted.
 // Throws UsageError when `data` is no data set or an option does not fit it, DataError as the data
 // sets do.
-TrainingData open_training_data(const DataOptions& options, const ModelShape& wanted,
-                                bool needs_train = true);
+ImageData open_image_data(const DataOptions& options, const ModelShape& wanted,
+                          bool needs_train = true);
 
 // The image folder or lists that `options` name. Throws UsageError when they name something else,
 // DataError.
@@ -47,12 +47,9 @@ ImageCollection open_images(const DataOptions& options, bool needs_train = true)
 // The mean that `options` ask for, from the training images; null for other data and for "none".
 // Throws DataError.
 using MeanProgress = std::function<void(std::size_t done, std::size_t images)>;
-std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const DataOptions& options,
+std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               const MeanProgress& progress = {});
 // Has both splits subtract `mean`; null: zeros. Throws DataError when it is of another size.
-void set_mean(const TrainingData& data, const std::shared_ptr<const MeanImage>& mean);
-
-// Philox under a seed, as the data room takes it.
-RandomBits random_bits(std::uint64_t seed);
+void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mean);
 
 }  // namespace skyline

@@ -61,7 +61,8 @@ void count(Accuracy& accuracy, std::span<const float> row, std::int32_t label) {
 }  // namespace
 
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size, std::size_t decode_threads) {
+                  std::size_t batch_size, std::size_t decode_threads,
+                  const EvaluationProgress& progress) {
   batch_size = std::min(batch_size, dataset.size());
   Loader loader(
       dataset,
@@ -69,6 +70,7 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
       {});
   Accuracy accuracy;
   Batch batch;
+  std::size_t done = 0;
   for (std::size_t i = 0; i < loader.batches_per_epoch(); ++i) {
     loader.next(batch);
     const std::size_t real = batch.size;
@@ -80,6 +82,8 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
     for (std::size_t row = 0; row < real; ++row) {
       count(accuracy, std::span(logits).subspan(row * classes, classes), labels[row]);
     }
+    done += real;
+    if (progress) progress(done, dataset.size());
   }
   if (accuracy.total == 0) {
     throw DataError(dataset.name(),

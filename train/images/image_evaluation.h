@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "framework/context.h"
 #include "models/model.h"
+#include "train/run/evaluation.h"
 
 namespace skyline {
 
@@ -30,11 +31,12 @@ struct Accuracy {
 // Five guesses say something only among more classes than that.
 inline constexpr int kTopGuesses = 5;
 
-// Counts images in steps of `batch_size`, the last one filled up with repetitions that are not
-// counted, so that all steps have one shape; neither are images that the data set cannot read.
-// Leaves the random stream as it was. Throws DataError when batch_size is 0, when no image can be
-// read, and what the data set throws.
+// Counts images in steps of `batch_size`. The last step is filled up with repetitions, so that all
+// steps have one shape; these and images that the data set cannot read are not counted. Draws no
+// random numbers. Throws DataError when batch_size is 0 or no image can be read, what the data set
+// throws, and what `progress` throws.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size, std::size_t decode_threads = 1);
+                  std::size_t batch_size, std::size_t decode_threads = 1,
+                  const EvaluationProgress& progress = {});
 
 }  // namespace skyline

@@ -2,31 +2,62 @@
 
 #include <memory>
 #include <optional>
-#include <span>
+#include <string>
 
+#include "data/loader.h"
 #include "models/models.h"
+#include "train/images/image_data.h"
 #include "train/images/image_step.h"
-#include "train/optimizers/sgd.h"
 #include "train/run/model_run.h"
 
 namespace skyline {
 
-// A model of images with its memory and, in training mode, its optimizer: what every command runs
-// steps of.
-class Experiment : public Workplace {
- public:
-  Experiment(const MemoryOptions& memory_options, const Context::Options& context_options,
-             const ModelEntry& entry, const ModelShape& shape);
+struct ImageRunOptions {
+  std::string model = "lenet";
+  ModelShape shape;
+  OptimizerOptions optimizer;
+  // How batches are read, from runs with data.
+  std::size_t batch_size = 32;
+  std::size_t decode_threads = 1;
+};
 
-  // One training step, or one inference step in inference mode, which leaves `params` unread; the
-  // loss, 0 in a dry run.
-  float step(const Batch& batch, const SgdParams& params);
+// A model that classifies images.
+class ImageRun final : public ModelRun {
+ public:
+  // Without `data` it runs the batches that are given to it. `data` outlives it.
+  // Throws ShapeError, OutOfMemory.
+  ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
+           ImageRunOptions options, const ImageData* data = nullptr);
 
   const Network& network() const override { return *model; }
-  std::span<const Buffer> optimizer_state() const override;
+
+  void seek(const BatchPosition& position, std::uint64_t seed) override;
+  double next() override;
+  void take_empty_batch(std::int64_t size) override;
+  void take(Batch batch) { batch_ = std::move(batch); }
+
+  using ModelRun::step;
+  // take() and step().
+  float step(const Batch& batch, const UpdateParams& params);
+  Tensor forward_loss() override { return skyline::forward_loss(context, *model, batch_); }
+  float inference_step() override { return skyline::inference_step(context, *model, batch_).loss; }
+  ShapeKey shape_key() const override { return training_key(batch_.size); }
+  std::size_t input_bytes() const override { return skyline::input_bytes(*model, batch_.size); }
+
+  // Top-1 and, among more than five classes, top-5.
+  Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) override;
 
   std::unique_ptr<Model> model;
-  std::optional<Sgd> optimizer;  // none in inference mode
+
+ private:
+  std::size_t evaluation_batch_size() const;
+  void plan_evaluation();
+
+  ImageRunOptions options_;
+  const ImageData* data_;
+  std::optional<Loader> loader_;
+  Batch batch_;
+  bool evaluation_planned_ = false;
 };
 
 }  // namespace skyline

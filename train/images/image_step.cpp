@@ -1,15 +1,12 @@
 #include "train/images/image_step.h"
 
 #include <array>
-#include <cmath>
-#include <string>
 #include <utility>
 
-#include "framework/apply.h"
-#include "framework/backward_graph.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "framework/ops/math/add_scaled.h"
 #include "memory/alignment.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 namespace {
@@ -20,7 +17,7 @@ std::array<TensorSpec, 2> input_specs(const Model& model, std::size_t batch_size
   return {{{{size, shape.channels, shape.height, shape.width}}, {{size}, DType::kInt32}}};
 }
 
-// A batch on the device. Its tensors are moved on, so that each dies with its last reader.
+// A batch on the device. Its tensors are moved out, so that each dies with its last reader.
 struct Uploaded {
   Uploaded(Context& context, const Model& model, const Batch& batch) {
     const auto [images_spec, labels_spec] = input_specs(model, batch.size);
@@ -37,9 +34,6 @@ float read_scalar(Context& context, Tensor scalar) {
 }
 
 }  // namespace
-
-LossNotFinite::LossNotFinite(float loss)
-    : std::runtime_error("the loss is " + std::to_string(loss)), loss_(loss) {}
 
 ShapeKey training_key(std::size_t batch_size) { return batch_size; }
 ShapeKey inference_key(std::size_t batch_size) { return {batch_size, StepKind::kInference}; }
@@ -64,27 +58,8 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
   return loss;
 }
 
-float training_step(Context& context, const Model& model, const Sgd& optimizer, const Batch& batch,
-                    const SgdParams& params) {
-  context.stage_uploads(input_bytes(model, batch.size));
-  StepScope step(context, training_key(batch.size));
-  Tensor loss = forward_loss(context, model, batch);
-  const float value = read_scalar(context, loss);
-  if (!std::isfinite(value)) throw LossNotFinite(value);
-  if (context.options().fused_update) {
-    BackwardGraph(context, std::move(loss)).run(context, [&](const Node& leaf, Tensor gradient) {
-      optimizer.update(context, leaf, std::move(gradient), params);
-    });
-  } else {
-    backward(context, std::move(loss));
-    optimizer.update(context, params);
-  }
-  step.end();
-  return value;
-}
-
 Inference inference_step(Context& context, const Model& model, const Batch& batch) {
-  // What a training step staged is enough for evaluations between them.
+  // In training mode the bytes that training steps staged are enough.
   if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
   const ModeScope mode(context, Mode::kInference);
   StepScope step(context, inference_key(batch.size));

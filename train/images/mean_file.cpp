@@ -43,7 +43,7 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder) 
   return mean;
 }
 
-std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const DataOptions& options,
+std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               Console& console) {
   constexpr double kBetweenLines = 0.1;  // seconds
   const auto started = Clock::now();

@@ -22,7 +22,7 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder);
 
 // compute_mean() with its progress on the console, and a line at its end. Images that cannot be
 // read are in data.bad_images afterwards.
-std::shared_ptr<const MeanImage> compute_mean(const TrainingData& data, const DataOptions& options,
+std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               Console& console);
 
 }  // namespace skyline

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/images/bad_images.h"
+#include "train/cli/console.h"
 #include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
@@ -49,12 +50,11 @@ struct Comparison {
 };
 
 // Runs `steps` training steps, or inference steps, under each allocator, a few of each in turn, so
-// that noise of the machine meets all of them. One that runs out of memory stops there, gives all
-// back, and the others go on. `options` are resolved.
+// that noise of the machine meets all of them. An allocator that runs out of memory stops there and
+// gives everything back; the others go on. `options` are resolved.
 // Throws what training throws, but OutOfMemory only when no allocator fits.
-Comparison compare_allocators(const TrainOptions& options,
-                              const std::vector<std::string>& allocators, std::int64_t steps,
-                              Mode mode = Mode::kTraining);
+Comparison compare_allocators(TrainOptions options, const std::vector<std::string>& allocators,
+                              std::int64_t steps, Console& console, Mode mode = Mode::kTraining);
 
 nlohmann::ordered_json to_json(const Comparison& comparison);
 std::string comparison_text(const Comparison& comparison);

@@ -17,21 +17,21 @@ using Json = nlohmann::ordered_json;
 // Deeper chains save little more of the paper's networks.
 constexpr int kShownRecompute = 4;
 
-std::vector<Strategy> strategies(DryProgram& program, const DryRunRequest& question,
+std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
                                  const DryRunFacts& facts) {
-  std::vector<Strategy> rows = strategies_of(facts.graph, question.planner);
+  std::vector<Strategy> rows = strategies_of(facts.step.graph, question.planner);
   if (question.program.mode == Mode::kTraining) {
     if (question.program.recompute < kShownRecompute) {
       DryRunOptions again = question.program;
       again.recompute = kShownRecompute;
-      const StepGraph graph = dry_run(again).graph;
-      if (graph.ops.size() > facts.graph.ops.size()) {
+      const StepGraph graph = dry_run(again).step.graph;
+      if (graph.ops.size() > facts.step.graph.ops.size()) {
         rows.push_back(recomputed(graph, kShownRecompute, question.planner));
       }
     }
     const DryRunFacts inference =
-        program.step(question.program.batch_size, Mode::kInference, DryProgram::Graph::kOn);
-    rows.push_back(forward_only(inference.graph, question.planner));
+        program.step(question.program.batch_size, Mode::kInference, DryRun::Graph::kOn);
+    rows.push_back(forward_only(inference.step.graph, question.planner));
   }
   return rows;
 }
@@ -42,7 +42,7 @@ bool nothing_fits(const LargestBatches& largest) {
 }
 
 // What one image needs, and what would fit.
-void add_way_out(DryProgram& program, DryRunResult& answer) {
+void add_way_out(DryRun& program, DryRunResult& answer) {
   const DryRunRequest& question = answer.question;
   const DryRunFacts single = program.step(1, question.program.mode);
   for (const ReplayChoice& choice : question.allocators) {
@@ -142,10 +142,10 @@ Json strategies_json(const std::vector<Strategy>& strategies) {
 
 DryRunResult answer(const DryRunRequest& question) {
   const auto started = std::chrono::steady_clock::now();
-  DryProgram program(question.program);
+  DryRun program = make_dry_run(question.program);
   DryRunResult answer{.question = question,
                       .facts = program.step(question.program.batch_size, question.program.mode,
-                                            DryProgram::Graph::kOn)};
+                                            DryRun::Graph::kOn)};
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));

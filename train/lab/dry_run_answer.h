@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "train/images/image_dry_run.h"
 #include "train/lab/largest_batch.h"
+#include "train/lab/model_dry_run.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {

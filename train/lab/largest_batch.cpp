@@ -25,7 +25,7 @@ std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t gue
 class Search {
  public:
   Search(const DryRunOptions& options, std::uint64_t capacity_bytes)
-      : program_(options), mode_(options.mode), capacity_bytes_(capacity_bytes) {}
+      : program_(make_dry_run(options)), mode_(options.mode), capacity_bytes_(capacity_bytes) {}
 
   std::int64_t sizes_run() const { return std::ssize(steps_); }
 
@@ -92,7 +92,7 @@ class Search {
   // Enough images that the fullest tick lies where it does for many.
   static constexpr std::int64_t kFew = 16;
 
-  DryProgram program_;
+  DryRun program_;
   Mode mode_;
   std::uint64_t capacity_bytes_;
   std::map<std::int64_t, Step> steps_;  // by batch size

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 
 namespace skyline {
 

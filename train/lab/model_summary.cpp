@@ -5,6 +5,7 @@
 #include "framework/node.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
+#include "train/translation/translation_step.h"
 
 namespace skyline {
 namespace {
@@ -34,12 +35,16 @@ LayerSummary summary_of(const Node& node, bool auxiliary) {
   row.layer = node.layer;
   row.op = node.op->name();
   row.output = node.output_specs.front().shape;
+  // A weight is applied once at each pixel or word of the output; an embedding only looks up.
+  const Shape& output = row.output;
+  const std::int64_t positions = row.op == "embedding" ? 0
+                                 : output.rank() == 4  ? output.elements() / output[1]
+                                                       : output[0];
   for (const Edge& edge : node.inputs) {
     if (!edge.node || !edge.node->is_leaf()) continue;
     const Shape& shape = edge.node->output_specs.front().shape;
     row.parameters += shape.elements();
-    // A filter [O, ...] is applied once for each output element of its channel.
-    if (shape.rank() >= 2) row.multiply_adds += row.output.elements() * shape.elements() / shape[0];
+    if (shape.rank() >= 2) row.multiply_adds += positions * shape.elements();
   }
   return row;
 }
@@ -60,6 +65,21 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   for (const AuxiliaryLogits& head : prediction.auxiliary) add_nodes(head.logits, all);
   std::vector<LayerSummary> rows;
   for (const Node* node : all) rows.push_back(summary_of(*node, !main.contains(node)));
+  return rows;
+}
+
+std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  Context context(pool, {.execute = false});
+  const Seq2Seq model(context, shape);
+  const std::vector<std::int32_t> length = {static_cast<std::int32_t>(sentence_words)};
+  Nodes nodes;
+  add_nodes(translation_loss(context, model, batch_of_lengths(length, length)), nodes);
+  std::vector<LayerSummary> rows;
+  for (const Node* node : nodes) {
+    if (node->layer != "loss") rows.push_back(summary_of(*node, false));
+  }
   return rows;
 }
 

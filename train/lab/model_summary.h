@@ -6,6 +6,7 @@
 
 #include "framework/shape.h"
 #include "models/models.h"
+#include "models/seq2seq.h"
 
 namespace skyline {
 
@@ -23,5 +24,8 @@ struct LayerSummary {
 // figures are for the whole batch. Nothing is computed and no memory is taken. Throws ShapeError.
 std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
                                     std::int64_t batch_size = 1);
+// The same for one pair of sentences of so many words, up to the logits. As always, the decoder
+// reads one word more than a sentence has.
+std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words);
 
 }  // namespace skyline

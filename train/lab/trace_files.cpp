@@ -28,7 +28,10 @@ auto load(const std::filesystem::path& path, Read read) {
 
 }  // namespace
 
-CsvTrace load_trace(const std::filesystem::path& path) { return load(path, read_trace_csv); }
+CsvTrace load_trace(const std::filesystem::path& path) {
+  return load(path,
+              [](std::istream& in, const std::string& name) { return read_trace_csv(in, name); });
+}
 
 CsvPlan load_plan(const std::filesystem::path& path) { return load(path, read_plan_csv); }
 

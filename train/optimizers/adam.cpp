@@ -1,25 +1,16 @@
 #include "train/optimizers/adam.h"
 
-#include "framework/ops/optimizer/gradient_norm.h"
+#include "framework/ops/optimizer/adam.h"
 
 namespace skyline {
 
-Adam::Adam(Context& context, const Network& network) : parameters_(network.parameters()) {
-  for (const Parameter& parameter : parameters_) {
-    for (const char* moment : {".first_moment", ".second_moment"}) {
-      moments_.push_back(
-          {parameter.name + moment,
-           context.resident(parameter.value.spec(), Category::kOptimizer, parameter.name)});
-    }
-  }
-}
+Adam::Adam(Context& context, const Network& network, const OptimizerOptions& options)
+    : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip) {}
 
-void Adam::update(Context& context, const AdamParams& params, float clip) const {
-  Tensor factor;
-  if (clip > 0) factor = gradient_clip_factor(context, parameters_, clip);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    adam(context, parameters_[i], moments_[2 * i].value, moments_[2 * i + 1].value, params, factor);
-  }
+void Adam::update_one(Context& context, const Parameter& parameter, std::span<const Buffer> state,
+                      const UpdateParams& params, const Tensor& scale) const {
+  adam(context, parameter, state[0].value, state[1].value,
+       {.alpha = params.learning_rate, .step = params.step}, scale);
 }
 
 }  // namespace skyline

@@ -1,28 +1,17 @@
 #pragma once
 
-#include <vector>
-
-#include "framework/ops/optimizer/adam.h"
-#include "models/model.h"
+#include "train/optimizers/optimizer.h"
 
 namespace skyline {
 
-// Adam over a network's parameters: two resident moments for each, zeros at first.
-class Adam {
+// Adam, see adam(). Keeps a "first_moment" and a "second_moment" for each parameter.
+class Adam final : public Optimizer {
  public:
-  // The network was made in a context in training mode.
-  Adam(Context& context, const Network& network);
-
-  // One update of every parameter from its gradient. With `clip` above 0 the gradients are scaled
-  // down first, where their common norm is above it.
-  void update(Context& context, const AdamParams& params, float clip) const;
-
-  // Two for each parameter: "<parameter>.first_moment", "<parameter>.second_moment".
-  const std::vector<Buffer>& moments() const noexcept { return moments_; }
+  Adam(Context& context, const Network& network, const OptimizerOptions& options);
 
  private:
-  std::vector<Parameter> parameters_;
-  std::vector<Buffer> moments_;
+  void update_one(Context& context, const Parameter& parameter, std::span<const Buffer> state,
+                  const UpdateParams& params, const Tensor& scale) const override;
 };
 
 }  // namespace skyline

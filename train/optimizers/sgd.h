@@ -1,33 +1,20 @@
 #pragma once
 
-#include <unordered_map>
-#include <vector>
-
-#include "framework/ops/optimizer/sgd_momentum.h"
-#include "models/model.h"
+#include "train/optimizers/optimizer.h"
 
 namespace skyline {
 
-// Stochastic gradient descent with momentum over a model's parameters: a resident velocity for
-// each, zero at first. The update requests no memory.
-class Sgd {
+// Stochastic gradient descent with momentum, see sgd_momentum(). Keeps a "velocity" for each
+// parameter.
+class Sgd final : public Optimizer {
  public:
-  // The network was made in a context in training mode.
-  Sgd(Context& context, const Network& network);
-
-  // One update of every parameter from its gradient.
-  void update(Context& context, const SgdParams& params) const;
-  // The update of one parameter, that of a leaf of the network. Throws std::out_of_range for
-  // another leaf.
-  void update(Context& context, const Node& leaf, Tensor gradient, const SgdParams& params) const;
-
-  // One for each parameter, named "<parameter>.velocity".
-  const std::vector<Buffer>& velocities() const noexcept { return velocities_; }
+  Sgd(Context& context, const Network& network, const OptimizerOptions& options);
 
  private:
-  std::vector<Parameter> parameters_;
-  std::vector<Buffer> velocities_;
-  std::unordered_map<const Node*, std::size_t> indices_;  // by leaf
+  void update_one(Context& context, const Parameter& parameter, std::span<const Buffer> state,
+                  const UpdateParams& params, const Tensor& scale) const override;
+
+  float momentum_, weight_decay_;
 };
 
 }  // namespace skyline

@@ -72,11 +72,16 @@ void add_memory_options(OptionList& list, MemoryOptions& options) {
            kNeutral);
   add_allocator_options(list, options.allocator_options);
   add_planner_option(list, options.planner);
-  list.add("--policy",
-           choice([&options] { return policy_name(options.policy); },
-                  [&options](const std::string& name) { options.policy = policy_of(name); },
-                  policy_names(), "policy"),
-           "How to plan when batch shapes vary", kNeutral);
+  list.add(
+      "--policy",
+      choice([&options] { return options.policy ? policy_name(*options.policy) : ""; },
+             [&options](const std::string& name) {
+               options.policy.reset();
+               if (!name.empty()) options.policy = policy_of(name);
+             },
+             policy_names(), "policy"),
+      "How to plan when batch shapes vary (default: per-shape for images, upper-bound for seq2seq)",
+      kNeutral);
   list.add("--warmup-steps", integer(options.warmup_steps, 1, 1000),
            "Steps on the pool before the switch to the plan; the last one is recorded", kNeutral);
 }

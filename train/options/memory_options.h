@@ -19,7 +19,7 @@ struct MemoryOptions {
   std::string allocator{kPlannedAllocator};
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
-  ShapePolicy policy = ShapePolicy::kPerShape;
+  std::optional<ShapePolicy> policy;  // unset: per-shape, and upper-bound for seq2seq
   int warmup_steps = 1;
   std::optional<std::uint64_t> limit_bytes;  // of live bytes
   bool guard = false;                        // guard bytes and poison around every block

@@ -19,16 +19,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMany = 1'000'000'000;
-constexpr std::string_view kSeq2Seq = "seq2seq";
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
+constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
-  list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum", kImagesOnly);
-  list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
-           "SGD weight decay: L2, on every parameter", kImagesOnly);
   list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences per step");
   list.add("--learning-rate", number(options.learning_rate, 0, 1e6),
            "Learning rate (0: the model's default)");
+  list.add("--optimizer", choice(options.optimizer, optimizer_names(), "optimizer"),
+           "Optimizer (default: sgd for images, adam for seq2seq)", kMayBeAbsent);
+  list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum");
+  list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
+           "SGD weight decay: L2, on every parameter");
   list.add("--schedule", choice(options.schedule, schedule_names(), "schedule"),
            "How the learning rate falls over the run");
   list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),
@@ -43,6 +45,17 @@ TrainOptions with_whole_paths(TrainOptions options) {
   return options;
 }
 
+// Fused updates come before the norm of all gradients is known, so they cannot clip.
+void resolve_clip(TrainOptions& options) {
+  std::optional<double>& clip = options.translation.clip;
+  if (translates(options) && options.fused_update && clip.value_or(0) > 0) {
+    throw UsageError(
+        "--fused-update updates each parameter before the norm of all gradients is known: give "
+        "--clip 0");
+  }
+  if (!clip) clip = options.fused_update ? 0 : kClip;
+}
+
 }  // namespace
 
 void add_step_options(OptionList& list, bool& in_place, std::int64_t& recompute,
@@ -50,10 +63,10 @@ void add_step_options(OptionList& list, bool& in_place, std::int64_t& recompute,
   list.add("--no-in-place", negated_flag(in_place), "Never write an output over an input");
   list.add("--recompute", integer(recompute, 0, 1000),
            "Recompute chains of up to N cheap ops in backward instead of storing results (0: off)",
-           kImagesOnly | kMayBeAbsent);
+           kMayBeAbsent);
   list.add("--fused-update", flag(fused_update),
            "Update each parameter as soon as backward has its gradient, then free the gradient",
-           kImagesOnly | kMayBeAbsent);
+           kMayBeAbsent);
 }
 
 void add_training_options(OptionList& list, TrainOptions& options) {
@@ -126,6 +139,11 @@ TrainOptions resolved(TrainOptions options) {
         translates(options) ? kSeq2SeqLearningRate
                             : std::stod(fmt::format("{}", find_model(options.model).learning_rate));
   }
+  if (options.optimizer.empty()) options.optimizer = translates(options) ? "adam" : "sgd";
+  resolve_clip(options);
+  if (!options.memory.policy) {
+    options.memory.policy = translates(options) ? ShapePolicy::kUpperBound : ShapePolicy::kPerShape;
+  }
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
   if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = "numbers";
   if (translates(options) && !options.translation.source.empty() &&
@@ -189,6 +207,14 @@ Context::Options context_options(const TrainOptions& options) {
           .fused_update = options.fused_update,
           .prefetch = options.device.prefetch,
           .seed = static_cast<std::uint64_t>(options.seed)};
+}
+
+OptimizerOptions optimizer_options(const TrainOptions& options) {
+  return {.name = options.optimizer,
+          .momentum = static_cast<float>(options.momentum),
+          .weight_decay = static_cast<float>(options.weight_decay),
+          .clip = translates(options) ? static_cast<float>(options.translation.clip.value_or(kClip))
+                                      : 0.0f};
 }
 
 }  // namespace skyline

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/context.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
 #include "train/options/memory_options.h"
@@ -26,6 +27,7 @@ struct TrainOptions {
   std::int64_t batch_size = 32;
   double learning_rate = 0;  // 0: the model's default
   std::string schedule = "cosine";
+  std::string optimizer;  // empty: the model's default
   double momentum = 0.9;
   double weight_decay = 1e-4;
   std::int64_t seed = 0;
@@ -76,5 +78,6 @@ TrainOptions merged_with_stored(const OptionList& list, const TrainOptions& give
                                 const nlohmann::ordered_json& stored);
 
 Context::Options context_options(const TrainOptions& options);
+OptimizerOptions optimizer_options(const TrainOptions& options);
 
 }  // namespace skyline

@@ -68,7 +68,8 @@ void add_network_options(OptionList& list, TranslationOptions& options) {
   list.add("--dropout", number(options.dropout, 0, 0.99), "Dropout between layers", kText);
   list.add("--unroll", flag(options.unroll),
            "Run LSTMs word by word, so that requests grow with the sentences", kText);
-  list.add("--clip", number(options.clip, 0, 1e9), "Largest norm of the gradients (0: no limit)",
+  list.add("--clip", number(options.clip, 0, 1e9),
+           "Largest norm of the gradients (0: no limit; default: 5, or 0 with --fused-update)",
            kText);
 }
 
@@ -105,11 +106,6 @@ Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t sourc
           .embedding = options.embedding > 0 ? options.embedding : options.units,
           .dropout = static_cast<float>(options.dropout),
           .unroll = options.unroll};
-}
-
-PairLoaderOptions pair_loader_options(const TrainOptions& options) {
-  return {.batch_size = static_cast<std::size_t>(options.batch_size),
-          .bucket = options.translation.bucket};
 }
 
 }  // namespace skyline

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct TranslationOptions {
   std::int64_t embedding = 0;  // 0: units
   double dropout = 0.1;
   bool unroll = false;
-  double clip = 5;  // largest norm of the gradients; 0: no limit
+  std::optional<double> clip;  // largest norm of the gradients; 0: no limit; unset: 5, fused 0
 
   std::int64_t translate_every = 0;  // steps between sample translations; 0: after each epoch
   std::int64_t val_pairs = 1000;     // most pairs to translate for BLEU
@@ -51,6 +52,5 @@ TranslationOptions resolved(TranslationOptions options);
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
                            std::int64_t target_words);
-PairLoaderOptions pair_loader_options(const TrainOptions& options);
 
 }  // namespace skyline

@@ -8,7 +8,7 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
-#include "train/report/steps_chart.h"
+#include "train/run/steps_chart.h"
 
 namespace skyline {
 

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "train/images/image_step.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 namespace {
 
-// A shape of its own: a pass of one half, never planned for.
+// A shape of its own, so that the pass belongs to no other step.
 constexpr ShapeKey kRepeated = std::numeric_limits<std::uint64_t>::max();
 
 std::string sentence(const Divergence::Facts& facts) {
@@ -43,11 +43,13 @@ bool is_finite(Context& context, const Tensor& tensor) {
 Divergence::Divergence(Facts facts)
     : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
 
-Divergence explain_divergence(Context& context, const Network& network,
-                              const std::function<void()>& forward, const RandomStream& random,
-                              std::int64_t step, float loss) {
+Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
+                              float loss) {
+  Context& context = run.context;
+  // The pass is half a step, which no plan should learn.
+  const Interruption interruption(context.allocator());
   Divergence::Facts facts{.step = step, .loss = loss};
-  for (const Parameter& parameter : network.parameters()) {
+  for (const Parameter& parameter : run.network().parameters()) {
     if (is_finite(context, parameter.value)) continue;
     facts.parameter = parameter.name;
     break;
@@ -57,7 +59,7 @@ Divergence explain_divergence(Context& context, const Network& network,
   context.set_check_finite(true);
   try {
     const StepScope abandoned(context, kRepeated);
-    forward();
+    run.forward_loss();
   } catch (const NotFinite& found) {
     facts.op = found.op();
     facts.layer = found.layer();

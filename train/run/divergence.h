@@ -1,17 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <string>
 
-#include "framework/context.h"
-#include "models/model.h"
+#include "train/run/model_run.h"
 
 namespace skyline {
 
-// A loss that is no number: at which step, and which op of which layer made the first value that is
-// not finite.
+// A loss that is not finite: at which step, and which op of which layer made the first value that
+// is not finite.
 class Divergence : public std::runtime_error {
  public:
   struct Facts {
@@ -27,10 +25,9 @@ class Divergence : public std::runtime_error {
   Facts facts_;
 };
 
-// Runs the forward pass of a step again, with every output looked at, to say where a loss that is
-// not finite came from. `random` is the stream as it stood before the step.
-Divergence explain_divergence(Context& context, const Network& network,
-                              const std::function<void()>& forward, const RandomStream& random,
-                              std::int64_t step, float loss);
+// Repeats the forward pass of the batch in hand and checks every output, to say where the loss that
+// is not finite came from. `random` is the stream as it stood before the step.
+Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
+                              float loss);
 
 }  // namespace skyline

@@ -11,14 +11,18 @@ namespace skyline {
 MemoryChain::MemoryChain(const MemoryOptions& options)
     : device_(make_device(options.device, options.capacity_bytes)) {
   if (options.allocator == kPlannedAllocator) {
-    auto session =
-        std::make_unique<Session>(*device_, SessionOptions{.warmup_steps = options.warmup_steps,
-                                                           .policy = options.policy,
-                                                           .planner = options.planner,
-                                                           .planner_table = all_planners(),
-                                                           .listener = options.listener});
+    auto session = std::make_unique<Session>(
+        *device_, SessionOptions{.warmup_steps = options.warmup_steps,
+                                 .policy = options.policy.value_or(ShapePolicy::kPerShape),
+                                 .planner = options.planner,
+                                 .planner_table = all_planners(),
+                                 .listener = options.listener});
     session_ = session.get();
     base_ = std::move(session);
+  } else if (options.allocator == kRunRecorder) {
+    auto recorder = std::make_unique<RunRecorder>();
+    recorder_ = recorder.get();
+    base_ = std::move(recorder);
   } else {
     base_ = make_allocator(options.allocator, *device_, options.allocator_options);
   }

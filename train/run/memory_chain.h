@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "memory/adaptors/checking_adaptor.h"
 #include "memory/adaptors/guard_adaptor.h"
@@ -8,10 +9,15 @@
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/adaptors/statistics_adaptor.h"
 #include "memory/device/device.h"
+#include "memory/replay/recorded_run.h"
 #include "memory/session/session.h"
 #include "train/options/memory_options.h"
 
 namespace skyline {
+
+// A dry run's allocator, which hands out addresses without bytes and records the run. No user
+// chooses it.
+inline constexpr std::string_view kRunRecorder = "run-recorder";
 
 // A device, an allocator on it and the adaptors that were asked for, built in one place:
 //
@@ -27,11 +33,15 @@ class MemoryChain {
 
   Allocator& allocator() noexcept { return *outermost_; }
   Device& device() noexcept { return *device_; }
+  const Device& device() const noexcept { return *device_; }
   // Null unless the allocator is `planned`.
   Session* session() noexcept { return session_; }
   const Session* session() const noexcept { return session_; }
+  // Null unless the allocator is kRunRecorder.
+  const RunRecorder* recorder() const noexcept { return recorder_; }
   // Null unless asked for.
   const RecordingAdaptor* recording() const noexcept { return recording_.get(); }
+  bool guarded() const noexcept { return guard_ != nullptr; }
   const StatisticsAdaptor& calls() const noexcept { return *calls_; }
   // Of the allocator itself, below all adaptors.
   Statistics statistics() const { return base_->statistics(); }
@@ -47,6 +57,7 @@ class MemoryChain {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Allocator> base_;
   Session* session_ = nullptr;
+  RunRecorder* recorder_ = nullptr;
   Allocator* outermost_ = nullptr;
   std::unique_ptr<RecordingAdaptor> recording_;
   std::unique_ptr<StatisticsAdaptor> calls_;

@@ -16,19 +16,19 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
-MemorySummary memory_summary(const Workplace& workplace, const std::string& allocator,
+MemorySummary memory_summary(const ModelRun& run, const std::string& allocator,
                              std::uint64_t device_allocations_before) {
   MemorySummary facts;
   facts.allocator = allocator;
-  facts.resident_bytes = workplace.resident_bytes();
-  const StepCalls& calls = workplace.memory.calls().last_step();
+  facts.resident_bytes = run.resident_bytes();
+  const StepCalls& calls = run.memory.calls().last_step();
   facts.calls_per_step = static_cast<double>(calls.requests + calls.releases);
   facts.allocate_ns_median = median_ns(calls.acquire_ns);
-  const Session* session = workplace.memory.session();
+  const Session* session = run.memory.session();
   if (session != nullptr && session->state() == Session::State::kPlanned) {
     set_plan(facts, session->trace().size(), session->plan());
   }
-  update_totals(facts, workplace, device_allocations_before);
+  update_totals(facts, run, device_allocations_before);
   return facts;
 }
 
@@ -41,12 +41,12 @@ void set_plan(MemorySummary& facts, std::size_t blocks, const Plan& plan) {
   facts.planner = plan.planner;
 }
 
-void update_totals(MemorySummary& facts, const Workplace& workplace,
+void update_totals(MemorySummary& facts, const ModelRun& run,
                    std::uint64_t device_allocations_before) {
-  const Statistics statistics = workplace.memory.statistics();
+  const Statistics statistics = run.memory.statistics();
   facts.peak_reserved_bytes = statistics.peak_reserved_bytes;
   facts.device_allocations_after_switch = statistics.device_allocations - device_allocations_before;
-  const Session* session = workplace.memory.session();
+  const Session* session = run.memory.session();
   if (session == nullptr) return;
   facts.session = session->session_statistics();
   if (facts.session->planned_steps == 0) return;

@@ -33,13 +33,13 @@ struct MemorySummary {
 // Right after a training step: calls and plan are those of the step begun last.
 // `device_allocations_before` is the allocator's count when the warm-up had ended; allocators that
 // do not plan are measured from there.
-MemorySummary memory_summary(const Workplace& workplace, const std::string& allocator,
+MemorySummary memory_summary(const ModelRun& run, const std::string& allocator,
                              std::uint64_t device_allocations_before);
 // The figures of another plan, of so many blocks, in place of those.
 void set_plan(MemorySummary& facts, std::size_t blocks, const Plan& plan);
 // Brings the totals up to date, whatever steps came since: peaks, device allocations, the
 // session's.
-void update_totals(MemorySummary& facts, const Workplace& workplace,
+void update_totals(MemorySummary& facts, const ModelRun& run,
                    std::uint64_t device_allocations_before);
 
 // Bytes, with null for what is unknown.

@@ -9,16 +9,14 @@
 
 #include "memory/session/tag_matcher.h"
 #include "train/cli/byte_sizes.h"
-#include "train/images/image_data.h"
-#include "train/translation/translation_workload.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::int64_t kMostBatches = 1'000'000;  // looked at for the longest: under a minute
-constexpr double kOnePlanShare = 0.01;            // that it may take more than the longest batch
+constexpr double kOnePlanShare = 0.01;            // one plan may take this much more
 
-// What the requests of a step grow with, and, unrolled, their number.
+// The sizes of a step's requests grow with these, and so does their number in unrolled LSTMs.
 using Extents = std::array<std::size_t, 7>;
 
 std::size_t different_lengths(const PackedWords& side) {
@@ -45,15 +43,13 @@ struct Candidate {
   PairBatch batch;
 };
 
-// In no respect below.
+// True when `one` is below `other` in nothing.
 bool covers(const Candidate& one, const Extents& other) {
   return std::ranges::equal(one.extents, other, std::greater_equal());
 }
 
 // The batches that no other one covers.
-std::vector<Candidate> uncovered_batches(const TrainOptions& options, const TranslationData& data,
-                                         std::int64_t steps) {
-  PairLoader loader(data.train, pair_loader_options(options), random_bits(options.data.seed));
+std::vector<Candidate> uncovered_batches(PairLoader& loader, std::int64_t steps) {
   std::vector<Candidate> found;
   for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
     PairBatch batch = loader.next();
@@ -85,35 +81,25 @@ nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
           {"one_plan", facts.one_plan}};
 }
 
-LongestBatches longest_batches(const TrainOptions& options, const TranslationData& data,
-                               std::int64_t steps) {
-  const bool unrolled = options.translation.unroll;
-  TranslationDryRunner runner(translation_dry_run(options, data));
+LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, TranslationDryRun& dry,
+                               bool unrolled) {
   LongestBatches longest;
   LongestBatchFacts& facts = longest.facts;
-  Recording all{.requests = {}, .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
-  for (const Candidate& candidate : uncovered_batches(options, data, steps)) {
-    Trace trace = runner.run(candidate.batch);
+  StepRecording all{.requests = {},
+                    .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
+  for (const Candidate& candidate : uncovered_batches(loader, steps)) {
+    Trace trace = dry.trace(candidate.batch);
     all = joined(std::move(all), requests_of(trace));
     const std::uint64_t live_bytes = lower_bound_bytes(trace, kAlignmentBytes);
     const bool longer =
         live_bytes > std::exchange(facts.live_bytes, std::max(facts.live_bytes, live_bytes));
     longest.steps.insert(longer ? longest.steps.begin() : longest.steps.end(), std::move(trace));
-    if (unrolled) longest.steps.resize(1);  // they are large, and the others not adopted
+    if (unrolled) longest.steps.resize(1);  // the others are large and will not be adopted
   }
   facts.one_plan_bytes = lower_bound_bytes(canonical_step(all.requests).trace, kAlignmentBytes);
   facts.one_plan = !unrolled && share_above(facts) <= kOnePlanShare;
   if (!facts.one_plan) longest.steps.resize(1);
   return longest;
-}
-
-TranslationDryRun translation_dry_run(const TrainOptions& options, const TranslationData& data) {
-  return {.shape = seq2seq_shape(options.translation, data),
-          .batch = {},
-          .in_place = options.in_place,
-          .guard = options.memory.guard,
-          .clip = static_cast<float>(options.translation.clip),
-          .compute = make_compute(options.memory.device, options.device)};
 }
 
 }  // namespace skyline

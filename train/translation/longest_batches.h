@@ -2,18 +2,16 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "data/text/pair_loader.h"
 #include "memory/trace.h"
-#include "train/options/train_options.h"
-#include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {
 
-// What plans for a run's batches have to hold, in bytes.
+// What plans for a run's batches must hold, in bytes.
 struct LongestBatchFacts {
   std::uint64_t live_bytes = 0;      // the most alive at once in one step: no arena is smaller
   std::uint64_t one_plan_bytes = 0;  // no plan that serves all steps by itself is smaller
@@ -28,20 +26,17 @@ nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
 // The steps of a run that ask for the most memory, from dry runs, for the policy upper-bound.
 struct LongestBatches {
   LongestBatchFacts facts;
-  // What to adopt before the first step: of the batch with the most live bytes, and where one plan
-  // serves all, of all others that may ask for more of something.
+  // What to adopt before the first step: the step with the most live bytes first; where one plan
+  // serves all, also the others that may ask for more of something.
   std::vector<Trace> steps;
 };
 
-// Among the first `steps` of a run, whatever their order. A packed step makes the same requests
-// whatever its lengths, each of which grows with words, sentences or longest sentences: one plan
-// for the maximum serves all. It is chosen where it takes at most 1 % more than the longest batch;
-// otherwise, and where LSTMs are unrolled, whose number of requests depends on the lengths, each
-// batch is to have a plan of its own, see PlannedPairs.
-LongestBatches longest_batches(const TrainOptions& options, const TranslationData& data,
-                               std::int64_t steps);
-
-// How the steps of a run are run dry.
-TranslationDryRun translation_dry_run(const TrainOptions& options, const TranslationData& data);
+// Searches the first `steps` batches of a run, whatever their order. `loader` starts at the first.
+// A packed step makes the same number of requests whatever its lengths, and each grows with words,
+// sentences or longest sentences: one plan for the maximum serves all. It is chosen where it takes
+// at most 1 % more than the longest batch. Otherwise, and where LSTMs are unrolled, so that the
+// number of requests depends on the lengths, each batch gets a plan of its own, see PlannedPairs.
+LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, TranslationDryRun& dry,
+                               bool unrolled);
 
 }  // namespace skyline

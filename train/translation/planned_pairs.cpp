@@ -6,10 +6,8 @@
 
 namespace skyline {
 
-PlannedPairs::PlannedPairs(PairLoader loader, Session* session, const TranslationDryRun& how)
-    : loader_(std::move(loader)), session_(session) {
-  if (session_ != nullptr) runner_.emplace(how);
-}
+PlannedPairs::PlannedPairs(PairLoader loader, Session* session, DryStep dry_step)
+    : loader_(std::move(loader)), session_(session), dry_step_(std::move(dry_step)) {}
 
 PairBatch PlannedPairs::next() {
   if (session_ == nullptr) return loader_.next();
@@ -21,13 +19,13 @@ PairBatch PlannedPairs::next() {
 
 PlannedPairs::Coming PlannedPairs::prepare() {
   PairBatch batch = loader_.next();
-  // Kernels take workspace by the number of threads, which each thread has its own of.
+  // Workspaces depend on the number of threads, which OpenMP keeps for each thread apart.
   const auto plan = [this, batch, threads = omp_get_max_threads()] {
     omp_set_num_threads(threads);
-    const Trace trace = runner_->run(batch);
+    const Trace trace = dry_step_(batch);
     return session_->plan_for({&trace, 1});
   };
-  // Where no second thread is to be had, it is planned when asked for.
+  // Without a second thread the plan is made when it is asked for.
   return {std::move(batch), std::async(std::launch::async | std::launch::deferred, plan)};
 }
 

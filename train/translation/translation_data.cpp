@@ -10,7 +10,7 @@
 #include "train/checkpoints/atomic_file.h"
 #include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
-#include "train/images/image_data.h"
+#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {

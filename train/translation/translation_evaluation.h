@@ -5,6 +5,7 @@
 
 #include "framework/context.h"
 #include "models/seq2seq.h"
+#include "train/run/evaluation.h"
 #include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translator.h"
@@ -18,12 +19,18 @@ struct TranslationQuality {
   std::string sample_source, sample_answer, sample_reference;  // of one pair, for the reader
 };
 
-// Validation pairs in batches of `batch_size`: perplexity over all of them, BLEU of the first
-// `pairs`; the sample is the pair number `sample` modulo those translated. Leaves the random stream
-// as it was. Memory comes from whatever step is open, or from none.
+struct QualityOptions {
+  std::size_t batch_size = 100;
+  std::size_t pairs = 1000;  // so many are translated for BLEU, at most
+  std::size_t sample = 0;    // the pair to show, modulo those translated
+  TranslatorOptions translator = {};
+};
+
+// Computes the perplexity over all validation pairs and the BLEU of the first ones. Leaves the
+// random stream as it was. Memory comes from whatever step is open, or from none. Throws what
+// `progress` throws.
 TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
-                                       const TranslationData& data, std::size_t batch_size,
-                                       std::size_t pairs, std::size_t sample,
-                                       const TranslatorOptions& options = {});
+                                       const TranslationData& data, const QualityOptions& options,
+                                       const EvaluationProgress& progress = {});
 
 }  // namespace skyline

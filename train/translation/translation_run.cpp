@@ -1,33 +1,104 @@
 #include "train/translation/translation_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "train/run/random_bits.h"
+#include "train/translation/translation_evaluation.h"
+
 namespace skyline {
+namespace {
 
-TranslationExperiment::TranslationExperiment(const MemoryOptions& memory_options,
-                                             const Context::Options& context_options,
-                                             const Seq2SeqShape& shape)
-    : Workplace(memory_options, context_options), model(context, shape) {
-  if (context.training()) optimizer.emplace(context, model);
-  network_bytes = memory.statistics().allocated_bytes;
+constexpr std::size_t kEvaluationBatch = 100;  // at most; the paper's
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::span<const Buffer> TranslationExperiment::optimizer_state() const {
-  return optimizer ? std::span<const Buffer>(optimizer->moments()) : std::span<const Buffer>();
+}  // namespace
+
+TranslationRun::TranslationRun(const MemoryOptions& memory_options,
+                               const Context::Options& context_options,
+                               TranslationRunOptions options, const TranslationData* data)
+    : ModelRun(memory_options, context_options),
+      model(context, options.shape),
+      options_(std::move(options)),
+      data_(data) {
+  own_optimizer(options_.optimizer);
 }
 
-Trace dry_run(const TranslationDryRun& options) {
-  return TranslationDryRunner(options).run(options.batch);
+void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
+  PairLoaderOptions loader = options_.loader;
+  loader.start = position;
+  PlannedPairs::DryStep dry_step;
+  if (options_.plan_each_batch) {
+    Context::Options dry_context = context.options();
+    dry_context.compute = options_.dry_compute;
+    const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());
+    dry_step = [dry](const PairBatch& batch) { return dry->trace(batch); };
+  }
+  pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)),
+                 options_.plan_each_batch ? memory.session() : nullptr, std::move(dry_step));
 }
 
-TranslationDryRunner::TranslationDryRunner(const TranslationDryRun& how)
-    : clip_(how.clip),
-      experiment_(
-          {.device = "simulated", .allocator = "best-fit-pool", .guard = how.guard, .record = true},
-          {.compute = how.compute, .execute = false, .in_place = how.in_place}, how.shape) {}
+double TranslationRun::next() {
+  const double asked = now_seconds();
+  batch_ = pairs_->next();
+  return now_seconds() - asked;
+}
 
-Trace TranslationDryRunner::run(const PairBatch& batch) {
-  translation_training_step(experiment_.context, experiment_.model, *experiment_.optimizer, batch,
-                            {.clip = clip_});
-  return experiment_.memory.recording()->last_step();
+void TranslationRun::take_empty_batch(std::int64_t size) {
+  const std::vector<std::int32_t> lengths(static_cast<std::size_t>(size),
+                                          static_cast<std::int32_t>(options_.sentence_words));
+  batch_ = batch_of_lengths(lengths, lengths);
+}
+
+BatchFacts TranslationRun::batch_facts() const {
+  return {.sentences = batch_.size(),
+          .words = batch_.target_out.size(),
+          .lengths = {{"source", batch_.source.batch_sizes.size()},
+                      {"target", batch_.target.batch_sizes.size()}}};
+}
+
+float TranslationRun::step(const PairBatch& batch, const UpdateParams& params) {
+  take(batch);
+  return step(params);
+}
+
+Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgress& progress) {
+  TranslationQuality quality;
+  {
+    const Interruption interruption(context.allocator());
+    quality =
+        translation_quality(context, model, *data_,
+                            {.batch_size = std::min(kEvaluationBatch, options_.loader.batch_size),
+                             .pairs = options_.val_pairs,
+                             .sample = static_cast<std::size_t>(number)},
+                            progress);
+  }
+  context.allocator().release_cached();
+  return {.metrics = {{"bleu", quality.bleu.score()},
+                      {"exact_match", quality.bleu.exact_match()},
+                      {"perplexity", quality.perplexity}},
+          .text = fmt::format("{}, exact match {:.1f} %, perplexity {:.3f}", quality.bleu.text(),
+                              100 * quality.bleu.exact_match(), quality.perplexity),
+          .sample =
+              fmt::format("  source     {}\n  answer     {}\n  reference  {}",
+                          quality.sample_source, quality.sample_answer, quality.sample_reference)};
+}
+
+TranslationDryRun::TranslationDryRun(const Context::Options& context_options,
+                                     const TranslationRunOptions& options, bool guard)
+    : run_(new TranslationRun(dry_memory(guard), dry_context(context_options, Mode::kTraining),
+                              options)),
+      dry_(std::unique_ptr<ModelRun>(run_)) {}
+
+Trace TranslationDryRun::trace(const PairBatch& batch) {
+  run_->take(batch);
+  return dry_.step(Mode::kTraining).trace;
 }
 
 }  // namespace skyline

@@ -1,12 +1,11 @@
 #include "train/translation/translation_step.h"
 
-#include <cmath>
 #include <utility>
 
 #include "data/text/vocabulary.h"
-#include "framework/backward_graph.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
-#include "train/images/image_step.h"
+#include "memory/alignment.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 namespace {
@@ -32,7 +31,7 @@ std::vector<std::vector<std::int32_t>> unknown_sentences(std::span<const std::in
 
 }  // namespace
 
-ShapeKey translation_key(const PairBatch& batch) {
+ShapeKey translation_key(const PairBatch& batch, StepKind kind) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const PackedWords* side : {&batch.source, &batch.target}) {
     for (const std::int32_t size : side->batch_sizes) {
@@ -40,7 +39,15 @@ ShapeKey translation_key(const PairBatch& batch) {
     }
     hash = mixed(hash, 0);
   }
-  return hash;
+  return {hash, kind};
+}
+
+std::size_t input_bytes(const PairBatch& batch) {
+  std::size_t bytes = 0;
+  for (const auto* words : {&batch.source.words, &batch.target.words, &batch.target_out}) {
+    bytes += align_up(words->size() * sizeof(std::int32_t), kAlignmentBytes);
+  }
+  return bytes;
 }
 
 Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch) {
@@ -57,17 +64,14 @@ Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch&
                                {.divisor = static_cast<float>(batch.size())});
 }
 
-float translation_training_step(Context& context, const Seq2Seq& model, const Adam& optimizer,
-                                const PairBatch& batch, const TranslationStepParams& params) {
-  StepScope step(context, translation_key(batch));
-  Tensor loss = translation_loss(context, model, batch);
-  float value = 0;
-  context.download(loss, &value);
-  if (!std::isfinite(value)) throw LossNotFinite(value);
-  backward(context, std::move(loss));
-  optimizer.update(context, params.adam, params.clip);
+float translation_inference_step(Context& context, const Seq2Seq& model, const PairBatch& batch) {
+  if (!context.training()) context.stage_uploads(input_bytes(batch));
+  const ModeScope mode(context, Mode::kInference);
+  StepScope step(context, translation_key(batch, StepKind::kInference));
+  float loss = 0;
+  context.download(translation_loss(context, model, batch), &loss);
   step.end();
-  return value;
+  return loss;
 }
 
 PairBatch batch_of_lengths(std::span<const std::int32_t> source_lengths,

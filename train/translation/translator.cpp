@@ -11,7 +11,7 @@
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/loss/log_softmax.h"
 #include "framework/ops/math/argmax.h"
-#include "train/images/image_step.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 namespace {

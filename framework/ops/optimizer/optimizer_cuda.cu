@@ -12,6 +12,7 @@ namespace {
 
 struct SgdMomentumBody {
   SgdMomentumFunction function;
+  const float* scale;  // null: 1
   const float *value, *gradient, *velocity;
   float *new_value, *new_velocity;
 
@@ -19,8 +20,10 @@ struct SgdMomentumBody {
   __device__ void run(std::int64_t i) const {
     auto values = load<kWidth>(value + i), velocities = load<kWidth>(velocity + i);
     const auto gradients = load<kWidth>(gradient + i);
+    const float factor = scale == nullptr ? 1.0f : *scale;
     for (int k = 0; k < kWidth; ++k) {
-      velocities.at[k] = function.velocity(values.at[k], gradients.at[k], velocities.at[k]);
+      velocities.at[k] =
+          function.velocity(values.at[k], gradients.at[k] * factor, velocities.at[k]);
       values.at[k] += velocities.at[k];
     }
     store(new_velocity + i, velocities);
@@ -30,12 +33,13 @@ struct SgdMomentumBody {
 
 class SgdMomentumKernelCuda : public Kernel {
  public:
-  SgdMomentumKernelCuda(CudaCompute& compute, std::int64_t elements, SgdParams params)
-      : compute_(compute), elements_(elements), function_{params} {}
+  SgdMomentumKernelCuda(CudaCompute& compute, std::int64_t elements, SgdParams params, bool scaled)
+      : compute_(compute), elements_(elements), function_{params}, scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
     for_each_vector(compute_, elements_,
-                    SgdMomentumBody{function_, arguments.input<float>(0), arguments.input<float>(1),
+                    SgdMomentumBody{function_, scaled_ ? arguments.input<float>(3) : nullptr,
+                                    arguments.input<float>(0), arguments.input<float>(1),
                                     arguments.input<float>(2), arguments.output<float>(0),
                                     arguments.output<float>(1)});
   }
@@ -44,6 +48,7 @@ class SgdMomentumKernelCuda : public Kernel {
   CudaCompute& compute_;
   std::int64_t elements_;
   SgdMomentumFunction function_;
+  bool scaled_;
 };
 
 struct AdamBody {
@@ -207,8 +212,8 @@ class ClipFactorKernelCuda : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute, std::int64_t elements,
-                                               SgdParams params) {
-  return std::make_unique<SgdMomentumKernelCuda>(compute, elements, params);
+                                               SgdParams params, bool scaled) {
+  return std::make_unique<SgdMomentumKernelCuda>(compute, elements, params, scaled);
 }
 
 std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-// Inputs value, gradient, velocity; outputs value, velocity.
+// Inputs value, gradient, velocity and maybe gradient_scale; outputs value, velocity.
 class SgdMomentum : public Op {
  public:
   explicit SgdMomentum(SgdParams params) : params_(params) {}
@@ -26,11 +26,12 @@ class SgdMomentum : public Op {
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("sgd_momentum", inputs.size(), 3);
+    require_inputs("sgd_momentum", inputs.size(), inputs.size() == 4 ? 4 : 3);
     const TensorSpec expected{inputs[0].shape, DType::kFloat32};
     require_spec("sgd_momentum", "value", inputs[0], expected);
     require_spec("sgd_momentum", "gradient", inputs[1], expected);
     require_spec("sgd_momentum", "velocity", inputs[2], expected);
+    if (inputs.size() == 4) require_spec("sgd_momentum", "gradient_scale", inputs[3], {Shape{1}});
     return {{expected, Category::kParameter}, {expected, Category::kOptimizer}};
   }
 
@@ -41,8 +42,9 @@ class SgdMomentum : public Op {
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
-    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements, params_)
-                          : make_sgd_momentum_cpu(elements, params_);
+    const bool scaled = inputs.size() == 4;
+    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements, params_, scaled)
+                          : make_sgd_momentum_cpu(elements, params_, scaled);
   }
 
  private:
@@ -52,7 +54,7 @@ class SgdMomentum : public Op {
 }  // namespace
 
 void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
-                  SgdParams params) {
+                  SgdParams params, const Tensor& gradient_scale) {
   if (!parameter.gradient) {
     throw std::invalid_argument("[sgd_momentum] gradient of " + parameter.name +
                                 ", got none, expected one: parameters made in inference mode "
@@ -60,9 +62,9 @@ void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& ve
   }
   const std::array destinations = {parameter.value.detach(), velocity};
   const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
-  context.execute(SgdMomentum(params),
-                  operands(parameter.value.detach(), parameter.gradient, velocity), destinations,
-                  Phase::kUpdate, layer);
+  std::vector<Tensor> inputs = operands(parameter.value.detach(), parameter.gradient, velocity);
+  if (gradient_scale) inputs.push_back(gradient_scale);
+  context.execute(SgdMomentum(params), std::move(inputs), destinations, Phase::kUpdate, layer);
 }
 
 }  // namespace skyline

@@ -11,11 +11,14 @@ struct SgdParams {
 };
 
 // One step of stochastic gradient descent with momentum, in place over the resident tensors:
-//   velocity = momentum * velocity - learning_rate * (gradient + weight_decay * value)
+//   g        = gradient * scale
+//   velocity = momentum * velocity - learning_rate * (g + weight_decay * value)
 //   value    = value + velocity
 // An op of phase update that requests nothing. `velocity` has the parameter's spec and belongs to
-// the caller (category optimizer). Throws ShapeError.
+// the caller (category optimizer). `gradient_scale` f32 [1] is 1 when absent: gradient_norm.h makes
+// one. The gradient itself stays as it is. Throws ShapeError, and std::invalid_argument when the
+// parameter has no gradient.
 void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
-                  SgdParams params);
+                  SgdParams params, const Tensor& gradient_scale = {});
 
 }  // namespace skyline

@@ -18,9 +18,11 @@ struct SgdMomentumFunction {
   }
 };
 
-// Inputs value, gradient, velocity; outputs value, velocity, which may be those inputs.
-std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::int64_t elements, SgdParams params);
+// Inputs value, gradient, velocity and, where `scaled`, the factor f32 [1] of the gradient; outputs
+// value, velocity, which may be those inputs.
+std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::int64_t elements, SgdParams params, bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                                         std::int64_t elements, SgdParams params);
+                                                         std::int64_t elements, SgdParams params,
+                                                         bool scaled);
 
 }  // namespace skyline

@@ -161,7 +161,7 @@ void add_optimizer(BareBuilder& builder) {
   const float* gradient = builder.memory().values(inputs[1], BareMemory::Use::kGradient);
   float* velocity = builder.memory().values(inputs[2], BareMemory::Use::kPlain);
   const std::int64_t count = inputs[0].spec.shape.elements();
-  const float momentum = kStepParams.momentum;
+  const float momentum = OptimizerOptions{}.momentum;
   builder.call([=] {
 #pragma omp parallel for simd schedule(static)
     for (std::int64_t i = 0; i < count; ++i) {

@@ -17,7 +17,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/planners/registry.h"
 #include "models/models.h"
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -139,7 +139,7 @@ struct StepSeconds {
 };
 
 StepSeconds measured_steps(CudaTraining& training, int steps) {
-  Compute& compute = training.workplace().context.compute();
+  Compute& compute = training.run().context.compute();
   StepSeconds seconds;
   compute.wait();
   const auto start = Clock::now();
@@ -154,7 +154,7 @@ StepSeconds measured_steps(CudaTraining& training, int steps) {
 
 // Returns the FLOP of one step. Prints its ops by time if `print`.
 double profile_step(CudaTraining& training, bool print) {
-  DeviceProfile profile(training.workplace().context.compute());
+  DeviceProfile profile(training.run().context.compute());
   training.step();
   if (print) fmt::print("{}\n", profile.str());
   return profile.flop();
@@ -255,8 +255,7 @@ void serve(const Options& options) {
       TrainingSetup{allocator, allocator, options.recompute, options.fused_update, options.prefetch}
           .make(model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) training->step();
-  fmt::print("{} {}{}\n", batch, parameter_count(training->workplace().network()),
-             training->lengths());
+  fmt::print("{} {}{}\n", batch, parameter_count(training->run().network()), training->lengths());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     const int steps = std::max(1, std::atoi(line.c_str()));

@@ -31,15 +31,18 @@ class ImageTraining final : public CudaTraining {
   ImageTraining(const ModelEntry& entry, std::int64_t batch_size, const std::string& allocator,
                 const Context::Options& options)
       : batch_(noise_batch(entry.shape, static_cast<int>(batch_size))),
-        experiment_(memory_options(allocator), options, entry, entry.shape) {}
+        run_(memory_options(allocator), options,
+             {.model = std::string(entry.name),
+              .shape = entry.shape,
+              .optimizer = {.weight_decay = 0}}) {}
 
-  Workplace& workplace() override { return experiment_; }
-  void step() override { experiment_.step(batch_, kStepParams); }
+  ModelRun& run() override { return run_; }
+  void step() override { run_.step(batch_, kStepParams); }
   double items() const override { return static_cast<double>(batch_.size); }
 
  private:
   Batch batch_;
-  Experiment experiment_;
+  ImageRun run_;
 };
 
 class TranslationTraining final : public CudaTraining {
@@ -48,13 +51,10 @@ class TranslationTraining final : public CudaTraining {
                       const Context::Options& options)
       : lengths_(drawn_lengths(batch_size, 0)),
         batch_(batch_of_lengths(lengths_.source, lengths_.target)),
-        experiment_(memory_options(allocator), options, {}) {}
+        run_(memory_options(allocator), options, {}) {}
 
-  Workplace& workplace() override { return experiment_; }
-  void step() override {
-    translation_training_step(experiment_.context, experiment_.model, *experiment_.optimizer,
-                              batch_, {.adam = {.step = ++steps_}});
-  }
+  ModelRun& run() override { return run_; }
+  void step() override { run_.step(batch_, {.learning_rate = 1e-3f, .step = ++steps_}); }
   double items() const override {
     return static_cast<double>(batch_.source.words.size() + batch_.target.words.size());
   }
@@ -68,14 +68,14 @@ class TranslationTraining final : public CudaTraining {
  private:
   SentenceLengths lengths_;
   PairBatch batch_;
-  TranslationExperiment experiment_;
+  TranslationRun run_;
   std::int64_t steps_ = 0;
 };
 
 }  // namespace
 
 double CudaTraining::allocation_seconds() {
-  const StepCalls& calls = workplace().memory.calls().last_step();
+  const StepCalls& calls = run().memory.calls().last_step();
   const auto sum = [](const std::vector<std::uint32_t>& times) {
     return std::accumulate(times.begin(), times.end(), 0.0);
   };

@@ -13,7 +13,7 @@ namespace skyline {
 class CudaTraining {
  public:
   virtual ~CudaTraining() = default;
-  virtual Workplace& workplace() = 0;
+  virtual ModelRun& run() = 0;
   virtual void step() = 0;
   // The images, or words of both languages, in a step.
   virtual double items() const = 0;
@@ -21,7 +21,7 @@ class CudaTraining {
   virtual std::string lengths() const { return {}; }
 
   // Reserved bytes now, so without the pool of a planned run's first step.
-  std::uint64_t reserved_bytes() { return workplace().memory.statistics().reserved_bytes; }
+  std::uint64_t reserved_bytes() { return run().memory.statistics().reserved_bytes; }
   // Host seconds that the last step spent in requests and releases.
   double allocation_seconds();
 };

@@ -5,11 +5,12 @@
 #include "memory/allocators/allocators.h"
 #include "memory/session/session.h"
 #include "tests/benchmarks/memory/malloc_allocator.h"
+#include "train/run/training_step.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::string_view kMalloc = "malloc", kPlannedAllocator = "planned";
+constexpr std::string_view kMalloc = "malloc";
 
 std::unique_ptr<Allocator> make(std::string_view name, Device& device) {
   if (name == kPlannedAllocator) return std::make_unique<Session>(device);
@@ -46,11 +47,13 @@ TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry
       allocator_(make(allocator, device_)),
       context_(std::make_unique<Context>(*allocator_, Context::Options{.recompute = recompute})),
       model_(entry.make(*context_, entry.shape)),
-      optimizer_(std::make_unique<Sgd>(*context_, *model_)) {}
+      optimizer_(make_optimizer(*context_, *model_, {.weight_decay = 0})) {}
 
 double TimedTraining::step(const Batch& batch) {
   const auto start = std::chrono::steady_clock::now();
-  training_step(*context_, *model_, *optimizer_, batch, kStepParams);
+  training_step(*context_, *optimizer_, kStepParams,
+                {.key = training_key(batch.size),
+                 .forward_loss = [&] { return forward_loss(*context_, *model_, batch); }});
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -10,12 +10,12 @@
 #include "memory/device/cpu_device.h"
 #include "models/models.h"
 #include "train/images/image_step.h"
-#include "train/optimizers/sgd.h"
+#include "train/optimizers/optimizer.h"
 
 namespace skyline {
 
-// PGMO's setting: SGD with momentum.
-inline constexpr SgdParams kStepParams = {.learning_rate = 0.01f, .momentum = 0.9f};
+// With SGD with momentum 0.9 it is PGMO's setting.
+inline constexpr UpdateParams kStepParams = {.learning_rate = 0.01f};
 
 // Returns 4 for inception-resnet, 16 for all other models.
 int usual_batch_size(std::string_view model);
@@ -50,7 +50,7 @@ class TimedTraining {
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Context> context_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Sgd> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
 };
 
 }  // namespace skyline

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/train/images/small_training.h"
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
 
@@ -21,7 +21,7 @@ struct Case {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const std::string& allocator : allocator_names()) {
-    for (const std::string& model : model_names()) cases.push_back({model, allocator});
+    for (const std::string& model : small_model_names()) cases.push_back({model, allocator});
     cases.push_back({"lenet", allocator, Mode::kInference});
   }
   return cases;
@@ -45,8 +45,8 @@ class ReplayedRunTest : public ::testing::TestWithParam<Case> {
     const ModelShape shape = small_shape(tested.model);
     Context::Options options = seeded(tested.mode);
     options.execute = std::string_view(device) == "cpu";
-    Experiment experiment({.device = device, .allocator = tested.allocator}, options,
-                          find_model(tested.model), shape);
+    ImageRun experiment({.device = device, .allocator = tested.allocator}, options,
+                        {.model = tested.model, .shape = shape});
     const std::vector<Batch> batches = small_batches(shape, kBatch, 1);
     for (int i = 0; i < steps + (planned ? 1 : 0); ++i) {
       experiment.step(batches.front(), small_params());
@@ -92,9 +92,9 @@ TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
     for (std::uint64_t capacity = needed / 2; capacity <= needed; capacity += needed / 64) {
       bool fits = true;
       try {
-        Experiment experiment(
+        ImageRun experiment(
             {.device = "simulated", .capacity_bytes = capacity, .allocator = allocator},
-            {.execute = false}, find_model("lenet"), shape);
+            {.execute = false}, {.model = "lenet", .shape = shape});
         Batch batch;
         batch.size = 8;
         for (int i = 0; i < kMostReplayedSteps; ++i) experiment.step(batch, {});

@@ -12,9 +12,9 @@ namespace {
 
 using namespace testing;
 
-std::unique_ptr<Experiment> make(const std::string& model) {
-  return std::make_unique<Experiment>(MemoryOptions{}, seeded(), find_model(model),
-                                      small_shape(model));
+std::unique_ptr<ImageRun> make(const std::string& model) {
+  return std::make_unique<ImageRun>(MemoryOptions{}, seeded(),
+                                    ImageRunOptions{.model = model, .shape = small_shape(model)});
 }
 
 TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
@@ -68,7 +68,7 @@ TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
   EXPECT_EQ(state_sha256(*first), state_sha256(*second));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(model_names()),
+INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(small_model_names()),
                          [](const auto& tested) { return tested.param; });
 
 TEST(TrainingStateTest, WeightsAreWhatInferenceNeeds) {
@@ -120,7 +120,8 @@ TEST(AuxiliaryHeadsTest, OnlyTheirTensorsMayBeLeftOver) {
   NamedTensor head = checkpoint.weights.front();
   head.name = "loss1_fc.weight";
   checkpoint.weights.push_back(head);
-  Experiment inference({}, seeded(Mode::kInference), find_model("lenet"), small_shape("lenet"));
+  ImageRun inference({}, seeded(Mode::kInference),
+                     {.model = "lenet", .shape = small_shape("lenet")});
   restore_weights(inference, checkpoint, {head.name});
   EXPECT_EQ(parameters_sha256(inference), parameters_sha256(*trained));
   try {

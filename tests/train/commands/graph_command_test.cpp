@@ -46,7 +46,6 @@ TEST(GraphCommandTest, JsonGivesAReasonForEachOutputThatIsNotInPlace) {
       ASSERT_LT(output["value"].get<std::size_t>(), graph["values"].size());
       if (output["in_place"] == true) {
         ++in_place;
-        EXPECT_TRUE(output["reason"].is_null()) << op;
       } else if (output["view"] == false && output.contains("reason")) {
         EXPECT_TRUE(output["reason"].is_string()) << op;
       }

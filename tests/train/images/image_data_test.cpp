@@ -12,7 +12,7 @@ namespace {
 
 std::string refusal(const std::string& data) {
   try {
-    open_training_data({.data = data}, {});
+    open_image_data({.data = data}, {});
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -20,8 +20,8 @@ std::string refusal(const std::string& data) {
 }
 
 TEST(TrainingDataTest, ShapesAreDrawnForTheModel) {
-  const TrainingData data = open_training_data({.images = 50, .test_images = 20},
-                                               {.channels = 3, .height = 24, .width = 20});
+  const ImageData data = open_image_data({.images = 50, .test_images = 20},
+                                         {.channels = 3, .height = 24, .width = 20});
   EXPECT_EQ(data.train->size(), 50u);
   EXPECT_EQ(data.test->size(), 20u);
   EXPECT_EQ(data.shape(), (ModelShape{3, 24, 20, 10}));
@@ -29,7 +29,7 @@ TEST(TrainingDataTest, ShapesAreDrawnForTheModel) {
 
 TEST(TrainingDataTest, TheSeedDecidesTheImages) {
   const auto first_image = [](std::uint64_t seed) {
-    const TrainingData data = open_training_data({.images = 10, .seed = seed}, {});
+    const ImageData data = open_image_data({.images = 10, .seed = seed}, {});
     std::vector<float> image(data.train->image_shape().elements());
     std::int32_t label = 0;
     data.train->read({.index = 0}, image.data(), &label);
@@ -49,7 +49,7 @@ TEST(TrainingDataTest, UnknownNamesAndFoldersAreRefused) {
 TEST(TrainingDataTest, AFolderWithoutImagesNamesTheMissingFile) {
   try {
     const TemporaryFolder folder;
-    open_training_data({.data = folder.path().string()}, {});
+    open_image_data({.data = folder.path().string()}, {});
     FAIL() << "no error";
   } catch (const DataError& error) {
     EXPECT_NE(std::string(error.what()).find("train-images"), std::string::npos) << error.what();
@@ -57,18 +57,18 @@ TEST(TrainingDataTest, AFolderWithoutImagesNamesTheMissingFile) {
 }
 
 TEST(TrainingDataTest, TheInsizeDecidesWhatIsRead) {
-  EXPECT_EQ(open_training_data({.images = 50, .insize = 40}, {}).shape().height, 40);
+  EXPECT_EQ(open_image_data({.images = 50, .insize = 40}, {}).shape().height, 40);
   const TemporaryFolder folder;
   testing::write_image_folder(folder.path(), 2, 1);
   const ModelShape wanted{.channels = 1, .height = 28, .width = 28, .classes = 10};
   const DataOptions options{.data = folder.path().string(), .decode_threads = 1};
-  const TrainingData own = open_training_data(options, wanted);
+  const ImageData own = open_image_data(options, wanted);
   EXPECT_EQ(own.shape(), (ModelShape{3, 28, 28, 2}));
   EXPECT_EQ(own.train_images->pipeline().side, 32);
   DataOptions given = options;
   given.insize = 40;
   given.resize = 41;
-  const TrainingData other = open_training_data(given, wanted);
+  const ImageData other = open_image_data(given, wanted);
   EXPECT_EQ(other.shape(), (ModelShape{3, 40, 40, 2}));
   EXPECT_EQ(other.train_images->pipeline().side, 41);
 }
@@ -76,14 +76,14 @@ TEST(TrainingDataTest, TheInsizeDecidesWhatIsRead) {
 TEST(TrainingDataTest, ImagesOfIdxFilesAreNotScaled) {
   const TemporaryFolder folder;
   testing::write_text(folder / "train-images-idx3-ubyte", "");
-  EXPECT_THROW(open_training_data({.data = folder.path().string(), .insize = 40}, {}), UsageError);
+  EXPECT_THROW(open_image_data({.data = folder.path().string(), .insize = 40}, {}), UsageError);
 }
 
 // As nothing, an image folder without some part, or files of another kind.
 TEST(TrainingDataTest, FoldersWithoutAPartAreRefusedByName) {
   const auto problem = [](const TemporaryFolder& folder) -> std::string {
     try {
-      open_training_data({.data = folder.path().string()}, {});
+      open_image_data({.data = folder.path().string()}, {});
     } catch (const DataError& error) {
       return error.what();
     }
@@ -92,9 +92,9 @@ TEST(TrainingDataTest, FoldersWithoutAPartAreRefusedByName) {
   const TemporaryFolder folder;
   EXPECT_NE(problem(folder).find("neither an image folder"), std::string::npos);
   testing::write_file(folder / "train/a/1", {1});
-  EXPECT_NE(problem(folder).find("no folder val or test"), std::string::npos);
+  EXPECT_NE(problem(folder).find("no folder 'val' or 'test'"), std::string::npos);
   testing::write_file(folder / "val/b/1", {1});
-  EXPECT_NE(problem(folder).find("class 'b' is not among those of train"), std::string::npos);
+  EXPECT_NE(problem(folder).find("class 'b' is not a class of train"), std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 
 #include <gtest/gtest.h>
 
@@ -47,13 +47,13 @@ TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
   EXPECT_EQ(facts.resident_bytes, lenet().resident_bytes + 32 * 28 * 28 * 4 + kAlignmentBytes);
   EXPECT_TRUE(facts.trace.same_requests(lenet().trace));
 
-  DryProgram program({.model = "lenet", .shape = {}, .prefetch = true});
+  DryRun program = make_dry_run({.model = "lenet", .shape = {}, .prefetch = true});
   for (const std::int64_t batch_size : {32, 64, 8}) {
     EXPECT_EQ(program.step(batch_size, Mode::kTraining).resident_bytes,
               run(batch_size, true).resident_bytes);
   }
-  Experiment experiment({.device = "simulated"}, {.execute = false, .prefetch = true},
-                        find_model("lenet"), {});
+  ImageRun experiment({.device = "simulated"}, {.execute = false, .prefetch = true},
+                      {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
   experiment.step(batch, {});
@@ -89,7 +89,7 @@ TEST(DryRunTest, BatchesThatNoMachineHoldsAreAnswered) {
 
 // Sharing off: every block to the end; in place off: every output a block of its own.
 TEST(DryRunTest, StrategiesNeverNeedMoreThanTheirAbsence) {
-  const StepGraph graph = lenet().graph;
+  const StepGraph graph = lenet().step.graph;
   const auto bytes = [&](bool in_place, bool sharing) {
     return lower_bound_bytes(simulate(graph, {.in_place = in_place, .sharing = sharing}),
                              kAlignmentBytes);
@@ -108,8 +108,8 @@ TEST(TraceReplayTest, NetworkWiseReservesEveryRequest) {
 
 TEST(TraceReplayTest, APoolReservesWhatItDidInTheDryRun) {
   const Trace trace = lenet().trace;
-  Experiment experiment({.device = "simulated", .allocator = "best-fit-pool"}, {.execute = false},
-                        find_model("lenet"), {});
+  ImageRun experiment({.device = "simulated", .allocator = "best-fit-pool"}, {.execute = false},
+                      {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
   experiment.step(batch, {});

@@ -17,7 +17,8 @@ class EvaluateTest : public ::testing::Test {
   ShapesDataset dataset(std::size_t size) {
     return {{.size = size, .channels = 1, .height = 16, .width = 16}, Split::kTest, random_bits(2)};
   }
-  Experiment experiment_{{.check = true}, seeded(), find_model("lenet"), small_shape("lenet")};
+  ImageRun experiment_{
+      {.check = true}, seeded(), {.model = "lenet", .shape = small_shape("lenet")}};
 };
 
 // Against one image at a time.
@@ -51,9 +52,10 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
 }
 
 TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
-  Experiment undisturbed({.check = true}, seeded(), find_model("resnet20"),
-                         small_shape("resnet20"));
-  Experiment evaluated({.check = true}, seeded(), find_model("resnet20"), small_shape("resnet20"));
+  ImageRun undisturbed({.check = true}, seeded(),
+                       {.model = "resnet20", .shape = small_shape("resnet20")});
+  ImageRun evaluated({.check = true}, seeded(),
+                     {.model = "resnet20", .shape = small_shape("resnet20")});
   const ShapesDataset data({.size = 10, .channels = 3, .height = 16, .width = 16}, Split::kTest,
                            random_bits(2));
   for (const Batch& batch : small_batches(small_shape("resnet20"), 4, 4)) {

@@ -213,7 +213,7 @@ TEST_F(ImageTrainingTest, WrongUsageIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--data", data_.string(), "--val-list", list}, "--data and lists exclude each other"},
       {{"--train-list", list}, "--train-list needs --val-list"},
-      {{"--root", data_.string()}, "--root is for"},
+      {{"--root", data_.string()}, "--root needs --train-list or --val-list"},
       {{"--data", data_.string(), "--resize", "15"}, "--resize is 15, but the model reads 16"},
       {{"--data", data_.string(), "--mean", "imgae"}, "did you mean 'image'"},
       {{"--data", list}, "is not a folder of images"},

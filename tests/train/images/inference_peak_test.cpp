@@ -5,7 +5,7 @@
 
 #include "memory/planners/registry.h"
 #include "tests/models/paper_networks.h"
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -44,14 +44,14 @@ class OverfitTest : public ::testing::TestWithParam<Case> {};
 TEST_P(OverfitTest, TheLossOfOneBatchFallsByNineTenths) {
   const auto& [network, learning_rate, brightest_pixel] = GetParam();
   const ModelShape shape = step_shape(network);
-  Experiment experiment({}, seeded(), find_model(network.name), shape);
+  ImageRun experiment({}, seeded(),
+                      {.model = network.name, .shape = shape, .optimizer = {.weight_decay = 0}});
   Batch batch = small_batches(shape, 16, 1).front();
   for (float& pixel : batch.images) pixel *= brightest_pixel;
   std::string losses;
   float first = 0, share = 1;
   for (int step = 0; step < kMostSteps && share > 0.1f; ++step) {
-    const float loss =
-        experiment.step(batch, {.learning_rate = learning_rate * share, .momentum = 0.9f});
+    const float loss = experiment.step(batch, {.learning_rate = learning_rate * share});
     if (step == 0) first = loss;
     share = loss / first;
     losses += fmt::format(" {:.3f}", loss);

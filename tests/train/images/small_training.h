@@ -10,11 +10,12 @@
 #include "train/checkpoints/tensor_copies.h"
 #include "train/images/image_data.h"
 #include "train/images/image_run.h"
+#include "train/run/random_bits.h"
 
 // Small models on small images: training steps of milliseconds.
 namespace skyline::testing {
 
-inline const std::vector<std::string>& model_names() {
+inline const std::vector<std::string>& small_model_names() {
   static const std::vector<std::string> names = {"mlp", "lenet", "resnet20"};
   return names;
 }
@@ -39,25 +40,21 @@ inline std::vector<Batch> small_batches(const ModelShape& shape, std::size_t bat
   return batches;
 }
 
-inline SgdParams small_params() {
-  return {.learning_rate = 0.05f, .momentum = 0.9f, .weight_decay = 1e-4f};
-}
+inline UpdateParams small_params() { return {.learning_rate = 0.05f}; }
 
 inline Context::Options seeded(Mode mode = Mode::kTraining, bool in_place = true) {
   return {.mode = mode, .in_place = in_place, .seed = 11};
 }
 
-inline std::string parameters_sha256(Experiment& experiment) {
+inline std::string parameters_sha256(ImageRun& experiment) {
   return tensors_sha256(experiment.context, values_of(experiment.model->parameters()));
 }
 
 // Running statistics and velocities.
-inline std::string state_sha256(Experiment& experiment) {
+inline std::string state_sha256(ImageRun& experiment) {
   std::vector<Tensor> state = values_of(experiment.model->buffers());
-  if (experiment.optimizer) {
-    for (const Tensor& velocity : values_of(experiment.optimizer->velocities())) {
-      state.push_back(velocity);
-    }
+  for (const Tensor& velocity : values_of(experiment.optimizer_state())) {
+    state.push_back(velocity);
   }
   return tensors_sha256(experiment.context, state);
 }

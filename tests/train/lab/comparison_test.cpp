@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "data/errors.h"
 #include "train/options/allocator_names.h"
@@ -25,10 +26,17 @@ TrainOptions small_options(const std::string& model) {
   return options;
 }
 
+Comparison compared(const TrainOptions& options, const std::vector<std::string>& allocators,
+                    std::int64_t steps, Mode mode = Mode::kTraining) {
+  std::ostringstream messages;
+  Console console(messages, {});
+  return compare_allocators(options, allocators, steps, console, mode);
+}
+
 class ComparisonTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
-  const Comparison comparison = compare_allocators(small_options(GetParam()), kAllocators, 12);
+  const Comparison comparison = compared(small_options(GetParam()), kAllocators, 12);
   EXPECT_TRUE(comparison.bit_equal());
   ASSERT_EQ(comparison.runs.size(), 3u);
   for (const ComparedRun& run : comparison.runs) {
@@ -59,7 +67,7 @@ TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
   options.translation.units = 12;
   options = resolved(options);
   const std::vector<std::string> allocators = {"caching", "planned-grow", "planned-upper-bound"};
-  const Comparison comparison = compare_allocators(options, allocators, 6);
+  const Comparison comparison = compared(options, allocators, 6);
   EXPECT_TRUE(comparison.bit_equal());
   EXPECT_EQ(comparison.runs[2].memory.session->deviations, 0u);
   const ReportData report = comparison_report(comparison);
@@ -79,7 +87,7 @@ TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
 }
 
 TEST(ComparisonTest, JsonHasItsKeys) {
-  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 4));
+  const Json json = to_json(compared(small_options("lenet"), kAllocators, 4));
   EXPECT_EQ(json["bit_equal"], true);
   for (const std::string& name : kAllocators) {
     for (const char* key :
@@ -91,8 +99,7 @@ TEST(ComparisonTest, JsonHasItsKeys) {
 }
 
 TEST(ComparisonTest, AnythingThatDiffersIsFound) {
-  Comparison comparison =
-      compare_allocators(small_options("lenet"), {"best-fit-pool", "planned"}, 3);
+  Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 3);
   ASSERT_TRUE(comparison.bit_equal());
   Comparison other = comparison;
   other.runs[1].losses[2] += 1e-7;
@@ -108,7 +115,7 @@ TEST(ComparisonTest, AnythingThatDiffersIsFound) {
 
 // One step is warm-up alone: times and plan are unknown and not printed as zero.
 TEST(ComparisonTest, WhatWasNotMeasuredIsNull) {
-  const Json json = to_json(compare_allocators(small_options("lenet"), kAllocators, 1));
+  const Json json = to_json(compared(small_options("lenet"), kAllocators, 1));
   EXPECT_TRUE(json["allocators"]["planned"]["step_seconds_median"].is_null());
   EXPECT_TRUE(json["allocators"]["planned"]["allocate_ns_median"].is_null());
   EXPECT_TRUE(json["allocators"]["planned"]["lower_bound"].is_null());
@@ -118,22 +125,21 @@ TEST(ComparisonTest, GuardsKeepTheRunsEqual) {
   TrainOptions options = small_options("lenet");
   options.memory.guard = true;
   options.memory.check = true;
-  EXPECT_TRUE(compare_allocators(options, kAllocators, 4).bit_equal());
+  EXPECT_TRUE(compared(options, kAllocators, 4).bit_equal());
 }
 
 TEST(ComparisonTest, ThePageNamesEveryAllocator) {
   const std::string page =
-      render_report(comparison_report(compare_allocators(small_options("lenet"), kAllocators, 4)));
+      render_report(comparison_report(compared(small_options("lenet"), kAllocators, 4)));
   for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
 }
 
 TEST(ComparisonTest, InferenceIsComparedToo) {
   TrainOptions options = small_options("resnet20");
   const std::vector<std::string> all = allocator_names();
-  const Comparison comparison = compare_allocators(options, all, 3, Mode::kInference);
+  const Comparison comparison = compared(options, all, 3, Mode::kInference);
   EXPECT_TRUE(comparison.bit_equal());
-  const std::uint64_t trained =
-      compare_allocators(options, {"planned"}, 3).runs[0].memory.resident_bytes;
+  const std::uint64_t trained = compared(options, {"planned"}, 3).runs[0].memory.resident_bytes;
   for (const ComparedRun& run : comparison.runs) {
     ASSERT_EQ(run.losses.size(), 3u) << run.memory.allocator;
     EXPECT_GT(run.losses[0], 0) << run.memory.allocator;
@@ -146,9 +152,9 @@ TEST(ComparisonTest, InferenceIsComparedToo) {
 TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
   TrainOptions options = small_options("lenet");
   const std::uint64_t pool =
-      compare_allocators(options, {"best-fit-pool"}, 4).runs[0].memory.peak_reserved_bytes;
+      compared(options, {"best-fit-pool"}, 4).runs[0].memory.peak_reserved_bytes;
   options.memory.capacity_bytes = pool;
-  const Comparison comparison = compare_allocators(options, kAllocators, 4);
+  const Comparison comparison = compared(options, kAllocators, 4);
   ASSERT_EQ(comparison.runs[0].memory.allocator, "network-wise");
   EXPECT_FALSE(comparison.runs[0].fits());
   EXPECT_TRUE(comparison.runs[1].fits());
@@ -168,7 +174,7 @@ TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
   TrainOptions options = small_options("lenet");
   options.memory.capacity_bytes = 1 << 16;
   try {
-    compare_allocators(options, kAllocators, 2);
+    compared(options, kAllocators, 2);
     FAIL() << "nothing fits 64 KiB";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("none of the allocators fits"), std::string::npos)
@@ -177,8 +183,7 @@ TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
 }
 
 TEST(ComparisonTest, ThePageSaysWhatWasRun) {
-  const ReportData report =
-      comparison_report(compare_allocators(small_options("lenet"), kAllocators, 2));
+  const ReportData report = comparison_report(compared(small_options("lenet"), kAllocators, 2));
   const auto fact = [&](const std::string& name) {
     for (const ReportFact& known : report.facts) {
       if (known.name == name) return known.value;
@@ -194,7 +199,7 @@ TEST(ComparisonTest, ThePageSaysWhatWasRun) {
 
 TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
   Comparison comparison =
-      compare_allocators(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
+      compared(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
   comparison.runs.push_back(comparison.runs[0]);
   comparison.runs.back().memory.allocator = "cuda-async";  // on a card
   const ReportData report = comparison_report(comparison);
@@ -206,7 +211,7 @@ TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
 TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
   TrainOptions options = small_options("lenet");
   options.batch_size = 41;
-  EXPECT_THROW(compare_allocators(options, kAllocators, 1), DataError);
+  EXPECT_THROW(compared(options, kAllocators, 1), DataError);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::vector<ReplayChoice> every_allocator() {
 // By asking every size, one after another.
 std::map<std::string, std::int64_t> brute_force(const DryRunOptions& options,
                                                 std::uint64_t capacity, std::int64_t most) {
-  DryProgram program(options);
+  DryRun program = make_dry_run(options);
   std::map<std::string, std::int64_t> largest;
   for (std::int64_t size = 1; size <= most; ++size) {
     const DryRunFacts facts = program.step(size, options.mode);
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Capacities, LargestBatchTest,
 
 // Another number of bytes for each size around an answer: the border is met to the byte.
 TEST(LargestBatchTest, AByteLessIsAnImageLess) {
-  DryProgram program(lenet());
+  DryRun program = make_dry_run(lenet());
   const std::uint64_t bytes = program.step(20, Mode::kTraining).run.most_bytes(1);
   EXPECT_EQ(largest_batches(lenet(), bytes, {}).ceiling, 20);
   EXPECT_EQ(largest_batches(lenet(), bytes - 1, {}).ceiling, 19);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 
 namespace skyline {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 // the logits 4,096, of what entered fc3 and of its relu 51,200 each, of what entered fc2 and of its
 // relu 102,400 each.
 StepGraph without_workspaces(Mode mode) {
-  StepGraph graph = dry_run({.model = "mlp", .shape = {}, .batch_size = 100, .mode = mode}).graph;
+  StepGraph graph =
+      dry_run({.model = "mlp", .shape = {}, .batch_size = 100, .mode = mode}).step.graph;
   for (StepOp& op : graph.ops) op.workspace_bytes = 0;
   return graph;
 }
@@ -59,7 +60,7 @@ TEST(StrategiesTest, ForwardOnlyByHand) {
 
 TEST(StrategiesTest, BothIsWhatADryStepRecords) {
   const DryRunFacts facts = dry_run({.model = "lenet", .shape = {}, .batch_size = 8});
-  const std::vector<Strategy> strategies = strategies_of(facts.graph, "portfolio");
+  const std::vector<Strategy> strategies = strategies_of(facts.step.graph, "portfolio");
   EXPECT_EQ(planned(strategies, "both"), lower_bound_bytes(facts.trace, 512));
   EXPECT_EQ(strategies.back().blocks, facts.trace.size());
 }

@@ -26,12 +26,12 @@ class DivergenceTest : public ::testing::Test {
     }
   }
   Divergence explained(const Batch& batch) {
-    const auto forward = [&] { forward_loss(experiment_.context, *experiment_.model, batch); };
-    return explain_divergence(experiment_.context, *experiment_.model, forward,
-                              experiment_.context.random(), 7, std::nanf(""));
+    experiment_.take(batch);
+    return explain_divergence(experiment_, experiment_.context.random(), 7, std::nanf(""));
   }
 
-  Experiment experiment_{{.guard = true}, seeded(), find_model("lenet"), small_shape("lenet")};
+  ImageRun experiment_{
+      {.guard = true}, seeded(), {.model = "lenet", .shape = small_shape("lenet")}};
   std::vector<Batch> batches_ = small_batches(small_shape("lenet"), 4, 3);
 };
 
@@ -60,7 +60,7 @@ TEST_F(DivergenceTest, SaysSoWhenTheForwardPassIsFinite) {
 }
 
 TEST_F(DivergenceTest, TheStepChangesNoParameterAndTheNextOneIsRight) {
-  Experiment undisturbed({}, seeded(), find_model("lenet"), small_shape("lenet"));
+  ImageRun undisturbed({}, seeded(), {.model = "lenet", .shape = small_shape("lenet")});
   undisturbed.step(batches_[0], small_params());
   experiment_.step(batches_[0], small_params());
   const std::string before = parameters_sha256(experiment_);

@@ -5,6 +5,7 @@
 
 #include "tests/memory/adaptors/failing_adaptor.h"
 #include "tests/train/images/small_training.h"
+#include "train/optimizers/sgd.h"
 #include "train/options/allocator_names.h"
 
 namespace skyline {
@@ -20,10 +21,12 @@ struct FailingRun {
         failing(memory.allocator()),
         context(failing, seeded()),
         model(find_model("lenet").make(context, small_shape("lenet"))),
-        optimizer(context, *model) {}
+        optimizer(context, *model, {}) {}
 
   float step(const Batch& batch) {
-    return training_step(context, *model, optimizer, batch, small_params());
+    return training_step(context, optimizer, small_params(),
+                         {.key = training_key(batch.size),
+                          .forward_loss = [&] { return forward_loss(context, *model, batch); }});
   }
   std::string sha256() { return tensors_sha256(context, values_of(model->parameters())); }
 
@@ -125,8 +128,8 @@ TEST(FailingRequestTest, ATooSmallDeviceRefuses) {
     SCOPED_TRACE(allocator);
     // The least that holds the parameters; `caching` takes 2 MiB at a time.
     const std::size_t capacity_bytes = allocator == "caching" ? 2048 * 1024 : 700 * 1024;
-    Experiment experiment({.capacity_bytes = capacity_bytes, .allocator = allocator}, seeded(),
-                          find_model("lenet"), shape);
+    ImageRun experiment({.capacity_bytes = capacity_bytes, .allocator = allocator}, seeded(),
+                        {.model = "lenet", .shape = shape});
     const std::size_t allocated = experiment.memory.statistics().allocated_bytes;
     for (int i = 0; i < 2; ++i) {
       try {

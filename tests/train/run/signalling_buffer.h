@@ -7,10 +7,11 @@
 
 namespace skyline::testing {
 
-// Sends SIGTERM to this process when a message holds `text`, as a user would at that moment.
+// Sends `signal` to this process when a message holds `text`, as a user would at that moment.
 class SignallingBuffer : public std::stringbuf {
  public:
-  explicit SignallingBuffer(std::string text) : text_(std::move(text)) {}
+  explicit SignallingBuffer(std::string text, int signal = SIGTERM)
+      : text_(std::move(text)), signal_(signal) {}
 
  protected:
   int sync() override {
@@ -27,9 +28,10 @@ class SignallingBuffer : public std::stringbuf {
   void look() {
     if (text_.empty() || str().find(text_) == std::string::npos) return;
     text_.clear();
-    std::raise(SIGTERM);
+    std::raise(signal_);
   }
   std::string text_;
+  int signal_;
 };
 
 }  // namespace skyline::testing

@@ -7,8 +7,8 @@
 
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/images/image_dry_run.h"
-#include "train/images/image_step.h"
+#include "train/lab/model_dry_run.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 namespace {
@@ -39,7 +39,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const std::string& model : model_names()) {
+  for (const std::string& model : small_model_names()) {
     for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
       for (const bool in_place : {true, false}) cases.push_back({model, mode, in_place});
     }
@@ -78,8 +78,8 @@ class TraceEqualityTest : public ::testing::TestWithParam<Case> {
     options.record_graph = true;
     options.execute = execute;
     const ModelShape shape = small_shape(GetParam().model);
-    Experiment experiment({.device = device, .allocator = "best-fit-pool", .record = true}, options,
-                          find_model(GetParam().model), shape);
+    ImageRun experiment({.device = device, .allocator = "best-fit-pool", .record = true}, options,
+                        {.model = GetParam().model, .shape = shape});
     for (const Batch& batch : small_batches(shape, 4, 2)) experiment.step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =
@@ -95,8 +95,8 @@ TEST_P(TraceEqualityTest, OfADryStep) { check("simulated", false); }
 
 TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
   const ModelShape shape = small_shape(GetParam().model);
-  Experiment experiment({.allocator = "best-fit-pool", .record = true}, GetParam().options(),
-                        find_model(GetParam().model), shape);
+  ImageRun experiment({.allocator = "best-fit-pool", .record = true}, GetParam().options(),
+                      {.model = GetParam().model, .shape = shape});
   experiment.step(small_batches(shape, 4, 1).front(), small_params());
   const DryRunFacts dry = dry_run({.model = GetParam().model,
                                    .shape = shape,
@@ -112,8 +112,8 @@ TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
 
 TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
   const ModelShape shape = small_shape(GetParam().model);
-  Experiment experiment({.allocator = "best-fit-pool"}, GetParam().options(),
-                        find_model(GetParam().model), shape);
+  ImageRun experiment({.allocator = "best-fit-pool"}, GetParam().options(),
+                      {.model = GetParam().model, .shape = shape});
   for (const Batch& batch : small_batches(shape, 4, 2)) {
     experiment.step(batch, small_params());
     EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes());
@@ -141,8 +141,8 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     options.record_graph = true;
     options.recompute = recompute;
     options.fused_update = recompute > 0;
-    Experiment experiment({.allocator = "best-fit-pool", .record = true}, options,
-                          find_model(network.name), shape());
+    ImageRun experiment({.allocator = "best-fit-pool", .record = true}, options,
+                        {.model = network.name, .shape = shape()});
     for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated = simulate(experiment.context.step_graph());
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
 // Steps of translation, each of another shape, with LSTMs of one op or unrolled word by word.
 class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mode, bool>> {
  protected:
-  static void read_loss(TranslationExperiment& experiment, const PairBatch& batch) {
+  static void read_loss(TranslationRun& experiment, const PairBatch& batch) {
     StepScope step(experiment.context, translation_key(batch));
     float loss = 0;
     experiment.context.download(translation_loss(experiment.context, experiment.model, batch),
@@ -183,7 +183,7 @@ class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mo
   }
 
   // An inference step whose every result is read: logits and the decoder's last states.
-  static void read_all(TranslationExperiment& experiment, const PairBatch& batch) {
+  static void read_all(TranslationRun& experiment, const PairBatch& batch) {
     Context& context = experiment.context;
     const auto upload = [&context](const PackedWords& side) {
       const auto words = static_cast<std::int64_t>(side.words.size());
@@ -211,8 +211,8 @@ TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
   const TranslationData data = small_text();
   Context::Options options = seeded(mode, in_place);
   options.record_graph = true;
-  TranslationExperiment experiment({.allocator = "best-fit-pool", .record = true}, options,
-                                   small_seq2seq(data, unroll));
+  TranslationRun experiment({.allocator = "best-fit-pool", .record = true}, options,
+                            small_run(small_seq2seq(data, unroll)));
   const auto expect_one = [&] {
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <iostream>
 #include <numeric>
+#include <sstream>
 
 #include "tests/memory/planners/effort.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/lab/compared_steps.h"
 #include "train/options/allocator_names.h"
+#include "train/options/train_options.h"
 #include "train/run/memory_summary.h"
+#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -43,6 +45,7 @@ TrainOptions small_options(bool unroll, bool bucket = false) {
     options.translation.source = {(folder / "newstest2012.en").string()};
     options.translation.target = {(folder / "newstest2012.fr").string()};
   }
+  options.steps = batches();
   options = resolved(options);
   return options;
 }
@@ -55,14 +58,15 @@ struct Outcome {
   std::vector<std::uint64_t> replans;  // the steps before which there were some
 };
 
-Outcome run(const ComparedData& data, const MemoryOptions& memory) {
-  const auto steps = data.steps(memory);
-  Workplace& workplace = steps->workplace();
-  const Session* session = workplace.memory.session();
+Outcome run(Workload& workload, const MemoryOptions& memory) {
+  const std::unique_ptr<ModelRun> steps = workload.on(memory, Mode::kTraining);
+  ModelRun& run = *steps;
+  run.seek({}, 0);
+  const Session* session = run.memory.session();
   Outcome result;
   for (std::int64_t number = 1; number <= batches(); ++number) {
-    steps->next();
-    result.losses.push_back(steps->step(number, 1e-3));
+    run.next();
+    result.losses.push_back(run.step({.learning_rate = 1e-3f, .step = number}));
     if (session == nullptr) continue;
     session->wait_for_plan();  // so that the number of plans does not depend on time
     const SessionStatistics figures = session->session_statistics();
@@ -71,10 +75,9 @@ Outcome run(const ComparedData& data, const MemoryOptions& memory) {
     }
     result.figures = figures;
   }
-  result.parameters_sha256 =
-      tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
-  result.reserved_bytes = memory_summary(workplace, memory.allocator, 0).peak_reserved_bytes;
-  result.resident_bytes = workplace.resident_bytes();
+  result.parameters_sha256 = tensors_sha256(run.context, values_of(run.network().parameters()));
+  result.reserved_bytes = memory_summary(run, memory.allocator, 0).peak_reserved_bytes;
+  result.resident_bytes = run.resident_bytes();
   return result;
 }
 
@@ -105,7 +108,9 @@ class RealBatches : public ::testing::TestWithParam<bool> {
   std::uint64_t longest_bytes() const { return data_->longest_batch()->live_bytes; }
 
   TrainOptions options_ = small_options(GetParam());
-  std::unique_ptr<ComparedData> data_ = open_compared_data(options_, Mode::kTraining, batches());
+  std::ostringstream messages_;
+  Console console_{messages_, {}};
+  std::unique_ptr<Workload> data_ = make_workload(options_, console_);
   Outcome outcome_;
 
  private:
@@ -141,7 +146,7 @@ TEST_P(RealBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
 
 TEST_P(RealBatches, UpperBoundServesBatchesOfLikeLengths) {
   options_ = small_options(GetParam(), /*bucket=*/true);
-  data_ = open_compared_data(options_, Mode::kTraining, batches());
+  data_ = make_workload(options_, console_);
   expect_the_same_under("planned-upper-bound");
   EXPECT_EQ(outcome_.figures.deviations, 0u);
   EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);

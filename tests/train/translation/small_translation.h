@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "train/checkpoints/tensor_copies.h"
-#include "train/images/image_data.h"
 #include "train/options/train_options.h"
+#include "train/run/random_bits.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 
@@ -37,21 +37,23 @@ inline std::vector<PairBatch> small_pair_batches(const TranslationData& data, st
   return batches;
 }
 
-// Steps over `batches`; their losses.
-inline std::vector<float> run_steps(TranslationExperiment& experiment,
+inline TranslationRunOptions small_run(const Seq2SeqShape& shape) {
+  return {.shape = shape, .optimizer = {.name = "adam", .clip = 5}};
+}
+
+// Runs steps over `batches`; returns their losses.
+inline std::vector<float> run_steps(TranslationRun& experiment,
                                     const std::vector<PairBatch>& batches) {
   std::vector<float> losses;
   for (const PairBatch& batch : batches) {
-    const AdamParams adam{.step = static_cast<std::int64_t>(losses.size()) + 1};
-    losses.push_back(translation_training_step(experiment.context, experiment.model,
-                                               *experiment.optimizer, batch,
-                                               {.adam = adam, .clip = 5}));
+    losses.push_back(
+        experiment.step(batch, {.learning_rate = 1e-3f, .step = std::ssize(losses) + 1}));
   }
   return losses;
 }
 
-inline std::string parameters_sha256(Workplace& workplace) {
-  return tensors_sha256(workplace.context, values_of(workplace.network().parameters()));
+inline std::string parameters_sha256(ModelRun& run) {
+  return tensors_sha256(run.context, values_of(run.network().parameters()));
 }
 
 }  // namespace skyline::testing

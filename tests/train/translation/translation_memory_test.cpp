@@ -36,15 +36,15 @@ class TranslationMemory : public ::testing::TestWithParam<bool> {
 
 TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPolicy) {
   const auto batches = small_pair_batches(data_, 6);
-  TranslationExperiment first({.allocator = "network-wise"}, seeded(), shape());
+  TranslationRun first({.allocator = "network-wise"}, seeded(), small_run(shape()));
   const std::vector<float> losses = run_steps(first, batches);
   for (const std::string& allocator : allocator_names()) {
     for (const std::string& policy : policy_names()) {
       if (allocator != kPlannedAllocator && policy != policy_names().front()) continue;
       SCOPED_TRACE(allocator + ", " + policy);
-      TranslationExperiment other(
+      TranslationRun other(
           {.allocator = allocator, .policy = policy_of(policy), .guard = true, .check = true},
-          seeded(), shape());
+          seeded(), small_run(shape()));
       EXPECT_EQ(run_steps(other, batches), losses);
       EXPECT_EQ(parameters_sha256(other), parameters_sha256(first));
     }
@@ -53,11 +53,11 @@ TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPo
 
 TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
   for (const PairBatch& batch : small_pair_batches(data_, 3)) {
-    TranslationExperiment real({.allocator = "best-fit-pool", .record = true},
-                               {.record_graph = true, .seed = 11}, shape());
+    TranslationRun real({.allocator = "best-fit-pool", .record = true},
+                        {.record_graph = true, .seed = 11}, small_run(shape()));
     run_steps(real, {batch});
     const Trace recorded = real.memory.recording()->last_step();
-    const Trace predicted = dry_run({.shape = shape(), .batch = batch, .clip = 5});
+    const Trace predicted = TranslationDryRun({}, small_run(shape())).trace(batch);
     expect_same(predicted, recorded);
     expect_same(simulate(real.context.step_graph()), recorded);
   }
@@ -65,10 +65,10 @@ TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
 
 TEST_P(TranslationMemory, PerShapePlansEachRepeatedShapeOnce) {
   const std::vector<PairBatch> different = small_pair_batches(data_, 3);
-  TranslationExperiment experiment({.allocator = std::string(kPlannedAllocator),
-                                    .policy = ShapePolicy::kPerShape,
-                                    .check = true},
-                                   seeded(), shape());
+  TranslationRun experiment({.allocator = std::string(kPlannedAllocator),
+                             .policy = ShapePolicy::kPerShape,
+                             .check = true},
+                            seeded(), small_run(shape()));
   const Session& session = *experiment.memory.session();
   for (const std::size_t batch : {0, 1, 2, 0, 2, 1, 1, 0, 2, 2}) {
     run_steps(experiment, {different[batch]});
@@ -99,12 +99,12 @@ TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
   std::ranges::sort(target, std::greater());
   const PairBatch longest =
       batch_of_lengths(std::span(source).first(size), std::span(target).first(size));
-  TranslationExperiment experiment({.allocator = std::string(kPlannedAllocator),
-                                    .policy = ShapePolicy::kUpperBound,
-                                    .check = true},
-                                   {.seed = 11}, small_seq2seq(data));
+  TranslationRun experiment({.allocator = std::string(kPlannedAllocator),
+                             .policy = ShapePolicy::kUpperBound,
+                             .check = true},
+                            {.seed = 11}, small_run(small_seq2seq(data)));
   Session& session = *experiment.memory.session();
-  session.adopt(dry_run({.shape = small_seq2seq(data), .batch = longest, .clip = 5}));
+  session.adopt(TranslationDryRun({}, small_run(small_seq2seq(data))).trace(longest));
   const auto before = experiment.memory.statistics().device_allocations;
   run_steps(experiment, small_pair_batches(data, effort(30) + 10, size));
   EXPECT_EQ(session.session_statistics().deviations, 0u);
@@ -116,7 +116,8 @@ TEST(TranslationStep, PackedAndUnrolledAgreeToRounding) {
   const auto batches = small_pair_batches(data, 3);
   Seq2SeqShape packed = small_seq2seq(data), unrolled = small_seq2seq(data, true);
   packed.dropout = unrolled.dropout = 0;
-  TranslationExperiment one({}, {.seed = 11}, packed), other({}, {.seed = 11}, unrolled);
+  TranslationRun one({}, {.seed = 11}, small_run(packed)),
+      other({}, {.seed = 11}, small_run(unrolled));
   const auto losses = run_steps(one, batches), others = run_steps(other, batches);
   for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], others[i], 1e-3);
 }

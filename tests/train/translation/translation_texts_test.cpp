@@ -86,9 +86,9 @@ TEST_F(TranslationTexts, WithoutPartnerAreNamed) {
   refused({"--source", a, "--targt", c}, "did you mean '--target'", 2);
   refused({"--source", a, "--target", c, "--insize", "32"},
           "--insize is for models that read images, got --model seq2seq", 2);
-  for (const std::string flag : {"--prefetch", "--fused-update"}) {
-    refused({"--source", a, "--target", c, flag}, flag + " is for models that read images", 2);
-  }
+  refused({"--source", a, "--target", c, "--prefetch"}, "--prefetch is for models that read images",
+          2);
+  refused({"--source", a, "--target", c, "--fused-update", "--clip", "5"}, "give --clip 0", 2);
   const Outcome lenet =
       skyline_program({"train", "--model", "lenet", "--source", a, "--target", c});
   EXPECT_EQ(lenet.exit_code, 2);
@@ -127,7 +127,7 @@ TEST_F(TranslationTexts, ToTranslateAreCheckedBeforehand) {
   said({"a", "--length-penalty", "nan"}, "--length-penalty: nan is out of range", 2);
   const Outcome evaluated = skyline_program({"evaluate", out()});
   EXPECT_EQ(evaluated.exit_code, 2);
-  EXPECT_THAT(evaluated.messages, HasSubstr("see skyline translate"));
+  EXPECT_THAT(evaluated.messages, HasSubstr("use skyline translate"));
   write("run/target.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
   said({"a"}, "[" + out() + "] the target's vocabulary is not the one", 1);
 }

@@ -4,7 +4,7 @@
 
 #include "framework/ops/loss/log_softmax.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/images/image_step.h"
+#include "train/run/step_scope.h"
 #include "train/translation/translation_evaluation.h"
 
 namespace skyline {
@@ -44,7 +44,7 @@ class TranslatorTest : public ::testing::Test {
   }
 
   TranslationData data_ = small_text();
-  TranslationExperiment experiment_{{}, {.seed = 11}, shape(data_)};
+  TranslationRun experiment_{{}, {.seed = 11}, small_run(shape(data_))};
 };
 
 TEST_F(TranslatorTest, ASentenceIsTranslatedAloneAsAmongOthers) {
@@ -99,12 +99,12 @@ TEST_F(TranslatorTest, AWideBeamFindsTheBestAnswer) {
 }
 
 TEST_F(TranslatorTest, EvaluationLeavesTrainingAsItWas) {
-  TranslationExperiment undisturbed({}, {.seed = 11}, small_seq2seq(data_));
-  TranslationExperiment evaluated({}, {.seed = 11}, small_seq2seq(data_));
+  TranslationRun undisturbed({}, {.seed = 11}, small_run(small_seq2seq(data_)));
+  TranslationRun evaluated({}, {.seed = 11}, small_run(small_seq2seq(data_)));
   const auto batches = small_pair_batches(data_, 2);
   run_steps(undisturbed, batches);
-  const TranslationQuality quality =
-      translation_quality(evaluated.context, evaluated.model, data_, 8, 10, 0);
+  const TranslationQuality quality = translation_quality(
+      evaluated.context, evaluated.model, data_, {.batch_size = 8, .pairs = 10, .sample = 0});
   EXPECT_GT(quality.perplexity, 1);
   EXPECT_EQ(quality.bleu.sentences(), 10u);
   run_steps(evaluated, batches);

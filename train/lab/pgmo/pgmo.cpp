@@ -7,8 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "models/models.h"
 #include "train/cli/median.h"
-#include "train/images/image_dry_run.h"
+#include "train/lab/model_dry_run.h"
 #include "train/lab/pgmo/pgmo_seq2seq.h"
 #include "train/run/memory_chain.h"
 
@@ -18,7 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kNetworks[] = {"alexnet", "googlenet", "resnet50", "inception-resnet"};
-constexpr std::string_view kSeq2Seq = "seq2seq";
 constexpr double kGigabyte = 1e9;
 constexpr double k16GiB = 16.0 * (1 << 30);  // of the paper's P100
 

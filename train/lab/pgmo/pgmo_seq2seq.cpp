@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "train/images/image_step.h"
 #include "train/lab/pgmo/sentence_lengths.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
+#include "train/run/step_scope.h"
 #include "train/translation/translation_run.h"
 #include "train/translation/translator.h"
 
@@ -19,23 +19,21 @@ constexpr TranslatorOptions kPaperTranslation{.max_words = 100, .stop_at_end = f
 constexpr const char* kAllocators[] = {"network-wise", "exact-pool", "best-fit-pool",
                                        "planned-grow", "planned-upper-bound"};
 
-// The model with its memory, on a device that owns none.
-class DryExperiment {
+// The paper's model on a device that owns no memory.
+class PaperRun {
  public:
-  DryExperiment(Mode mode, const std::string& allocator, bool record = false)
-      : experiment_(memory_options(allocator, record), {.execute = false, .mode = mode},
-                    Seq2SeqShape{}) {}
+  PaperRun(Mode mode, const std::string& allocator, bool record = false)
+      : run_(memory_options(allocator, record), {.execute = false, .mode = mode}, {.shape = {}}) {}
 
-  TranslationExperiment& get() { return experiment_; }
+  TranslationRun& get() { return run_; }
 
   void step(const PairBatch& batch) {
-    if (experiment_.context.training()) {
-      translation_training_step(experiment_.context, experiment_.model, *experiment_.optimizer,
-                                batch, {});
+    if (run_.context.training()) {
+      run_.step(batch, {});
       return;
     }
-    StepScope step(experiment_.context, batch.source.words.size());
-    translate(experiment_.context, experiment_.model, batch.source, kPaperTranslation);
+    StepScope step(run_.context, batch.source.words.size());
+    translate(run_.context, run_.model, batch.source, kPaperTranslation);
     step.end();
   }
 
@@ -48,28 +46,28 @@ class DryExperiment {
     return with_policy(memory, allocator);
   }
 
-  TranslationExperiment experiment_;
+  TranslationRun run_;
 };
 
 std::vector<Trace> traces_of(Mode mode, const std::vector<PairBatch>& batches) {
-  DryExperiment experiment(mode, "network-wise", true);
+  PaperRun paper(mode, "network-wise", true);
   std::vector<Trace> traces;
   for (const PairBatch& batch : batches) {
-    experiment.step(batch);
-    traces.push_back(experiment.get().memory.recording()->last_step());
+    paper.step(batch);
+    traces.push_back(paper.get().memory.recording()->last_step());
   }
   return traces;
 }
 
 PgmoArm arm_of(Mode mode, const std::string& allocator, const std::vector<PairBatch>& batches,
                const std::vector<Trace>& traces) {
-  DryExperiment experiment(mode, allocator);
-  MemoryChain& memory = experiment.get().memory;
+  PaperRun paper(mode, allocator);
+  MemoryChain& memory = paper.get().memory;
   if (allocator == "planned-upper-bound") memory.session()->adopt(traces);
-  experiment.step(batches.front());
+  paper.step(batches.front());
   const std::uint64_t first = memory.statistics().device_allocations;
-  for (const PairBatch& batch : std::span(batches).subspan(1)) experiment.step(batch);
-  const MemorySummary facts = memory_summary(experiment.get(), allocator, first);
+  for (const PairBatch& batch : std::span(batches).subspan(1)) paper.step(batch);
+  const MemorySummary facts = memory_summary(paper.get(), allocator, first);
   return {.allocator = allocator,
           .reserved_bytes = facts.peak_reserved_bytes,
           .device_allocations = facts.device_allocations_after_switch,
@@ -91,7 +89,7 @@ PgmoSeq2Seq pgmo_seq2seq(Mode mode, std::int64_t batch_size) {
   PgmoRow row{.network = "seq2seq",
               .mode = mode,
               .batch_size = batch_size,
-              .resident_bytes = DryExperiment(mode, "network-wise").get().resident_bytes()};
+              .resident_bytes = PaperRun(mode, "network-wise").get().resident_bytes()};
   ran.live_bytes = row.resident_bytes + live_bytes(*longest);
   row.network_wise_bytes = ran.arm("network-wise").reserved_bytes;
   row.exact_pool_bytes = ran.arm("exact-pool").reserved_bytes;

@@ -14,27 +14,32 @@ std::vector<float> stored(const HostTensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// Runs three steps on random values; returns the parameter's values.
-std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams& params) {
+// Runs three steps on random values; returns the parameter's values. `scale` multiplies the
+// gradients unless it is 1.
+std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams& params,
+                         float scale = 1) {
   RecordedContext recorded;
   Context& context = recorded.context;
   const Parameter parameter =
       make_parameter(context, {shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
   const Tensor velocity = context.resident({shape}, Category::kOptimizer, "fc");
+  const Tensor factor = scale == 1 ? Tensor() : recorded.upload_vector({scale});
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const std::vector<float> gradient = stored(random_tensor(shape, seed, step));
     context.write(parameter.gradient, gradient.data());
-    sgd_momentum(context, parameter, velocity, params);
+    sgd_momentum(context, parameter, velocity, params, factor);
+    EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
   }
   return RecordedContext::values(parameter.value);
 }
 
-void check(const Shape& shape, std::uint64_t seed, const SgdParams& params) {
+void check(const Shape& shape, std::uint64_t seed, const SgdParams& params, float scale = 1) {
   HostTensor value = random_tensor(shape, seed, 0), velocity(shape);
   for (std::uint64_t step = 1; step <= 3; ++step) {
-    reference::sgd_momentum(value, velocity, random_tensor(shape, seed, step), params);
+    reference::sgd_momentum(value, velocity, random_tensor(shape, seed, step), params,
+                            double{scale});
   }
-  const std::vector<float> got = train(shape, seed, params), expected = stored(value);
+  const std::vector<float> got = train(shape, seed, params, scale), expected = stored(value);
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], expected[i], 1e-6) << "element " << i << ", seed " << seed;
   }
@@ -45,6 +50,10 @@ TEST(SgdMomentum, MatchesReference) {
   check({3, 5}, 92, {.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f});
   check({4, 3, 2, 2}, 93, {.learning_rate = 0.5f, .momentum = 0});
   check({23, 1009}, 94, {.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f});
+}
+
+TEST(SgdMomentum, ScalesGradientsByADeviceResidentFactor) {
+  check({7, 11}, 96, {.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f}, 0.125f);
 }
 
 TEST(SgdMomentum, IsTheSameOnAnyThreads) {

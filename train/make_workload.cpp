@@ -1,0 +1,18 @@
+// Apart from workload.h, so that the interface knows neither of its two implementations.
+
+#include <omp.h>
+
+#include "train/images/image_workload.h"
+#include "train/options/train_options.h"
+#include "train/translation/translation_workload.h"
+#include "train/workload.h"
+
+namespace skyline {
+
+std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console) {
+  omp_set_num_threads(static_cast<int>(options.threads));
+  if (translates(options)) return std::make_unique<TranslationWorkload>(options, console);
+  return std::make_unique<ImageWorkload>(options, console);
+}
+
+}  // namespace skyline

@@ -1,0 +1,29 @@
+#include "train/run/model_run.h"
+
+#include <cmath>
+
+namespace skyline {
+
+std::optional<double> BatchFacts::perplexity(double loss) const {
+  if (words == 0) return {};
+  return std::exp(loss * static_cast<double>(sentences) / static_cast<double>(words));
+}
+
+void ModelRun::own_optimizer(const OptimizerOptions& options) {
+  if (context.training()) optimizer_ = make_optimizer(context, network(), options);
+  network_bytes_ = memory.statistics().allocated_bytes;
+}
+
+std::span<const Buffer> ModelRun::optimizer_state() const {
+  return optimizer_ ? std::span<const Buffer>(optimizer_->state()) : std::span<const Buffer>();
+}
+
+float ModelRun::step(const UpdateParams& params) {
+  if (!optimizer_) return inference_step();
+  return training_step(context, *optimizer_, params,
+                       {.key = shape_key(), .input_bytes = input_bytes(), .forward_loss = [this] {
+                          return forward_loss();
+                        }});
+}
+
+}  // namespace skyline

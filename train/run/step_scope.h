@@ -1,0 +1,56 @@
+#pragma once
+
+#include <stdexcept>
+
+#include "framework/context.h"
+
+namespace skyline {
+
+// Bounds one step of a context. A step that does not reach end() is abandoned.
+class StepScope {
+ public:
+  StepScope(Context& context, ShapeKey key) : context_(context) { context_.begin_step(key); }
+  ~StepScope() {
+    if (!ended_) context_.allocator().abandon_step();
+  }
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+  void end() {
+    ended_ = true;
+    context_.end_step();
+  }
+
+ private:
+  Context& context_;
+  bool ended_ = false;
+};
+
+// Sets a context's mode for the scope's life.
+class ModeScope {
+ public:
+  ModeScope(Context& context, Mode mode) : context_(context), before_(context.options().mode) {
+    context_.set_mode(mode);
+  }
+  ~ModeScope() { context_.set_mode(before_); }
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+
+ private:
+  Context& context_;
+  Mode before_;
+};
+
+// Puts a context's random stream back to where it stood when the scope began.
+class RandomScope {
+ public:
+  explicit RandomScope(Context& context) : context_(context), before_(context.random()) {}
+  ~RandomScope() { context_.random() = before_; }
+  RandomScope(const RandomScope&) = delete;
+  RandomScope& operator=(const RandomScope&) = delete;
+
+ private:
+  Context& context_;
+  RandomStream before_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/run/model_run.h"
+#include "train/run/steps_chart.h"
+
+namespace skyline {
+
+// One training step of a run, as it is logged.
+struct LoggedStep {
+  std::int64_t number = 0;  // from 1, over the whole run
+  std::int64_t epoch = 0;   // from 1
+  double loss = 0;
+  double learning_rate = 0;
+  double seconds = 0;       // without the wait for the batch
+  double wait_seconds = 0;  // for the batch
+  bool planned = false;
+  BatchFacts batch;
+};
+
+// Target words and the time of their steps, without waits and evaluations.
+struct WordRate {
+  std::uint64_t words = 0;
+  double seconds = 0;
+
+  void add(const LoggedStep& step);
+  std::optional<double> per_second() const;  // none where there is no text
+  std::string text() const;                  // ", 12,345 target words/s" or nothing
+};
+
+// Collects what the steps of this process tell: lines of the log, the page's chart, totals.
+class TrainingLog {
+ public:
+  // `allocator` and `lengths_name` are for the chart; `first_step` counts from 1.
+  TrainingLog(std::string allocator, std::string lengths_name, std::int64_t first_step);
+
+  // Adds a step right after it ran; returns its line.
+  nlohmann::ordered_json add(const LoggedStep& step, const ModelRun& run);
+  // A new plan is in place before the next step.
+  void note_replan();
+  // The row of an epoch that ended with `step`: rates and memory, after the trainer's own columns.
+  void end_epoch(nlohmann::ordered_json& row, const ModelRun& run);
+
+  std::int64_t steps() const noexcept { return std::ssize(losses_); }
+  const std::vector<double>& losses() const noexcept { return losses_; }
+  const StepsChart& chart() const noexcept { return chart_; }
+  const WordRate& epoch_words() const noexcept { return epoch_words_; }
+  const WordRate& words() const noexcept { return words_; }
+  std::optional<double> step_seconds_median(std::int64_t warmup_steps) const;
+  double first_wait_seconds() const noexcept { return first_wait_seconds_; }
+  double later_wait_seconds() const noexcept { return later_wait_seconds_; }  // all but the first
+
+ private:
+  void add_to_chart(const LoggedStep& step, const ModelRun& run, std::uint64_t reserved_bytes);
+
+  std::vector<double> losses_, step_seconds_;
+  StepsChart chart_;
+  std::string allocator_;
+  WordRate epoch_words_, words_;
+  double first_wait_seconds_ = 0, later_wait_seconds_ = 0;
+};
+
+}  // namespace skyline

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+
+#include "framework/context.h"
+#include "train/optimizers/optimizer.h"
+
+namespace skyline {
+
+// The loss of a step is NaN or infinite.
+class LossNotFinite : public std::runtime_error {
+ public:
+  explicit LossNotFinite(float loss);
+  float loss() const noexcept { return loss_; }
+
+ private:
+  float loss_;
+};
+
+// What a training step needs to know of its batch.
+struct BatchStep {
+  ShapeKey key = 0;                      // names the batch's shapes
+  std::size_t input_bytes = 0;           // of its uploads, each rounded
+  std::function<Tensor()> forward_loss;  // uploads the batch and computes its loss f32 [1]
+};
+
+// One whole training step: forward, the loss read back, backward, update; returns the loss, 0 in a
+// dry run. The last holder of every value is an op, so that the recorded trace equals the simulated
+// one. With fused_update each parameter is updated within backward.
+// Throws LossNotFinite before anything but running statistics has changed; OutOfMemory, and what
+// the ops throw.
+float training_step(Context& context, const Optimizer& optimizer, const UpdateParams& params,
+                    const BatchStep& batch);
+
+}  // namespace skyline
