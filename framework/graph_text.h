@@ -18,9 +18,9 @@ std::string to_text(const RecordedStep& step, std::optional<Phase> phase = {});
 // Returns the same as a Graphviz graph: boxes are ops, ellipses values.
 std::string to_dot(const RecordedStep& step, std::optional<Phase> phase = {});
 
-// Returns how output `output` of op `op` got its memory: "over input 0", "a view of input 0" or
-// "new: input 0 is still read by sigmoid of act1 in the backward pass". Empty for ops that did not
-// run.
+// Returns how output `output` of op `op` got its memory: "over input 0", "a view of input 0",
+// "new: input 0 is still read by sigmoid of act1 in the backward pass", or "over input 1 (input 0
+// is resident)". Empty for ops that did not run.
 std::string memory_text(const RecordedStep& step, std::size_t op, std::size_t output);
 
 }  // namespace skyline

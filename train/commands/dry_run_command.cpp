@@ -24,9 +24,7 @@ struct Arguments {
   std::int64_t sentence_words = 30;
   std::int64_t threads = 0;
   bool infer = false;
-  bool in_place = true;
-  std::int64_t recompute = 0;
-  bool fused_update = false;
+  StepOptions step;
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
@@ -47,10 +45,8 @@ DryRunOptions program_of(const Arguments& arguments) {
           .sentence_words = arguments.sentence_words,
           .batch_size = arguments.batch_size,
           .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-          .optimizer = optimizer_of(arguments.model, arguments.fused_update),
-          .in_place = arguments.in_place,
-          .recompute = static_cast<int>(arguments.recompute),
-          .fused_update = arguments.fused_update,
+          .optimizer = optimizer_of(arguments.model, arguments.step),
+          .step = arguments.step,
           .prefetch = arguments.device_options.prefetch,
           .compute = compute,
           .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
@@ -115,7 +111,7 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--optimizer", choice(arguments->model.optimizer, optimizer_names(), "optimizer"),
            "Optimizer (default: sgd for images, adam for seq2seq)");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
-  add_step_options(list, arguments->in_place, arguments->recompute, arguments->fused_update);
+  add_step_options(list, arguments->step);
   add_device_option(list, arguments->device,
                     "Device to size the step for; cuda needs --engines but no GPU");
   add_device_options(list, arguments->device_options);

@@ -20,9 +20,7 @@ struct Arguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
   bool infer = false;
-  bool in_place = true;
-  std::int64_t recompute = 0;
-  bool fused_update = false;
+  StepOptions step;
   std::string phase = "all";
   bool dot = false;
   std::filesystem::path output;
@@ -37,10 +35,8 @@ RecordedStep recorded_step(const Arguments& arguments) {
                     .sentence_words = kWords,
                     .batch_size = arguments.batch_size,
                     .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-                    .optimizer = optimizer_of(arguments.model, arguments.fused_update),
-                    .in_place = arguments.in_place,
-                    .recompute = static_cast<int>(arguments.recompute),
-                    .fused_update = arguments.fused_update})
+                    .optimizer = optimizer_of(arguments.model, arguments.step),
+                    .step = arguments.step})
         .step;
   } catch (const ShapeError& error) {  // --insize or --channels that the model cannot take
     throw UsageError(error.what());
@@ -78,7 +74,7 @@ CommandRun declare_graph(OptionList& list) {
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostSamples),
            "Images or sentences per step");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
-  add_step_options(list, arguments->in_place, arguments->recompute, arguments->fused_update);
+  add_step_options(list, arguments->step);
   list.add("--phase", choice(arguments->phase, {"all", "forward", "backward", "update"}, "phase"),
            "Ops to print");
   list.add("--dot", flag(arguments->dot), "Print a Graphviz graph instead of text");

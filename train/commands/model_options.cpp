@@ -29,8 +29,8 @@ Seq2SeqShape translation_shape_of(const ModelOptions& options) {
   return seq2seq_shape(translation, translation.vocab_size, translation.vocab_size);
 }
 
-OptimizerOptions optimizer_of(const ModelOptions& options, bool fused_update) {
-  TrainOptions training{.model = options.model, .fused_update = fused_update};
+OptimizerOptions optimizer_of(const ModelOptions& options, const StepOptions& step) {
+  TrainOptions training{.model = options.model, .step = step};
   training.optimizer = options.optimizer;
   training.translation.clip = options.translation.clip;
   return optimizer_options(resolved(training));

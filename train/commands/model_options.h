@@ -6,6 +6,7 @@
 
 #include "models/models.h"
 #include "train/optimizers/optimizer.h"
+#include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
 namespace skyline {
@@ -29,6 +30,6 @@ ModelShape shape_of(const ModelOptions& options);
 // The shape of seq2seq, with vocabularies of --vocab-size words.
 Seq2SeqShape translation_shape_of(const ModelOptions& options);
 // The optimizer that training has, with --clip for seq2seq.
-OptimizerOptions optimizer_of(const ModelOptions& options, bool fused_update);
+OptimizerOptions optimizer_of(const ModelOptions& options, const StepOptions& step);
 
 }  // namespace skyline

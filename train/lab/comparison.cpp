@@ -165,9 +165,9 @@ std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& wo
       {"seed", std::to_string(options.seed)},
       {"device", options.memory.device},
       {"threads", std::to_string(options.threads)},
-      {"writing in place", options.in_place ? "on" : "off"},
-      {"recompute", std::to_string(options.recompute)},
-      {"updates", options.fused_update ? "within backward" : "after backward"},
+      {"writing in place", options.step.in_place ? "on" : "off"},
+      {"recompute", std::to_string(options.step.recompute)},
+      {"updates", options.step.fused_update ? "within backward" : "after backward"},
       {"planner", options.memory.planner}};
   for (ReportFact& fact : workload.facts(mode)) facts.push_back(std::move(fact));
   if (training) {

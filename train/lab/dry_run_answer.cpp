@@ -21,9 +21,9 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
                                  const DryRunFacts& facts) {
   std::vector<Strategy> rows = strategies_of(facts.step.graph, question.planner);
   if (question.program.mode == Mode::kTraining) {
-    if (question.program.recompute < kShownRecompute) {
+    if (question.program.step.recompute < kShownRecompute) {
       DryRunOptions again = question.program;
-      again.recompute = kShownRecompute;
+      again.step.recompute = kShownRecompute;
       const StepGraph graph = dry_run(again).step.graph;
       if (graph.ops.size() > facts.step.graph.ops.size()) {
         rows.push_back(recomputed(graph, kShownRecompute, question.planner));

@@ -6,26 +6,24 @@
 namespace skyline {
 namespace {
 
-Context::Options context_options(const DryRunOptions& options) {
-  return dry_context({.compute = options.compute,
-                      .in_place = options.in_place,
-                      .recompute = options.recompute,
-                      .fused_update = options.fused_update,
-                      .prefetch = options.prefetch,
-                      .convolution_workspace_bytes = options.convolution_workspace_bytes},
-                     options.mode);
+Context::Options dry_context(const DryRunOptions& options) {
+  Context::Options context = context_options(options.step);
+  context.compute = options.compute;
+  context.prefetch = options.prefetch;
+  context.convolution_workspace_bytes = options.convolution_workspace_bytes;
+  return dry_context(context, options.mode);
 }
 
 std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
   if (options.model == kSeq2Seq) {
     return std::make_unique<TranslationRun>(
-        dry_memory(options.guard), context_options(options),
+        dry_memory(options.guard), dry_context(options),
         TranslationRunOptions{.shape = options.translation,
                               .optimizer = options.optimizer,
                               .sentence_words = options.sentence_words});
   }
   return std::make_unique<ImageRun>(
-      dry_memory(options.guard), context_options(options),
+      dry_memory(options.guard), dry_context(options),
       ImageRunOptions{
           .model = options.model, .shape = options.shape, .optimizer = options.optimizer});
 }

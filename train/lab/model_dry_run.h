@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "models/seq2seq.h"
+#include "train/options/step_options.h"
 #include "train/run/dry_run.h"
 
 namespace skyline {
@@ -20,9 +21,7 @@ struct DryRunOptions {
   std::int64_t batch_size = 32;
   Mode mode = Mode::kTraining;
   OptimizerOptions optimizer = {};
-  bool in_place = true;
-  int recompute = 0;  // see Context::Options
-  bool fused_update = false;
+  StepOptions step = {};
   bool guard = false;
   bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // null: the CPU

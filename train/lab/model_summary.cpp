@@ -29,7 +29,8 @@ void add_nodes(const Tensor& output, Nodes& nodes) {
   }
 }
 
-LayerSummary summary_of(const Node& node, bool auxiliary) {
+// `counted` holds the parameters of the nodes before: unrolled LSTMs share theirs.
+LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>& counted) {
   LayerSummary row;
   row.auxiliary = auxiliary;
   row.layer = node.layer;
@@ -43,7 +44,7 @@ LayerSummary summary_of(const Node& node, bool auxiliary) {
   for (const Edge& edge : node.inputs) {
     if (!edge.node || !edge.node->is_leaf()) continue;
     const Shape& shape = edge.node->output_specs.front().shape;
-    row.parameters += shape.elements();
+    if (counted.insert(edge.node.get()).second) row.parameters += shape.elements();
     if (shape.rank() >= 2) row.multiply_adds += positions * shape.elements();
   }
   return row;
@@ -64,7 +65,8 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   Nodes all = main;
   for (const AuxiliaryLogits& head : prediction.auxiliary) add_nodes(head.logits, all);
   std::vector<LayerSummary> rows;
-  for (const Node* node : all) rows.push_back(summary_of(*node, !main.contains(node)));
+  std::set<const Node*> counted;
+  for (const Node* node : all) rows.push_back(summary_of(*node, !main.contains(node), counted));
   return rows;
 }
 
@@ -74,11 +76,13 @@ std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sent
   Context context(pool, {.execute = false});
   const Seq2Seq model(context, shape);
   const std::vector<std::int32_t> length = {static_cast<std::int32_t>(sentence_words)};
+  const Tensor loss = translation_loss(context, model, batch_of_lengths(length, length));
   Nodes nodes;
-  add_nodes(translation_loss(context, model, batch_of_lengths(length, length)), nodes);
+  add_nodes(loss, nodes);
   std::vector<LayerSummary> rows;
+  std::set<const Node*> counted;
   for (const Node* node : nodes) {
-    if (node->layer != "loss") rows.push_back(summary_of(*node, false));
+    if (node->layer != "loss") rows.push_back(summary_of(*node, false, counted));
   }
   return rows;
 }

@@ -48,26 +48,15 @@ TrainOptions with_whole_paths(TrainOptions options) {
 // Fused updates come before the norm of all gradients is known, so they cannot clip.
 void resolve_clip(TrainOptions& options) {
   std::optional<double>& clip = options.translation.clip;
-  if (translates(options) && options.fused_update && clip.value_or(0) > 0) {
+  if (translates(options) && options.step.fused_update && clip.value_or(0) > 0) {
     throw UsageError(
         "--fused-update updates each parameter before the norm of all gradients is known: give "
         "--clip 0");
   }
-  if (!clip) clip = options.fused_update ? 0 : kClip;
+  if (!clip) clip = options.step.fused_update ? 0 : kClip;
 }
 
 }  // namespace
-
-void add_step_options(OptionList& list, bool& in_place, std::int64_t& recompute,
-                      bool& fused_update) {
-  list.add("--no-in-place", negated_flag(in_place), "Never write an output over an input");
-  list.add("--recompute", integer(recompute, 0, 1000),
-           "Recompute chains of up to N cheap ops in backward instead of storing results (0: off)",
-           kMayBeAbsent);
-  list.add("--fused-update", flag(fused_update),
-           "Update each parameter as soon as backward has its gradient, then free the gradient",
-           kMayBeAbsent);
-}
 
 void add_training_options(OptionList& list, TrainOptions& options) {
   list.add("--model", choice(options.model, model_names(), "model"),
@@ -80,7 +69,7 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   add_device_options(list, options.device);
   list.add("--threads", integer(options.threads, 0, 4096),
            "Threads (0: automatic, 1 for small models, else all cores)");
-  add_step_options(list, options.in_place, options.recompute, options.fused_update);
+  add_step_options(list, options.step);
   list.add("--guard", flag(options.memory.guard), "Put guard bytes and poison around every block",
            kNeutral);
   list.add("--check", flag(options.memory.check), "Compare every new block with all live blocks",
@@ -201,12 +190,11 @@ TrainOptions merged_with_stored(const OptionList& list, const TrainOptions& give
 }
 
 Context::Options context_options(const TrainOptions& options) {
-  return {.compute = make_compute(options.memory.device, options.device),
-          .in_place = options.in_place,
-          .recompute = static_cast<int>(options.recompute),
-          .fused_update = options.fused_update,
-          .prefetch = options.device.prefetch,
-          .seed = static_cast<std::uint64_t>(options.seed)};
+  Context::Options context = context_options(options.step);
+  context.compute = make_compute(options.memory.device, options.device);
+  context.prefetch = options.device.prefetch;
+  context.seed = static_cast<std::uint64_t>(options.seed);
+  return context;
 }
 
 OptimizerOptions optimizer_options(const TrainOptions& options) {

@@ -11,6 +11,7 @@
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
 #include "train/options/memory_options.h"
+#include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
 namespace skyline {
@@ -32,9 +33,7 @@ struct TrainOptions {
   double weight_decay = 1e-4;
   std::int64_t seed = 0;
   std::int64_t threads = 0;  // 0: the model's default
-  bool in_place = true;
-  std::int64_t recompute = 0;
-  bool fused_update = false;
+  StepOptions step;
   MemoryOptions memory;
   DeviceOptions device;
   std::int64_t checkpoint_every = 0;  // steps; 0: only at the end of each epoch
@@ -47,9 +46,6 @@ std::vector<std::string> model_names();
 bool translates(const std::string& model);
 bool translates(const TrainOptions& options);
 
-// --no-in-place, --recompute and --fused-update: how a step keeps its memory low.
-void add_step_options(OptionList& list, bool& in_place, std::int64_t& recompute,
-                      bool& fused_update);
 // The options that train and compare share: model, data, optimization, threads, debugging.
 void add_training_options(OptionList& list, TrainOptions& options);
 // Everything that a run stores: the above, its length, memory and checkpoints.

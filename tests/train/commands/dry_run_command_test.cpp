@@ -210,5 +210,31 @@ TEST(DryRunCommandTest, WrongUsageNamesItself) {
   }
 }
 
+TEST(DryRunCommandTest, KnowsSeq2Seq) {
+  const auto answer = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "--model",          "seq2seq", "--batch-size", "4", "--units", "16", "--vocab-size", "50",
+        "--sentence-words", "6",       "--threads",    "1", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return dry_run_of(words).json();
+  };
+  const nlohmann::json training = answer({}), inference = answer({"--infer"});
+  EXPECT_EQ(training["proved_optimal"], true);
+  EXPECT_LT(inference["peak"], training["peak"]);
+  EXPECT_LT(inference["resident_bytes"], training["resident_bytes"]);
+  EXPECT_LT(answer({"--fused-update"})["resident_bytes"], training["resident_bytes"]);
+  EXPECT_LT(answer({"--optimizer", "sgd"})["resident_bytes"], training["resident_bytes"]);
+  EXPECT_GT(answer({"--unroll"})["blocks"], training["blocks"]);
+  EXPECT_GT(answer({"--device-memory", "64MiB"})["largest_batch_ceiling"], 4);
+}
+
+TEST(DryRunCommandTest, RefusesOptionsOfAnotherKindOfModel) {
+  const Outcome outcome = dry_run_of({"--model", "lenet", "--sentence-words", "6"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.messages.find("--sentence-words is for models that translate"),
+            std::string::npos)
+      << outcome.messages;
+}
+
 }  // namespace
 }  // namespace skyline

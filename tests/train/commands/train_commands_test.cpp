@@ -261,5 +261,15 @@ TEST_F(TrainCommandsTest, DryRunAnswersWhetherItFits) {
   EXPECT_FALSE(fits("187MiB", "best-fit-pool"));
 }
 
+TEST(CompareCommandTest, InfersWithSeq2Seq) {
+  const Json json =
+      skyline_program({"compare", "--model", "seq2seq", "--infer", "--pairs", "100", "--units", "8",
+                       "--batch-size", "8", "--steps", "3", "--threads", "1", "--json"})
+          .json();
+  EXPECT_EQ(json["mode"], "inference");
+  EXPECT_EQ(json["bit_equal"], true);
+  EXPECT_EQ(json["allocators"]["planned"]["losses"].size(), 3u);
+}
+
 }  // namespace
 }  // namespace skyline

@@ -62,7 +62,7 @@ TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
 
 TEST(DryRunTest, FusedUpdatesKeepNoGradientOverSteps) {
   const DryRunFacts facts =
-      dry_run({.model = "lenet", .shape = {}, .batch_size = 32, .fused_update = true});
+      dry_run({.model = "lenet", .shape = {}, .batch_size = 32, .step = {.fused_update = true}});
   EXPECT_EQ(facts.peak_bytes[static_cast<std::size_t>(Category::kParameterGradient)], 0u);
   EXPECT_NEAR(static_cast<double>(facts.resident_bytes),
               2.0 / 3.0 * static_cast<double>(lenet().resident_bytes), 512);

@@ -57,5 +57,22 @@ TEST(ModelSummaryTest, MultiplyAddsGrowWithTheBatch) {
   EXPECT_EQ(five.parameters, one.parameters);
 }
 
+// The paper's network of 173,306,946 parameters, packed and word by word.
+TEST(ModelSummaryTest, Seq2SeqCountsEachParameterOnce) {
+  const Totals packed = totals(summarize(Seq2SeqShape{}, 7));
+  EXPECT_EQ(packed.parameters, 173'306'946);
+  const Totals unrolled = totals(summarize(Seq2SeqShape{.unroll = true}, 7));
+  EXPECT_EQ(unrolled.parameters, packed.parameters);
+  EXPECT_EQ(unrolled.multiply_adds, packed.multiply_adds);
+}
+
+// By hand: LSTMs of 4 gates over 3 source and 4 target words, and the output layer.
+TEST(ModelSummaryTest, Seq2SeqMultiplyAdds) {
+  const Seq2SeqShape shape{
+      .source_words = 11, .target_words = 13, .layers = 2, .units = 5, .embedding = 3};
+  const std::int64_t lstm = 4 * 5 * (3 + 5) + 4 * 5 * (5 + 5);
+  EXPECT_EQ(totals(summarize(shape, 3)).multiply_adds, (3 + 4) * lstm + 4 * 5 * 13);
+}
+
 }  // namespace
 }  // namespace skyline

@@ -30,7 +30,7 @@ TEST(TrainOptionsTest, JsonGivesThemBack) {
   TrainOptions options;
   options.model = "resnet20";
   options.steps = 7;
-  options.in_place = false;
+  options.step.in_place = false;
   options.data.classes = 3;
   options.translation.source = {"a", "b"};
   options.memory.policy = ShapePolicy::kGrow;

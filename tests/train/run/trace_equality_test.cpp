@@ -102,9 +102,9 @@ TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
                                    .shape = shape,
                                    .batch_size = 4,
                                    .mode = GetParam().mode,
-                                   .in_place = GetParam().in_place,
-                                   .recompute = GetParam().recompute,
-                                   .fused_update = GetParam().fused_update});
+                                   .step = {.in_place = GetParam().in_place,
+                                            .recompute = GetParam().recompute,
+                                            .fused_update = GetParam().fused_update}});
   const Trace& recorded = experiment.memory.recording()->last_step();
   EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
   EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes());
@@ -148,12 +148,12 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     const Trace simulated = simulate(experiment.context.step_graph());
     EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
     EXPECT_EQ(recorded.tags, simulated.tags);
-    const DryRunFacts dry = dry_run({.model = network.name,
-                                     .shape = shape(),
-                                     .batch_size = 2,
-                                     .mode = mode,
-                                     .recompute = recompute,
-                                     .fused_update = recompute > 0});
+    const DryRunFacts dry =
+        dry_run({.model = network.name,
+                 .shape = shape(),
+                 .batch_size = 2,
+                 .mode = mode,
+                 .step = {.recompute = recompute, .fused_update = recompute > 0}});
     EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
     EXPECT_EQ(recorded.tags, dry.trace.tags);
     EXPECT_EQ(experiment.resident_bytes(), dry.resident_bytes);
@@ -252,7 +252,7 @@ TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {
     SCOPED_TRACE(model);
     DryRunOptions options{.model = model, .shape = entry.shape, .batch_size = 4};
     const std::size_t in_place = dry_run(options).trace.size();
-    options.in_place = false;
+    options.step.in_place = false;
     EXPECT_LT(in_place, dry_run(options).trace.size());
   }
 }
