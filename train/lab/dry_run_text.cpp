@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::size_t kLayersShown = 8;
 
+std::string_view item_of(const DryRunResult& answer) {
+  return answer.question.program.model == kSeq2Seq ? "sentence" : "image";
+}
+
 std::string percent(std::uint64_t part, std::uint64_t whole, int digits) {
   if (whole == 0) return {};
   return fmt::format("{:.{}f} %", 100 * static_cast<double>(part) / static_cast<double>(whole),
@@ -175,8 +179,8 @@ std::string too_large_text(const DryRunResult& answer) {
     if (!use.fits) continue;  // a limit of its own
     if (least == nullptr || use.peak_reserved_bytes < least->peak_reserved_bytes) least = &use;
   }
-  std::string text =
-      fmt::format("not even one image fits {}", format_bytes(*answer.question.device_memory_bytes));
+  std::string text = fmt::format("not even one {} fits {}", item_of(answer),
+                                 format_bytes(*answer.question.device_memory_bytes));
   if (least != nullptr) {
     text += fmt::format(": it needs {} under {},\n{} of it resident",
                         format_bytes(least->peak_reserved_bytes), least->allocator,
@@ -197,10 +201,10 @@ std::string device_text(const DryRunResult& answer) {
   std::string text = fmt::format("largest batch: of {} sizes run, the largest served; ",
                                  format_count(largest.sizes_run));
   if (largest.at_limit) {
-    text += fmt::format("the search ends at\n{} images\n", format_count(kMostImages));
+    text += fmt::format("the search ends at\n{} {}s\n", format_count(kMostImages), item_of(answer));
   } else {
-    text += fmt::format("from {} images on the\nlive bytes alone pass {}\n",
-                        format_count(largest.ceiling + 1),
+    text += fmt::format("from {} {}s on the\nlive bytes alone pass {}\n",
+                        format_count(largest.ceiling + 1), item_of(answer),
                         format_bytes(*answer.question.device_memory_bytes));
   }
   if (std::ranges::any_of(largest.allocators, [](const LargestBatch& row) {
