@@ -1,7 +1,7 @@
 #pragma once
 
-// CUDA C++'s additions to the language, for a host compiler. One block runs at a time; its threads
-// are fibers that yield only at barriers.
+// The additions of CUDA C++ to the language, for a host compiler. Blocks run one at a time; the
+// threads of a block are fibers that yield only at barriers.
 
 #include <algorithm>
 #include <bit>
@@ -60,7 +60,7 @@ struct Place {
 void block_barrier(Place place);
 // Waits for the lanes of `mask` in this thread's warp.
 void warp_barrier(unsigned mask, Place place);
-// Waits like warp_barrier; then returns the `value` of lane `source`.
+// Waits like warp_barrier, then returns the `value` of lane `source`.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, Place place);
 int lane();
 

@@ -22,7 +22,7 @@ struct CUmemPoolHandle_st {
 namespace cuda_emulation {
 namespace {
 
-constexpr int kPoison = 0xEE;  // as float a large negative number that no test expects
+constexpr int kPoison = 0xEE;  // as a float, a large negative number that no test expects
 constexpr std::size_t kDeviceAlignment = 512;
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
@@ -39,8 +39,8 @@ struct Memory {
   Blocks mallocs, pooled, pinned;
   std::map<const void*, PoolBlock> pool_blocks;
   Blocks reserved, mapped;
-  Blocks closed;  // the part of all these that the host may not touch
-  Blocks opened;  // closed blocks that are open for now
+  Blocks closed;  // blocks of all kinds above that the host may not touch
+  Blocks opened;  // closed blocks that are temporarily open
   bool all_open = false;
   int accesses = 0;
   std::map<CUmemGenericAllocationHandle, std::size_t> handles;
@@ -49,11 +49,12 @@ struct Memory {
 };
 
 Memory& memory() {
-  static Memory& instance = *new Memory;  // outlives what other files keep
+  // Never destroyed, because static objects of other files may still use it.
+  static Memory& instance = *new Memory;
   return instance;
 }
 
-// True if blocks that follow each other without a gap hold these bytes.
+// Returns true if adjacent blocks without gaps cover these bytes.
 bool holds(const Blocks& blocks, const void* address, std::size_t bytes) {
   const auto* first = static_cast<const std::byte*>(address);
   const std::byte* const end = first + bytes;
@@ -71,13 +72,13 @@ std::size_t free_bytes() {
   return used < options().capacity_bytes ? options().capacity_bytes - used : 0;
 }
 
-// True if this call, which takes memory, must fail: because a test wants it to, or for lack of
-// `bytes`.
+// Returns true if this allocating call must fail, because a test demands it or because fewer than
+// `bytes` are free.
 bool is_refused(std::size_t bytes) {
   return has_come(options().failing_call) || bytes > free_bytes();
 }
 
-// The runtime remembers its own errors until asked.
+// The runtime keeps its own errors until cudaGetLastError() returns them.
 cudaError_t refusal() { return last_error() = cudaErrorMemoryAllocation; }
 
 // Poisons only the beginning of large blocks, so that tests that fill the device stay fast.
@@ -86,7 +87,7 @@ void poison(void* address, std::size_t bytes) {
   std::memset(address, kPoison, std::min(bytes, kMost));
 }
 
-// Protects neighbours with one call, because a call for each of many blocks takes long.
+// Protects adjacent blocks with one call, because one call per block would be slow.
 void set_protection(const Blocks& blocks, int protection) {
   for (auto block = blocks.begin(); block != blocks.end();) {
     const std::byte* const first = block->first;
@@ -96,7 +97,7 @@ void set_protection(const Blocks& blocks, int protection) {
   }
 }
 
-// Fills new bytes, whole pages, with poison; under Options::protect the host can do it only here.
+// Poisons new whole pages. Under Options::protect, the host can write to them only here.
 void poison_pages(std::byte* address, std::size_t bytes) {
   poison(address, bytes);
   if (!options().protect) return;
@@ -255,7 +256,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Memory freed in stream order serves what is enqueued later.
+// Memory freed in stream order may serve requests enqueued later.
 cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t) {
   ++counts().async_mallocs;
@@ -363,7 +364,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   return CUDA_SUCCESS;
 }
 
-// Mapped bytes stay alive.
+// Mapped memory stays alive.
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   return memory().handles.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -388,14 +389,15 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
     return CUDA_ERROR_INVALID_VALUE;
   }
   mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE);
-  constexpr std::size_t kPiece = cuda_emulation::kGranularity;  // each piece can be unmapped alone
+  // Each piece can be unmapped separately.
+  constexpr std::size_t kPiece = cuda_emulation::kGranularity;
   for (std::size_t i = 0; i < bytes; i += kPiece) {
     cuda_emulation::poison_pages(pointer(address) + i, kPiece);
   }
   return CUDA_SUCCESS;
 }
 
-// Unmaps what was mapped at once.
+// Unmaps exactly the range of one earlier cuMemMap.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;

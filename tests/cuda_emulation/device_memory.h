@@ -8,16 +8,16 @@
 
 namespace cuda_emulation {
 
-// Counts a call; true for the one that the countdown selects.
+// Counts a call. Returns true for the call that the countdown selects.
 bool has_come(std::optional<std::uint64_t>& countdown);
 
-// The device's first answer to any call: whether it exists.
+// Returns the error that any call reports first: an old driver or no device.
 cudaError_t health();
-// The next answer of cudaGetLastError(), set if the runtime refuses memory.
+// The value that cudaGetLastError() returns next, set when the runtime refuses memory.
 cudaError_t& last_error();
 
-// While an opening lives, protected device memory is accessible: all of it to kernels and
-// libraries, single blocks to copies. The last one to end closes all.
+// open_memory() opens protected device memory: all of it for kernels and libraries, single blocks
+// for copies. The end of the last Access closes it.
 void open_memory();
 void open_memory(const void* address, std::size_t bytes);
 class Access {
@@ -28,7 +28,7 @@ class Access {
   Access& operator=(const Access&) = delete;
 };
 
-// True if all bytes are device memory that the program holds, or pinned host memory.
+// Return true if all bytes are device memory that the program holds, or pinned host memory.
 bool is_on_device(const void* address, std::size_t bytes);
 bool is_pinned(const void* address, std::size_t bytes);
 

@@ -20,7 +20,7 @@ constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // sanitizers enlar
 
 #if defined(__x86_64__)
 
-// swapcontext() enters the kernel for the signal mask, which costs a hundred times as much.
+// swapcontext() enters the kernel to set the signal mask, which takes a hundred times as long.
 extern "C" void cuda_emulation_switch(void** from, void* to);
 asm(R"(
 .text
@@ -55,7 +55,7 @@ struct Machine {
   void prepare(std::byte* stack, void (*entered)()) {
     constexpr int kSavedRegisters = 6;
     auto top = reinterpret_cast<std::uintptr_t>(stack + kStackBytes) / 16 * 16;
-    auto* words = reinterpret_cast<std::uintptr_t*>(top) - 2;  // a return address, and aligned
+    auto* words = reinterpret_cast<std::uintptr_t*>(top) - 2;  // room for a return address, aligned
     *words = reinterpret_cast<std::uintptr_t>(entered);
     for (int i = 0; i < kSavedRegisters; ++i) *--words = 0;
     own = words;
@@ -121,7 +121,7 @@ Fiber::Fiber(std::function<void()> body)
   switch_->machine.prepare(stack_.get(), [] { enter(starting); });
 }
 
-// An abandoned body leaves marks of the address sanitizer on the stack.
+// Clears the address sanitizer's marks that an abandoned body left on the stack.
 Fiber::~Fiber() {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(stack_.get(), kStackBytes);

@@ -17,7 +17,7 @@ class Fiber {
 
   // Runs the body until it yields. Must not be called inside a fiber.
   void resume();
-  // Called by the body: returns to resume().
+  // Called by the body; returns to resume().
   void yield();
 
  private:
@@ -25,7 +25,7 @@ class Fiber {
 
   std::function<void()> body_;
   std::unique_ptr<std::byte[]> stack_;
-  struct Switch;  // the two stacks as the processor and the address sanitizer know them
+  struct Switch;  // the two stacks, for the processor and for the address sanitizer
   std::unique_ptr<Switch> switch_;
 };
 

@@ -20,7 +20,7 @@ enum class State { kRunning, kAtBlockBarrier, kAtWarpBarrier, kDone };
 
 struct Thread {
   State state = State::kDone;
-  Fiber* fiber = nullptr;  // set while it waits
+  Fiber* fiber = nullptr;  // set while the thread waits
   unsigned mask = 0;       // of the warp barrier
   Place place{};           // of the barrier
 };
@@ -36,8 +36,8 @@ uint3 index_of(std::size_t i, dim3 size) {
   return {linear % size.x, linear / size.x % size.y, linear / size.x / size.y};
 }
 
-// The threads of a block, for one block after another. Threads start one after another on one
-// fiber; a waiting thread keeps the fiber, and the rest continue on another. So a kernel without
+// Runs the threads of one block after another. Threads start in sequence on one fiber. A thread
+// that waits keeps its fiber, and the remaining threads continue on another. So a kernel without
 // barriers costs little more than a loop.
 class Block {
  public:
@@ -69,11 +69,11 @@ class Block {
   std::vector<uint3> indices_;
   const std::function<void()>& body_;
   std::vector<Thread> threads_;
-  std::vector<Exchange> exchanges_;  // of each warp
-  std::vector<unsigned> turns_;      // exchanges that each thread has made
+  std::vector<Exchange> exchanges_;  // one per warp
+  std::vector<unsigned> turns_;      // number of exchanges that each thread has made
   std::size_t started_ = 0;
   std::size_t current_ = 0;
-  Fiber* fiber_ = nullptr;  // the running one
+  Fiber* fiber_ = nullptr;  // the running fiber
   std::string fault_;       // found on a fiber
 };
 
@@ -91,7 +91,7 @@ struct Fibers {
     return *fiber;
   }
   void add() {
-    // The body finds its own fiber through the vector's element, which does not move.
+    // The body learns its own fiber through `self`, which is set once the fiber exists.
     auto self = std::make_shared<Fiber*>(nullptr);
     all.push_back(std::make_unique<Fiber>([this, self] {
       for (;;) {
@@ -144,7 +144,7 @@ void Block::resume_released() {
   }
 }
 
-// Runs on the thread's fiber, where nothing may be thrown.
+// Runs on the thread's fiber, which must not throw.
 void Block::wait(State state, unsigned mask, Place place) {
   const std::size_t thread = current_;
   Fiber& fiber = *fiber_;
@@ -256,7 +256,7 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
     }
   } catch (const std::logic_error&) {
     running = nullptr;
-    fibers().clear();  // some are in the middle of a thread
+    fibers().clear();  // some are still inside a thread
     throw;
   }
 }

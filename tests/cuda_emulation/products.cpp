@@ -1,6 +1,7 @@
-// Matrix products and convolutions that replace cuBLAS and cuDNN: loops, enqueued like theirs, that
-// insist on the alignment promised to the libraries. Sanitizers skip the loops, which would take
-// most of the tests' time; instead operands are checked to be on the device beforehand.
+// Matrix products and convolutions in place of cuBLAS and cuDNN: loops, enqueued like the
+// libraries' kernels, that check the alignment promised to the libraries. This file is compiled
+// without sanitizers, because instrumented loops would take most of the tests' time; instead,
+// operands are checked beforehand to be on the device.
 
 #include <algorithm>
 #include <functional>
@@ -41,10 +42,10 @@ void require(std::initializer_list<Operand> operands, std::uintptr_t alignment) 
   }
 }
 
-// cublasSetWorkspace's; cuBLASLt and cuDNN name none.
+// Required by cublasSetWorkspace; cuBLASLt and cuDNN document none.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
-// Goes by rows of b as stored, so that neighbours are multiplied together.
+// Reads b along its rows as stored, for contiguous access.
 void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
   const std::int64_t a_row = problem.transposed_a ? 1 : inner;
@@ -72,7 +73,7 @@ void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   }
 }
 
-// Spoils the workspace first, as a library that uses it does.
+// Overwrites the workspace first, as a library that uses it does.
 class EmulatedProduct final : public Product {
  public:
   EmulatedProduct(CudaCompute& compute, const ProductProblem& problem)
@@ -96,7 +97,8 @@ class EmulatedProduct final : public Product {
   ProductProblem problem_;
 };
 
-// Calls visit(pixel of y, pixel of x, place in the window) for all that meet inside an image.
+// Calls visit(pixel of y, pixel of x, place in the window) for all combinations, except those in
+// the padding.
 template <typename Visit>
 void for_each_meeting(const Conv2dProblem& problem, const Visit& visit) {
   const Size2d stride = problem.params.stride, padding = problem.params.padding;
@@ -120,7 +122,7 @@ const Shape& result_shape(ConvolutionKind kind, const Conv2dProblem& problem) {
                                                : problem.weight;
 }
 
-// Computes the elements that a convolution multiplies, and adds each product to its place.
+// Adds each product of two elements to its place in the result, in double precision.
 void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
               const ConvolutionOperands& operands) {
   const std::int64_t in = problem.x[1], out = problem.y[1];
@@ -151,7 +153,7 @@ class EmulatedConvolution final : public Convolution {
   EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
       : compute_(compute), kind_(kind), problem_(problem) {}
 
-  // Returns some bytes, a number that no other kernel of the step has.
+  // Returns an arbitrary size that no other kernel of the step requests.
   std::size_t workspace_bytes() const override {
     return 1000 + static_cast<std::size_t>(problem_.weight.elements());
   }

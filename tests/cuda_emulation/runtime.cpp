@@ -20,8 +20,8 @@
 namespace {
 
 struct EventState {
-  std::uint64_t recorded = 0;  // calls of cudaEventRecord
-  std::uint64_t reached = 0;   // the last of them that its stream has reached
+  std::uint64_t recorded = 0;  // number of cudaEventRecord calls
+  std::uint64_t reached = 0;   // the latest of them that the stream has reached
   CUstream_st* stream = nullptr;
 };
 
@@ -48,15 +48,16 @@ struct Device {
 
   std::vector<std::unique_ptr<CUstream_st>> streams;  // the first is the default stream
   std::mt19937_64 random;
-  std::string fault;  // of the last kernel that failed
+  std::string fault;  // from the last kernel that failed
 };
 
 Device& device() {
-  static Device& instance = *new Device;  // outlives what other files keep
+  // Never destroyed, because static objects of other files may still use it.
+  static Device& instance = *new Device;
   return instance;
 }
 
-// True if `stream` may take its next step now.
+// Returns true if the next task of `stream` can run now.
 bool is_ready(const CUstream_st& stream) {
   if (stream.tasks.empty()) return false;
   const Task& task = stream.tasks.front();
@@ -80,7 +81,7 @@ void run_others(const CUstream_st& waited_for) {
   }
 }
 
-// Runs any stream that may run, until `done` and a little longer.
+// Runs random ready streams until `done`, and a little longer.
 template <typename Done>
 void run_shuffled(const Done& done) {
   auto& random = device().random;
@@ -103,7 +104,7 @@ void run_until(CUstream_st& stream, const Done& done) {
 }
 
 void run_next(CUstream_st& stream) {
-  if (stream.tasks.empty()) {  // a fault has emptied it
+  if (stream.tasks.empty()) {  // emptied by a fault
     throw std::logic_error("[emulated stream] waits for an event that will not come");
   }
   const Task task = std::move(stream.tasks.front());
@@ -143,7 +144,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   return cudaSuccess;
 }
 
-// cudaMemcpyAsync copies memory that is not pinned before it returns.
+// cudaMemcpyAsync copies from unpinned memory before it returns.
 std::function<void()> copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (kind != cudaMemcpyHostToDevice || is_pinned(from, bytes)) {
     return [=] {

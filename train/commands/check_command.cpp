@@ -37,7 +37,7 @@ PlanCheck check_plan(const CheckOptions& options, const CsvTrace& trace, const C
                                         match_plan(csv, trace.trace, csv.plan.alignment));
   } catch (const PlanMismatch& mismatch) {
     check.reason = mismatch.what();
-  } catch (const TraceError& error) {  // a sum above 2^63 − 1 under this alignment
+  } catch (const TraceError& error) {  // a sum above 2^63 − 1 with this alignment
     throw UsageError(error.what());
   }
   return check;

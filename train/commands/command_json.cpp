@@ -57,7 +57,8 @@ Json value_json(const RecordedStep& step, ValueId id) {
           {"storage", value.storage}};
 }
 
-// Where an op's output lies: over or in a view of one of its inputs, or apart for a reason.
+// Describes the memory of an op's output: in place of an input, a view of one, or new, with the
+// reason.
 Json output_json(const RecordedStep& step, std::size_t op, std::size_t output) {
   const ValueId id = step.graph.ops[op].outputs[output];
   Json json = {{"value", id}, {"in_place", false}, {"view", false}};

@@ -21,8 +21,8 @@ struct PlanResult;
 struct RecordedStep;
 struct ReplayResult;
 
-// The results of the commands as JSON text for CommandResult. All commands' JSON is made in one
-// source, because the library's header takes longer to compile than most commands.
+// The results of the commands as JSON text for CommandResult. One source file makes all of it,
+// because the JSON library's header takes longer to compile than most commands.
 
 // Figures of a model or of a part of it.
 struct ModelTotals {
@@ -31,20 +31,20 @@ struct ModelTotals {
 
 struct ModelSummary {
   std::string model;
-  ModelShape shape;                 // of a model of images
-  std::int64_t sentence_words = 0;  // of seq2seq's pairs
+  ModelShape shape;                 // image models only
+  std::int64_t sentence_words = 0;  // seq2seq only
   std::vector<LayerSummary> layers;
   ModelTotals all, auxiliary_heads;
 };
 
-// What is known of a checked plan.
+// The result of checking a plan.
 struct PlanCheck {
-  std::string reason = {};                     // why it is invalid; empty: valid
+  std::string reason = {};                     // why the plan is invalid; empty: valid
   std::optional<std::uint64_t> peak = {};      // bytes, recomputed
   std::optional<Plan> plan = {};               // matched with the trace
-  std::optional<PlanCertificate> claims = {};  // of the plan's file
+  std::optional<PlanCertificate> claims = {};  // from the plan's file
 
-  // How the plan is known to be optimal: "checked" here, "claimed" by its file, or "none".
+  // The proof of optimality: "checked" here, "claimed" by the file, or "none".
   std::string proof() const;
 };
 
@@ -52,7 +52,7 @@ struct Translations {
   std::string checkpoint;
   double seconds = 0;
   std::vector<std::string> sources, translations;  // one line each
-  std::optional<double> bleu, exact_match;         // where a reference was given
+  std::optional<double> bleu, exact_match;         // if a reference was given
 };
 
 std::string json_of(const Comparison& comparison);
@@ -62,7 +62,7 @@ std::string json_of(const ModelSummary& summary);
 std::string json_of(const PgmoReproduction& reproduction);
 std::string json_of(const PlanCheck& check);
 std::string json_of(const PlanResult& result);
-// Values by their ids, and the ops of one phase, or of all of them if it is empty.
+// Ops refer to values by id. `phase` selects the ops of one phase; empty: all.
 std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
 std::string json_of(const ReplayResult& result, bool one_allocator);
 std::string json_of(const Translations& translations);

@@ -6,10 +6,11 @@
 
 namespace skyline {
 
-// Every command of the program, in the order of the help.
+// Returns every command of the program, in the order of the help.
 const std::vector<Command>& all_commands();
 
-// train/commands/<name>_command.cpp: options and run of one command each.
+// Each declares the options of one command and returns its run; defined in
+// train/commands/<name>_command.cpp.
 CommandRun declare_check(OptionList& list);
 CommandRun declare_check_data(OptionList& list);
 CommandRun declare_compare(OptionList& list);

@@ -20,7 +20,7 @@ struct Arguments {
   std::filesystem::path report;
 };
 
-// Names without aliases, sizes in one spelling, each once.
+// Resolves aliases, unifies the spelling of sizes and drops duplicates.
 std::vector<std::string> compared_names(const std::vector<std::string>& given,
                                         const std::string& device) {
   std::vector<std::string> names;
@@ -39,10 +39,10 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
 CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
-  options.device.deterministic = true;  // otherwise losses may differ although all is right
+  options.device.deterministic = true;  // otherwise correct losses may differ
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
-  std::optional<AtomicFile> page;  // opened first, so that a wrong path costs no training
+  std::optional<AtomicFile> page;  // opened first, so that a wrong path fails before training
   if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison =
       compare_allocators(options, allocators, arguments.steps, console,

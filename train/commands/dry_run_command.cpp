@@ -34,7 +34,7 @@ struct Arguments {
   std::filesystem::path trace;
 };
 
-// --workspace is what each convolution requests on the CPU, and a limit on a CUDA device.
+// On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
 DryRunOptions program_of(const Arguments& arguments) {
   const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
   const std::shared_ptr<Compute> compute =

@@ -55,12 +55,12 @@ TrainOptions merged(const OptionList& list, const Arguments& arguments, const Js
   return resolved(options);
 }
 
-// Names as a checkpoint stores them: UTF-8 only.
+// Returns class names as a checkpoint stores them, in UTF-8.
 std::string stored_text(const Json& names) {
   return names.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Labels have a meaning only if the classes are those of the training.
+// Labels are comparable only if the classes are those of the training.
 void check_classes(const Dataset& dataset, const TrainingPosition& position) {
   if (!position.more->contains("classes")) return;
   const Json& trained = (*position.more)["classes"];
@@ -102,7 +102,7 @@ std::string to_text(const Accuracy& accuracy, int classes) {
   return text + fmt::format(", loss {:.4f} on {} images", accuracy.mean_loss(), accuracy.total);
 }
 
-// Lists tell their number of classes only by the largest label, so the run's number is better.
+// Lists reveal their number of classes only by the largest label, so the run's number is safer.
 void adopt_classes(DataOptions& data, const TrainingPosition& position) {
   if (!data.has_lists() || data.classes || !position.more->contains("classes")) return;
   data.classes = static_cast<std::int64_t>((*position.more)["classes"].size());

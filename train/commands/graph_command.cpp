@@ -13,7 +13,7 @@ namespace skyline {
 namespace {
 
 constexpr std::int64_t kMostSamples = 1'000'000;
-// Words per sentence of seq2seq: with --unroll the graph grows with them.
+// Words per sentence of seq2seq. With --unroll, the graph grows with this number.
 constexpr std::int64_t kWords = 10;
 
 struct Arguments {
@@ -26,7 +26,7 @@ struct Arguments {
   std::filesystem::path output;
 };
 
-// Runs one step without memory and without arithmetic.
+// Runs one step without memory or arithmetic.
 RecordedStep recorded_step(const Arguments& arguments) {
   try {
     return dry_run({.model = arguments.model.model,

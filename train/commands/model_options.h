@@ -13,23 +13,23 @@ namespace skyline {
 
 class OptionList;
 
-// A model without data, for commands that compute nothing.
+// A model without data, for commands that run dry.
 struct ModelOptions {
   std::string model = "lenet";
   std::string optimizer;                                  // empty: the model's default
-  std::optional<std::int64_t> classes, insize, channels;  // unset: the model's own
-  TranslationOptions translation;                         // of seq2seq
+  std::optional<std::int64_t> classes, insize, channels;  // unset: the model's default
+  TranslationOptions translation;                         // seq2seq only
 };
 
-// --model, --classes, --insize, --channels; for seq2seq --vocab-size and the options of its
-// network.
+// Adds --model, --classes, --insize and --channels, and for seq2seq --vocab-size and the options of
+// its network.
 void add_model_options(OptionList& list, ModelOptions& options);
 
-// The shape of a model of images; no meaning for seq2seq.
+// Returns the shape of an image model; meaningless for seq2seq.
 ModelShape shape_of(const ModelOptions& options);
-// The shape of seq2seq, with vocabularies of --vocab-size words.
+// Returns the shape of seq2seq, with vocabularies of --vocab-size words.
 Seq2SeqShape translation_shape_of(const ModelOptions& options);
-// The optimizer that training has, with --clip for seq2seq.
+// Returns the optimizer that training would use, with --clip for seq2seq.
 OptimizerOptions optimizer_of(const ModelOptions& options, const StepOptions& step);
 
 }  // namespace skyline

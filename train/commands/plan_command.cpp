@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr double kDay = 86400;
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::size_t kMostExplainedBlocks = 20'000;  // the page would hold more than 20 MB
+constexpr std::size_t kMostExplainedBlocks = 20'000;  // a larger page would exceed 20 MB
 constexpr std::string_view kExplainable = "best-fit";
 
 struct PlanCommandOptions {
@@ -42,7 +42,7 @@ struct PlanCommandOptions {
   fs::path output, explanation;
 };
 
-// A file to write after all of them are made.
+// A file that is written once all files are complete.
 struct WrittenFile {
   fs::path path;
   std::string text;
@@ -54,7 +54,7 @@ void require_folder_of(const fs::path& file) {
   throw UsageError(fmt::format("no folder '{}' for {}", folder.string(), file.filename().string()));
 }
 
-// Refuses what can be refused before any work.
+// Rejects invalid options before any work.
 void check_options(PlanCommandOptions& options) {
   for (const fs::path& file : {options.output, options.explanation}) require_folder_of(file);
   if (options.explanation.empty()) return;
@@ -102,7 +102,7 @@ PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv, Be
   if (!options.explanation.empty()) question.options.log = &log;
   try {
     return answer(question);
-  } catch (const TraceError& error) {  // a sum above 2^63 − 1: the input is at fault
+  } catch (const TraceError& error) {  // a sum above 2^63 − 1 is an input error
     throw UsageError(fmt::format("{}: {}", name_of(options.trace), error.facts().problem));
   }
 }

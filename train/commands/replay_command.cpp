@@ -36,7 +36,7 @@ struct Arguments {
   ReplayFiles files;
 };
 
-// Names without aliases, each once; "all" means every allocator.
+// Resolves aliases and "all", which means every allocator, and drops duplicates.
 std::vector<std::string> chosen_allocators(const Arguments& arguments) {
   if (arguments.one_given && arguments.several_given) {
     throw UsageError("--allocator takes one and --allocators several: give one of them");

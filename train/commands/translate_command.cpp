@@ -28,7 +28,7 @@ struct Arguments {
   std::optional<std::string> sentence;
   std::filesystem::path input, reference;
   TranslatorOptions translator;
-  bool all_words = false;  // go on to --max-length, as the paper's example does
+  bool all_words = false;  // translate up to --max-length, as the paper's example does
   std::int64_t batch_size = 100;
   std::int64_t threads = 0;
   std::string device;  // empty: the run's
@@ -99,7 +99,7 @@ std::vector<std::int32_t> encoded(const Vocabulary& vocabulary,
   return vocabulary.encode(views);
 }
 
-// Translates in batches. A line without words gives an empty answer.
+// Translates in batches. A line without words gives an empty translation.
 std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
                                               const Arguments& arguments) {
@@ -153,7 +153,7 @@ CommandResult run(Arguments arguments, Console& console) {
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   MemoryOptions memory = options.memory;
-  memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan would fit
+  memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan fits
   TranslationRun run(
       memory, context,
       {.shape =

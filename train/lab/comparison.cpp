@@ -21,10 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Steps of one allocator before the next one's turn: enough to warm the caches.
+// Steps per turn of an allocator: enough to warm the caches.
 constexpr std::int64_t kTurn = 10;
 
-// The training, or the inference, under one of the allocators.
+// The training or inference run under one allocator.
 class ComparedTraining {
  public:
   ComparedTraining(const TrainOptions& options, Workload& workload, const std::string& allocator,
@@ -73,7 +73,7 @@ class ComparedTraining {
     return memory;
   }
 
-  // A run that does not fit gives its memory back at once: the others may need it.
+  // Frees a run that does not fit at once, because the others may need its memory.
   template <typename Act>
   void unless_too_large(Act act) {
     try {
@@ -93,14 +93,14 @@ class ComparedTraining {
     if (number + 1 == warmup_steps_) {
       device_allocations_before_ = run_->memory.statistics().device_allocations;
     }
-    // The step after the warm-up makes the switch.
+    // The step after the warm-up includes the switch, so it is not timed either.
     if (number <= warmup_steps_) return;
     step_seconds_.push_back(elapsed.count());
     const std::vector<std::uint32_t>& calls = run_->memory.calls().last_step().acquire_ns;
     allocate_ns_.insert(allocate_ns_.end(), calls.begin(), calls.end());
   }
 
-  // Where steps differ in shape: a point of the page's chart.
+  // Adds a point to the page's chart if step shapes vary.
   void note_memory() {
     const auto lengths = run_->batch_facts().lengths;
     if (lengths.empty()) return;
@@ -120,7 +120,7 @@ class ComparedTraining {
   }
 
   std::int64_t warmup_steps_;
-  std::unique_ptr<ModelRun> run_;  // none once it did not fit
+  std::unique_ptr<ModelRun> run_;  // null if the run did not fit
   LearningRate rate_;
   ComparedRun compared_;
   std::uint64_t device_allocations_before_ = 0, replans_ = 0;
@@ -138,7 +138,8 @@ double clock_ns() {
   return *median(readings);
 }
 
-// Sets the limit that the device would set: the page's simulated device has none.
+// Sets bfc's limit to the device's capacity, because the page replays on a simulated device without
+// one.
 AllocatorOptions limited_options(const MemoryOptions& memory) {
   AllocatorOptions options = memory.allocator_options;
   if (!options.bfc.limit_bytes) {
@@ -147,7 +148,7 @@ AllocatorOptions limited_options(const MemoryOptions& memory) {
   return options;
 }
 
-// Throws the first refusal when no allocator fits.
+// Throws std::runtime_error with the first refusal if no allocator fits.
 void require_one(const std::vector<ComparedRun>& runs) {
   if (std::ranges::any_of(runs, &ComparedRun::fits)) return;
   throw std::runtime_error(fmt::format("none of the allocators fits; {}: {}",

@@ -15,44 +15,45 @@
 
 namespace skyline {
 
-// The same steps under one of several allocators.
+// Results of one allocator.
 struct ComparedRun {
-  MemorySummary memory;  // its allocator's name alone when it did not fit
-  std::string problem;   // why it did not fit; empty when it did
+  MemorySummary memory;  // if the run did not fit, only its allocator's name
+  std::string problem;   // why the run did not fit; empty if it fitted
   bool fits() const noexcept { return problem.empty(); }
-  std::vector<double> losses;                                     // one a step made
-  std::optional<double> step_seconds_median, allocate_ns_median;  // after the warm-up
-  std::uint64_t flushes = 0;  // cached memory given back under pressure
-  // Where steps differ in shape: memory over the steps, and the batches' lengths.
+  std::vector<double> losses;  // one per completed step
+  // Excluding the warm-up and the switch.
+  std::optional<double> step_seconds_median, allocate_ns_median;
+  std::uint64_t flushes = 0;  // times that cached memory was returned under pressure
+  // Memory and batch lengths over the steps, if step shapes vary.
   StepsLine steps;
   std::vector<std::uint64_t> live_bytes;
   std::vector<StepsSeries> lengths;
   std::string parameters_sha256;
-  std::string state_sha256;  // velocities and running values
+  std::string state_sha256;  // optimizer state and running values
 };
 
 struct Comparison {
   std::string title;
   Mode mode = Mode::kTraining;
-  std::vector<ReportFact> facts;  // what was run, for the page
-  std::vector<ComparedRun> runs;  // in the order of the names
-  Trace trace;                    // of a step, from a dry run
+  std::vector<ReportFact> facts;  // the settings of the run, for the page
+  std::vector<ComparedRun> runs;  // in the order of the given names
+  Trace trace;                    // of the longest step, from a dry run
   Plan plan;
-  AllocatorOptions allocator_options;  // of the runs; the limit of bfc is never empty
-  std::vector<BadImage> bad_images;    // others took their places
-  double clock_ns = 0;                 // one reading of the clock, part of allocate_ns_median
+  AllocatorOptions allocator_options;  // of the runs; bfc always has a limit
+  std::vector<BadImage> bad_images;    // skipped images, replaced by others
+  double clock_ns = 0;                 // cost of one clock reading, included in allocate_ns_median
 
-  std::optional<LongestBatchFacts> longest_batch;  // where steps differ in shape
+  std::optional<LongestBatchFacts> longest_batch;  // if step shapes vary
 
-  // Losses, parameters and optimizer state are the same bit for bit in all runs that fitted, and
-  // some did.
+  // True if at least one run fitted, and losses, parameters and optimizer state are bit-equal in
+  // all runs that fitted.
   bool bit_equal() const;
 };
 
-// Runs `steps` training steps, or inference steps, under each allocator, a few of each in turn, so
-// that noise of the machine meets all of them. An allocator that runs out of memory stops there and
-// gives everything back; the others go on. `options` are resolved.
-// Throws what training throws, but OutOfMemory only when no allocator fits.
+// Runs `steps` training or inference steps under each allocator. Allocators take turns of a few
+// steps each, so that noise of the machine affects all of them. An allocator that runs out of
+// memory stops and frees its memory; the others continue. `options` must be resolved. Throws what
+// training throws, and std::runtime_error when no allocator fits.
 Comparison compare_allocators(TrainOptions options, const std::vector<std::string>& allocators,
                               std::int64_t steps, Console& console, Mode mode = Mode::kTraining);
 

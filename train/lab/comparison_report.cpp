@@ -1,4 +1,4 @@
-// What a comparison tells: JSON, text and the page. comparison.h declares it.
+// JSON, text and page data of a comparison, declared in comparison.h.
 
 #include <fmt/format.h>
 
@@ -19,12 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whether the page's device, which has neither a limit nor a driver's pool, can replay this one.
+// True if the page can replay this allocator on its simulated device, which has no limit and no
+// driver's pool.
 bool replays(const std::string& name) {
   return std::ranges::find(allocator_table(), name, &AllocatorEntry::name) !=
          allocator_table().end();
 }
-// One plan, whatever the policy.
+// True for `planned` without a capacity of its own: all policies share the curve of one plan.
 bool is_plan(const std::string& name) {
   return name.starts_with(kPlannedAllocator) && !compared_allocator(name).capacity_bytes;
 }
@@ -36,7 +37,7 @@ std::optional<double> gap_of(const Comparison& comparison, const ComparedRun& ru
   return step_bytes / static_cast<double>(comparison.plan.lower_bound) - 1;
 }
 
-// The pool where it was among the runs that fitted, else the first of them.
+// Returns best-fit-pool if it fitted, otherwise the first run that fitted.
 const ComparedRun& baseline_of(const Comparison& comparison) {
   const ComparedRun* first = nullptr;
   for (const ComparedRun& run : comparison.runs) {

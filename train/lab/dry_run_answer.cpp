@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Deeper chains save little more of the paper's networks.
+// Recomputing longer chains saves little more in the paper's networks.
 constexpr int kShownRecompute = 4;
 
 std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
@@ -25,6 +25,7 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
       DryRunOptions again = question.program;
       again.step.recompute = kShownRecompute;
       const StepGraph graph = dry_run(again).step.graph;
+      // Without chains to recompute, the row would repeat "both".
       if (graph.ops.size() > facts.step.graph.ops.size()) {
         rows.push_back(recomputed(graph, kShownRecompute, question.planner));
       }
@@ -41,7 +42,7 @@ bool nothing_fits(const LargestBatches& largest) {
                              [](const LargestBatch& row) { return row.batch_size == 0; });
 }
 
-// What one image needs, and what would fit.
+// Adds the needs of one image, and the largest inference batch that fits.
 void add_way_out(DryRun& program, DryRunResult& answer) {
   const DryRunRequest& question = answer.question;
   const DryRunFacts single = program.step(1, question.program.mode);
@@ -71,7 +72,7 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
 
 // --- JSON ---
 
-// Bytes by the names of the categories that have some.
+// Returns bytes by category name, without categories of zero bytes.
 Json by_category(const CategoryBytes& bytes) {
   Json json = Json::object();
   for (std::size_t i = 0; i < bytes.size(); ++i) {

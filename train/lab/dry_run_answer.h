@@ -12,17 +12,17 @@
 
 namespace skyline {
 
-// What is asked of a dry run.
+// The question to a dry run.
 struct DryRunRequest {
   DryRunOptions program;
-  std::vector<ReplayChoice> allocators;  // without a capacity
+  std::vector<ReplayChoice> allocators;  // must have no capacity
   std::optional<std::uint64_t> device_memory_bytes = {};
   std::string planner{kDefaultPlanner};
 };
 
 struct AllocatorAnswer {
-  AllocatorUse unlimited;                 // on a device without limit
-  std::optional<AllocatorUse> on_device;  // of the given memory
+  AllocatorUse unlimited;                 // on a device without a memory limit
+  std::optional<AllocatorUse> on_device;  // on a device of device_memory_bytes, if given
 };
 
 struct DryRunResult {
@@ -31,21 +31,22 @@ struct DryRunResult {
   Plan plan;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
-  std::optional<LargestBatches> largest;  // where the device's memory was given
-  // Where not even one image fits: one image on a device without limit, and the largest batch of
-  // inference steps that fits planned.
+  std::optional<LargestBatches> largest;  // if device_memory_bytes is given
+  // Only if not even one image fits under any allocator: the use of one image on a device without a
+  // limit, and the largest inference batch that fits when planned.
   std::vector<AllocatorUse> single_image;
   std::optional<std::int64_t> inference_batch;
-  double seconds = 0;  // in all
+  double seconds = 0;  // total
 };
 
-// Throws ShapeError, what planners throw.
+// Throws ShapeError, and what planners throw.
 DryRunResult answer(const DryRunRequest& question);
 
 nlohmann::ordered_json to_json(const DryRunResult& answer);
-// Tables of at most 80 columns.
+// Returns tables of at most 80 columns.
 std::string dry_run_text(const DryRunResult& answer);
-// "gap 0 to the lower bound: optimal", "0.12 % above the lower bound".
+// Returns "gap 0 to the lower bound, so no plan needs less", or "0.12 % above the lower bound",
+// with ", proved optimal" if it is.
 std::string gap_sentence(const Plan& plan);
 
 }  // namespace skyline

@@ -1,4 +1,4 @@
-// What a dry run answers, in sentences and tables of less than 80 columns.
+// The text of a dry run: sentences and tables of less than 80 columns.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole, int digits) {
                      digits);
 }
 
-// Of what is resident.
+// Names a category of resident memory.
 std::string_view plural_name(Category category) {
   switch (category) {
     case Category::kParameter:
@@ -42,7 +42,7 @@ std::string bytes_or_nothing(std::uint64_t bytes) {
   return bytes > 0 ? format_bytes(bytes) : std::string();
 }
 
-// "parameters 238 MiB, gradients 238 MiB", on lines of two.
+// Returns "parameters 238 MiB, gradients 238 MiB", two categories per line.
 std::string resident_text(const DryRunResult& answer) {
   const CategoryBytes parts = resident_parts(answer.facts.run, answer.plan.alignment);
   std::vector<std::string> named;
@@ -78,7 +78,7 @@ std::string head(const DryRunResult& answer) {
   return text + "\n";
 }
 
-// --- who holds the bytes ---
+// --- bytes by category and layer ---
 
 std::string categories_text(const DryRunResult& answer) {
   const CategoryBytes parts = lower_bound_parts(answer.facts.trace, answer.plan.alignment);
@@ -139,7 +139,7 @@ std::string above_bound(const DryRunResult& answer, const AllocatorUse& use) {
   return percent(use.peak_reserved_bytes - needed, answer.plan.lower_bound, 2);
 }
 
-// With a mark where the answer is not proved.
+// Marks an unproved size with *.
 std::string largest_text(const LargestBatch& row) {
   if (row.batch_size == 0) return "none";
   if (row.batch_size == kMostImages) return "≥ " + format_count(row.batch_size);
@@ -176,7 +176,7 @@ std::string allocators_text(const DryRunResult& answer) {
 std::string too_large_text(const DryRunResult& answer) {
   const AllocatorUse* least = nullptr;
   for (const AllocatorUse& use : answer.single_image) {
-    if (!use.fits) continue;  // a limit of its own
+    if (!use.fits) continue;  // refused by the allocator's own limit
     if (least == nullptr || use.peak_reserved_bytes < least->peak_reserved_bytes) least = &use;
   }
   std::string text = fmt::format("not even one {} fits {}", item_of(answer),

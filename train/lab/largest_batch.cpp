@@ -7,9 +7,9 @@
 namespace skyline {
 namespace {
 
-// The largest x in [low, high] that holds, sought from `guess` on: strides double as long as the
-// bracket is wider, then it is halved. `low` is taken to hold without being asked; the successor of
-// the answer was asked and does not, unless it is above `high`.
+// Returns the largest x in [low, high] for which holds(x) is true. Starts at `guess` and doubles
+// the stride until the rest of the bracket is small enough to bisect. `low` is assumed to hold.
+// holds(result + 1) was tested and is false, unless result == high.
 std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t guess,
                            const std::function<bool(std::int64_t)>& holds) {
   std::int64_t probe = std::clamp(guess, low + 1, std::max(high, low + 1));
@@ -40,7 +40,9 @@ class Search {
     LargestBatch found{.allocator = choice.allocator};
     if (ceiling == 0) return found;
     found.batch_size = largest_where(0, ceiling, guess(choice, ceiling), serves);
+    // It reuses nothing inside a step, so its memory never shrinks as the batch grows.
     if (choice.allocator == "network-wise") return found;
+    // Fragmentation may have refused a size below one that fits, so try larger sizes too.
     const bool few = ceiling - found.batch_size <= kFewSizes;
     const std::int64_t stride = few ? 1 : (ceiling + kGridSizes - 1) / kGridSizes;
     for (std::int64_t size = ceiling; size > found.batch_size; size -= stride) {
@@ -69,7 +71,7 @@ class Search {
     return replay_run(tried.run, tried.trace, choice);
   }
 
-  // Where a line through two sizes passes the capacity.
+  // Returns the size at which memory reaches the capacity, if it grows linearly from (size, bytes).
   std::int64_t crossing(std::int64_t size, double bytes, double bytes_an_image) const {
     const double images = (static_cast<double>(capacity_bytes_) - bytes) / bytes_an_image;
     const double most = static_cast<double>(kMostImages);
@@ -89,7 +91,7 @@ class Search {
     return crossing(ceiling, bytes, (bytes - resident) / static_cast<double>(ceiling));
   }
 
-  // Enough images that the fullest tick lies where it does for many.
+  // Large enough that the fullest tick is the same as for large batches.
   static constexpr std::int64_t kFew = 16;
 
   DryRun program_;

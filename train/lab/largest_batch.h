@@ -9,34 +9,34 @@
 
 namespace skyline {
 
-// The largest batch that one allocator serves on a device of a given capacity.
+// The largest batch that one allocator can run on a device of a given capacity.
 struct LargestBatch {
   std::string allocator;
   std::int64_t batch_size = 0;  // 0: not even one image
-  // No larger one is served: every size up to the ceiling was run and refused; or the allocator
-  // reuses nothing inside a step, so that what it needs cannot fall while requests grow.
+  // True if no larger batch fits: every larger size up to the ceiling was tried and refused, or the
+  // allocator reuses nothing inside a step, so its memory can only grow with the batch.
   bool proved = true;
 };
 
 struct LargestBatches {
-  // The largest batch whose live bytes fit as they are asked for, found by halving: they grow with
-  // the batch. No allocator serves more images.
+  // Largest batch with live bytes (as requested, not rounded) within the capacity, found by
+  // bisection because they grow with the batch. No allocator can run a larger one.
   std::int64_t ceiling = 0;
-  bool at_limit = false;                 // the search ended at kMostImages
+  bool at_limit = false;                 // the search stopped at kMostImages
   std::vector<LargestBatch> allocators;  // in the order of the choices
   std::int64_t sizes_run = 0;
 };
 
 inline constexpr std::int64_t kMostImages = 1'000'000;
-// A pool's fragmentation may refuse a batch and serve a larger one. So when the search has ended,
-// every size up to the ceiling is run, where they are few, else a grid of so many.
+// Fragmentation may make a pool refuse a batch and accept a larger one. So after the bisection the
+// sizes from the answer up to the ceiling are tried: all of them if there are at most kFewSizes,
+// otherwise a grid with a spacing of ceiling / kGridSizes.
 inline constexpr std::int64_t kFewSizes = 512;
 inline constexpr std::int64_t kGridSizes = 128;
 
-// Searches over dry runs of real steps, each sent through the allocators on a device of
-// `capacity_bytes`, fragmentation and flushes included. Guesses come from how the figures grow with
-// the batch; an answer is always a size that was served, and its successor was refused.
-// `options.batch_size` is not read. Throws ShapeError.
+// Replays dry runs of real steps through the allocators on a device of `capacity_bytes`, including
+// fragmentation and flushes. Guesses extrapolate memory linearly; each answer is a size that
+// fitted, and the next larger size did not. Ignores `options.batch_size`. Throws ShapeError.
 LargestBatches largest_batches(const DryRunOptions& options, std::uint64_t capacity_bytes,
                                const std::vector<ReplayChoice>& choices);
 

@@ -12,12 +12,12 @@
 
 namespace skyline {
 
-// A model without data, and how to run its steps dry.
+// A model without data, and the settings of its dry run.
 struct DryRunOptions {
-  std::string model = "lenet";       // of images, or seq2seq
-  ModelShape shape;                  // of a model of images
-  Seq2SeqShape translation;          // of seq2seq
-  std::int64_t sentence_words = 30;  // seq2seq: in each sentence of a batch, on both sides
+  std::string model = "lenet";       // an image model or seq2seq
+  ModelShape shape;                  // image models only
+  Seq2SeqShape translation;          // seq2seq only
+  std::int64_t sentence_words = 30;  // seq2seq: words per sentence, source and target
   std::int64_t batch_size = 32;
   Mode mode = Mode::kTraining;
   OptimizerOptions optimizer = {};
@@ -25,14 +25,14 @@ struct DryRunOptions {
   bool guard = false;
   bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // null: the CPU
-  // What every convolution asks for, forward and backward; unset: what the backend needs.
+  // Workspace of every convolution, forward and backward; unset: what the backend needs.
   std::optional<std::uint64_t> convolution_workspace_bytes = {};
 };
 
-// In training mode with gradients and optimizer. Throws ShapeError.
+// Training mode includes gradients and the optimizer. Throws ShapeError.
 DryRun make_dry_run(const DryRunOptions& options);
 
-// Runs one step and records it, graph included. Throws ShapeError.
+// Runs one step and records it with its graph. Throws ShapeError.
 DryRunFacts dry_run(const DryRunOptions& options);
 
 }  // namespace skyline

@@ -15,7 +15,7 @@ struct InOrderOfApplication {
 };
 using Nodes = std::set<const Node*, InOrderOfApplication>;
 
-// Adds every node behind `output` that is not there yet, leaves left out.
+// Adds all nodes that `output` depends on, except leaves.
 void add_nodes(const Tensor& output, Nodes& nodes) {
   std::vector<const Node*> pending = {output.edge().node.get()};
   nodes.insert(pending.front());
@@ -29,14 +29,14 @@ void add_nodes(const Tensor& output, Nodes& nodes) {
   }
 }
 
-// `counted` holds the parameters of the nodes before: unrolled LSTMs share theirs.
+// `counted` holds the parameters of earlier nodes: the steps of an unrolled LSTM share theirs.
 LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>& counted) {
   LayerSummary row;
   row.auxiliary = auxiliary;
   row.layer = node.layer;
   row.op = node.op->name();
   row.output = node.output_specs.front().shape;
-  // A weight is applied once at each pixel or word of the output; an embedding only looks up.
+  // A weight multiplies once per pixel or word of the output; an embedding only looks up rows.
   const Shape& output = row.output;
   const std::int64_t positions = row.op == "embedding" ? 0
                                  : output.rank() == 4  ? output.elements() / output[1]

@@ -21,7 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The blocks that have a fixed offset, and nothing else.
+// Returns only the blocks with a fixed offset.
 CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
   CsvPlan part{.plan = {.alignment = alignment, .planner = "fixed"}};
   auto gap = trace.gaps.begin();
@@ -41,9 +41,9 @@ CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
   return part;
 }
 
-// The plan that the trace itself says, once all its offsets are fixed.
+// Completes the plan of a trace that fixes every offset.
 Plan fixed_plan(const PlanRequest& question, Plan plan) {
-  plan.proved_bound = plan.peak;  // there is no other
+  plan.proved_bound = plan.peak;  // no other plan exists
   plan.proved_optimal = true;
   plan.seed = question.options.seed;
   return plan;
@@ -72,7 +72,7 @@ Plan found_plan(const PlanRequest& question) {
   }
   if (fixed.trace.size() > 0) require_keeper(question.planner);
   Plan found = plan(question.trace, question.planner, question.options, all_planners());
-  // Nothing that keeps the fixed offsets ends below the highest of them.
+  // No plan that keeps the fixed offsets can end below the highest of them.
   found.proved_bound = std::max(found.proved_bound, fixed.plan.peak);
   found.proved_optimal = found.peak == found.proved_bound;
   return found;
@@ -134,7 +134,7 @@ std::optional<bool> PlanResult::feasible() const {
   return std::nullopt;
 }
 
-// Searches begin nothing that they expect to end after the limit, so they may stop a little early.
+// Searches start no work that would end after the limit, so they may stop slightly early.
 bool PlanResult::time_is_up() const {
   constexpr double kNearlyAll = 0.9;
   return plan && time_limit_seconds && !plan->proved_optimal &&

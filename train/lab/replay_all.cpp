@@ -16,7 +16,7 @@
 namespace skyline {
 namespace {
 
-// One allocator, and the replay that sends the events through it.
+// An allocator and the replay through it.
 class AllocatorReplay {
  public:
   AllocatorReplay(const std::string& name, const ReplayOptions& options, ReplayOutputs* outputs)
@@ -65,7 +65,7 @@ ReplayPlan plan_of(TraceBuilder& collected, const LiveEvents& events, const Even
     return {.plan = plan(collected.take(events), options.planner,
                          {.time_limit_seconds = options.time_limit_seconds}, all_planners()),
             .left_out = {}};
-  } catch (const TraceError& error) {  // a plan's end beyond 2^63 − 1
+  } catch (const TraceError& error) {  // the plan would end above 2^63 − 1
     return {.plan = {}, .left_out = error.what()};
   }
 }

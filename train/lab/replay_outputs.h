@@ -13,32 +13,33 @@
 
 namespace skyline {
 
-// Files to write a replay to; an empty path: not asked for.
+// Files to write during a replay; files with an empty path are not written.
 struct ReplayFiles {
-  std::filesystem::path events;        // the same trace as an event trace
-  std::filesystem::path trace;         // as MiniMalloc's CSV: all blocks as one packing
-  std::filesystem::path rmm;           // RMM's log of the replay
-  std::filesystem::path chrome_trace;  // Chrome trace events of the replay
+  std::filesystem::path events;        // the same events as an event trace
+  std::filesystem::path trace;         // MiniMalloc's CSV: all blocks as one packing problem
+  std::filesystem::path rmm;           // the replay as RMM's log
+  std::filesystem::path chrome_trace;  // the replay as Chrome trace events
 
-  // Whether a file shows what an allocator did, so that there can be one allocator only.
+  // True if a file depends on the allocator, so only one allocator can be replayed.
   bool of_one_allocator() const;
 };
 
-// The files of a replay, each streamed under a temporary name until commit(); without that, nothing
-// is left of them. (The trace alone is gathered in memory.)
+// Writes the files of a replay. Each is streamed to a temporary file until commit(); without it, no
+// file remains. Only the trace is collected in memory.
 class ReplayOutputs {
  public:
-  // `tagged`: events can bear tags. Throws WriteError, UsageError when two files are the same.
+  // `tagged`: the events may have tags. Throws WriteError, and UsageError when two paths are equal.
   ReplayOutputs(const ReplayFiles& files, bool tagged);
   ~ReplayOutputs();
 
-  // Those that watch the replay under the allocator. They belong to the outputs; the allocator
-  // lives until after finish().
+  // Returns the observers for a replay through `allocator`. The outputs own them; the allocator
+  // must live until after finish().
   std::vector<ReplayObserver*> observers(const std::string& name, const Allocator& allocator);
 
   void apply(const LiveEvents& events);
-  void finish(const LiveEvents& events);  // after the last event and the replay's finish
-  // All files take their places. Throws WriteError.
+  // Call this after the last event, when the replay has finished.
+  void finish(const LiveEvents& events);
+  // Moves all files to their final paths. Throws WriteError.
   void commit();
 
  private:

@@ -96,14 +96,14 @@ constexpr std::string_view kIndent = "  ";
 std::string over(std::uint64_t bytes, const std::optional<std::uint64_t>& bound) {
   if (!bound || *bound == 0) return {};
   const double percent = 100 * (static_cast<double>(bytes) / static_cast<double>(*bound) - 1);
-  // The pool of exact sizes rounds to less than the bound does, and may be just below it.
+  // exact-pool rounds up less than the bound does, so it may end slightly below the bound.
   if (std::abs(percent) < 0.05) return "0 %";
   return fmt::format("{:+.{}f} %", percent, percent < 1000 ? 1 : 0);
 }
 
 void add_row(Table& table, const ReplayRow& row, const std::optional<std::uint64_t>& bound) {
   const Statistics& end = row.figures.end;
-  // The bound is of all requests: it tells nothing of those that were served.
+  // The lower bound covers all requests, so it says nothing if some were refused.
   const bool served_all = row.figures.refused == 0;
   const auto& peak = row.figures.at_peak;
   table.add_row({row.figures.allocator, format_bytes(end.peak_reserved_bytes),
@@ -179,7 +179,7 @@ std::string bound_line(const ReplayResult& result) {
                             plan.proved_optimal ? ", proved optimal" : "", plan.seconds);
 }
 
-// Said before anybody looks for an allocator that could.
+// Returns a warning if the capacity is below the lower bound, so that no allocator can succeed.
 std::string capacity_line(const ReplayResult& result) {
   if (!result.capacity_bytes) return {};
   if (result.lower_bound && *result.lower_bound <= *result.capacity_bytes) return {};

@@ -7,12 +7,12 @@
 
 namespace skyline {
 
-// The keys of DESIGN section 6. One allocator: its figures beside those of the trace; several:
-// under "allocators", by name. Unknown figures are null.
+// Keys: DESIGN.md section 6. With one allocator, its figures are beside those of the trace; with
+// several, they are under "allocators" by name. Unknown figures are null.
 nlohmann::ordered_json replay_json(const ReplayResult& result, bool one_allocator);
 
-// A table with a row for each allocator and one for the plan, and below it why requests were
-// refused.
+// Returns a table with one row per allocator and one for the plan, followed by the reasons for
+// refused requests.
 std::string replay_text(const ReplayResult& result);
 
 }  // namespace skyline

@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// One way to run a step, and what its plan needs.
+// One way to run a step, and its plan.
 struct Strategy {
   std::string name;  // "none", "in place", "sharing", "both", "recompute 4", "forward only"
   bool in_place = false, sharing = false;
@@ -17,15 +17,15 @@ struct Strategy {
   Plan plan;
 };
 
-// The strategies that MXNet's memcost example compares (MXNet note): nothing, writing in place,
-// sharing freed memory, and both. Without sharing every block lives to the step's end.
+// The four strategies of MXNet's memcost example (MXNet note): none, in-place writing, sharing
+// freed memory, and both. Without sharing, every block lives until the end of the step.
 std::vector<Strategy> strategies_of(const StepGraph& graph, const std::string& planner);
 
-// What the step of that graph needs under both, in which chains of so many cheap ops are made again
-// in backward.
+// Plans the step of `graph` with in-place writing and sharing. `graph` must already recompute
+// chains of up to `recompute` cheap ops in backward; the number is used for the name only.
 Strategy recomputed(const StepGraph& graph, int recompute, const std::string& planner);
 
-// What the inference step of the same model needs under both.
+// Plans the inference step of the same model with in-place writing and sharing.
 Strategy forward_only(const StepGraph& inference, const std::string& planner);
 
 }  // namespace skyline

@@ -16,7 +16,7 @@ std::uint64_t ticks_of(const TraceBlock& block) {
   return static_cast<std::uint64_t>(block.upper) - static_cast<std::uint64_t>(block.lower);
 }
 
-// Sorts all blocks, the best key first; of ties the larger, then the longer-lived, then the
+// Sorts all blocks by descending key. Ties: the larger first, then the longer-lived, then the
 // earlier.
 std::vector<std::size_t> in_order_of_key(const Trace& trace, const PlanExplanation& explanation) {
   std::vector<std::size_t> order(trace.size());
@@ -107,7 +107,7 @@ void choose(std::vector<std::size_t>& unplaced, const Trace& trace, ExplainedSte
   unplaced.erase(unplaced.begin() + static_cast<std::ptrdiff_t>(*best));
 }
 
-// Returns what the planner should have logged for a step.
+// Returns the events that the planner should have logged for a step.
 std::pair<BestFitEvent, BestFitEvent> events_of(const ExplainedStep& step, const Trace& trace) {
   const SkylineLine& line = step.line;
   const BestFitEvent choice{.lower = line.lower, .upper = line.upper, .offset = line.offset};

@@ -49,7 +49,8 @@ struct PlanExplanation {
 // planners.
 std::optional<BestFitKey> best_fit_key(std::string_view planner);
 
-// Returns what the key compares: a block's ticks, bytes or bytes × ticks. Exact up to 2^53.
+// Returns the value that the key compares: ticks, bytes or bytes × ticks of a block. Exact up to
+// 2^53.
 double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block);
 
 // Explains the log of a best-fit planner. It derives every step again from the rules, without

@@ -37,7 +37,7 @@ std::string_view kind_name(std::size_t kind) {
   return kind == kFree ? "free" : category_name(static_cast<Category>(kind));
 }
 
-// How much of each cell and of the whole map each category fills.
+// Counts how much of each cell, and of the whole map, each category fills.
 class Canvas {
  public:
   Canvas(const Trace& trace, const Plan& plan, int columns, int rows)

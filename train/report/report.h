@@ -49,8 +49,7 @@ struct ReportData {
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
   StepsChart steps;  // over the steps of the run
-  // Whether losses and parameters were equal bit for bit under every allocator; empty: not
-  // compared.
+  // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;
 };
 

@@ -17,13 +17,13 @@ namespace {
 constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin is for the scale
 constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
 
-// Returns what an allocator reserves for the recorded step, plus resident memory.
+// Returns the peak that an allocator reserves for the recorded step, plus resident memory.
 std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
   return summary.memory.resident_bytes +
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
 }
 
-// Says how the session planned, if steps differ or a step left its plan.
+// Describes how the session planned, if steps differ or a step left its plan.
 std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
   if (steps.lines.empty() && session.deviations == 0) return {};
   std::string text = fmt::format(

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What a finished run reports about the memory of its step.
+// The memory report of a finished run.
 struct RunSummary {
   std::string title;  // "lenet on shapes"
   std::vector<ReportFact> facts;

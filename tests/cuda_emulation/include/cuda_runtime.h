@@ -1,9 +1,9 @@
 #pragma once
 
 // The part of the CUDA runtime that Skyline uses, on the host. It is first on the include path of
-// tests, so that the CUDA sources compile with a host compiler and run without a device. Whatever
-// the runtime leaves open is decided against the program: work on a stream waits until somebody
-// waits for it, fresh memory is poisoned, threads may run in any order. See emulation.h.
+// tests, so that the CUDA sources compile with a host compiler and run without a device. The
+// emulation uses every freedom of the runtime against the program: work on a stream runs only when
+// something waits for it, fresh memory is poisoned, and threads run in any order. See emulation.h.
 
 #include <cmath>
 #include <cstddef>
@@ -120,7 +120,7 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 }
 
-// Like nvcc's own headers: the address of a typed pointer.
+// Overloads for typed pointers, as in nvcc's headers.
 template <typename T>
 cudaError_t cudaMalloc(T** address, std::size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(address), bytes);
@@ -134,7 +134,7 @@ namespace cuda_emulation {
 
 cudaError_t find_kernels();
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread);
-// Enqueues the work of a library that replaces one of CUDA's.
+// Enqueues work of a library that replaces one of CUDA's.
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace cuda_emulation

@@ -69,8 +69,9 @@ TEST(DryRunCommandTest, WithoutADeviceNothingIsSaidOfOne) {
   EXPECT_EQ(dry_run_of({"--batch-size", "4"}).output.find("largest batch"), std::string::npos);
 }
 
-// Computed by hand, rounded to 512: images 6,272, labels 8, conv1's output 37,632 with its relu in
-// place, pool1's output 9,408 and its argmax 2,352, conv2's output 12,800, and conv2's workspace.
+// Computed by hand, rounded to 512: images 6,272, labels 8, conv1's output 37,632, which its relu
+// overwrites in place, pool1's output 9,408 and its argmax 2,352, conv2's output 12,800, and
+// conv2's workspace.
 TEST(DryRunCommandTest, TheFullestTickOfLeNetByHand) {
   const nlohmann::json json =
       dry_run_of({"--batch-size", "2", "--workspace", "8MiB", "--json"}).json();
@@ -80,7 +81,8 @@ TEST(DryRunCommandTest, TheFullestTickOfLeNetByHand) {
   EXPECT_EQ(json["proved_optimal"], true);
   EXPECT_EQ(json["categories"]["workspace"]["bytes_at_lower_bound"], 8'388'608);
   EXPECT_EQ(json["categories"]["input"]["bytes_at_lower_bound"], 6'656 + 512);
-  // Weights and biases 156, 2,416, 48,120, 10,164 and 850 elements, each rounded; three of each.
+  // Weights and biases of 156, 2,416, 48,120, 10,164 and 850 elements per layer, each tensor
+  // rounded; times three for gradients and momentum.
   const std::uint64_t parameters =
       1'024 + 512 + 9'728 + 512 + 192'000 + 512 + 40'448 + 512 + 3'584 + 512;
   EXPECT_EQ(json["resident_bytes"], 3 * parameters);
@@ -125,7 +127,7 @@ TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
   }
   const nlohmann::json planned = outcome.json()["allocators"]["planned"];
   EXPECT_EQ(planned["fits"], true);
-  // An arena on the card grows by 2 MiB.
+  // An arena on a GPU grows by 2 MiB.
   EXPECT_EQ((planned["peak_reserved"].get<std::uint64_t>() -
              outcome.json()["resident_bytes"].get<std::uint64_t>()) %
                 (2 << 20),

@@ -86,7 +86,7 @@ TEST_F(PlanCommands, CapacityBelowTheLowerBoundIsAnsweredAtOnce) {
               HasSubstr("feasible     no, proved: 12 B (12 bytes) are in use at one tick"));
 }
 
-// best-fit-by-size needs a byte more than the lower bound here.
+// best-fit-by-size needs one byte more than the lower bound here.
 TEST_F(PlanCommands, AnOpenCapacityIsSaidToBeOpen) {
   const std::string loose =
       file("loose.csv",
@@ -264,7 +264,7 @@ TEST_F(PlanCommands, CheckNamesWhatIsWrong) {
   EXPECT_TRUE(skyline_program({"check", trace_, other, "--json"}).json()["peak"].is_null());
 }
 
-// A plan file's certificate with one changed figure.
+// Changes one figure of a plan file's certificate at a time.
 TEST_F(PlanCommands, CheckBelievesNoCertificate) {
   const std::string plan = path("plan.csv");
   ASSERT_EQ(
@@ -346,7 +346,7 @@ TEST_F(PlanCommands, ExplainWritesAPageAndItsData) {
             "The lowest line is [0, 21) at 0 B. 5 unplaced blocks live within it. Block b5 lives "
             "longest, "
             "21 ticks (next is block b4 with 12 ticks): it goes to 0 B and ends at 4 B.");
-  // Given the name of the data file, it writes the same two files.
+  // The name of the data file gives the same two files.
   EXPECT_EQ(skyline_program(
                 {"plan", trace_, "--planner", "best-fit-by-area", "--explain", path("area.json")})
                 .exit_code,

@@ -41,7 +41,7 @@ class ReplayCommand : public testing::Test {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
     return outcome.json();
   }
-  // The figures of one allocator after a replay of a file of any format.
+  // Returns the figures of one allocator after replaying a file of any format.
   nlohmann::json figures_of_file(const std::string& name, const std::string& allocator) const {
     const Outcome outcome =
         skyline_program({"replay", path(name), "--allocator", allocator, "--json"});
@@ -72,7 +72,7 @@ constexpr GoldenRow kGolden[] = {
 };
 
 TEST_F(ReplayCommand, ReproducesTheGoldenVectors) {
-  // All but `bfc` have no limit.
+  // Only `bfc` depends on the capacity here.
   const std::vector<std::string> arguments = {"--capacity", "64GiB"};
   const auto t1 = figures(golden_t1(), arguments);
   const auto t1_reversed = figures(golden_t1_reversed(), arguments);

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// The exit code and the two streams of a run of the program.
+// Exit code and output streams of one run of the program.
 struct Outcome {
   int exit_code = 0;
   std::string output, messages;

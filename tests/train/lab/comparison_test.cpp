@@ -113,7 +113,7 @@ TEST(ComparisonTest, AnythingThatDiffersIsFound) {
   EXPECT_NE(comparison_text(other).find("NOT EQUAL"), std::string::npos);
 }
 
-// One step is warm-up alone: times and plan are unknown and not printed as zero.
+// The only step is the warm-up, so times and plan are unknown and must not be printed as zero.
 TEST(ComparisonTest, WhatWasNotMeasuredIsNull) {
   const Json json = to_json(compared(small_options("lenet"), kAllocators, 1));
   EXPECT_TRUE(json["allocators"]["planned"]["step_seconds_median"].is_null());
@@ -148,7 +148,7 @@ TEST(ComparisonTest, InferenceIsComparedToo) {
   EXPECT_EQ(to_json(comparison)["mode"], "inference");
 }
 
-// A row with its reason; the others go on.
+// Its row gives the reason, and the other allocators continue.
 TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
   TrainOptions options = small_options("lenet");
   const std::uint64_t pool =
@@ -201,7 +201,7 @@ TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
   Comparison comparison =
       compared(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
   comparison.runs.push_back(comparison.runs[0]);
-  comparison.runs.back().memory.allocator = "cuda-async";  // on a card
+  comparison.runs.back().memory.allocator = "cuda-async";  // as on a GPU
   const ReportData report = comparison_report(comparison);
   ASSERT_EQ(report.curves.size(), 1u);
   EXPECT_EQ(report.curves[0].name, "caching");

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// The event traces of ALLOCATORS.md section 7, as text. (Their sizes are given there and in the
-// golden test of the allocators.)
+// The event traces of ALLOCATORS.md section 7 as text. Their sizes are given there and in the
+// golden test of the allocators.
 inline std::string golden_allocations(const std::string& name, int blocks,
                                       const std::string& bytes) {
   std::string text;
@@ -21,7 +21,7 @@ inline std::string golden_frees(const std::string& name, int blocks) {
 
 inline const std::string kEventHeader = "event,id,bytes\n";
 
-// T1 and T1r: PyTorch's developer log on fragmentation, its program and the reverse of it.
+// T1 and T1r: the program of PyTorch's developer log on fragmentation, and its reverse.
 inline std::string golden_t1() {
   return kEventHeader + golden_allocations("p", 8, "16777216") + golden_frees("p", 8) +
          golden_allocations("q", 4, "33554432");

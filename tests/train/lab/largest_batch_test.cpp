@@ -20,7 +20,7 @@ std::vector<ReplayChoice> every_allocator() {
   return choices;
 }
 
-// By asking every size, one after another.
+// Tries every size, one after another.
 std::map<std::string, std::int64_t> brute_force(const DryRunOptions& options,
                                                 std::uint64_t capacity, std::int64_t most) {
   DryRun program = make_dry_run(options);
@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Capacities, LargestBatchTest,
                                                                                 : "_inference");
                          });
 
-// Another number of bytes for each size around an answer: the border is met to the byte.
+// The limit is exact to the byte, because each size around the answer has a different number of
+// bytes.
 TEST(LargestBatchTest, AByteLessIsAnImageLess) {
   DryRun program = make_dry_run(lenet());
   const std::uint64_t bytes = program.step(20, Mode::kTraining).run.most_bytes(1);
@@ -81,7 +82,7 @@ TEST(LargestBatchTest, ADeviceWithoutEndIsNotSearched) {
   EXPECT_FALSE(found.allocators[0].proved);
 }
 
-// Guesses come from lines, so that a large answer takes few steps.
+// Linear guesses find a large answer in few runs.
 TEST(LargestBatchTest, FewSizesAreRun) {
   const LargestBatches found = largest_batches(
       lenet(), std::uint64_t{1} << 30, {{.allocator = "network-wise"}, {.allocator = "planned"}});

@@ -57,7 +57,7 @@ TEST(ModelSummaryTest, MultiplyAddsGrowWithTheBatch) {
   EXPECT_EQ(five.parameters, one.parameters);
 }
 
-// The paper's network of 173,306,946 parameters, packed and word by word.
+// The paper's network of 173,306,946 parameters, packed and unrolled word by word.
 TEST(ModelSummaryTest, Seq2SeqCountsEachParameterOnce) {
   const Totals packed = totals(summarize(Seq2SeqShape{}, 7));
   EXPECT_EQ(packed.parameters, 173'306'946);

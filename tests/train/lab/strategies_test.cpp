@@ -7,11 +7,11 @@
 namespace skyline {
 namespace {
 
-// An MLP 784-256-128-10 on a batch of 100, without the workspaces, which are the library's. Rounded
-// to 512: images 313,856, labels 512, fc1 and its relu 102,400 each, fc2 and its relu 51,200 each,
-// logits and their probabilities 4,096 each, loss 512; backward the gradient of the loss 512, of
-// the logits 4,096, of what entered fc3 and of its relu 51,200 each, of what entered fc2 and of its
-// relu 102,400 each.
+// An MLP 784-256-128-10 on a batch of 100, without workspaces, because their sizes depend on the
+// library. Bytes rounded to 512: images 313,856, labels 512, fc1 and its relu 102,400 each, fc2 and
+// its relu 51,200 each, logits and probabilities 4,096 each, loss 512. Backward: gradients of the
+// loss 512, of the logits 4,096, of fc3's input and of the relu before it 51,200 each, of fc2's
+// input and of the relu before it 102,400 each.
 StepGraph without_workspaces(Mode mode) {
   StepGraph graph =
       dry_run({.model = "mlp", .shape = {}, .batch_size = 100, .mode = mode}).step.graph;
@@ -39,13 +39,13 @@ TEST(StrategiesTest, AnMlpByHand) {
   EXPECT_EQ(strategies[0].blocks, 15u);
   const std::uint64_t all = kImages + kLabels + 4 * kFc1 + 4 * kFc2 + 3 * kLogits + 2 * kLoss;
   EXPECT_EQ(planned(strategies, "none"), all);
-  // Written over: what enters each relu, forward and backward, the logits by the probabilities and
-  // those by the logits' gradient, the loss by its own.
+  // Overwritten in place: the inputs of each relu, forward and backward; the logits by the
+  // probabilities, and these by the gradient of the logits; the loss by its gradient.
   EXPECT_EQ(strategies[1].blocks, 8u);
   EXPECT_EQ(planned(strategies, "in place"), all - 2 * kFc1 - 2 * kFc2 - 2 * kLogits - kLoss);
-  // The fullest tick is the backward relu of fc1: its output, its gradient, the gradient written,
-  // and the images, which fc1's weights are still to read. In place it is the product before:
-  // written from fc2's gradient.
+  // The fullest tick is the backward relu of fc1. Live are its output, the gradient of its output,
+  // the gradient it writes, and the images, which the weight gradient of fc1 still reads. In place,
+  // the fullest tick is the product before it, which reads the gradient of fc2.
   EXPECT_EQ(planned(strategies, "sharing"), kImages + 3 * kFc1);
   EXPECT_EQ(planned(strategies, "both"), kImages + 2 * kFc1 + kFc2);
 }
@@ -53,7 +53,7 @@ TEST(StrategiesTest, AnMlpByHand) {
 TEST(StrategiesTest, ForwardOnlyByHand) {
   const Strategy strategy = forward_only(without_workspaces(Mode::kInference), "portfolio");
   EXPECT_EQ(strategy.name, "forward only");
-  // fc1 reads the images and writes its output; the labels wait.
+  // fc1 reads the images and writes its output; the labels are still needed.
   EXPECT_EQ(strategy.plan.peak, kImages + kLabels + kFc1);
   EXPECT_TRUE(strategy.plan.proved_optimal);
 }

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// An input at the bottom, on it an activation and then a gradient; one corner is free.
+// An input at the bottom, and above it first an activation, then a gradient. One corner is free.
 const Trace kTrace{.blocks = {{0, 8, 512}, {0, 4, 512}, {4, 8, 1024}},
                    .tags = {{.category = Category::kInput},
                             {.category = Category::kActivation},

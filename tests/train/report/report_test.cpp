@@ -34,7 +34,8 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Three blocks: an activation, on it a workspace, and later a gradient in the workspace's place.
+// Three blocks: an activation, a workspace above it, and later a gradient in the place of the
+// workspace.
 ReportData small_report() {
   ReportData data;
   data.title = "mlp on shapes";
@@ -188,7 +189,7 @@ TEST(Report, RefusesAPlanOfAnotherTrace) {
                   "[report] offsets of the plan, got 2, expected 3, one a block"));
 }
 
-// The script refers to elements and the style to categories by name.
+// The script refers to elements by id and the style to categories by name.
 TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
   const std::string page = render_report({});
   const std::regex by_id(R"re(byId\('([^']+)'\))re");
@@ -214,11 +215,11 @@ TEST(ReportPage, RunsInABrowser) {
         "<span id=\"fullest-tick\">tick 1 (forward)</span>", "−4 KiB, −44.4 %",
         "<span id=\"loss-equality\">The place of a block must not change any result. All curves",
         "<span id=\"equality\">Losses and parameters were equal", "ticks 0 to 5 of 5"}) {
-    EXPECT_NE(page.find(made), page.npos) << made;  // printing the whole page helps nobody
+    EXPECT_NE(page.find(made), page.npos) << made;  // HasSubstr would print the whole page
   }
 }
 
-// The script of the test takes the picture from the call that would open it in a new tab.
+// The test's script takes the picture from the call that would open it in a new tab.
 TEST(ReportPage, SavesThePlanAsSvg) {
   ReportData data = small_report();
   data.trace.tags[0].layer = "fc<1>&";
@@ -275,7 +276,7 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
   EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
 }
 
-// Without a comparison, the page's figures are for the recorded step, and it says so.
+// Without a comparison, the page shows figures of the recorded step and says so.
 TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   ReportData data = small_report();
   data.comparison.clear();
@@ -287,7 +288,7 @@ TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
   EXPECT_NE(page.find(made), page.npos);
 }
 
-// A peak above the lower bound can be the best there is.
+// A peak above the lower bound can still be optimal.
 TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
   ReportData data = small_report();
   data.plan.lower_bound = 5000;

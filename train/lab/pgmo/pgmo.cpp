@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kNetworks[] = {"alexnet", "googlenet", "resnet50", "inception-resnet"};
 constexpr double kGigabyte = 1e9;
-constexpr double k16GiB = 16.0 * (1 << 30);  // of the paper's P100
+constexpr double k16GiB = 16.0 * (1 << 30);  // memory of the paper's P100
 
 constexpr const char* kPlannedNote =
     "heuristic and optimum alike: image, label, the first convolution's output and its workspace";
@@ -43,7 +43,7 @@ constexpr const char* kTimeNote =
 constexpr const char* kVariantNote =
     "the paper does not say which Inception-ResNet it ran; ours is v2 with 10, 20 and 10 blocks";
 
-// Dry runs as they are asked for, each once.
+// Runs each dry run once, when it is first needed.
 class Workbench {
  public:
   explicit Workbench(const PgmoOptions& options) : options_(options) {}
@@ -124,7 +124,7 @@ PgmoFigure inference_saving(Workbench& bench, const char* title, const char* net
           .note = note};
 }
 
-// The paper's plan was made beforehand, too, for one input; re-plans come with other ones.
+// The paper also planned beforehand, for one input, and re-planned for others.
 PgmoFigure saving_beforehand(Workbench& bench, double paper) {
   const PgmoRow& row = bench.row(kSeq2Seq, Mode::kInference, 1);
   const auto planned = row.mini_batches->arm("planned-upper-bound").reserved_bytes;
@@ -176,7 +176,7 @@ PgmoFigure largest_saving(const std::vector<PgmoRow>& rows) {
           .note = "ours at " + row_name(*most)};
 }
 
-// Least squares through (log blocks, log seconds).
+// Returns the slope of a least-squares line through (log blocks, log seconds).
 std::optional<double> growth_exponent(const std::vector<PgmoRow>& rows) {
   double n = 0, x_sum = 0, y_sum = 0, xx_sum = 0, xy_sum = 0;
   std::set<std::size_t> sizes;

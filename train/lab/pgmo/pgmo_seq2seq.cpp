@@ -14,12 +14,12 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMiniBatches = 10;  // after which the paper measured
+constexpr std::int64_t kMiniBatches = 10;  // the paper measured after ten
 constexpr TranslatorOptions kPaperTranslation{.max_words = 100, .stop_at_end = false};
 constexpr const char* kAllocators[] = {"network-wise", "exact-pool", "best-fit-pool",
                                        "planned-grow", "planned-upper-bound"};
 
-// The paper's model on a device that owns no memory.
+// The paper's model on a simulated device.
 class PaperRun {
  public:
   PaperRun(Mode mode, const std::string& allocator, bool record = false)

@@ -1,4 +1,4 @@
-// The reproduction in words: text and JSON.
+// Text and JSON of the reproduction.
 
 #include <fmt/format.h>
 
@@ -17,13 +17,13 @@ using Json = nlohmann::ordered_json;
 
 std::string mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
 
-// Without a sign before 0.0.
+// Avoids "-0.0 %".
 std::string percent(double share) {
   const double percent = std::round(1000 * share) / 10;
   return fmt::format("{:.1f} %", percent == 0 ? 0 : percent);
 }
 
-// Notes once each, by their numbers.
+// Numbers the notes and lists each once.
 class Notes {
  public:
   std::string mark(const std::string& note) {
@@ -42,7 +42,7 @@ class Notes {
   }
 
  private:
-  // Lines of at most 78 columns, indented.
+  // Wraps a note at 78 columns, indented.
   static std::string wrapped(const std::string& note) {
     std::string text;
     std::size_t column = 2;
@@ -104,7 +104,7 @@ std::string memory_text(const PgmoReproduction& reproduction) {
          "grow\n";
 }
 
-// How far above the bytes alive at most.
+// Returns how far `bytes` is above the peak of live bytes.
 std::string above(std::uint64_t bytes, std::uint64_t least) {
   return fmt::format("+{:.1f} %",
                      100 * (static_cast<double>(bytes) / static_cast<double>(least) - 1));

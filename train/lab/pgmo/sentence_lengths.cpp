@@ -13,11 +13,11 @@ namespace {
 
 constexpr double kMeanSource = 25.1, kMeanLogRatio = 0.150, kDeviationOfLogRatio = 0.195;
 
-// Of one pair: source, target; before anything is drawn again.
+// Draws the source and target length of one pair, before any rejection.
 std::pair<double, double> drawn_pair(const Philox& random, std::uint64_t number,
                                      std::uint64_t draw) {
   const auto words = random(number, 2 * draw), more = random(number, 2 * draw + 1);
-  double exponentials = 0;  // three of mean 1
+  double exponentials = 0;  // sum of three exponential variables of mean 1: Erlang, shape 3
   for (int i = 0; i < 3; ++i) {
     exponentials -= std::log1p(-double{uniform_float(words[static_cast<std::size_t>(i)])});
   }

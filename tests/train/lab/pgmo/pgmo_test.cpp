@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Once for all tests: a batch of 2 is enough for most of what they look at.
+// Runs once for all tests. A batch of 2 is enough for most of them.
 const PgmoReproduction& small_reproduction() {
   static const PgmoReproduction reproduction =
       reproduce_pgmo({.batch_sizes = {2}, .seq2seq_batch_sizes = {2}, .timed_runs = 1});
@@ -79,7 +79,8 @@ TEST(PgmoTest, SentencesAreAsLongAsTheTextsThatTheyStandFor) {
   EXPECT_NE(drawn_lengths(9, 1).source, drawn_lengths(9, 2).source);
 }
 
-// Pools pile up what does not fit again; a plan for the longest stays at what is alive.
+// Pools accumulate blocks that fit no later request; a plan for the longest mini-batch stays close
+// to the live bytes.
 TEST(PgmoTest, MiniBatchesOfOtherLengthsAreNoTroubleForAPlanMadeBeforehand) {
   const PgmoRow row = pgmo_seq2seq(Mode::kTraining, 32).row;
   const PgmoMiniBatches& ran = *row.mini_batches;
