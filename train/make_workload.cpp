@@ -1,4 +1,4 @@
-// Apart from workload.h, so that the interface knows neither of its two implementations.
+// Separate from workload.h, so that the interface depends on neither of its implementations.
 
 #include <omp.h>
 

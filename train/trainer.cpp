@@ -21,10 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Names in TrainingPosition::more.
-constexpr const char* kEvaluation = "evaluation";         // the last one
-constexpr const char* kEvaluatedStep = "evaluated_step";  // the step that it followed
-// Where every step has other shapes, plans come and go: so many are told, all are in the log.
+// Keys in TrainingPosition::more.
+constexpr const char* kEvaluation = "evaluation";         // the latest evaluation
+constexpr const char* kEvaluatedStep = "evaluated_step";  // the step before it
+// Most plans and deviations to print: if every step has another shape, there are very many. The log
+// has them all.
 constexpr std::uint64_t kEventsTold = 12;
 
 double now_seconds() {
@@ -81,8 +82,8 @@ CommandResult Trainer::run() {
   log_.emplace(options_.memory.allocator, workload_->lengths_name(), position_.step + 1);
   progress_.emplace(console_, total_steps_, static_cast<double>(options_.batch_size),
                     std::string(workload_->item()), position_.step);
-  bool finished = true;                                  // every evaluation that was due
-  if (evaluation_due()) finished = evaluate(interrupt);  // interrupted by a former signal
+  bool finished = true;                                  // whether no due evaluation was cut short
+  if (evaluation_due()) finished = evaluate(interrupt);  // a signal stopped it in the last process
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),
               .batch = static_cast<std::uint64_t>(position_.batch)},
              position_.order_seed);
@@ -111,7 +112,7 @@ void Trainer::step() {
                        session() == nullptr ? ""
                        : step.planned       ? "planned"
                                             : "warm-up");
-  if (evaluation_due()) return;  // saves as well
+  if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
 }
 
@@ -127,6 +128,7 @@ LoggedStep Trainer::timed_step() {
     step.loss =
         run_->step({.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
   } catch (const LossNotFinite& error) {
+    // Repeats the forward pass, so it needs the random stream from before the step.
     throw explain_divergence(*run_, random, step.number, error.loss());
   }
   step.seconds = now_seconds() - started;
@@ -136,7 +138,8 @@ LoggedStep Trainer::timed_step() {
 
 // --- evaluations ---
 
-// After each epoch, after the last step, and where the options say so; once after each step.
+// True after each epoch, after the last step, and every translate_every steps, unless this step was
+// evaluated already.
 bool Trainer::evaluation_due() const {
   if (position_.step == position_.more->value(kEvaluatedStep, std::int64_t{0})) return false;
   const std::int64_t every = options_.translation.translate_every;
@@ -145,8 +148,9 @@ bool Trainer::evaluation_due() const {
 }
 
 // Saves first, so that a killed evaluation loses no step. Returns false when a signal stopped it;
-// it is then due again when the run is resumed.
+// it is then due again after a resume.
 bool Trainer::evaluate(const Interrupt& interrupt) {
+  // A resumed run that starts with this evaluation has no step to describe yet.
   if (log_->steps() > 0) note_plan();
   if (saved_step_ != position_.step) save();
   try {
@@ -198,30 +202,30 @@ void Trainer::save() {
   saved_step_ = position_.step;
 }
 
-// --- what is told ---
+// --- reporting ---
 
 double Trainer::mean_loss() const {
   return position_.more->value("loss_sum", 0.0) /
          static_cast<double>(std::max<std::int64_t>(position_.batch, 1));
 }
 
-// ", test top-1 40.00 %", or nothing before the first evaluation.
+// Returns ", test top-1 40.00 %", or nothing before the first evaluation.
 std::string Trainer::evaluation_text() const {
   if (!position_.more->contains(kEvaluation)) return {};
   return ", " + (*position_.more)[kEvaluation]["text"].get<std::string>();
 }
 
-// From the last evaluation; null where it has none of that name.
+// Returns a metric of the latest evaluation, or null if it has none of that name.
 Json Trainer::metric(const std::string& name) const {
   if (!position_.more->contains(kEvaluation)) return nullptr;
   return (*position_.more)[kEvaluation]["metrics"].value(name, Json(nullptr));
 }
 
-// Called between a training step and an evaluation, which may have a plan of its own.
+// Call this before an evaluation, which may switch the session to a plan of its own.
 void Trainer::note_plan() {
   memory_ = memory_summary(*run_, options_.memory.allocator, device_allocations_at_switch_);
   if (session() == nullptr || session()->state() != Session::State::kPlanned) return;
-  // Where each batch has a plan of its own, result() shows the longest one's.
+  // If each batch has its own plan, result() shows the longest step instead.
   const bool plan_each_batch = options_.memory.policy == ShapePolicy::kUpperBound &&
                                session()->session_statistics().adopted_plans > 0;
   if (plan_each_batch) return;
@@ -229,7 +233,8 @@ void Trainer::note_plan() {
   plan_ = session()->plan();
 }
 
-// Called between steps. The session counts evaluation steps too, so the number is the trainer's.
+// The session calls this between steps. It counts evaluation steps too, so messages use the
+// trainer's step number.
 void Trainer::on_session_event(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
   const std::int64_t next_step = position_.step + 1;
@@ -284,6 +289,7 @@ CommandResult Trainer::result(int exit_code) {
                      .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps),
                      .steps = log_->chart()};
   const std::string evaluation = evaluation_text();
+  // Skips the leading ", ".
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});
   write_summary(summary, *directory_);
   const EngineChoices& engines = *options_.device.engines;

@@ -26,24 +26,24 @@ namespace skyline {
 //   trainer.start(out);            // or resume(loaded)
 //   CommandResult result = trainer.run();
 //
-// Losses, parameters, optimizer state and the order of samples depend on the options alone, not on
-// the allocator and not on how often the run was resumed.
+// Losses, parameters, optimizer state and sample order depend only on the options: neither the
+// allocator nor resuming changes them.
 class Trainer {
  public:
-  // Opens the data and makes the model. `options` are resolved.
-  // Throws UsageError, DataError, ShapeError, OutOfMemory.
+  // Opens the data and makes the model. `options` must be resolved. Throws UsageError, DataError,
+  // ShapeError, OutOfMemory.
   Trainer(TrainOptions options, Console& console);
   ~Trainer();
 
-  // Makes a new run folder, see RunDirectory::create.
+  // Makes a new run folder; see RunDirectory::create.
   void start(const std::optional<std::filesystem::path>& out);
-  // Goes on where a checkpoint stopped. Throws CheckpointError when it is another model's.
+  // Continues from a checkpoint. Throws CheckpointError if it belongs to another model.
   void resume(const LoadedCheckpoint& loaded);
 
-  // Runs until the last step or a signal. A signal ends the running step or evaluation; what was
-  // trained is saved, and the exit code is 130 or 143. A checkpoint is saved before each
-  // evaluation, too. Throws Divergence when a loss is not finite; checkpoints and logs of before
-  // stay.
+  // Runs until the last step or a signal. A signal lets the running step finish or stops the
+  // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a
+  // checkpoint before each evaluation. Throws Divergence if a loss is not finite; earlier
+  // checkpoints and logs remain.
   CommandResult run();
 
  private:
@@ -77,15 +77,15 @@ class Trainer {
 
   std::optional<RunDirectory> directory_;
   std::optional<CheckpointStore> checkpoints_;
-  std::optional<CheckpointStore> best_;  // where asked for
+  std::optional<CheckpointStore> best_;  // set if keep_best
   std::int64_t saved_step_ = -1;
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;
-  double seconds_ = 0;             // of this process, evaluation included
-  std::uint64_t events_told_ = 0;  // plans and deviations
+  double seconds_ = 0;             // in this process, including evaluations
+  std::uint64_t events_told_ = 0;  // plans and deviations reported
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemorySummary> memory_;
-  Trace trace_;  // of the last training step that was looked at, and its plan
+  Trace trace_;  // the step that the report shows; plan_ is its plan
   Plan plan_;
 };
 

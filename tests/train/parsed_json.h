@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// The text as JSON, objects by key or in their own order. Throws nlohmann::json::exception. Here
-// and not where it is used: a test file that reads JSON itself compiles a second longer.
+// Parses JSON; objects are sorted by key or keep their own order. Throws nlohmann::json::exception.
+// Not inline, because including the parser costs each test file a second of compile time.
 nlohmann::json parsed_json(const std::string& text);
 nlohmann::ordered_json parsed_in_order(const std::string& text);
 

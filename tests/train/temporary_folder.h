@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// A folder of its own for one test, removed at the end.
+// A new folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

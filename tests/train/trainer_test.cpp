@@ -52,7 +52,7 @@ class TrainerTest : public ::testing::Test {
     trainer.resume(load_checkpoint(from));
     return trainer.run();
   }
-  // Everything of a checkpoint that the future depends on.
+  // Returns the last checkpoint without its arguments, which do not affect further training.
   Checkpoint last_checkpoint(const std::string& name) {
     Checkpoint checkpoint = load_checkpoint(folder_ / name).checkpoint;
     checkpoint.position.arguments = Json::object();
@@ -112,7 +112,7 @@ TEST_F(TrainerTest, NothingIsTakenFromTheDeviceAfterTheSwitch) {
   EXPECT_EQ(memory["deviations"], 0);
   EXPECT_EQ(memory["fallback_requests"], 0);
   EXPECT_EQ(memory["fallback_peak_reserved"], 0);
-  // All of the ten training steps but the warm-up, and both evaluations of three steps.
+  // Ten training steps without the warm-up, and two evaluations of three steps.
   EXPECT_EQ(memory["planned_steps"], 9 + 2 * 3);
   EXPECT_LT(memory["peak_reserved"], memory["warm_up_peak_reserved"]);
 }
@@ -159,7 +159,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   const TrainOptions options = small_options();
   train(options, "whole");
   {
-    testing::SignallingBuffer buffer("switched to the plan");  // said before step 2
+    testing::SignallingBuffer buffer("switched to the plan");  // printed before step 2
     std::ostream stream(&buffer);
     Console console(stream, {});
     Trainer trainer(options, console);
@@ -174,7 +174,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   expect_equal_ends("whole", "cut");
 }
 
-// Trains until the first evaluation, where `signal` strikes.
+// Trains until the first evaluation, which `signal` interrupts.
 int train_until_evaluation(const TrainOptions& options, const fs::path& out, int signal) {
   testing::SignallingBuffer buffer("planned the evaluation", signal);
   std::ostream stream(&buffer);

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The bytes of a unit; an empty unit means bytes.
+// Returns the bytes of a unit; an empty unit means bytes.
 std::optional<std::uint64_t> unit_bytes(std::string_view unit) {
   if (unit.empty()) return 1;
   for (std::size_t i = 0; i < kUnits.size(); ++i) {

@@ -31,7 +31,7 @@ struct Parser {
     CLI::App* app;
     std::unique_ptr<OptionList> options;
     CommandRun run;
-    std::map<Option*, bool> flags = {};  // values of the options without text
+    std::map<Option*, bool> flags = {};  // by option
   };
   CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
   bool json = false;
@@ -53,7 +53,7 @@ class HelpFormatter : public CLI::Formatter {
  private:
   static constexpr std::size_t kNameColumns = 30;
 
-  // Replaces blanks by line breaks; keeps the text's own.
+  // Wraps lines at blanks and keeps the text's own line breaks.
   std::string wrapped(const std::string& text) const {
     std::string result;
     std::size_t column = 0;

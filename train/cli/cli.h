@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// What a command returns. The program prints `json` under --json and `text` otherwise, to standard
+// The result of a command. The program prints `json` under --json and `text` otherwise, to standard
 // output; commands print nothing there themselves.
 struct CommandResult {
   std::string json = "{}";  // one object, see json_text()

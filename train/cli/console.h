@@ -5,7 +5,7 @@
 
 namespace skyline {
 
-// What a stream can display.
+// Display capabilities of a stream.
 struct TerminalFacts {
   bool is_terminal = false;  // a terminal that can move its cursor
   bool colour = false;       // a terminal, NO_COLOR unset or empty, TERM is not "dumb"

@@ -15,7 +15,7 @@ bool begins_with(std::string_view word, std::string_view beginning) {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
-// Two letters are enough to stand for a word that begins with them.
+// Two letters are enough to abbreviate a word.
 bool abbreviates(std::string_view a, std::string_view b) {
   return std::min(a.size(), b.size()) >= 2 && (begins_with(a, b) || begins_with(b, a));
 }

@@ -6,12 +6,12 @@
 namespace skyline {
 namespace {
 
-// Signal handlers can reach globals only.
+// Signal handlers can only reach globals.
 std::atomic<int> caught{0};
 std::atomic<bool> installed{false};
 static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
 
-// Async-signal-safe: an atomic store and calls of sigaction.
+// Async-signal-safe: it only stores an atomic and calls sigaction.
 void on_first_signal(int signal) {
   caught.store(signal);
   struct sigaction by_default {};

@@ -4,14 +4,14 @@
 
 namespace skyline {
 
-// During its life the first SIGINT or SIGTERM only sets a flag, so that the running step can finish
-// and be saved. A second signal of either kind ends the program as usual.
+// While an instance exists, the first SIGINT or SIGTERM only sets a flag, so that the running step
+// can finish and be saved. A second signal of either kind ends the program as usual.
 //
 //   Interrupt interrupt;
 //   while (!interrupt.requested()) step();
 //   return interrupt.exit_code();
 //
-// The destructor restores the former handlers. A second object at the same time throws
+// The destructor restores the former handlers. Making a second instance at the same time throws
 // std::logic_error. Thread rule: make and destroy it on one thread; any thread may call
 // requested().
 class Interrupt {

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// The upper median; empty for no values.
+// Returns the upper median, or nothing if there are no values.
 template <typename T>
 std::optional<double> median(std::vector<T> values) {
   if (values.empty()) return {};

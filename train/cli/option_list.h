@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// What else is known of an option; rows combine them with |.
+// Further properties of an option; rows combine them with |.
 enum OptionTraits : unsigned {
   kEveryModel = 0,
   kImagesOnly = 1,   // only for models that read images
@@ -44,7 +44,7 @@ class OptionList {
 
   std::deque<Option>& options() noexcept { return options_; }
   const std::deque<Option>& options() const noexcept { return options_; }
-  // Whether an option of that name is on the command line. False if the command has no such option.
+  // True if an option of that name is on the command line; false if the command has no such option.
   bool given(std::string_view name) const;
 
   // Adds every stored option to `json` under its key.

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Every maker reads through an optional, whether its variable is one or not.
+// The value type of a variable. Makers accept variables of type T and std::optional<T>.
 template <typename T>
 struct Plain {
   using Type = T;
@@ -35,7 +35,7 @@ const T* held(const std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
-// A value that JSON stores as it is; an empty optional as null.
+// Makes a value that JSON stores unchanged; an empty optional is null.
 template <typename T>
 OptionValue stored(T& value, std::string type, std::function<void(const std::string&)> parse) {
   OptionValue result{.type = std::move(type), .parse = std::move(parse)};
@@ -58,7 +58,7 @@ void check_name(const std::string& name, const std::vector<std::string>& names,
   }
 }
 
-// The whole text as a number. from_chars ignores the locale and accepts no leading blanks.
+// Parses the whole text as a number. from_chars ignores the locale and accepts no leading blanks.
 template <typename Number>
 Number parse_number(const std::string& text, Number least, Number most, std::string_view noun) {
   Number value{};

@@ -23,13 +23,13 @@ struct OptionValue {
 
   // Sets the variable. Throws UsageError without the option's name, which the caller puts first.
   std::function<void(const std::string& text)> parse;
-  // Empty where no run stores the option.
+  // Empty if no run stores the option.
   std::function<void(nlohmann::ordered_json& json)> write;
   // Throws nlohmann::json::exception for a value of another type.
   std::function<void(const nlohmann::ordered_json& json)> read;
 };
 
-// True if the option is given. The flag stands without a value: --tf32.
+// True if the option is given. The flag takes no value: --tf32.
 OptionValue flag(bool& value);
 // False if the option is given: --no-in-place. JSON stores whether it is given.
 OptionValue negated_flag(bool& value);
@@ -61,7 +61,7 @@ OptionValue files(std::vector<std::string>& value);
 
 // One of `names`; `kind` is the noun in the error: "model".
 OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind);
-// The same for a variable that is no text.
+// The same for a variable that is not a string.
 OptionValue choice(std::function<std::string()> get, std::function<void(const std::string&)> set,
                    std::vector<std::string> names, const std::string& kind);
 

@@ -21,7 +21,7 @@ std::string fraction_of(std::int64_t done, std::int64_t all) {
   return all > 0 ? fmt::format("{}/{}", done, all) : fmt::format("{}", done);
 }
 
-// The parts of a line, the most important first.
+// Returns the parts of a line, the most important first.
 std::vector<std::string> parts(const ProgressFacts& facts) {
   std::vector<std::string> texts = {"step " + fraction_of(facts.step, facts.steps)};
   if (facts.epoch > 0) texts.push_back("epoch " + fraction_of(facts.epoch, facts.epochs));

@@ -50,7 +50,7 @@ class Progress {
 
   void step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
                  const std::string& note = {});
-  // An evaluation has done so many samples. One that takes less than a second leaves no plain line.
+  // Shows the progress of an evaluation. One that takes less than a second prints no plain line.
   void evaluated(std::size_t samples, std::size_t total);
 
  private:
@@ -64,7 +64,7 @@ class Progress {
   Clock clock_;
   std::optional<double> last_shown_;        // when a line was shown last
   double interval_ = 1;                     // seconds until the next plain line
-  std::optional<double> evaluation_shown_;  // when it was shown last, or began; none between them
+  std::optional<double> evaluation_shown_;  // its last line or its start; empty between evaluations
   double evaluation_interval_ = 1;
   // The rate is measured from `window_`; each window becomes the next one's start.
   struct Mark {

@@ -39,7 +39,7 @@ ShapesOptions shapes_options(const ModelShape& wanted, std::int64_t images) {
       fmt::format("no data set '{}': neither a generator (shapes) nor a folder with images", data));
 }
 
-// Whether a folder holds a file of MNIST's names, of either split.
+// Whether a folder holds a file named like MNIST's ("…-ubyte"), of either split.
 bool is_idx_folder(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {

@@ -27,8 +27,8 @@ void fill_up(Batch& batch, std::size_t size) {
   batch.size = size;
 }
 
-// How many logits come before the label's: larger ones, equal ones of earlier classes, and those
-// that are no numbers.
+// Returns how many logits rank before the label's: larger ones, equal ones of lower classes, and
+// NaNs.
 int rank_of(std::span<const float> row, std::size_t label) {
   int before = 0;
   for (std::size_t j = 0; j < row.size(); ++j) {
@@ -38,7 +38,7 @@ int rank_of(std::span<const float> row, std::size_t label) {
   return before;
 }
 
-// −log softmax of the label.
+// Returns −log softmax of the label.
 double cross_entropy(std::span<const float> row, std::size_t label) {
   const double most = *std::ranges::max_element(row);
   double sum = 0;
@@ -76,7 +76,7 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
     const std::size_t real = batch.size;
     if (real < batch_size) fill_up(batch, batch_size);
     const std::vector<std::int32_t> labels = batch.labels;
-    std::ranges::replace(batch.labels, kNotCounted, 0);  // the loss wants a class
+    std::ranges::replace(batch.labels, kNotCounted, 0);  // the loss needs a valid class
     const std::vector<float> logits = inference_step(context, model, batch).logits;
     const std::size_t classes = logits.size() / batch.size;
     for (std::size_t row = 0; row < real; ++row) {

@@ -10,13 +10,13 @@
 
 namespace skyline {
 
-// How well a model tells the classes of images apart.
+// Classification accuracy of a model.
 struct Accuracy {
-  std::int64_t correct = 0;       // the label's logit is the largest, the first of equals
+  std::int64_t correct = 0;       // the label's logit is the largest; ties go to the lower class
   std::int64_t correct_top5 = 0;  // it is among the five largest
-  std::int64_t total = 0;         // images that were counted
-  std::int64_t not_counted = 0;   // images that could not be read
-  double loss_sum = 0;            // of the cross-entropies
+  std::int64_t total = 0;         // counted images
+  std::int64_t not_counted = 0;   // unreadable images
+  double loss_sum = 0;            // sum of the cross-entropies
 
   double top1() const noexcept { return share(static_cast<double>(correct)); }
   double top5() const noexcept { return share(static_cast<double>(correct_top5)); }
@@ -28,13 +28,13 @@ struct Accuracy {
   }
 };
 
-// Five guesses say something only among more classes than that.
+// Top-5 accuracy is reported only if there are more classes than this.
 inline constexpr int kTopGuesses = 5;
 
-// Counts images in steps of `batch_size`. The last step is filled up with repetitions, so that all
-// steps have one shape; these and images that the data set cannot read are not counted. Draws no
-// random numbers. Throws DataError when batch_size is 0 or no image can be read, what the data set
-// throws, and what `progress` throws.
+// Evaluates `dataset` in steps of `batch_size`. The last step is padded with repeated images, so
+// that all steps have one shape. Padding and unreadable images are not counted. Draws no random
+// numbers. Throws DataError if batch_size is 0 or no image can be read, and what the data set and
+// `progress` throw.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
                   std::size_t batch_size, std::size_t decode_threads = 1,
                   const EvaluationProgress& progress = {});

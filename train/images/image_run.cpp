@@ -61,7 +61,7 @@ std::size_t ImageRun::evaluation_batch_size() const {
   return std::min(options_.batch_size, data_->test->size());
 }
 
-// The plan comes from a dry run, so that even the first evaluation takes nothing from the device.
+// Plans from a dry run, so that even the first evaluation takes nothing from the device.
 void ImageRun::plan_evaluation() {
   Session* session = memory.session();
   if (session == nullptr || std::exchange(evaluation_planned_, true)) return;

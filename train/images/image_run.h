@@ -16,16 +16,16 @@ struct ImageRunOptions {
   std::string model = "lenet";
   ModelShape shape;
   OptimizerOptions optimizer;
-  // How batches are read, from runs with data.
+  // How to read batches; only for runs with data.
   std::size_t batch_size = 32;
   std::size_t decode_threads = 1;
 };
 
-// A model that classifies images.
+// A run of a model that classifies images.
 class ImageRun final : public ModelRun {
  public:
-  // Without `data` it runs the batches that are given to it. `data` outlives it.
-  // Throws ShapeError, OutOfMemory.
+  // Without `data`, the caller passes batches to take(). `data` outlives the run. Throws
+  // ShapeError, OutOfMemory.
   ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
            ImageRunOptions options, const ImageData* data = nullptr);
 
@@ -37,14 +37,14 @@ class ImageRun final : public ModelRun {
   void take(Batch batch) { batch_ = std::move(batch); }
 
   using ModelRun::step;
-  // take() and step().
+  // Calls take() and step().
   float step(const Batch& batch, const UpdateParams& params);
   Tensor forward_loss() override { return skyline::forward_loss(context, *model, batch_); }
   float inference_step() override { return skyline::inference_step(context, *model, batch_).loss; }
   ShapeKey shape_key() const override { return training_key(batch_.size); }
   std::size_t input_bytes() const override { return skyline::input_bytes(*model, batch_.size); }
 
-  // Top-1 and, among more than five classes, top-5.
+  // Reports top-1, and top-5 if there are more than five classes.
   Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) override;
 
   std::unique_ptr<Model> model;

@@ -17,7 +17,7 @@ std::array<TensorSpec, 2> input_specs(const Model& model, std::size_t batch_size
   return {{{{size, shape.channels, shape.height, shape.width}}, {{size}, DType::kInt32}}};
 }
 
-// A batch on the device. Its tensors are moved out, so that each dies with its last reader.
+// A batch on the device. Callers move its tensors out, so that each is freed by its last reader.
 struct Uploaded {
   Uploaded(Context& context, const Model& model, const Batch& batch) {
     const auto [images_spec, labels_spec] = input_specs(model, batch.size);
@@ -59,7 +59,7 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
 }
 
 Inference inference_step(Context& context, const Model& model, const Batch& batch) {
-  // In training mode the bytes that training steps staged are enough.
+  // In training mode, the staging memory of training steps is large enough.
   if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
   const ModeScope mode(context, Mode::kInference);
   StepScope step(context, inference_key(batch.size));

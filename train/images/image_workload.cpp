@@ -20,7 +20,7 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
                    .optimizer = optimizer_options(options),
                    .batch_size = static_cast<std::size_t>(options.batch_size),
                    .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
-  // Checks the batch size before there is a run folder.
+  // Checks the batch size before a run folder is made.
   const Loader loader(*data_.train, {.batch_size = run_options_.batch_size, .prefetch = 0},
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
@@ -79,7 +79,7 @@ void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPo
   write_mean(folder, *mean_);
 }
 
-// Decoding threads must not use the console, so they leave what they met to this thread.
+// Decoding threads must not use the console, so this thread reports what they found.
 void ImageWorkload::report_problems() {
   if (data_.bad_images == nullptr) return;
   for (const BadImage& bad : data_.bad_images->take_new()) {

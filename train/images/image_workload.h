@@ -7,10 +7,10 @@
 
 namespace skyline {
 
-// Trains a classifier of images.
+// Trains an image classifier.
 class ImageWorkload final : public Workload {
  public:
-  // `options` are resolved; the console outlives the workload.
+  // `options` must be resolved. The console outlives the workload.
   ImageWorkload(const TrainOptions& options, Console& console);
 
   std::string data_name() const override { return data_.train->name(); }
@@ -33,7 +33,7 @@ class ImageWorkload final : public Workload {
   TrainOptions options_;
   Console& console_;
   ImageData data_;
-  std::shared_ptr<const MeanImage> mean_;  // null: none is subtracted
+  std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
   ImageRunOptions run_options_;
   std::int64_t batches_per_epoch_ = 0;
 };

@@ -16,12 +16,12 @@ inline constexpr const char* kMeanFile = "mean.safetensors";
 
 // Throws WriteError.
 void write_mean(const std::filesystem::path& folder, const MeanImage& mean);
-// Null where the folder has none. Throws SafetensorsError when the file is damaged or holds
+// Returns null if the folder has none. Throws SafetensorsError if the file is damaged or holds
 // something else.
 std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder);
 
-// compute_mean() with its progress on the console, and a line at its end. Images that cannot be
-// read are in data.bad_images afterwards.
+// compute_mean() with its progress on the console and a final line. Unreadable images are in
+// data.bad_images afterwards.
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               Console& console);
 

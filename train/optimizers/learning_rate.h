@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// How the learning rate moves over a run of `total_steps`:
+// Learning rate schedules over a run of `total_steps`:
 //   constant  base
 //   cosine    base * (1 + cos(pi * step / total_steps)) / 2   (Loshchilov and Hutter 2017, eq. 5)
 //   step      base, a tenth of it from half of the run on, a hundredth from three quarters on
@@ -16,7 +16,8 @@ struct LearningRate {
   std::string schedule = "cosine";
   std::int64_t total_steps = 0;
 
-  // Of step `step`, counted from 0. Throws std::invalid_argument for an unknown schedule.
+  // Returns the rate of step `step`, counted from 0. Throws std::invalid_argument for an unknown
+  // schedule.
   double at(std::int64_t step) const;
 };
 

@@ -19,6 +19,7 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
                      float clip)
     : parameters_(network.parameters()), clip_(clip) {
   for (const Parameter& parameter : parameters_) {
+    // The right side is evaluated first, so it is the size before the insertion.
     indices_[parameter.value.edge().node.get()] = indices_.size();
     for (const std::string& part : parts) {
       state_.push_back(

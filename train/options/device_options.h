@@ -19,7 +19,7 @@ inline constexpr std::string_view kEnginesFile = "engines.json";
 struct DeviceOptions {
   bool tf32 = false;
   bool deterministic = false;
-  bool prefetch = false;  // copy a step's inputs while the step before still runs
+  bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
   std::string engines_file;                      // cuDNN engine choices to start from; empty: none
   // The engine choices of the whole run, so that all compared allocators use the same ones: read

@@ -29,14 +29,14 @@ struct MemoryOptions {
   SessionListener listener;                  // of the planned allocator
 };
 
-// `memory` with a listener.
+// Returns `memory` with `listener`.
 MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
 
 // --max-split-size, --garbage-collection-threshold, --expandable-segments and
 // --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc). Other allocators
 // ignore them.
 void add_allocator_options(OptionList& list, AllocatorOptions& options);
-// Their values under the names of their flags.
+// Writes their values under the names of their flags.
 void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& json);
 // --planner, with the names of all planners.
 void add_planner_option(OptionList& list, std::string& planner);

@@ -8,8 +8,8 @@ namespace skyline {
 
 class OptionList;
 
-// How a step keeps its memory low. To add such an option: a member, its row, and a line in
-// context_options(); every command that runs steps then has it.
+// Ways to lower a step's memory. To add one: a member, its row, and a line in context_options().
+// Every command that runs steps then has it.
 struct StepOptions {
   bool in_place = true;
   std::int64_t recompute = 0;  // see Context::Options

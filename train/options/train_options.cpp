@@ -37,7 +37,7 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
            "Seed of parameters, sample order and generated samples");
 }
 
-// Files by their absolute names, as a stored run has them.
+// Makes file names absolute, as stored runs keep them.
 TrainOptions with_whole_paths(TrainOptions options) {
   options.data = resolved(options.data);
   options.translation = resolved(options.translation);
@@ -45,7 +45,7 @@ TrainOptions with_whole_paths(TrainOptions options) {
   return options;
 }
 
-// Fused updates come before the norm of all gradients is known, so they cannot clip.
+// Fused updates run before the norm of all gradients is known, so they cannot clip.
 void resolve_clip(TrainOptions& options) {
   std::optional<double>& clip = options.translation.clip;
   if (translates(options) && options.step.fused_update && clip.value_or(0) > 0) {

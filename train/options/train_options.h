@@ -22,7 +22,7 @@ namespace skyline {
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
-  TranslationOptions translation;  // of seq2seq alone
+  TranslationOptions translation;  // only for seq2seq
   std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
   std::int64_t batch_size = 32;
@@ -40,26 +40,26 @@ struct TrainOptions {
   bool keep_best = false;             // keep the checkpoint of the best evaluation as well
 };
 
-// Every model: those of images, and seq2seq.
+// All image models, and seq2seq.
 std::vector<std::string> model_names();
-// Whether the model translates text. All others classify images.
+// True if the model translates text; all others classify images.
 bool translates(const std::string& model);
 bool translates(const TrainOptions& options);
 
 // The options that train and compare share: model, data, optimization, threads, debugging.
 void add_training_options(OptionList& list, TrainOptions& options);
-// Everything that a run stores: the above, its length, memory and checkpoints.
+// All options that a run stores: those above, its length, memory and checkpoints.
 void add_run_options(OptionList& list, TrainOptions& options);
 
 // Returns `options` with every default that depends on other options: the model's learning rate,
 // the seed of the data, the number of threads. Sets no global state. Throws UsageError.
 TrainOptions resolved(TrainOptions options);
-// The threads to compute with: `threads`, or the model's default if it is 0.
+// Returns `threads`, or the model's default if it is 0.
 std::int64_t threads_for(const std::string& model, std::int64_t threads);
 // Moves a stored run to another device (empty: stays), with the default memory and arithmetic of
 // that device. Call it before resolved().
 void move_to(TrainOptions& options, const std::string& device);
-// Throws UsageError for a given option that is not for this kind of model.
+// Throws UsageError if a given option is not for this kind of model.
 void check_given(const OptionList& list, const std::string& model);
 
 // The values under the names of their flags: "batch_size" is --batch-size.

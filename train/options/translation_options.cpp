@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 constexpr std::int64_t kMany = 1'000'000'000;
-// Runs of images stored before translation existed lack all of these.
+// Image runs stored before translation existed lack all of these.
 constexpr unsigned kText = kTextOnly | kMayBeAbsent;
 
 void add_text_options(OptionList& list, TranslationOptions& options) {

@@ -13,9 +13,9 @@ class OptionList;
 struct PairLoaderOptions;
 struct TrainOptions;
 
-// What a translation model reads and how large it is. Sentences come from the generator `numbers`
-// or one tab-separated file, both given by --data, or from pairs of files of lines, which are read
-// as one text.
+// Input and size of a translation model. Sentences come from the generator `numbers` or one
+// tab-separated file, both given by --data, or from pairs of files of lines, which are read as one
+// text.
 struct TranslationOptions {
   std::int64_t pairs = 50'000;              // of the generator
   std::vector<std::string> source, target;  // files of lines, one target per source; empty: --data

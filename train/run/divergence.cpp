@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-// A shape of its own, so that the pass belongs to no other step.
+// A key of its own, so that no other step has the same.
 constexpr ShapeKey kRepeated = std::numeric_limits<std::uint64_t>::max();
 
 std::string sentence(const Divergence::Facts& facts) {
@@ -46,7 +46,7 @@ Divergence::Divergence(Facts facts)
 Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
                               float loss) {
   Context& context = run.context;
-  // The pass is half a step, which no plan should learn.
+  // The pass is only half a step, so it must not enter any plan.
   const Interruption interruption(context.allocator());
   Divergence::Facts facts{.step = step, .loss = loss};
   for (const Parameter& parameter : run.network().parameters()) {
@@ -58,6 +58,7 @@ Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::in
   const bool checked_before = context.options().check_finite;
   context.set_check_finite(true);
   try {
+    // Never ended, so the scope abandons the step.
     const StepScope abandoned(context, kRepeated);
     run.forward_loss();
   } catch (const NotFinite& found) {

@@ -8,15 +8,15 @@
 
 namespace skyline {
 
-// A loss that is not finite: at which step, and which op of which layer made the first value that
-// is not finite.
+// The loss of a training step is not finite. The facts name the step, and the op and layer that
+// produced the first value that is not finite.
 class Divergence : public std::runtime_error {
  public:
   struct Facts {
     std::int64_t step = 0;  // counted from 1
     float loss = 0;
     std::string op = {}, layer = {};  // empty: the repeated forward pass was finite
-    std::string parameter = {};  // the first one that was not finite before the step; empty: none
+    std::string parameter = {};       // the first that was not finite before the step; empty: none
   };
   explicit Divergence(Facts facts);
   const Facts& facts() const noexcept { return facts_; }
@@ -25,8 +25,8 @@ class Divergence : public std::runtime_error {
   Facts facts_;
 };
 
-// Repeats the forward pass of the batch in hand and checks every output, to say where the loss that
-// is not finite came from. `random` is the stream as it stood before the step.
+// Finds the origin of a loss that is not finite: repeats the forward pass of the current batch and
+// checks every output. `random` is the random stream as it was before the step.
 Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
                               float loss);
 

@@ -34,7 +34,8 @@ DryRunFacts DryRun::step(Mode mode, Graph graph) {
     run_->inference_step();
   }
   RecordedRun recorded = run_->memory.recorder()->run();
-  // The recording tells what the first step staged; a run of this batch stages this batch.
+  // The recording holds the staging request of the first step. A run of this batch would stage this
+  // batch instead.
   if (first_staging_bytes_ == 0) first_staging_bytes_ = context.staging_bytes();
   for (RecordedRun::Request& request : recorded.requests) {
     if (request.tag.op != kStagingOp) continue;

@@ -10,35 +10,35 @@
 
 namespace skyline {
 
-// What a step would need.
+// The memory that a step would need.
 struct DryRunFacts {
-  RecordedStep step;  // its ops and values; empty unless asked for
+  RecordedStep step;  // its ops and values; empty with Graph::kOff
   Trace trace;        // with tags
   RecordedRun run;
   std::int64_t parameters = 0;
   std::uint64_t resident_bytes = 0;  // rounded
-  // By category: the most bytes at once, as requested.
+  // Peak of each category, as requested (not rounded).
   std::array<std::uint64_t, kCategoryCount> peak_bytes{};
 };
 
-// Where a dry run's memory comes from: addresses without bytes, every request recorded.
+// Memory of a dry run: addresses without bytes; every request is recorded.
 MemoryOptions dry_memory(bool guard = false);
-// `options` without arithmetic, in `mode`.
+// Returns `options` for `mode`, without arithmetic.
 Context::Options dry_context(Context::Options options, Mode mode);
 
-// Steps of a run without memory and without arithmetic: the network is made once, kernels are kept.
-// Thread rule: one thread at a time.
+// Runs steps without memory and arithmetic. The network is made once, and kernels are kept. Thread
+// rule: one thread at a time.
 class DryRun {
  public:
   enum class Graph : bool { kOff, kOn };
 
-  // The run was made with dry_memory() and dry_context().
+  // The run must have been made with dry_memory() and dry_context().
   explicit DryRun(std::unique_ptr<ModelRun> run) : run_(std::move(run)) {}
 
-  // One step with `batch_size` samples. In kInference it is the inference step of the same network,
-  // also where that was made for training. Throws ShapeError.
+  // Runs one step with `batch_size` samples. kInference runs the inference step, even if the
+  // network was made for training. Throws ShapeError.
   DryRunFacts step(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
-  // The same with the batch in hand.
+  // The same with the current batch.
   DryRunFacts step(Mode mode, Graph graph = Graph::kOff);
 
  private:

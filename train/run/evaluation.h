@@ -9,15 +9,16 @@
 
 namespace skyline {
 
-// How good a network is at data that it was not trained on.
+// Quality of a network on data that it was not trained on.
 struct Evaluation {
-  std::vector<std::pair<std::string, double>> metrics;  // the deciding one first; larger is better
-  std::string text;                                     // "test top-1 90.00 %, top-5 99.00 %"
-  std::string sample;                                   // lines to read; may be empty
+  // The first one decides which evaluation is best: larger is better.
+  std::vector<std::pair<std::string, double>> metrics;
+  std::string text;    // "test top-1 90.00 %, top-5 99.00 %"
+  std::string sample;  // lines to read; may be empty
 };
 
-// Called after each batch of an evaluation with the samples done and their number in all. Throws
-// EvaluationStopped to end the evaluation there.
+// Called after each batch of an evaluation with the number of samples done and in total. May throw
+// EvaluationStopped to end the evaluation.
 using EvaluationProgress = std::function<void(std::size_t done, std::size_t total)>;
 
 class EvaluationStopped : public std::runtime_error {

@@ -15,15 +15,15 @@
 
 namespace skyline {
 
-// A dry run's allocator, which hands out addresses without bytes and records the run. No user
-// chooses it.
+// The allocator of dry runs, which hands out addresses without bytes and records the run. Users
+// cannot select it.
 inline constexpr std::string_view kRunRecorder = "run-recorder";
 
-// A device, an allocator on it and the adaptors that were asked for, built in one place:
+// A device, an allocator on it and the adaptors that the options select:
 //
 //   device ← allocator or session ← recording ← statistics ← checking ← guard ← limit ← context
 //
-// Guard bytes are thus part of what is recorded, planned and counted.
+// Guard bytes are therefore recorded, planned and counted too.
 class MemoryChain {
  public:
   // Throws std::invalid_argument for an unknown name, OutOfMemory.
@@ -39,11 +39,11 @@ class MemoryChain {
   const Session* session() const noexcept { return session_; }
   // Null unless the allocator is kRunRecorder.
   const RunRecorder* recorder() const noexcept { return recorder_; }
-  // Null unless asked for.
+  // Null unless `record` is set.
   const RecordingAdaptor* recording() const noexcept { return recording_.get(); }
   bool guarded() const noexcept { return guard_ != nullptr; }
   const StatisticsAdaptor& calls() const noexcept { return *calls_; }
-  // Of the allocator itself, below all adaptors.
+  // Statistics of the allocator itself, below all adaptors.
   Statistics statistics() const { return base_->statistics(); }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// What a run's memory came to. Figures that its allocator does not have stay empty.
+// Memory figures of a run. Figures that its allocator does not have stay empty.
 struct MemorySummary {
   std::string allocator;
   std::uint64_t resident_bytes = 0;  // rounded
@@ -21,7 +21,7 @@ struct MemorySummary {
   double calls_per_step = 0;  // requests and releases
   std::optional<double> allocate_ns_median;
 
-  // Of `planned`, once it has switched.
+  // Only for `planned`, after its switch.
   std::optional<std::uint64_t> warm_up_peak_reserved_bytes;
   std::optional<std::uint64_t> blocks, lower_bound, peak;
   std::optional<double> gap, planning_seconds;
@@ -30,25 +30,24 @@ struct MemorySummary {
   std::optional<SessionStatistics> session;
 };
 
-// Right after a training step: calls and plan are those of the step begun last.
-// `device_allocations_before` is the allocator's count when the warm-up had ended; allocators that
-// do not plan are measured from there.
+// Call right after a training step: calls and plan are those of the latest step.
+// `device_allocations_before` is the allocator's count at the end of the warm-up, from which
+// allocators without a plan are measured.
 MemorySummary memory_summary(const ModelRun& run, const std::string& allocator,
                              std::uint64_t device_allocations_before);
-// The figures of another plan, of so many blocks, in place of those.
+// Replaces the plan's figures by those of `plan` with `blocks` blocks.
 void set_plan(MemorySummary& facts, std::size_t blocks, const Plan& plan);
-// Brings the totals up to date, whatever steps came since: peaks, device allocations, the
-// session's.
+// Updates the totals: peaks, device allocations and session statistics. Call at any time.
 void update_totals(MemorySummary& facts, const ModelRun& run,
                    std::uint64_t device_allocations_before);
 
-// Bytes, with null for what is unknown.
+// Sizes in bytes; unknown figures are null.
 nlohmann::ordered_json to_json(const MemorySummary& facts);
 
-// The figures that the log of a run whose steps differ tells of its session, under these names.
+// The session's figures in the log of a run with varying steps, under the log's names.
 nlohmann::ordered_json to_json(const SessionStatistics& statistics);
 
-// How many of these positions lie in each hundred of `count`, in ascending order.
+// Returns how many of `positions` lie in [0, 100), [100, 200) … up to `count`.
 std::vector<std::uint64_t> counts_per_hundred(const std::vector<std::uint64_t>& positions,
                                               std::size_t count);
 

@@ -18,19 +18,19 @@
 
 namespace skyline {
 
-// What the log says of a batch of text. Images leave it empty.
+// Facts about a text batch for the log; empty for images.
 struct BatchFacts {
   std::uint64_t sentences = 0;
-  std::uint64_t words = 0;  // of the target, ends of sentence included
+  std::uint64_t words = 0;  // of the target, including ends of sentence
   std::vector<std::pair<std::string, std::uint64_t>> lengths;  // the longest sentence of each side
 
-  // Of one target word, from the loss of a sentence; none where there are no words.
+  // Perplexity per target word, from the loss per sentence; nothing if there are no words.
   std::optional<double> perplexity(double loss) const;
 };
 
-// A network in its memory, with its optimizer and the batch in hand. Whatever a command runs is
-// steps of this: `train` has one, `compare` one for each allocator, a dry run one on a device that
-// owns no memory. Images and text are its two kinds.
+// A network with its memory, its optimizer and the current batch. Every command that runs steps
+// uses it: `train` has one, `compare` one for each allocator, and a dry run has one on a device
+// without memory. There are two kinds, images and text.
 //
 //   std::unique_ptr<ModelRun> run = workload.on(memory, Mode::kTraining);
 //   run->seek({}, seed);
@@ -45,30 +45,31 @@ class ModelRun {
   virtual const Network& network() const = 0;
   // Velocities or moments; empty in inference mode.
   std::span<const Buffer> optimizer_state() const;
-  // Rounded: parameters, gradients, optimizer and running values, and staged inputs.
+  // Rounded bytes of parameters, gradients, optimizer state, running values and staged inputs.
   std::uint64_t resident_bytes() const { return network_bytes_ + context.staging_bytes(); }
 
-  // Goes on with the batch at `position` of the order that `seed` gives. Only for runs with data,
-  // like next() and evaluate().
+  // Continues at the batch `position` in the order given by `seed`. Like next() and evaluate(),
+  // only for runs with data.
   virtual void seek(const BatchPosition& position, std::uint64_t seed) = 0;
-  // Takes the next batch in hand; returns the seconds that it waited. Between steps.
+  // Makes the next batch the current one. Returns the seconds spent waiting for it. Call between
+  // steps.
   virtual double next() = 0;
-  // Takes a batch of so many samples without contents in hand, for dry runs.
+  // Makes a batch of `size` samples without contents the current one, for dry runs.
   virtual void take_empty_batch(std::int64_t size) = 0;
   virtual BatchFacts batch_facts() const { return {}; }
 
-  // One training step with the batch in hand, or one inference step in inference mode, which leaves
-  // `params` unread. Returns the loss, 0 in a dry run. Throws what training_step() throws.
+  // Runs one training step on the current batch; in inference mode, one inference step, which
+  // ignores `params`. Returns the loss, 0 in a dry run. Throws what training_step() throws.
   float step(const UpdateParams& params);
-  // Uploads the batch in hand and computes its loss f32 [1].
+  // Uploads the current batch and computes its loss f32 [1].
   virtual Tensor forward_loss() = 0;
-  // The loss of one inference step with the batch in hand.
+  // Runs one inference step on the current batch and returns its loss.
   virtual float inference_step() = 0;
-  virtual ShapeKey shape_key() const = 0;       // of the batch in hand
+  virtual ShapeKey shape_key() const = 0;       // of the current batch
   virtual std::size_t input_bytes() const = 0;  // its uploads, each rounded
 
-  // Evaluates the network after `number` steps, within the memory that training has. The random
-  // stream stays where it was. Throws EvaluationStopped when `progress` does.
+  // Evaluates the network after `number` steps, within the memory that training has. Leaves the
+  // random stream unchanged. Throws EvaluationStopped if `progress` does.
   virtual Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) = 0;
 
   MemoryChain memory;
@@ -77,7 +78,7 @@ class ModelRun {
  protected:
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options)
       : memory(memory_options), context(memory.allocator(), context_options) {}
-  // Makes the optimizer, in training mode, of the network that was just made.
+  // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
 
  private:

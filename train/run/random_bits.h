@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// Philox under a seed, in the form that the data room takes.
+// Philox with a seed, as the function that data sets and loaders take.
 RandomBits random_bits(std::uint64_t seed);
 
 }  // namespace skyline

@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// Bounds one step of a context. A step that does not reach end() is abandoned.
+// Opens a step of a context. The destructor abandons the step unless end() was called.
 class StepScope {
  public:
   StepScope(Context& context, ShapeKey key) : context_(context) { context_.begin_step(key); }
@@ -25,7 +25,7 @@ class StepScope {
   bool ended_ = false;
 };
 
-// Sets a context's mode for the scope's life.
+// Sets a context's mode until the end of the scope.
 class ModeScope {
  public:
   ModeScope(Context& context, Mode mode) : context_(context), before_(context.options().mode) {
@@ -40,7 +40,7 @@ class ModeScope {
   Mode before_;
 };
 
-// Puts a context's random stream back to where it stood when the scope began.
+// Restores a context's random stream at the end of the scope.
 class RandomScope {
  public:
   explicit RandomScope(Context& context) : context_(context), before_(context.random()) {}

@@ -84,7 +84,7 @@ void TrainingLog::end_epoch(Json& row, const ModelRun& run) {
   epoch_words_ = {};
   row["reserved"] = run.memory.device().statistics().reserved_bytes;
   if (chart_.lines.empty()) return;
-  // The columns are the same without a session: a run may be resumed under another allocator.
+  // Writes the same columns without a session, because a run may be resumed with another allocator.
   const Session* session = run.memory.session();
   const Json figures =
       to_json(session != nullptr ? session->session_statistics() : SessionStatistics{});

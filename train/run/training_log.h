@@ -11,39 +11,39 @@
 
 namespace skyline {
 
-// One training step of a run, as it is logged.
+// One training step of a run, as logged.
 struct LoggedStep {
   std::int64_t number = 0;  // from 1, over the whole run
   std::int64_t epoch = 0;   // from 1
   double loss = 0;
   double learning_rate = 0;
-  double seconds = 0;       // without the wait for the batch
+  double seconds = 0;       // excluding the wait for the batch
   double wait_seconds = 0;  // for the batch
   bool planned = false;
   BatchFacts batch;
 };
 
-// Target words and the time of their steps, without waits and evaluations.
+// Target words and the time of their steps, excluding waits and evaluations.
 struct WordRate {
   std::uint64_t words = 0;
   double seconds = 0;
 
   void add(const LoggedStep& step);
-  std::optional<double> per_second() const;  // none where there is no text
+  std::optional<double> per_second() const;  // nothing without text
   std::string text() const;                  // ", 12,345 target words/s" or nothing
 };
 
-// Collects what the steps of this process tell: lines of the log, the page's chart, totals.
+// Collects the figures of this process's steps: log lines, the report's chart, totals.
 class TrainingLog {
  public:
   // `allocator` and `lengths_name` are for the chart; `first_step` counts from 1.
   TrainingLog(std::string allocator, std::string lengths_name, std::int64_t first_step);
 
-  // Adds a step right after it ran; returns its line.
+  // Adds the step that just ran; returns its log line.
   nlohmann::ordered_json add(const LoggedStep& step, const ModelRun& run);
-  // A new plan is in place before the next step.
+  // Notes that a new plan serves from the next step on.
   void note_replan();
-  // The row of an epoch that ended with `step`: rates and memory, after the trainer's own columns.
+  // Adds rates and memory to the row of the epoch that just ended, after the trainer's own columns.
   void end_epoch(nlohmann::ordered_json& row, const ModelRun& run);
 
   std::int64_t steps() const noexcept { return std::ssize(losses_); }

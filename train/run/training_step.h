@@ -19,18 +19,18 @@ class LossNotFinite : public std::runtime_error {
   float loss_;
 };
 
-// What a training step needs to know of its batch.
+// A batch as training_step() needs it.
 struct BatchStep {
-  ShapeKey key = 0;                      // names the batch's shapes
+  ShapeKey key = 0;                      // identifies the batch's shapes
   std::size_t input_bytes = 0;           // of its uploads, each rounded
   std::function<Tensor()> forward_loss;  // uploads the batch and computes its loss f32 [1]
 };
 
-// One whole training step: forward, the loss read back, backward, update; returns the loss, 0 in a
-// dry run. The last holder of every value is an op, so that the recorded trace equals the simulated
-// one. With fused_update each parameter is updated within backward.
-// Throws LossNotFinite before anything but running statistics has changed; OutOfMemory, and what
-// the ops throw.
+// Runs a whole training step: forward, reading back the loss, backward, update. Returns the loss, 0
+// in a dry run. Every value's last holder is an op, so the recorded trace equals the simulated one.
+// With fused_update, backward updates each parameter as soon as it has its gradient. Throws
+// LossNotFinite before anything but running statistics has changed, OutOfMemory, and what the ops
+// throw.
 float training_step(Context& context, const Optimizer& optimizer, const UpdateParams& params,
                     const BatchStep& batch);
 

@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 using Words = std::span<const std::string>;
-using Ngram = std::array<std::uint32_t, Bleu::kMostWords>;  // ids from 1 on, 0 behind them
+using Ngram = std::array<std::uint32_t, Bleu::kMostWords>;  // ids from 1; unused places are 0
 using Ids = std::unordered_map<std::string_view, std::uint32_t>;
 
 std::vector<std::uint32_t> ids_of(Words words, Ids& ids) {
@@ -33,8 +33,8 @@ std::vector<Ngram> sorted_ngrams(std::span<const std::uint32_t> sentence, std::s
   return ngrams;
 }
 
-// How many n-grams both have, each counted as often as in the one that has it less often: what
-// intersecting multisets gives.
+// Returns the size of the multiset intersection: an n-gram counts as often as in the side that has
+// it less often.
 std::uint64_t clipped_matches(const std::vector<Ngram>& answer,
                               const std::vector<Ngram>& reference) {
   std::vector<Ngram> matches;

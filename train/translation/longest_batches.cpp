@@ -13,10 +13,11 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostBatches = 1'000'000;  // looked at for the longest: under a minute
-constexpr double kOnePlanShare = 0.01;            // one plan may take this much more
+constexpr std::int64_t kMostBatches = 1'000'000;  // search limit: under a minute
+constexpr double kOnePlanShare = 0.01;            // extra memory that one plan may take
 
-// The sizes of a step's requests grow with these, and so does their number in unrolled LSTMs.
+// A step's request sizes grow with these numbers; in unrolled LSTMs the number of requests does
+// too.
 using Extents = std::array<std::size_t, 7>;
 
 std::size_t different_lengths(const PackedWords& side) {
@@ -43,12 +44,12 @@ struct Candidate {
   PairBatch batch;
 };
 
-// True when `one` is below `other` in nothing.
+// True if no extent of `one` is smaller than in `other`.
 bool covers(const Candidate& one, const Extents& other) {
   return std::ranges::equal(one.extents, other, std::greater_equal());
 }
 
-// The batches that no other one covers.
+// Returns the batches that no other batch covers.
 std::vector<Candidate> uncovered_batches(PairLoader& loader, std::int64_t steps) {
   std::vector<Candidate> found;
   for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
@@ -94,7 +95,7 @@ LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, Translati
     const bool longer =
         live_bytes > std::exchange(facts.live_bytes, std::max(facts.live_bytes, live_bytes));
     longest.steps.insert(longer ? longest.steps.begin() : longest.steps.end(), std::move(trace));
-    if (unrolled) longest.steps.resize(1);  // the others are large and will not be adopted
+    if (unrolled) longest.steps.resize(1);  // traces are large, and only the first is adopted
   }
   facts.one_plan_bytes = lower_bound_bytes(canonical_step(all.requests).trace, kAlignmentBytes);
   facts.one_plan = !unrolled && share_above(facts) <= kOnePlanShare;

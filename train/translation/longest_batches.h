@@ -11,10 +11,10 @@
 
 namespace skyline {
 
-// What plans for a run's batches must hold, in bytes.
+// Memory that plans for a run's batches must hold, in bytes.
 struct LongestBatchFacts {
-  std::uint64_t live_bytes = 0;      // the most alive at once in one step: no arena is smaller
-  std::uint64_t one_plan_bytes = 0;  // no plan that serves all steps by itself is smaller
+  std::uint64_t live_bytes = 0;      // most bytes alive at once in one step; no arena is smaller
+  std::uint64_t one_plan_bytes = 0;  // lower bound of one plan for all steps
   bool one_plan = true;              // one plan serves all; otherwise each batch has its own
 };
 
@@ -23,19 +23,20 @@ struct LongestBatchFacts {
 std::string longest_batch_text(const LongestBatchFacts& facts);
 nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
 
-// The steps of a run that ask for the most memory, from dry runs, for the policy upper-bound.
+// The steps of a run that need the most memory, from dry runs, for policy upper-bound.
 struct LongestBatches {
   LongestBatchFacts facts;
-  // What to adopt before the first step: the step with the most live bytes first; where one plan
-  // serves all, also the others that may ask for more of something.
+  // The traces to adopt before the first step. The step with the most live bytes is first. If one
+  // plan serves all, the other steps follow that may need more in some request.
   std::vector<Trace> steps;
 };
 
-// Searches the first `steps` batches of a run, whatever their order. `loader` starts at the first.
-// A packed step makes the same number of requests whatever its lengths, and each grows with words,
-// sentences or longest sentences: one plan for the maximum serves all. It is chosen where it takes
-// at most 1 % more than the longest batch. Otherwise, and where LSTMs are unrolled, so that the
-// number of requests depends on the lengths, each batch gets a plan of its own, see PlannedPairs.
+// Searches the first `steps` batches of a run; `loader` must be at the first. Their order does not
+// matter. Packed steps make the same number of requests for all lengths, and each request grows
+// with the words, the sentences or the longest sentence, so one plan for the maximum serves all
+// batches. It is chosen if it takes at most 1 % more than the longest batch. Otherwise each batch
+// gets its own plan, see PlannedPairs. Unrolled LSTMs always do, because their number of requests
+// depends on the lengths.
 LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, TranslationDryRun& dry,
                                bool unrolled);
 

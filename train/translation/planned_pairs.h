@@ -9,18 +9,19 @@
 
 namespace skyline {
 
-// The batches of a run. With a session each has a plan for its step in place when it is handed out:
-// while a step runs, the next batch is run dry and planned on another thread.
-// Thread rule: one thread, the one that drives the steps.
+// The batches of a run. With a session, next() returns a batch after adopting a plan for its step:
+// while a step runs, another thread dry-runs and plans the next batch. Thread rule: only the thread
+// that drives the steps.
 class PlannedPairs {
  public:
-  // Runs a training step of the batch dry; called on the other thread alone.
+  // Dry-runs a training step on the batch; called only on the planning thread.
   using DryStep = std::function<Trace(const PairBatch&)>;
 
-  // Without a session (null), the batches alone. It outlives this, as do the loader's data.
+  // If `session` is null, batches are only read. The session and the loader's data outlive this
+  // object.
   PlannedPairs(PairLoader loader, Session* session, DryStep dry_step);
 
-  // Between steps. Throws what the loader, the dry step and Session::adopt throw.
+  // Call between steps. Throws what the loader, the dry step and Session::adopt throw.
   PairBatch next();
 
  private:

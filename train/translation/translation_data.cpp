@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kKeptApart = 20;  // every so many pairs one validates
+constexpr std::size_t kKeptApart = 20;  // one of so many pairs is held out to validate
 
 constexpr const char* kSourceFile = "source.vocabulary.txt";
 constexpr const char* kTargetFile = "target.vocabulary.txt";
@@ -75,7 +75,7 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
   return texts;
 }
 
-// Adds those pairs of `text` that `chosen` says.
+// Adds the pairs i of `text` for which chosen(i) is true.
 template <typename Chosen>
 void add_pairs(const ParallelText& text, const Vocabularies& vocabularies, const Chosen& chosen,
                SentencePairs& pairs, std::vector<std::vector<std::string>>* references) {

@@ -14,7 +14,7 @@
 
 namespace skyline {
 
-// The words of both sides.
+// The vocabularies of both languages.
 struct Vocabularies {
   Vocabulary source, target;
 
@@ -25,8 +25,8 @@ struct Vocabularies {
   static Vocabularies open(const std::filesystem::path& run);
 };
 
-// Throws CheckpointError when these, which are those of `origin`, a folder or a text, are not the
-// vocabularies that the checkpoint at `position` was trained with.
+// Throws CheckpointError if `vocabularies` differ from those that the checkpoint at `position` was
+// trained with. `origin`, for the message, is the folder or text that they come from.
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
                         const TrainingPosition& position);
 
@@ -37,13 +37,13 @@ struct TranslationData {
   std::vector<std::vector<std::string>> references;  // the validation's targets, word by word
   Vocabularies vocabularies;
   TextSummary train_summary;
-  std::optional<TextSummary> val_summary;  // none where validation pairs were kept apart
+  std::optional<TextSummary> val_summary;  // empty if pairs were held out of the training text
 };
 
 // Reads, tokenizes and encodes. `data` is "numbers" or a tab-separated file, unless the options
-// name files of lines; `pairs` and `val_pairs` are drawn by the generator. Vocabularies are those
-// given, or made from the training pairs. Throws UsageError when there are no such data, DataError
-// as the readers do and when nothing is left.
+// name files of lines; the generator draws `pairs` and `val_pairs`. Uses the given vocabularies, or
+// makes them from the training pairs. Throws UsageError if there are no such data, and DataError as
+// the readers do and if nothing is left.
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies = std::nullopt);

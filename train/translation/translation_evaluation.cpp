@@ -25,7 +25,7 @@ std::vector<std::vector<std::int32_t>> sources(const SentencePairs& pairs, std::
   return sentences;
 }
 
-// Tells an evaluation's progress: pairs of both passes together.
+// Reports an evaluation's progress, counting the pairs of both passes together.
 class Passes {
  public:
   Passes(const EvaluationProgress& progress, std::size_t total)
@@ -49,6 +49,7 @@ double perplexity(Context& context, const Seq2Seq& model, const SentencePairs& p
         make_pair_batch(pairs, indices(first, std::min(first + batch_size, pairs.source.size())));
     float loss = 0;
     context.download(translation_loss(context, model, batch), &loss);
+    // The loss is a mean over sentences, the perplexity one over words.
     loss_sum += double{loss} * static_cast<double>(batch.size());
     words += static_cast<double>(batch.target_out.size());
     passes.add(batch.size());

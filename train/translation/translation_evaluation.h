@@ -12,23 +12,23 @@
 
 namespace skyline {
 
-// How well a model translates.
+// Translation quality of a model.
 struct TranslationQuality {
-  Bleu bleu;              // of the first pairs
-  double perplexity = 0;  // a target word, end of sentence included; of all validation pairs
-  std::string sample_source, sample_answer, sample_reference;  // of one pair, for the reader
+  Bleu bleu;              // over the first pairs
+  double perplexity = 0;  // per target word, including ends of sentence, over all validation pairs
+  std::string sample_source, sample_answer, sample_reference;  // one pair to show
 };
 
 struct QualityOptions {
   std::size_t batch_size = 100;
-  std::size_t pairs = 1000;  // so many are translated for BLEU, at most
-  std::size_t sample = 0;    // the pair to show, modulo those translated
+  std::size_t pairs = 1000;  // most pairs to translate for BLEU
+  std::size_t sample = 0;    // pair to show, modulo the number translated
   TranslatorOptions translator = {};
 };
 
-// Computes the perplexity over all validation pairs and the BLEU of the first ones. Leaves the
-// random stream as it was. Memory comes from whatever step is open, or from none. Throws what
-// `progress` throws.
+// Computes the perplexity over all validation pairs and the BLEU over the first ones. Leaves the
+// random stream unchanged. Opens no step; its requests belong to the caller's step, if there is
+// one. Throws what `progress` throws.
 TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
                                        const TranslationData& data, const QualityOptions& options,
                                        const EvaluationProgress& progress = {});

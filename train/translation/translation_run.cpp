@@ -12,7 +12,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kEvaluationBatch = 100;  // at most; the paper's
+constexpr std::size_t kEvaluationBatch = 100;  // at most; as in the paper
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -79,6 +79,7 @@ Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgres
                              .sample = static_cast<std::size_t>(number)},
                             progress);
   }
+  // Gives back what the pool took for the evaluation.
   context.allocator().release_cached();
   return {.metrics = {{"bleu", quality.bleu.score()},
                       {"exact_match", quality.bleu.exact_match()},

@@ -16,21 +16,21 @@ namespace skyline {
 struct TranslationRunOptions {
   Seq2SeqShape shape;
   OptimizerOptions optimizer = {.name = "adam"};
-  std::int64_t sentence_words = 30;  // of the batches that take_empty_batch() makes, on both sides
-  // How batches are read and evaluated, from runs with data.
+  std::int64_t sentence_words = 30;  // of take_empty_batch(), on both sides
+  // How to read and evaluate batches; only for runs with data.
   PairLoaderOptions loader = {};
-  std::size_t val_pairs = 1000;  // so many are translated for BLEU, at most
-  // Each batch is run dry and planned for before its step; see PlannedPairs. `compute` is then the
-  // dry runs' own, which are on another thread.
+  std::size_t val_pairs = 1000;  // most pairs to translate for BLEU
+  // Dry-runs and plans each batch before its step; see PlannedPairs. The dry runs use
+  // `dry_compute`, because they are on another thread.
   bool plan_each_batch = false;
   std::shared_ptr<Compute> dry_compute = {};
 };
 
-// A translation model.
+// A run of a translation model.
 class TranslationRun final : public ModelRun {
  public:
-  // Without `data` it runs the batches that are given to it. `data` outlives it.
-  // Throws ShapeError, OutOfMemory.
+  // Without `data`, the caller passes batches to take(). `data` outlives the run. Throws
+  // ShapeError, OutOfMemory.
   TranslationRun(const MemoryOptions& memory_options, const Context::Options& context_options,
                  TranslationRunOptions options, const TranslationData* data = nullptr);
 
@@ -43,16 +43,17 @@ class TranslationRun final : public ModelRun {
   BatchFacts batch_facts() const override;
 
   using ModelRun::step;
-  // take() and step().
+  // Calls take() and step().
   float step(const PairBatch& batch, const UpdateParams& params);
   Tensor forward_loss() override { return translation_loss(context, model, batch_); }
   float inference_step() override { return translation_inference_step(context, model, batch_); }
   ShapeKey shape_key() const override { return translation_key(batch_); }
   std::size_t input_bytes() const override { return skyline::input_bytes(batch_); }
 
-  // Corpus BLEU, exact matches and perplexity on validation pairs, and one sample translation. They
-  // are no steps and not planned (PGMO's interrupt): their memory is the arena's, which is free
-  // between steps, and the pool's only where they need more; that is given back afterwards.
+  // Reports corpus BLEU, exact matches and perplexity on validation pairs, and one sample
+  // translation. Runs outside of steps and is not planned (PGMO's interrupt): it uses the arena,
+  // which is free between steps, and the pool only if it needs more; the pool's cache is released
+  // afterwards.
   Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) override;
 
   Seq2Seq model;
@@ -64,16 +65,16 @@ class TranslationRun final : public ModelRun {
   PairBatch batch_;
 };
 
-// Runs training steps of given batches dry. Thread rule: one thread at a time.
+// Dry-runs training steps on given batches. Thread rule: one thread at a time.
 class TranslationDryRun {
  public:
   TranslationDryRun(const Context::Options& context_options, const TranslationRunOptions& options,
                     bool guard = false);
-  // What the step requests, with tags. Throws ShapeError.
+  // Returns the step's requests, with tags. Throws ShapeError.
   Trace trace(const PairBatch& batch);
 
  private:
-  TranslationRun* run_;  // of dry_
+  TranslationRun* run_;  // owned by dry_
   DryRun dry_;
 };
 

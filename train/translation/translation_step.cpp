@@ -16,7 +16,7 @@ Tensor upload_words(Context& context, const std::vector<std::int32_t>& words,
   return context.upload(spec, words.data(), name);
 }
 
-// FNV-1a, 64 bits, number by number.
+// FNV-1a with 64 bits, one number at a time.
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
   return (hash ^ number) * 0x100000001b3u;
 }

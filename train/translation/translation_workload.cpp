@@ -9,7 +9,7 @@
 namespace skyline {
 namespace {
 
-// Tells what became of the lines and where the first of each fault is.
+// Prints how many lines were used, and warns of the first line with each fault.
 void tell(Console& console, const std::string& what, const TextSummary& summary) {
   console.say(what + summary.text());
   for (const std::string& fault : summary.faults) console.warn(fault);

@@ -13,7 +13,7 @@ namespace skyline {
 // Trains a translation model on pairs of sentences.
 class TranslationWorkload final : public Workload {
  public:
-  // `options` are resolved; the console outlives the workload.
+  // `options` must be resolved. The console outlives the workload.
   TranslationWorkload(const TrainOptions& options, Console& console);
 
   std::string data_name() const override { return data_.name; }
@@ -34,7 +34,7 @@ class TranslationWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  // Found when first asked for.
+  // Searched for on the first call.
   const LongestBatches& longest();
 
   TrainOptions options_;

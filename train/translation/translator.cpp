@@ -22,7 +22,7 @@ Tensor upload_ids(Context& context, const Ids& ids, std::string_view name) {
   return context.upload({{static_cast<std::int64_t>(ids.size())}, DType::kInt32}, ids.data(), name);
 }
 
-// Puts answers that are in packed order into the batch's order, cut at the end of sentence.
+// Reorders answers from the packed order to the batch's and cuts them at the end of sentence.
 std::vector<Ids> in_batch_order(std::vector<Ids> answers, const Ids& order) {
   std::vector<Ids> result(answers.size());
   for (std::size_t k = 0; k < answers.size(); ++k) {
@@ -63,7 +63,7 @@ struct Hypothesis {
   }
 };
 
-// The beams of all sentences of a batch, `width` rows a sentence.
+// The beams of all sentences of a batch, `width` rows per sentence.
 class Beams {
  public:
   Beams(std::size_t sentences, const TranslatorOptions& options)
@@ -71,14 +71,14 @@ class Beams {
         width_(static_cast<std::size_t>(options.beam)),
         open_(sentences * width_),
         ended_(sentences) {
-    // One open hypothesis a sentence; the other rows can win nothing yet.
+    // Each sentence starts with one open hypothesis; its other rows cannot win yet.
     for (std::size_t row = 0; row < open_.size(); ++row) {
       if (row % width_ > 0) open_[row].log_probability = kImpossible;
     }
   }
 
-  // From log probabilities [rows, words]: the rows that the new hypotheses continue, and their last
-  // words.
+  // Extends the hypotheses by one word, from log probabilities [rows, words]. Returns the row that
+  // each new hypothesis continues, and its last word.
   std::pair<Ids, Ids> advance(const std::vector<float>& log_probabilities) {
     std::vector<Hypothesis> next(open_.size());
     Ids parents(open_.size()), last(open_.size(), kEndOfSentence);
@@ -112,7 +112,7 @@ class Beams {
     return true;
   }
 
-  // The best of each sentence, an unfinished one where none has ended.
+  // Returns the best hypothesis of each sentence; an unfinished one if none has ended.
   std::vector<Ids> best() const {
     std::vector<Ids> answers;
     for (std::size_t sentence = 0; sentence < ended_.size(); ++sentence) {
@@ -137,7 +137,8 @@ class Beams {
 
   bool done(std::size_t sentence) const { return ended_[sentence].size() >= width_; }
 
-  // Twice the width: as many may end as go on. Ties go to the lower row, then the lower word.
+  // Returns the best 2 · width candidates: at most one per row ends the sentence, so `width` others
+  // can go on. Ties go to the lower row, then the lower word.
   std::vector<Candidate> best_candidates(std::size_t sentence, const std::vector<float>& log,
                                          std::size_t words) const {
     std::vector<Candidate> candidates;
@@ -161,11 +162,11 @@ class Beams {
 
   TranslatorOptions options_;
   std::size_t width_;
-  std::vector<Hypothesis> open_;                // row by row
-  std::vector<std::vector<Hypothesis>> ended_;  // of each sentence
+  std::vector<Hypothesis> open_;                // one per row
+  std::vector<std::vector<Hypothesis>> ended_;  // per sentence
 };
 
-// States of rows `parents` of each layer.
+// Selects the rows `parents` of each layer's states.
 LstmState chosen(Context& context, LstmState state, const Ids& parents, std::int64_t layers) {
   const auto rows_before = static_cast<std::int32_t>(state.h.shape()[0] / layers);
   Ids rows;
@@ -184,6 +185,7 @@ std::vector<Ids> beam_search(Context& context, const Seq2Seq& model, LstmState s
   const PackedShape one_word({static_cast<std::int32_t>(rows)});
   Ids parents(rows), last(rows, kEndOfSentence);
   for (std::size_t row = 0; row < rows; ++row) {
+    // Every row of a beam starts from its sentence's encoder state.
     parents[row] = static_cast<std::int32_t>(row / static_cast<std::size_t>(options.beam));
   }
   std::vector<float> host;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kElements = 100'000;  // 400 KB a tensor
+constexpr std::int64_t kElements = 100'000;  // 400 KB per tensor
 
 // Saves one step after another, forever.
 [[noreturn]] void save_until_killed(const fs::path& folder, std::int64_t step) {

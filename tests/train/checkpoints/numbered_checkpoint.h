@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// Makes a checkpoint whose every part depends on its step.
+// Makes a checkpoint with every part depending on its step.
 inline Checkpoint numbered_checkpoint(std::int64_t step, std::int64_t elements = 5000) {
   const auto filled = [&](const char* name) {
     const auto fill = static_cast<std::byte>(step % 251);

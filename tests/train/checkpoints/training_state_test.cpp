@@ -56,7 +56,7 @@ TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
   for (int i = 0; i < 3; ++i) first->step(batches[static_cast<std::size_t>(i)], small_params());
   const Checkpoint checkpoint = capture(*first, {});
   const auto second = make(GetParam());
-  second->step(batches[5], small_params());  // puts it into any other state
+  second->step(batches[5], small_params());  // so that restore() has something to change
   restore(*second, checkpoint);
   EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
   EXPECT_EQ(second->context.random().next, first->context.random().next);

@@ -36,7 +36,7 @@ struct TrainOptions {
   bool check = true;
 };
 
-// Refuses what is not a readable file.
+// Refuses a missing file and a folder.
 OptionValue input_file(fs::path& file) {
   return checked(path(file, "FILE"), [&file] {
     if (!fs::exists(file)) throw UsageError("no file '" + file.string() + "'");

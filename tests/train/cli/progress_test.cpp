@@ -57,7 +57,7 @@ TEST(ProgressBar, IsEmptyAtFirstAndFullAtLast) {
   EXPECT_EQ(progress_bar({.step = 9}, 40), "step 9");  // unknown length: no bar
 }
 
-// A run of steps of 0.1 seconds on a clock of its own.
+// A run with steps of 0.1 seconds on a fake clock.
 class ProgressRun : public testing::Test {
  protected:
   std::string run(bool terminal, std::int64_t steps) {

@@ -79,7 +79,7 @@ TEST(TrainingDataTest, ImagesOfIdxFilesAreNotScaled) {
   EXPECT_THROW(open_image_data({.data = folder.path().string(), .insize = 40}, {}), UsageError);
 }
 
-// As nothing, an image folder without some part, or files of another kind.
+// The folder is first empty, then lacks a validation split, then has a class that train lacks.
 TEST(TrainingDataTest, FoldersWithoutAPartAreRefusedByName) {
   const auto problem = [](const TemporaryFolder& folder) -> std::string {
     try {

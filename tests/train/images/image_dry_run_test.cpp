@@ -87,7 +87,7 @@ TEST(DryRunTest, BatchesThatNoMachineHoldsAreAnswered) {
   EXPECT_GT(lower_bound_bytes(facts.trace, kAlignmentBytes), std::uint64_t{100} << 30);
 }
 
-// Sharing off: every block to the end; in place off: every output a block of its own.
+// Without sharing, every block lives to the end. Without in place, every output is a new block.
 TEST(DryRunTest, StrategiesNeverNeedMoreThanTheirAbsence) {
   const StepGraph graph = lenet().step.graph;
   const auto bytes = [&](bool in_place, bool sharing) {

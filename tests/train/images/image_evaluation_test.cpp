@@ -21,7 +21,7 @@ class EvaluateTest : public ::testing::Test {
       {.check = true}, seeded(), {.model = "lenet", .shape = small_shape("lenet")}};
 };
 
-// Against one image at a time.
+// Compares with evaluating one image at a time.
 TEST_F(EvaluateTest, CountsTheSameForEveryBatchSize) {
   const ShapesDataset data = dataset(23);
   const Accuracy one = evaluate(experiment_.context, *experiment_.model, data, 1);
@@ -67,7 +67,7 @@ TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
   EXPECT_EQ(state_sha256(undisturbed), state_sha256(evaluated));
 }
 
-// Four images, of which every second one (or none) can be read.
+// Four images; only every second one, or none, can be read.
 class SomeUnreadable : public Dataset {
  public:
   explicit SomeUnreadable(std::size_t readable_every) : every_(readable_every) {}
@@ -98,7 +98,7 @@ TEST_F(EvaluateTest, ImagesThatCannotBeReadAreNotCounted) {
   EXPECT_THROW(evaluate(experiment_.context, *experiment_.model, SomeUnreadable(0), 2), DataError);
 }
 
-// Against sorting each image's logits, and the step's own loss.
+// Compares with sorting each image's logits and with the step's own loss.
 TEST_F(EvaluateTest, FiveGuessesAndTheLossAreThoseOfTheLogits) {
   const ShapesDataset data = dataset(24);
   std::int64_t among_five = 0;

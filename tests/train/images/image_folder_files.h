@@ -7,8 +7,8 @@
 
 namespace skyline::testing {
 
-// An image folder of two classes that differ in colour: `train` images each for training, `val` for
-// validation, of 9 x 7 pixels.
+// Writes an image folder with two classes of different colour. Each has `train` training and `val`
+// validation images of 9 x 7 pixels.
 inline void write_image_folder(const std::filesystem::path& folder, int train, int val) {
   const auto write = [&](const std::string& split, int images) {
     for (int i = 0; i < images; ++i) {
@@ -22,8 +22,7 @@ inline void write_image_folder(const std::filesystem::path& folder, int train, i
   write("val", val);
 }
 
-// One file of each kind that cannot be read, in the class `blue`: truncated, empty,
-// arithmetic-coded.
+// Adds one unreadable file of each kind to the class `blue`: truncated, empty, arithmetic-coded.
 inline void write_bad_images(const std::filesystem::path& folder) {
   write_file(folder / "train/blue/bad 1.jpg", truncated_jpeg());
   write_file(folder / "train/blue/bad 2.jpg", {});

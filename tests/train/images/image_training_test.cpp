@@ -1,4 +1,4 @@
-// Training, evaluation and checking of image files, as a user types them.
+// Training, evaluating and checking image files through the command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class ImageTrainingTest : public ::testing::Test {
  protected:
   ImageTrainingTest() { write_image_folder(data_, 8, 3); }
 
-  // 2 epochs of 4 steps of LeNet on 16 x 16 pixels out of 20 x 20.
+  // Trains LeNet for 2 epochs of 4 steps on 16 x 16 crops of 20 x 20 pixels.
   Outcome train(const std::string& out, const std::vector<std::string>& more = {},
                 bool with_data = true) {
     std::vector<std::string> words = {
@@ -69,7 +69,7 @@ TEST_F(ImageTrainingTest, DecodingThreadsChangeNoBit) {
 
 TEST_F(ImageTrainingTest, ResumingInAnEpochChangesNoBitAndTakesTheMeanOnce) {
   ASSERT_EQ(train("whole", {"--checkpoint-every", "1"}).exit_code, 0);
-  // Two checkpoints are kept: the one of step 7, in the middle of the second epoch, is taken up.
+  // Two checkpoints are kept. The run resumes from step 7, in the middle of the second epoch.
   fs::copy(folder_ / "whole", folder_ / "again",
            fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   const std::string from = (folder_ / "again/checkpoints/step-000000007").string();
@@ -131,7 +131,7 @@ TEST_F(ImageTrainingTest, EvaluateFindsWhatTrainingFound) {
   EXPECT_EQ(outcome.json()["images"], 6) << "without the bad one";
   EXPECT_EQ(outcome.json()["bad_images"].size(), 1u);
   EXPECT_EQ(outcome.json()["step"], 8);
-  // One checkpoint, another batch size, elsewhere, without training images.
+  // Evaluates one checkpoint with another batch size on moved data without training images.
   fs::create_directory(folder_ / "elsewhere");
   fs::rename(data_ / "val", folder_ / "elsewhere/val");
   const Outcome moved =

@@ -1,5 +1,5 @@
-// Inference on one image, every convolution asking for 8 MiB, as PGMO measured it (section 5.2.3):
-// the planned peak is the paper's to the byte.
+// Inference on one image with a workspace of 8 MiB for every convolution, as PGMO measured it
+// (section 5.2.3). The planned peak equals the paper's to the byte.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ void expect_peak(const std::string& model, std::uint64_t bytes) {
   EXPECT_TRUE(exact.proved_optimal);
 }
 
-// Image, label, conv1's output and its workspace, rounded to 512 bytes.
+// At the peak: image, label, conv1's output and its workspace, rounded to 512 bytes.
 TEST(InferencePeakTest, AlexNet) {
   static_assert(618'496 + 512 + 1'161'728 + kWorkspaceBytes == 10'169'344);
   expect_peak("alexnet", 10'169'344);
@@ -44,7 +44,7 @@ TEST(InferencePeakTest, GoogLeNet) {
   expect_peak("googlenet", 12'202'496);
 }
 
-// The others plan without a gap too.
+// The other networks are planned without a gap too.
 TEST(InferencePeakTest, EveryNetworkIsPlannedWithoutAGap) {
   for (const PaperNetwork& network : paper_networks()) {
     SCOPED_TRACE(network.name);

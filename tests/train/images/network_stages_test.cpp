@@ -1,5 +1,5 @@
-// Every stage of the paper's networks: the shape that leaves it, its parameters and its
-// multiply-adds, at the papers' image sizes and 1000 classes.
+// Every stage of the paper's networks: its output shape, parameters and multiply-adds, at the
+// papers' image sizes and with 1000 classes.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ namespace {
 
 using namespace testing;
 
-// The layer of this name and all below it; "res2*": of all that begin so.
+// A layer and all layers below it; "res2*" means all layers with names that begin with "res2".
 struct Stage {
   std::string name;
-  Shape output;  // of its last op, poolings and normalizations behind it included
+  Shape output;  // including the poolings and normalizations after it
   std::int64_t parameters;
-  std::string million_multiply_adds;  // with as many digits as the tables have
+  std::string million_multiply_adds;  // with the tables' digits
 };
 
 struct Network {
@@ -39,7 +39,7 @@ bool belongs(const LayerSummary& row, const std::string& stage) {
   return row.layer == stage || row.layer.starts_with(stage + ".");
 }
 
-// A count in units of `unit`, with the digits behind the point that `like` has.
+// Formats a count in units of `unit`, with as many decimals as `like` has.
 std::string in_units(std::int64_t count, double unit, const std::string& like) {
   const std::size_t point = like.find('.');
   const std::size_t digits = point == std::string::npos ? 0 : like.size() - point - 1;
@@ -175,7 +175,7 @@ TEST_P(NetworkStagesTest, ALayerHasOneRowForEachOfItsOps) {
 INSTANTIATE_TEST_SUITE_P(Networks, NetworkStagesTest, ::testing::ValuesIn(networks()),
                          [](const auto& tested) { return test_name(tested.param.model); });
 
-// Op by op up to the first block, where poolings and normalizations stand apart.
+// One op before the first block, where poolings and normalizations are separate rows.
 struct Row {
   std::string layer, op;
   Shape output;
@@ -224,7 +224,7 @@ TEST(NetworkStagesTest, AlexNetOpByOp) {
   EXPECT_EQ(rows_before("alexnet", "nothing"), expected);
 }
 
-// GoogLeNet pools before it normalizes the first time and the other way round the second time.
+// GoogLeNet pools before its first normalization and after its second.
 TEST(NetworkStagesTest, GoogLeNetBeforeTheFirstInception) {
   const std::vector<Row> expected = {
       {"conv1", "conv2d", {1, 64, 112, 112}},
@@ -250,7 +250,7 @@ TEST(NetworkStagesTest, ResNet50BeforeTheFirstBlock) {
   EXPECT_EQ(rows_before("resnet50", "res2"), expected);
 }
 
-// He et al.'s first form: the first 1x1 convolution of a stage halves the image.
+// As in He et al.'s original form, the first 1x1 convolution of a stage halves the image.
 TEST(NetworkStagesTest, ResNet50StridesInTheFirstConvolutionOfAStage) {
   for (const LayerSummary& row : summarize(find_model("resnet50"), find_model("resnet50").shape)) {
     if (row.layer != "res3a.conv1" && row.layer != "res3a.projection") continue;

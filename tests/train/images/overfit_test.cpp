@@ -1,4 +1,4 @@
-// Every network of the paper learns one batch by heart, which it would not by a wrong gradient.
+// Every network of the paper overfits one batch, which fails if a gradient is wrong.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-constexpr int kMostSteps = 100;  // twice as many as the slowest takes
+constexpr int kMostSteps = 100;  // twice what the slowest network takes
 
 struct Case {
   PaperNetwork network;
@@ -23,14 +23,14 @@ struct Case {
 
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.network.name; }
 
-// Under sanitizers, which do not look into the kernel library, one network will do.
+// Under sanitizers one network is enough, because they do not check the kernel library.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const PaperNetwork& network : paper_networks()) {
     if (effort(1) == 0 && network.name != "resnet50") continue;
     Case tested{network};
-    // 22 layers without normalization, which as they are drawn pass on little of an image: it
-    // learns sooner from bytes.
+    // With initial weights, its 22 layers without batch normalization pass on little of an image.
+    // Pixels up to 255 make it learn sooner.
     if (network.name == "googlenet") tested.learning_rate = 0.007f, tested.brightest_pixel = 255;
     all.push_back(tested);
   }
@@ -39,8 +39,8 @@ std::vector<Case> cases() {
 
 class OverfitTest : public ::testing::TestWithParam<Case> {};
 
-// The loss of training: with dropout, and with GoogLeNet's auxiliary heads. Steps shrink as the
-// loss does.
+// The training loss includes dropout and GoogLeNet's auxiliary heads. The learning rate falls in
+// proportion to the loss.
 TEST_P(OverfitTest, TheLossOfOneBatchFallsByNineTenths) {
   const auto& [network, learning_rate, brightest_pixel] = GetParam();
   const ModelShape shape = step_shape(network);

@@ -12,7 +12,7 @@
 #include "train/images/image_run.h"
 #include "train/run/random_bits.h"
 
-// Small models on small images: training steps of milliseconds.
+// Small models on small images; a training step takes milliseconds.
 namespace skyline::testing {
 
 inline const std::vector<std::string>& small_model_names() {
@@ -20,7 +20,7 @@ inline const std::vector<std::string>& small_model_names() {
   return names;
 }
 
-// 16 x 16 images of the model's own number of channels.
+// Returns 16 x 16 images with the model's own number of channels.
 inline ModelShape small_shape(const std::string& model) {
   ModelShape shape = find_model(model).shape;
   shape.height = shape.width = kSmallestShapesImage;
@@ -50,7 +50,7 @@ inline std::string parameters_sha256(ImageRun& experiment) {
   return tensors_sha256(experiment.context, values_of(experiment.model->parameters()));
 }
 
-// Running statistics and velocities.
+// Hashes running statistics and velocities.
 inline std::string state_sha256(ImageRun& experiment) {
   std::vector<Tensor> state = values_of(experiment.model->buffers());
   for (const Tensor& velocity : values_of(experiment.optimizer_state())) {

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// Pairs of a flag and its value; a last flag may have none.
+// Parses pairs of a flag and its value; the last flag may have no value.
 AllocatorOptions parsed(const std::vector<std::string>& words) {
   AllocatorOptions options;
   OptionList list;
@@ -101,7 +101,7 @@ TEST(MemoryOptionsTest, JsonGivesThemBack) {
   }
 }
 
-// The result of `compare` on lenet with these words.
+// Returns the result of `compare` on lenet with these words.
 Json compared(std::vector<const char*> words) {
   std::vector<const char*> all = {"skyline",      "compare", "--model",   "lenet", "--images", "16",
                                   "--batch-size", "4",       "--threads", "1",     "--steps",  "3",

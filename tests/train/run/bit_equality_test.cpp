@@ -1,5 +1,5 @@
-// Losses, parameters, running statistics and momentum after 22 steps are the same bit for bit under
-// every allocator, with guard bytes and poison on and off.
+// Losses, parameters, running statistics and momentum after 22 steps are bit-equal under every
+// allocator, with and without guard bytes and poison.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using namespace testing;
 
 constexpr std::size_t kBatchSize = 4;
-const std::size_t kSteps = effort(20) + 2;  // three under sanitizers
+const std::size_t kSteps = effort(20) + 2;  // fewer under sanitizers: three
 
 struct Outcome {
   std::vector<float> losses;
@@ -81,11 +81,12 @@ TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   EXPECT_NE(first_loss(1), first_loss(2));
 }
 
-// The networks of the paper: five steps of two images. Drawing millions of parameters for each
-// run takes most of the time: a network's other form, and sanitizers, get the planned run only.
+// The paper's networks, five steps of two images. Drawing millions of parameters takes most of a
+// run's time, so other forms of a network, and all networks under sanitizers, only get the planned
+// run.
 class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork> {
  protected:
-  // An experiment and what its steps gave.
+  // An experiment and the losses of its steps.
   struct Run {
     explicit Run(const MemoryOptions& memory, const Context::Options& options = seeded())
         : experiment(memory, options, {.model = GetParam().name, .shape = step_shape(GetParam())}) {

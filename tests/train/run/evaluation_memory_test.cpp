@@ -1,4 +1,4 @@
-// Evaluations run within the memory that training has, under every policy.
+// Under every policy, evaluations run within the memory that training has.
 
 #include <gtest/gtest.h>
 

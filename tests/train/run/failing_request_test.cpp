@@ -1,5 +1,5 @@
-// Every request of a whole training step fails once, n = 0, 1, 2 … until the step succeeds: each
-// failure is a typed error, nothing leaks, and the next step is the undisturbed one.
+// Request n of a training step fails, for n = 0, 1, 2 … until the step succeeds. Each failure is a
+// typed error, nothing leaks, and the step that succeeds gives the undisturbed result.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-// A training run whose requests can be made to fail; the failing adaptor is the context's
+// A training run with requests that can be made to fail; the failing adaptor is the context's
 // allocator.
 struct FailingRun {
   explicit FailingRun(const std::string& allocator)
@@ -80,7 +80,7 @@ TEST_P(FailingRequestTest, NothingLeaksAndTheNextStepIsRight) {
   EXPECT_EQ(disturbed.sha256(), undisturbed.sha256());
 }
 
-// The same in the very first step, which the planned allocator records.
+// The same for the first step, which the planned allocator records.
 TEST_P(FailingRequestTest, AFailedFirstStepIsRepeated) {
   const std::vector<Batch> batches = small_batches(small_shape("lenet"), 4, 2);
   FailingRun undisturbed(GetParam());
@@ -121,12 +121,12 @@ INSTANTIATE_TEST_SUITE_P(Allocators, FailingRequestTest, ::testing::ValuesIn(all
                            return name;
                          });
 
-// A device that is too small refuses with a typed error, and the figures are in it.
+// A device that is too small causes a typed error with the figures in it.
 TEST(FailingRequestTest, ATooSmallDeviceRefuses) {
   const ModelShape shape = small_shape("lenet");
   for (const std::string& allocator : allocator_names()) {
     SCOPED_TRACE(allocator);
-    // The least that holds the parameters; `caching` takes 2 MiB at a time.
+    // Just enough for the parameters; `caching` takes 2 MiB at a time.
     const std::size_t capacity_bytes = allocator == "caching" ? 2048 * 1024 : 700 * 1024;
     ImageRun experiment({.capacity_bytes = capacity_bytes, .allocator = allocator}, seeded(),
                         {.model = "lenet", .shape = shape});

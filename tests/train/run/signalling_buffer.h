@@ -7,7 +7,7 @@
 
 namespace skyline::testing {
 
-// Sends `signal` to this process when a message holds `text`, as a user would at that moment.
+// Sends `signal` to this process when a message contains `text`, as a user might at that moment.
 class SignallingBuffer : public std::stringbuf {
  public:
   explicit SignallingBuffer(std::string text, int signal = SIGTERM)

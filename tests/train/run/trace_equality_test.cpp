@@ -1,4 +1,5 @@
-// The trace simulated from the step graph is the one that the allocator recorded, tick for tick.
+// The trace simulated from the step graph equals the one that the allocator recorded, tick for
+// tick.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-// The first request that differs, for the failure's message.
+// Describes the first request that differs, for the failure's message.
 std::string difference(const Trace& recorded, const Trace& simulated) {
   const auto text = [](const Trace& trace, std::size_t i) {
     if (i >= trace.size()) return std::string("nothing");
@@ -72,7 +73,7 @@ std::string difference(const Trace& recorded, const Trace& simulated) {
 
 class TraceEqualityTest : public ::testing::TestWithParam<Case> {
  protected:
-  // The second step, so that what a first step does once is no excuse.
+  // Checks the second step, because the first one does some things only once.
   void check(const std::string& device, bool execute) {
     Context::Options options = GetParam().options();
     options.record_graph = true;
@@ -122,8 +123,8 @@ TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
 
 INSTANTIATE_TEST_SUITE_P(Networks, TraceEqualityTest, ::testing::ValuesIn(all_cases()), name_of);
 
-// The networks of the paper, two images, small ones: large ones take seconds and gigabytes, and are
-// what the variable SKYLINE_PAPER_SIZE asks for.
+// The paper's networks on two small images. Images of full size take seconds and gigabytes; the
+// variable SKYLINE_PAPER_SIZE selects them.
 class PaperNetworkTraceTest : public ::testing::TestWithParam<std::tuple<PaperNetwork, Mode>> {
  protected:
   static ModelShape shape() {
@@ -171,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
                                             ::testing::Values(Mode::kTraining, Mode::kInference)),
                          network_and_mode);
 
-// Steps of translation, each of another shape, with LSTMs of one op or unrolled word by word.
+// Translation steps of varying shapes, with LSTMs as one op or unrolled word by word.
 class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mode, bool>> {
  protected:
   static void read_loss(TranslationRun& experiment, const PairBatch& batch) {
@@ -182,7 +183,7 @@ class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mo
     step.end();
   }
 
-  // An inference step whose every result is read: logits and the decoder's last states.
+  // Runs an inference step and reads every result: logits and the decoder's last states.
   static void read_all(TranslationRun& experiment, const PairBatch& batch) {
     Context& context = experiment.context;
     const auto upload = [&context](const PackedWords& side) {
@@ -245,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Seq2Seq, TranslationTraceTest,
                                             ::testing::Bool()),
                          translation_case);
 
-// In place is not a dead letter: it asks for fewer requests in every network.
+// In-place ops lower the number of requests in every network.
 TEST(TraceEqualityTest, InPlaceMakesFewerRequests) {
   for (const ModelEntry& entry : models()) {
     const std::string model(entry.name);

@@ -33,7 +33,7 @@ Bleu bleu_of(const std::vector<Pair>& pairs) {
   return bleu;
 }
 
-// Papineni et al. 2002, section 2.1: "the" stands twice in the reference, so 2 of 7 match.
+// Papineni et al. 2002, section 2.1: "the" occurs twice in the reference, so 2 of 7 match.
 TEST(Bleu, MatchesAreClipped) {
   const Bleu bleu =
       bleu_of({{words("the the the the the the the"), words("the cat is on the mat")}});
@@ -55,7 +55,7 @@ TEST(Bleu, OneSentenceByHand) {
   EXPECT_NEAR(bleu.score(BleuSmoothing::kAddOne), 48.5492, 1e-4);
 }
 
-// By hand: the counts of the sentence above and of four right words add up to 9/10, 6/8, 3/6 and
+// By hand: the counts of the sentence above and of four correct words add up to 9/10, 6/8, 3/6 and
 // 1/4: (0.084375)^(1/4).
 TEST(Bleu, ACorpusPoolsItsCounts) {
   const Bleu bleu = bleu_of({{words("the cat sat on the mat"), words("the cat is on the mat")},
@@ -67,14 +67,14 @@ TEST(Bleu, ACorpusPoolsItsCounts) {
               testing::EndsWith("2 sentences, add-one smoothing for n > 1)"));
 }
 
-// By hand: every n-gram right, five words for six: exp(1 − 6/5).
+// By hand: every n-gram matches, and five words answer six: exp(1 − 6/5).
 TEST(Bleu, ShortAnswersPayThePenalty) {
   const Bleu shorter = bleu_of({{words("a b c d e"), words("a b c d e f")}});
   EXPECT_NEAR(shorter.score(), 81.8731, 1e-4);
   const Bleu longer = bleu_of({{words("a b c d e f"), words("a b c d e")}});
   EXPECT_EQ(longer.brevity_penalty(), 1);
   EXPECT_NEAR(longer.score(), 100 * std::pow(5.0 / 6 * 4 / 5 * 3 / 4 * 2 / 3, 0.25), 1e-9);
-  // Of the corpus, not of each sentence: 4 and 6 words for 6 and 4.
+  // The penalty is for the corpus, not per sentence: 4 and 6 words answer 6 and 4.
   const Bleu even =
       bleu_of({{words("a b c d"), words("a b c d e f")}, {words("a b c d e f"), words("a b c d")}});
   EXPECT_EQ(even.brevity_penalty(), 1);
@@ -97,7 +97,7 @@ TEST(Bleu, NothingScoresNothing) {
   EXPECT_EQ(bleu_of({{words("a b c"), words("a b c")}}).score(), 0) << "no 4-gram";
 }
 
-// The formula again, by counting strings in maps.
+// Computes the same formula by counting strings in maps.
 double naive_bleu(const std::vector<Pair>& pairs, bool add_one) {
   double sum = 0, answers = 0, references = 0;
   for (std::size_t n = 1; n <= 4; ++n) {
@@ -149,7 +149,7 @@ TEST(Bleu, AgreesWithASecondImplementationOnRandomWords) {
   }
 }
 
-// Numbers in words, some of them left out, doubled or exchanged.
+// The sentences are numbers in words, with some words dropped, doubled or swapped.
 TEST(Bleu, AgreesWithASecondImplementationOnSpoiledSentences) {
   std::mt19937 random(1);
   std::vector<Pair> pairs;

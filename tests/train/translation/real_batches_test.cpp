@@ -1,5 +1,6 @@
-// Translation steps on batches of real sentences, another shape each, with every hand-out checked:
-// of the texts in the folder SKYLINE_TEXTS, 2,000 batches; else fewer, of numbers in words.
+// Translation steps on real sentences with every hand-out checked; each batch has another shape.
+// Runs 2,000 batches of the texts in the folder SKYLINE_TEXTS, or fewer batches of numbers in words
+// if it is unset.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,8 @@ std::int64_t batches() {
   return std::max<std::int64_t>(static_cast<std::int64_t>(effort(36)), 12);
 }
 
-// A network so small that memory is what it takes time for. The last batch of an epoch is smaller.
+// The network is so small that memory management takes most of the time. The last batch of an epoch
+// is smaller.
 TrainOptions small_options(bool unroll, bool bucket = false) {
   TrainOptions options;
   options.model = "seq2seq";
@@ -55,7 +57,7 @@ struct Outcome {
   std::string parameters_sha256;
   std::uint64_t reserved_bytes = 0, resident_bytes = 0;
   SessionStatistics figures = {};
-  std::vector<std::uint64_t> replans;  // the steps before which there were some
+  std::vector<std::uint64_t> replans;  // steps that began with a new plan
 };
 
 Outcome run(Workload& workload, const MemoryOptions& memory) {
@@ -68,7 +70,7 @@ Outcome run(Workload& workload, const MemoryOptions& memory) {
     run.next();
     result.losses.push_back(run.step({.learning_rate = 1e-3f, .step = number}));
     if (session == nullptr) continue;
-    session->wait_for_plan();  // so that the number of plans does not depend on time
+    session->wait_for_plan();  // so that the number of plans does not depend on timing
     const SessionStatistics figures = session->session_statistics();
     if (figures.replans > result.figures.replans) {
       result.replans.push_back(static_cast<std::uint64_t>(number - 1));
@@ -139,7 +141,7 @@ TEST_P(RealBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
   EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);
   EXPECT_EQ(outcome_.figures.fallback_requests, 0u);
   const auto least = static_cast<double>(outcome_.resident_bytes + longest_bytes());
-  const double page = 4096;  // an arena is a number of them
+  const double page = 4096;  // arenas are whole pages
   EXPECT_LE(static_cast<double>(outcome_.reserved_bytes), 1.01 * least + page);
   EXPECT_LE(outcome_.reserved_bytes, pool().reserved_bytes);
 }

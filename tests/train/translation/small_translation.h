@@ -9,7 +9,7 @@
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 
-// A small translation model and batches of numbers in words, another shape each.
+// A small translation model, and batches of numbers in words, each with another shape.
 namespace skyline::testing {
 
 inline TranslationData small_text(std::int64_t pairs = 96) {

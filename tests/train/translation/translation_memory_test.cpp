@@ -1,4 +1,4 @@
-// Memory of translation steps, each of which has another shape.
+// Memory of translation steps with varying shapes.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace skyline::testing;
 
-// Names the first request that differs.
+// Reports the first request that differs.
 void expect_same(const Trace& trace, const Trace& recorded) {
   ASSERT_EQ(trace.size(), recorded.size());
   for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -72,7 +72,7 @@ TEST_P(TranslationMemory, PerShapePlansEachRepeatedShapeOnce) {
   const Session& session = *experiment.memory.session();
   for (const std::size_t batch : {0, 1, 2, 0, 2, 1, 1, 0, 2, 2}) {
     run_steps(experiment, {different[batch]});
-    session.wait_for_plan();  // so that none is recorded while its plan is in work
+    session.wait_for_plan();  // no recording while its plan is being made
   }
   const SessionStatistics statistics = session.session_statistics();
   EXPECT_EQ(statistics.replans, 2u) << "of the second shape and the third";
@@ -85,8 +85,8 @@ std::string how(const ::testing::TestParamInfo<bool>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Lstm, TranslationMemory, ::testing::Bool(), how);
 
-// The plan of the longest batch serves all others in any order: packed, each makes as many
-// requests.
+// The plan of the longest batch serves all others in any order, because packed batches all make the
+// same number of requests.
 TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
   const TranslationData data = small_text();
   const std::size_t size = 6;

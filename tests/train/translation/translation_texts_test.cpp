@@ -1,5 +1,5 @@
-// Where a translation model's sentences come from, as the command line gives it, and what is said
-// of files that are not as they should be.
+// Sources of a translation model's sentences on the command line, and the messages about faulty
+// files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class TranslationTexts : public ::testing::Test {
     return write(name, text);
   }
 
-  // One step of a tiny model.
+  // Trains a tiny model for one step.
   Outcome train(Words more) {
     Words words = {"train", "--model",   "seq2seq", "--units", "4",      "--layers",
                    "1",     "--steps",   "1",       "--out",   out(),    "--batch-size",
@@ -154,7 +154,7 @@ TEST(CompareCommandTest, GivesAnAllocatorADeviceOfItsOwnCapacity) {
   }
 }
 
-// NETWORKS.md, section 8, by way of the options.
+// The counts are those of NETWORKS.md, section 8, read through the command's options.
 TEST_F(TranslationTexts, OfWmtTogetherHaveTheKnownCounts) {
   const char* texts = std::getenv("SKYLINE_TEXTS");
   if (texts == nullptr) GTEST_SKIP() << "SKYLINE_TEXTS names no folder of texts";

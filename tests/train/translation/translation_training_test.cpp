@@ -77,7 +77,7 @@ TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies)
   EXPECT_EQ(run_folder_of(load_checkpoint(folder_.path() / "run/best")), folder_.path() / "run");
 }
 
-// Two epochs, shuffled anew, the last batch of each smaller, with an evaluation after each.
+// Runs two epochs, each shuffled anew, with a smaller last batch and an evaluation at the end.
 TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
   for (const bool unroll : {false, true}) {
     SCOPED_TRACE(unroll ? "unrolled" : "packed");
@@ -102,7 +102,7 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     EXPECT_EQ(memory["lower_bound"], longest[unroll ? "live_bytes" : "one_plan_bytes"])
         << "whichever batch came last";
     const auto least = memory["resident_bytes"].get<double>() + longest["live_bytes"].get<double>();
-    const double page = 4096;  // an arena is a number of them
+    const double page = 4096;  // arenas are whole pages
     EXPECT_LE(memory["peak_reserved"].get<double>(), 1.01 * least + page);
     EXPECT_NE(messages_.str().find("longest batch: "), std::string::npos);
     EXPECT_NE(read_file(folder_.path() / name / "epochs.csv").find(",fallback_bytes"),
@@ -125,7 +125,7 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   TrainOptions options = small_options();
   options.translation.pairs = 400;  // the longest batch comes later
   options.memory.policy = ShapePolicy::kGrow;
-  testing::SignallingBuffer buffer("switched to the plan");  // said before step 2
+  testing::SignallingBuffer buffer("switched to the plan");  // printed before step 2
   std::ostream stream(&buffer);
   Console console(stream, {});
   Trainer trainer(options, console);

@@ -29,7 +29,7 @@ class TranslatorTest : public ::testing::Test {
     }
     return sentences;
   }
-  // log P(answer, end of sentence | source), word by word through a training batch.
+  // Returns log P(answer, end of sentence | source), word by word, from a training batch.
   double log_probability(const Ids& source, const Ids& answer) {
     SentencePairs pair;
     pair.source.push_back(source);
@@ -75,8 +75,8 @@ TEST_F(TranslatorTest, StopsAtMostWordsAndCutsAtTheEndOfSentence) {
   }
 }
 
-// With two words of an answer all hypotheses fit into a beam as wide as the vocabulary squared: the
-// search must find the best of them, which one by one are scored by the training loss.
+// With answers of two words, a beam as wide as the vocabulary squared holds all hypotheses. The
+// search must find the best; the training loss scores each of them.
 TEST_F(TranslatorTest, AWideBeamFindsTheBestAnswer) {
   run_steps(experiment_, small_pair_batches(data_, 10));
   const Ids source = sources(1).front();
@@ -94,7 +94,7 @@ TEST_F(TranslatorTest, AWideBeamFindsTheBestAnswer) {
   const auto answer = translate(experiment_.context, experiment_.model, pack_source({source}),
                                 {.max_words = 2, .beam = words, .length_penalty = 1});
   const Ids found = answer[0];
-  if (found.empty()) return;  // no word at all was likelier than any
+  if (found.empty()) return;  // the empty answer was the likeliest
   EXPECT_GE(log_probability(source, found) / 2, best_score - 1e-4);
 }
 
