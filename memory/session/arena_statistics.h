@@ -14,9 +14,14 @@ struct LiveBytes {
   std::size_t requested_in = 0, requested_out = 0, peak_requested = 0;
   std::size_t rounded_in = 0, rounded_out = 0, peak_rounded = 0;
 
+  // As align_request(), without its check for overflow: a device has served these bytes, and the
+  // check costs a nanosecond of a planned request.
+  static constexpr std::size_t rounded(std::size_t bytes) noexcept {
+    return (bytes + (bytes == 0) + kAlignmentBytes - 1) & ~(kAlignmentBytes - 1);
+  }
   void acquired(std::size_t bytes) noexcept {
     requested_in += bytes;
-    rounded_in += align_request(bytes);
+    rounded_in += rounded(bytes);
     if (requested_in - requested_out > peak_requested) {
       peak_requested = requested_in - requested_out;
     }
@@ -24,7 +29,7 @@ struct LiveBytes {
   }
   void released(std::size_t bytes) noexcept {
     requested_out += bytes;
-    rounded_out += align_request(bytes);
+    rounded_out += rounded(bytes);
   }
 };
 
