@@ -30,7 +30,7 @@ struct Storage {
   std::byte* address() const noexcept { return block.address(); }
 };
 
-// Where a tensor comes from in the forward graph: output `output` of `node`.
+// The origin of a tensor in the forward graph: output `output` of `node`.
 struct Edge {
   std::shared_ptr<Node> node;
   int output = 0;

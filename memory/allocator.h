@@ -13,7 +13,7 @@
 
 namespace skyline {
 
-// What a step computes. Steps of different kinds never share a plan.
+// The purpose of a step. Steps of different kinds never share a plan.
 enum class StepKind : std::uint8_t { kTraining, kInference };
 
 // Names what a step computes and on which shapes (its batch size, say): steps with equal keys make

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// What is wrong with a trace or a plan, and where.
+// The fault of a trace or a plan, and its place.
 struct TraceErrorFacts {
   std::string source = {};   // file name, "standard input", or the function that checked
   std::size_t line = 0;      // 1-based, where the record begins; 0: not about a line

@@ -24,7 +24,7 @@ struct IdxArray {
 // Source: LeCun, Cortes, Burges, "The MNIST database", section "The IDX file format".
 IdxArray parse_idx(ByteReader& reader, int rank);
 
-// What the files do not contain: names and statistics.
+// Names and statistics, which the files do not contain.
 struct IdxCollection {
   std::string name;
   float mean = 0;       // of the training images, pixels in [0, 1]

@@ -23,7 +23,7 @@ struct ImagePipeline {
 // Returns the side for an insize: 256 for 224 and 227, and in proportion to 224 for others.
 int side_for(int insize);
 
-// What to do with a file that cannot be decoded.
+// Decides how to treat a file that cannot be decoded.
 enum class BadImagePolicy {
   kSkip,  // record it; training uses another image instead, evaluation does not count it
   kFail,  // read() throws a DataError naming it

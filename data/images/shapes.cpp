@@ -46,7 +46,7 @@ class Draws {
   std::size_t used_ = words_.size();
 };
 
-// What an image shows. Lengths are in pixels, colours in [0, 1].
+// The shape that an image shows. Lengths are in pixels, colours in [0, 1].
 struct Scene {
   float radius, centre_x, centre_y;
   float cosine, sine;  // of the shape's rotation

@@ -48,7 +48,7 @@ bool is_mark(char c) {
   return byte < 0x80 && ascii_tables().mark[byte];
 }
 
-// Where a word stands apart from its neighbours.
+// The sides on which a word stands apart from its neighbours.
 struct Setting {
   bool space_before = true, space_after = true;
 };

@@ -28,7 +28,7 @@ class EventReader {
   // field.
   virtual bool next(AllocationEvent& event) = 0;
 
-  // Where the last event stands, for errors about it.
+  // The place of the last event, for errors about it.
   virtual TraceErrorFacts place() const = 0;
 
   // True if events may have tags.

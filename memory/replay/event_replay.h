@@ -31,7 +31,7 @@ struct ShortageReport {
   std::vector<LiveShare> largest = {};            // the few largest blocks, largest first
 };
 
-// What one allocator did with a trace.
+// The result of replaying a trace under one allocator.
 struct ReplayFigures {
   std::string allocator = {};
   Statistics end = {};  // includes blocks that were never freed

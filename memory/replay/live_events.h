@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What is remembered of a live block.
+// A live block.
 struct LiveBlock {
   std::string id = {};
   std::uint64_t bytes = 0;  // as requested

@@ -67,7 +67,7 @@ class RunRecorder final : public Allocator {
   std::size_t requests_before_ = 0;  // the steps
 };
 
-// What an allocator did with a recorded run.
+// The result of replaying a recorded run under an allocator.
 struct AllocatorUse {
   std::string allocator;
   bool fits = false;

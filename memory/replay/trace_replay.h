@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// What an allocator did with the requests of one step.
+// The result of replaying one step under an allocator.
 struct TraceReplay {
   AllocatorCurve curve;  // one point a tick, without resident memory
   Statistics statistics;

@@ -8,8 +8,8 @@
 
 namespace skyline {
 
-// What request j of a step needs. Lifetimes count requests instead of ticks, so that several steps
-// can be merged.
+// Size and lifetime of request j of a step. Lifetimes count requests instead of ticks, so that
+// several steps can be merged.
 struct StepRequest {
   std::uint64_t bytes = 0;
   // Index of the first request that may reuse the bytes: the requests made before the release.
@@ -29,7 +29,7 @@ enum class Matching : std::uint8_t {
   kByTag,       // the plan's next request with its tag: loops of varying length
 };
 
-// What steps were seen to request: the maximum over those that one plan serves.
+// The requests of all steps that one plan serves, each with its largest size and lifetime.
 struct StepRecording {
   std::vector<StepRequest> requests = {};
   Matching matching = Matching::kByPosition;

@@ -21,7 +21,7 @@ struct DeviationFacts {
   std::size_t count = 0;            // deviations of the step
 };
 
-// What a session reports while it runs.
+// A report of a session while it runs.
 struct SessionEvent {
   enum class Kind {
     kSwitched,      // the first plan serves

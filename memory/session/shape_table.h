@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// What a session knows about the steps of one shape key.
+// A session's knowledge of the steps of one shape key.
 struct SessionShape {
   StepPlan planned = {};  // serves the steps; without a layout: recording
   // The recording to plan next; stays set while its plan is being made.

@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// What the arena needs to serve request k.
+// The facts with which the arena serves request k.
 struct StepSlot {
   std::uint64_t offset = 0;
   std::uint64_t bytes_limit = 0;      // serves requests of fewer bytes; 0: not planned

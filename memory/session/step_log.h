@@ -25,7 +25,7 @@ enum class Deviation : std::uint8_t {
 };
 std::string_view deviation_name(Deviation deviation);  // "overlaps an overdue block"
 
-// What one request was seen to need. A recorded step has kBeyondPlan only.
+// One request as it was observed. A recorded step has kBeyondPlan only.
 struct Observation {
   // Index in the plan; for kBeyondPlan and kBetween, among the plan's requests and these.
   RequestIndex request = 0;
@@ -39,8 +39,8 @@ struct Observation {
   BlockTag tag = {};     // empty if unknown
 };
 
-// What a step did outside of its plan; everything when it had no plan. Only note() allocates, so
-// that releases stay noexcept.
+// The requests of a step outside of its plan, or all of them without a plan. Only note() allocates,
+// so that releases stay noexcept.
 class StepLog {
  public:
   void clear() noexcept;

@@ -8,7 +8,7 @@ namespace skyline {
 
 enum class ImageFormat { kJpeg, kPng };
 
-// What an image file states before its pixels.
+// The facts that an image file states before its pixels.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   std::uint32_t width = 0;  // both at least 1

@@ -10,8 +10,8 @@
 
 namespace {
 
-// What stb_image may still request in this thread's current call. stb's allocation macros take no
-// context, so it must be thread-local.
+// Bytes that stb_image may still request in this thread's current call. stb's allocation macros
+// take no context, so it must be thread-local.
 thread_local std::size_t budget_bytes = 0;
 thread_local bool budget_exceeded = false;
 

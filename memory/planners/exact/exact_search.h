@@ -18,7 +18,8 @@ struct ExactRules {
   bool weigh = true;      // decide first where the search failed before
 };
 
-// What a search may still spend. It ends when failures or work run out, or at the deadline.
+// The effort that a search may still spend. It ends when failures or work run out, or at the
+// deadline.
 struct ExactEffort {
   std::uint64_t failures = 0;  // decisions that break a bound, in one search
   std::uint64_t work = 0;      // blocks visited, over many searches
