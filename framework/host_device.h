@@ -5,8 +5,6 @@
 #define SKYLINE_HOST_DEVICE
 #endif
 
-// Marks the factory of a CUDA kernel. Builds without CUDA define it as "weak", so that the linker
-// accepts the missing kernel: nobody can call it there, because no CudaCompute can be made.
-#ifndef CUDA_ONLY
-#define CUDA_ONLY
-#endif
+// The build defines CUDA_ONLY, which marks the factory of a CUDA kernel: empty with CUDA, and weak
+// without it, so that the linker accepts the missing kernel. Nobody can call it there, because no
+// CudaCompute can be made.

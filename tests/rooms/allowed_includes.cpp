@@ -54,7 +54,7 @@ bool AllowedIncludes::file(const std::string& folder, const std::string& header)
   return folder_of(header) == folder || any(folder, header, allows_file);
 }
 
-bool AllowedIncludes::library(const std::string& folder, const std::string& header) const {
+bool AllowedIncludes::permits_library(const std::string& folder, const std::string& header) const {
   const bool restricted = std::ranges::any_of(rows_, [&](const Row& row) {
     return std::ranges::any_of(
         row.headers, [&](const std::string& right) { return allows_library(right, header); });

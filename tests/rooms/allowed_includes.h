@@ -15,7 +15,7 @@ class AllowedIncludes {
   // True if a file of `folder` ("memory/session") may include "header", a path from the root.
   bool file(const std::string& folder, const std::string& header) const;
   // The same for <header>. Only headers of libraries that some row names are restricted.
-  bool library(const std::string& folder, const std::string& header) const;
+  bool permits_library(const std::string& folder, const std::string& header) const;
 
  private:
   struct Row {

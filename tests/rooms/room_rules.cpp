@@ -86,7 +86,7 @@ class FileCheck {
   }
 
   void check_library(const std::string& header) {
-    if (!allowed().library(folder_, header)) {
+    if (!allowed().permits_library(folder_, header)) {
       report(fmt::format("{} may not include <{}>", folder_, header));
     }
     if (file_.ends_with(".h") && begins_with_any(header, kHeavyHeaders)) {
