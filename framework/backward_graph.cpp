@@ -30,8 +30,6 @@ class GradientSeed : public Op {
 constexpr std::size_t kMostParts = 5;
 constexpr std::size_t kMostPartsOfParameter = 2;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 void forget_reader(const Tensor& tensor, const std::string& reader) {
   auto& readers = tensor.storage()->readers;
   const auto found = std::find(readers.begin(), readers.end(), reader);

@@ -13,8 +13,6 @@ namespace {
 // Without a bound, batches that all differ in shape would add some tens of kernels a step forever.
 constexpr std::size_t kMostKernels = 1024;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 }  // namespace
 
 // One op during execute(): the request and what the op declares.

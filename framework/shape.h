@@ -9,6 +9,9 @@
 
 namespace skyline {
 
+// The number of an input or an output as containers index.
+constexpr std::size_t index(int number) noexcept { return static_cast<std::size_t>(number); }
+
 enum class DType : std::uint8_t { kFloat32, kInt32, kUint8 };
 std::size_t dtype_bytes(DType dtype) noexcept;
 std::string dtype_name(DType dtype);

@@ -1,7 +1,10 @@
-# What makes building fast and changes no result: ccache, memory for the compiler, precompiled headers,
-# and low optimization where speed does not matter. Included by the top-level CMakeLists.txt.
+# What makes building fast and changes no result: unity builds, ccache, memory for the compiler,
+# precompiled headers, and low optimization where speed does not matter. Included by the top-level CMakeLists.txt.
 
 option(SKYLINE_PRECOMPILE "Precompile library headers; OFF finds missing #includes" ON)
+
+option(SKYLINE_UNITY "Compile eight sources at once, in half the time; OFF rebuilds less after a change" ON)
+set(CMAKE_UNITY_BUILD ${SKYLINE_UNITY})
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

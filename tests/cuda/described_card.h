@@ -1,6 +1,6 @@
 #pragma once
 
-namespace skyline::testing {
+namespace skyline::tests {
 
 // An H200 as cuDNN describes devices, from NVIDIA's public figures. Engines can be chosen for it
 // without a device.
@@ -14,4 +14,4 @@ inline constexpr const char* kDescribedCard = R"({
   "reservedSharedMemoryPerBlock": 1024, "maxBlockSize": [1024, 1024, 64],
   "maxGridSize": [2147483647, 65535, 65535]})";
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

@@ -22,7 +22,7 @@ std::string error_of(const std::function<void()>& call) {
 }
 
 EngineChoices choices() {
-  return {.card = testing::kDescribedCard,
+  return {.card = tests::kDescribedCard,
           .cudnn = 91900,
           .by_problem = {
               {"conv2d a", {.engine = 70, .knobs = {{2, 3}, {13, 1}}, .workspace_bytes = 131}},
@@ -39,7 +39,7 @@ TEST(EngineChoices, RoundTripThroughJson) {
 }
 
 TEST(EngineChoices, ACardAloneIsAPlan) {
-  const std::string json = fmt::format(R"({{"card": {}}})", testing::kDescribedCard);
+  const std::string json = fmt::format(R"({{"card": {}}})", tests::kDescribedCard);
   const EngineChoices plan = EngineChoices::from_json(json, "card.json");
   EXPECT_TRUE(plan.by_problem.empty());
   EXPECT_EQ(plan.card_name(), choices().card_name());
@@ -79,7 +79,7 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
 }
 
 TEST(EngineChoices, AnotherCardIsRefused) {
-  std::string other = testing::kDescribedCard;
+  std::string other = tests::kDescribedCard;
   other.replace(other.find("132"), 3, "114");
   EXPECT_EQ(error_of([&] { require_same_card(choices(), other, 91900); }),
             "[plan] card, got a plan for NVIDIA H200 (compute capability 9.0, 132 "
@@ -89,7 +89,7 @@ TEST(EngineChoices, AnotherCardIsRefused) {
 
 // Members that change between starts do not matter.
 TEST(EngineChoices, TheSameCardIsKnownAgain) {
-  std::string again = testing::kDescribedCard;
+  std::string again = tests::kDescribedCard;
   again.replace(again.find("13000"), 5, "13010");
   EXPECT_EQ(error_of([&] { require_same_card(choices(), again, 91900); }), "no error");
 }

@@ -54,7 +54,7 @@ Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoice
   return recorder.last_step();
 }
 
-EngineChoices described_card() { return {.card = testing::kDescribedCard}; }
+EngineChoices described_card() { return {.card = tests::kDescribedCard}; }
 
 // The problem that the key of a choice names.
 struct KeyedProblem {

@@ -17,7 +17,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 Context::Options on_cuda() {
   Context::Options options = seeded();

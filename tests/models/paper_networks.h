@@ -8,7 +8,7 @@
 #include "models/models.h"
 
 // The networks of the profile-guided paper.
-namespace skyline::testing {
+namespace skyline::tests {
 
 // A network has `parameters` + classes * `for_each_class` parameters.
 struct PaperNetwork {
@@ -49,4 +49,4 @@ inline ModelShape with_images(const std::string& model, int size) {
   return shape;
 }
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

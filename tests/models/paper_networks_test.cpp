@@ -8,7 +8,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 // A model made in a dry run.
 struct DryModel {

@@ -159,7 +159,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   const TrainOptions options = small_options();
   train(options, "whole");
   {
-    testing::SignallingBuffer buffer("switched to the plan");  // printed before step 2
+    tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
     std::ostream stream(&buffer);
     Console console(stream, {});
     Trainer trainer(options, console);
@@ -176,7 +176,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
 
 // Trains until the first evaluation, which `signal` interrupts.
 int train_until_evaluation(const TrainOptions& options, const fs::path& out, int signal) {
-  testing::SignallingBuffer buffer("planned the evaluation", signal);
+  tests::SignallingBuffer buffer("planned the evaluation", signal);
   std::ostream stream(&buffer);
   Console console(stream, {});
   Trainer trainer(options, console);

@@ -41,9 +41,6 @@ constexpr std::array<TypeFacts, 13> kTypes = {{
     {StoredType::kBool, "BOOL", 1},
 }};
 
-constexpr std::size_t kLengthBytes = 8;
-constexpr const char* kMetadata = "__metadata__";
-
 const TypeFacts& facts(StoredType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
 void check_to_write(std::span<const NamedTensor> tensors) {

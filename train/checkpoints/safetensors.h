@@ -37,6 +37,11 @@ std::optional<StoredType> stored_type(std::string_view name);
 // Returns the bytes of a tensor; none above 2^63 - 1 or for a negative extent.
 std::optional<std::uint64_t> stored_bytes(const std::vector<std::int64_t>& shape, StoredType dtype);
 
+// A file is the length of its header in 8 bytes, the header as JSON, and the tensors' bytes.
+inline constexpr std::size_t kLengthBytes = 8;
+inline constexpr const char* kMetadata =
+    "__metadata__";  // in the header, beside the tensors' names
+
 // A tensor on the host. Its bytes are little-endian and row-major in the order of `shape`.
 struct NamedTensor {
   std::string name;

@@ -13,11 +13,9 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's limit
-constexpr const char* kMetadata = "__metadata__";
 
 // Decodes one file; every check names it.
 class Decoder {
@@ -26,7 +24,7 @@ class Decoder {
       : content_(content), file_(file) {}
 
   Safetensors decode() {
-    const Json header = parse_header();
+    const HeaderJson header = parse_header();
     Safetensors result;
     std::vector<Extent> extents;
     for (const auto& [name, entry] : header.items()) {
@@ -77,17 +75,17 @@ class Decoder {
   }
 
   // Refuses repeated keys, where the parser would silently keep the last one, and deep nesting.
-  Json parse_header() {
+  HeaderJson parse_header() {
     const std::uint64_t length = header_bytes();
     const auto header = content_.subspan(kLengthBytes, length);
     data_ = content_.subspan(kLengthBytes + length);
     std::vector<std::set<std::string>> keys;
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+    const auto watch = [&](int depth, HeaderJson::parse_event_t event, HeaderJson& value) {
       constexpr int kDeepest = 3;
       if (depth > kDeepest) refuse("header: is nested too deeply");
-      if (event == Json::parse_event_t::object_start) keys.emplace_back();
-      if (event == Json::parse_event_t::object_end) keys.pop_back();
-      if (event == Json::parse_event_t::key &&
+      if (event == HeaderJson::parse_event_t::object_start) keys.emplace_back();
+      if (event == HeaderJson::parse_event_t::object_end) keys.pop_back();
+      if (event == HeaderJson::parse_event_t::key &&
           !keys.back().insert(value.get<std::string>()).second) {
         refuse("header: the key '{}' is repeated", value.get<std::string>());
       }
@@ -95,18 +93,18 @@ class Decoder {
     };
     const char* text = reinterpret_cast<const char*>(header.data());
     if (header.empty() || *text != '{') refuse("header: does not begin with '{{'");
-    Json parsed;
+    HeaderJson parsed;
     try {
-      parsed = Json::parse(text, text + header.size(), watch);
-    } catch (const Json::parse_error& error) {
+      parsed = HeaderJson::parse(text, text + header.size(), watch);
+    } catch (const HeaderJson::parse_error& error) {
       refuse("header: is not JSON (at byte {})", error.byte);
-    } catch (const Json::exception&) {
+    } catch (const HeaderJson::exception&) {
       refuse("header: holds a number out of range");
     }
     return parsed;
   }
 
-  std::map<std::string, std::string> metadata(const Json& entry) const {
+  std::map<std::string, std::string> metadata(const HeaderJson& entry) const {
     if (!entry.is_object()) refuse("__metadata__: is not an object");
     std::map<std::string, std::string> result;
     for (const auto& [key, value] : entry.items()) {
@@ -116,15 +114,16 @@ class Decoder {
     return result;
   }
 
-  std::uint64_t whole_number(const std::string& name, const char* field, const Json& value) const {
+  std::uint64_t whole_number(const std::string& name, const char* field,
+                             const HeaderJson& value) const {
     if (!value.is_number_unsigned()) {
       refuse("tensor '{}': {} holds {}, expected a whole number from 0", name, field,
-             value.dump(-1, ' ', false, Json::error_handler_t::replace));
+             value.dump(-1, ' ', false, HeaderJson::error_handler_t::replace));
     }
     return value.get<std::uint64_t>();
   }
 
-  StoredType dtype(const std::string& name, const Json& value) const {
+  StoredType dtype(const std::string& name, const HeaderJson& value) const {
     if (!value.is_string()) refuse("tensor '{}': dtype is not a string", name);
     const auto text = value.get<std::string>();
     const auto type = stored_type(text);
@@ -132,7 +131,7 @@ class Decoder {
     return *type;
   }
 
-  Extent tensor(const std::string& name, const Json& entry) const {
+  Extent tensor(const std::string& name, const HeaderJson& entry) const {
     if (!entry.is_object()) refuse("tensor '{}': is not an object", name);
     for (const auto& [key, value] : entry.items()) {
       if (key != "dtype" && key != "shape" && key != "data_offsets") {
@@ -150,10 +149,10 @@ class Decoder {
     return extent;
   }
 
-  std::vector<std::int64_t> shape(const std::string& name, const Json& value) const {
+  std::vector<std::int64_t> shape(const std::string& name, const HeaderJson& value) const {
     if (!value.is_array()) refuse("tensor '{}': shape is not an array", name);
     std::vector<std::int64_t> result;
-    for (const Json& extent : value) {
+    for (const HeaderJson& extent : value) {
       const std::uint64_t number = whole_number(name, "shape", extent);
       if (number > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
         refuse("tensor '{}': shape holds {}, above 2^63 - 1", name, number);
@@ -163,7 +162,7 @@ class Decoder {
     return result;
   }
 
-  void read_offsets(Extent& extent, const Json& value) const {
+  void read_offsets(Extent& extent, const HeaderJson& value) const {
     const std::string& name = extent.tensor.name;
     if (!value.is_array() || value.size() != 2) {
       refuse("tensor '{}': data_offsets is not a pair", name);

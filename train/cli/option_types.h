@@ -34,6 +34,9 @@ OptionValue flag(bool& value);
 // False if the option is given: --no-in-place. JSON stores whether it is given.
 OptionValue negated_flag(bool& value);
 
+// The greatest count that makes sense for epochs, steps, words and images.
+inline constexpr std::int64_t kMany = 1'000'000'000;
+
 // A whole number from `least` to `most`. T: int, std::int64_t, std::uint64_t or an
 // optional std::int64_t.
 template <typename T>

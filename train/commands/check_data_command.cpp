@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-struct Arguments {
+struct CheckDataArguments {
   std::filesystem::path folder;
   DataOptions data;
 };
@@ -65,7 +65,7 @@ class ScanProgress {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-CommandResult run(const Arguments& arguments, Console& console) {
+CommandResult run(const CheckDataArguments& arguments, Console& console) {
   DataOptions data = arguments.data;
   if (!arguments.folder.empty()) data.data = arguments.folder.string();
   if (arguments.folder.empty() && !data.has_lists()) {
@@ -85,7 +85,7 @@ CommandResult run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 CommandRun declare_check_data(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CheckDataArguments>();
   list.add("DIR", path(arguments->folder, "DIR"), "An image folder: train/CLASS/*, val/CLASS/*");
   add_list_options(list, arguments->data);
   list.add("--classes", integer(arguments->data.classes, 1, 1'000'000),

@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   TrainOptions options;
   std::vector<std::string> allocators = {"network-wise", "best-fit-pool",
                                          std::string(kPlannedAllocator)};
@@ -36,7 +36,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
   return names;
 }
 
-CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
   options.device.deterministic = true;  // otherwise correct losses may differ
@@ -64,7 +64,7 @@ std::string allocator_of(const std::string& name) {
 }  // namespace
 
 CommandRun declare_compare(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompareArguments>();
   add_training_options(list, arguments->options);
   std::vector<std::string> names = training_allocator_names();
   for (const std::string& name : planned_names()) names.push_back(name);

@@ -18,7 +18,7 @@
 namespace skyline {
 namespace {
 
-struct Arguments {
+struct DryRunArguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
   std::int64_t sentence_words = 30;
@@ -35,7 +35,7 @@ struct Arguments {
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
-DryRunOptions program_of(const Arguments& arguments) {
+DryRunOptions program_of(const DryRunArguments& arguments) {
   const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
   const std::shared_ptr<Compute> compute =
       make_compute(arguments.device, arguments.device_options, true);
@@ -52,7 +52,7 @@ DryRunOptions program_of(const Arguments& arguments) {
           .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
 }
 
-void check(const Arguments& arguments) {
+void check(const DryRunArguments& arguments) {
   if (arguments.device_memory_bytes == 0u) {
     throw UsageError("--device-memory: 0 bytes hold nothing");
   }
@@ -72,7 +72,7 @@ DryRunResult answer_or_refuse(const DryRunRequest& question) {
   }
 }
 
-CommandResult run(const OptionList& list, Arguments arguments) {
+CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
   check(arguments);
   arguments.device_options = resolved(arguments.device_options, arguments.device);
@@ -102,7 +102,7 @@ CommandResult run(const OptionList& list, Arguments arguments) {
 }  // namespace
 
 CommandRun declare_dry_run(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DryRunArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
            "Images or sentences per step");

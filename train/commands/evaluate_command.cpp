@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct EvaluateArguments {
   std::filesystem::path checkpoint;
   DataOptions data;
   std::int64_t batch_size = 0;  // 0: the run's
@@ -33,7 +33,8 @@ struct Arguments {
 };
 
 // The run's options, overridden by those of this command.
-TrainOptions merged(const OptionList& list, const Arguments& arguments, const Json& stored) {
+TrainOptions merged(const OptionList& list, const EvaluateArguments& arguments,
+                    const Json& stored) {
   TrainOptions options = train_options_from(stored);
   if (translates(options)) {
     throw UsageError("the checkpoint's model, " + options.model +
@@ -108,7 +109,7 @@ void adopt_classes(DataOptions& data, const TrainingPosition& position) {
   data.classes = static_cast<std::int64_t>((*position.more)["classes"].size());
 }
 
-CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Console& console) {
   const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
   for (const std::string& warning : loaded.warnings) console.warn(warning);
   const TrainingPosition& position = loaded.checkpoint.position;
@@ -147,7 +148,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
 }  // namespace
 
 CommandRun declare_evaluate(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvaluateArguments>();
   list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
            "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
   add_image_sources(list, arguments->data);

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostSamples = 1'000'000;
 // Words per sentence of seq2seq. With --unroll, the graph grows with this number.
 constexpr std::int64_t kWords = 10;
 
-struct Arguments {
+struct GraphArguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
   bool infer = false;
@@ -27,7 +27,7 @@ struct Arguments {
 };
 
 // Runs one step without memory or arithmetic.
-RecordedStep recorded_step(const Arguments& arguments) {
+RecordedStep recorded_step(const GraphArguments& arguments) {
   try {
     return dry_run({.model = arguments.model.model,
                     .shape = shape_of(arguments.model),
@@ -50,7 +50,7 @@ std::optional<Phase> phase_of(const std::string& name) {
   return {};
 }
 
-CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const GraphArguments& arguments, Console& console) {
   check_given(list, arguments.model.model);
   const RecordedStep step = recorded_step(arguments);
   const std::optional<Phase> phase = phase_of(arguments.phase);
@@ -69,7 +69,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
 }  // namespace
 
 CommandRun declare_graph(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<GraphArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostSamples),
            "Images or sentences per step");

@@ -24,7 +24,7 @@ constexpr const char* kAll = "all";
 constexpr double kDay = 86400;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-struct Arguments {
+struct ReplayArguments {
   std::filesystem::path events;
   std::string allocator, format = "auto";
   std::vector<std::string> allocators = {kAll};
@@ -37,7 +37,7 @@ struct Arguments {
 };
 
 // Resolves aliases and "all", which means every allocator, and drops duplicates.
-std::vector<std::string> chosen_allocators(const Arguments& arguments) {
+std::vector<std::string> chosen_allocators(const ReplayArguments& arguments) {
   if (arguments.one_given && arguments.several_given) {
     throw UsageError("--allocator takes one and --allocators several: give one of them");
   }
@@ -52,7 +52,7 @@ std::vector<std::string> chosen_allocators(const Arguments& arguments) {
   return names;
 }
 
-ReplayOptions replay_options(const Arguments& arguments) {
+ReplayOptions replay_options(const ReplayArguments& arguments) {
   ReplayOptions options = arguments.options;
   options.allocators = chosen_allocators(arguments);
   options.plan_limit_blocks = static_cast<std::uint64_t>(arguments.plan_limit);
@@ -65,7 +65,7 @@ ReplayOptions replay_options(const Arguments& arguments) {
   return options;
 }
 
-OpenOptions open_options(const Arguments& arguments) {
+OpenOptions open_options(const ReplayArguments& arguments) {
   const auto names = event_format_names();
   OpenOptions options;
   options.format =
@@ -75,8 +75,8 @@ OpenOptions open_options(const Arguments& arguments) {
 }
 
 // Writes no file if the events turn out to be broken.
-CommandResult replay_stream(std::istream& in, const std::string& source, const Arguments& arguments,
-                            Console& console) {
+CommandResult replay_stream(std::istream& in, const std::string& source,
+                            const ReplayArguments& arguments, Console& console) {
   const ReplayOptions options = replay_options(arguments);
   const OpenedEvents opened = open_events(in, source, open_options(arguments));
   if (!opened.note.empty()) console.warn(opened.note);
@@ -89,7 +89,7 @@ CommandResult replay_stream(std::istream& in, const std::string& source, const A
           .exit_code = failed ? 1 : 0};
 }
 
-CommandResult run(const OptionList& list, Arguments arguments, Console& console) {
+CommandResult run(const OptionList& list, ReplayArguments arguments, Console& console) {
   arguments.one_given = list.given("--allocator");
   arguments.several_given = list.given("--allocators");
   try {
@@ -124,7 +124,7 @@ std::vector<std::string> format_names() {
 }  // namespace
 
 CommandRun declare_replay(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReplayArguments>();
   ReplayOptions& options = arguments->options;
   list.add("EVENTS", path(arguments->events),
            "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory snapshot "

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct ReproduceArguments {
   std::string paper;
   PgmoOptions options;
   fs::path output;
@@ -33,7 +33,7 @@ void write_files(const fs::path& folder, const PgmoReproduction& reproduction,
   write_atomically(folder / "pgmo.html", pgmo_page(reproduction));
 }
 
-CommandResult run(const Arguments& arguments, Console& console) {
+CommandResult run(const ReproduceArguments& arguments, Console& console) {
   const PgmoReproduction reproduction = reproduce_pgmo(arguments.options);
   const CommandResult result{.json = json_of(reproduction), .text = pgmo_text(reproduction)};
   if (!arguments.output.empty()) {
@@ -62,7 +62,7 @@ std::vector<std::int64_t> batch_sizes_of(const std::string& text) {
 }  // namespace
 
 CommandRun declare_reproduce(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReproduceArguments>();
   list.add("PAPER", choice(arguments->paper, {"pgmo"}, "paper"),
            "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001", kRequired);
   list.add("--batch-sizes",

@@ -55,12 +55,12 @@ std::string text_of(const ModelSummary& summary) {
   return text;
 }
 
-struct Arguments {
+struct SummaryArguments {
   ModelOptions model;
   std::int64_t sentence_words = 30;
 };
 
-CommandResult run(const OptionList& list, const Arguments& arguments) {
+CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
   const ModelOptions& options = arguments.model;
   check_given(list, options.model);
   ModelSummary summary{.model = options.model,
@@ -79,7 +79,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments) {
 }  // namespace
 
 CommandRun declare_summary(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SummaryArguments>();
   add_model_options(list, arguments->model);
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
            "Words per sentence of seq2seq, source and target", kTextOnly);

@@ -9,13 +9,13 @@
 namespace skyline {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   TrainOptions options;
   std::optional<std::filesystem::path> out;
   std::filesystem::path resume;
 };
 
-CommandResult run(const OptionList& list, const Arguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const TrainArguments& arguments, Console& console) {
   if (arguments.resume.empty()) {
     check_given(list, arguments.options.model);
     Trainer trainer(resolved(arguments.options), console);
@@ -38,7 +38,7 @@ CommandResult run(const OptionList& list, const Arguments& arguments, Console& c
 }  // namespace
 
 CommandRun declare_train(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   add_run_options(list, arguments->options);
   list.add("--out", path(arguments->out, "DIR"), "Run folder (default: runs/MODEL-DATE-TIME-N)");
   list.add("--resume", path(arguments->resume, "DIR"),

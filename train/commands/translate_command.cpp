@@ -23,7 +23,7 @@
 namespace skyline {
 namespace {
 
-struct Arguments {
+struct TranslateArguments {
   std::filesystem::path checkpoint;
   std::optional<std::string> sentence;
   std::filesystem::path input, reference;
@@ -53,13 +53,13 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   return lines;
 }
 
-std::vector<std::string> input_lines(const Arguments& arguments) {
+std::vector<std::string> input_lines(const TranslateArguments& arguments) {
   if (arguments.sentence) return {*arguments.sentence};
   if (!arguments.input.empty() && arguments.input != "-") return lines_of_file(arguments.input);
   return lines_of(std::cin);
 }
 
-std::string input_name(const Arguments& arguments) {
+std::string input_name(const TranslateArguments& arguments) {
   if (arguments.sentence) return "SENTENCE";
   return arguments.input.empty() || arguments.input == "-" ? "standard input"
                                                            : arguments.input.string();
@@ -73,7 +73,7 @@ std::vector<std::string> words_of(const std::string& name, std::size_t number,
   return tokenize(text, options);
 }
 
-std::vector<Line> read_lines(const Arguments& arguments, const TokenizerOptions& options) {
+std::vector<Line> read_lines(const TranslateArguments& arguments, const TokenizerOptions& options) {
   std::vector<Line> lines;
   const std::string name = input_name(arguments);
   for (std::string& text : input_lines(arguments)) {
@@ -102,7 +102,7 @@ std::vector<std::int32_t> encoded(const Vocabulary& vocabulary,
 // Translates in batches. A line without words gives an empty translation.
 std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
-                                              const Arguments& arguments) {
+                                              const TranslateArguments& arguments) {
   std::vector<std::vector<std::string>> result(lines.size());
   std::vector<std::size_t> batch;
   const auto flush = [&] {
@@ -126,7 +126,7 @@ std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabul
   return result;
 }
 
-TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arguments) {
+TrainOptions options_of_run(const LoadedCheckpoint& loaded, const TranslateArguments& arguments) {
   TrainOptions options = train_options_from(*loaded.checkpoint.position.arguments);
   if (!translates(options)) {
     throw UsageError("the checkpoint's model, " + options.model +
@@ -137,7 +137,7 @@ TrainOptions options_of_run(const LoadedCheckpoint& loaded, const Arguments& arg
   return resolved(options);
 }
 
-CommandResult run(Arguments arguments, Console& console) {
+CommandResult run(TranslateArguments arguments, Console& console) {
   if (arguments.sentence && !arguments.input.empty()) {
     throw UsageError("SENTENCE and --input exclude each other: give one of them");
   }
@@ -185,7 +185,7 @@ CommandResult run(Arguments arguments, Console& console) {
 }  // namespace
 
 CommandRun declare_translate(OptionList& list) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TranslateArguments>();
   TranslatorOptions& translator = arguments->translator;
   list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
            "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);

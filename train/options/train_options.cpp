@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMany = 1'000'000'000;
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
 constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
 

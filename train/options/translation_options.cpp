@@ -11,7 +11,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMany = 1'000'000'000;
 // Image runs stored before translation existed lack all of these.
 constexpr unsigned kText = kTextOnly | kMayBeAbsent;
 

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // Stores each text once; blocks refer to it by index.
 class Strings {

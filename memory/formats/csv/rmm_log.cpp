@@ -7,14 +7,14 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kColumnNames[] = {"Action", "Pointer", "Size", "Stream"};
+constexpr std::string_view kRmmColumns[] = {"Action", "Pointer", "Size", "Stream"};
 constexpr std::string_view kAllocate = "allocate", kFree = "free", kFailure = "allocate failure";
 
 }  // namespace
 
 RmmLogReader::RmmLogReader(std::istream& in, std::string_view source, std::string head)
     : columns_(CsvReader(in, source, std::move(head)),
-               {.names = kColumnNames,
+               {.names = kRmmColumns,
                 .required = kStream,
                 .expected = "expected RMM's header line Thread,Time,Action,Pointer,Size,Stream"}) {}
 

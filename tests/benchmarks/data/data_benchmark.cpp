@@ -59,9 +59,9 @@ class GeneratedFolder {
     path_ = name;
     for (int i = 0; i < 64; ++i) {
       const std::string file = std::to_string(i) + ".png";
-      testing::write_file(path_ / "train/a" / file, picture(i));
+      tests::write_file(path_ / "train/a" / file, picture(i));
     }
-    testing::write_file(path_ / "val/a/0.png", picture(0));
+    tests::write_file(path_ / "val/a/0.png", picture(0));
   }
   ~GeneratedFolder() {
     std::error_code ignored;
@@ -86,7 +86,7 @@ class GeneratedFolder {
         }
       }
     }
-    return testing::png(kWidth, kHeight, testing::PngColour::kRgb, samples);
+    return tests::png(kWidth, kHeight, tests::PngColour::kRgb, samples);
   }
   std::filesystem::path path_;
 };

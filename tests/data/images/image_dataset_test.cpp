@@ -18,7 +18,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using ::testing::ElementsAre;
 
 // 4 x 4 pixels: red is 10 y + x, green 100, blue 200.

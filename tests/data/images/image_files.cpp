@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace skyline::testing {
+namespace skyline::tests {
 namespace {
 
 // Each JPEG has 16 x 8 pixels: the left half (200, 40, 40), the right half (40, 40, 200).
@@ -161,4 +161,4 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   write_file(path, FileBytes(text.begin(), text.end()));
 }
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

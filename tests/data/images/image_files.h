@@ -7,7 +7,7 @@
 
 // Image files of a few hundred bytes. The JPEGs were made by Pillow 9.4 and cjpeg 2.1.5; the PNGs
 // are written here.
-namespace skyline::testing {
+namespace skyline::tests {
 
 using FileBytes = std::vector<std::uint8_t>;
 
@@ -35,4 +35,4 @@ FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red,
 void write_file(const std::filesystem::path& path, const FileBytes& bytes);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using ::testing::ElementsAre;
 
 class ImageList : public ::testing::Test {

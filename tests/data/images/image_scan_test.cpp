@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 

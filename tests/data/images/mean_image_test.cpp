@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using ::testing::ElementsAre;
 
 class MeanImageTest : public ::testing::Test {

@@ -98,8 +98,7 @@ TEST(LiveBytesTest, TopLevelBlocksByHand) {
 
 // Layers and top-level blocks split the same bytes: the resident ones, and the lower bound.
 TEST(LiveBytesTest, LayersOfANetworkAddUp) {
-  const DryRunFacts facts =
-      dry_run({.model = "resnet20", .shape = testing::small_shape("resnet20")});
+  const DryRunFacts facts = dry_run({.model = "resnet20", .shape = tests::small_shape("resnet20")});
   for (const Grouping grouping : {Grouping::kLayer, Grouping::kTopLevel}) {
     std::uint64_t resident = 0, held = 0;
     for (const LayerBytes& layer : layer_bytes(facts.run, facts.trace, grouping, 512)) {

@@ -11,7 +11,7 @@
 #include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 
-namespace skyline::testing {
+namespace skyline::tests {
 
 inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -53,4 +53,4 @@ class ArenaFixture : public ::testing::Test {
   const std::vector<Observation>& seen() { return arena_.log().observations(); }
 };
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

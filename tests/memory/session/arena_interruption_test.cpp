@@ -11,7 +11,7 @@ namespace skyline {
 namespace {
 
 using testing::kThree;
-using ArenaInterruption = testing::ArenaFixture;
+using ArenaInterruption = tests::ArenaFixture;
 
 TEST_F(ArenaInterruption, InterruptedRequestsDoNotCount) {
   install(kThree);

@@ -11,9 +11,9 @@
 namespace skyline {
 namespace {
 
-using testing::kMiB;
 using testing::kThree;
-using ArenaStatistics = testing::ArenaFixture;
+using tests::kMiB;
+using ArenaStatistics = tests::ArenaFixture;
 
 TEST_F(ArenaStatistics, CountsBytesWhereverTheyAreServed) {
   install(kThree);

@@ -13,10 +13,10 @@
 namespace skyline {
 namespace {
 
-using testing::kMiB;
 using testing::kThree;
+using tests::kMiB;
 
-using ArenaTest = testing::ArenaFixture;
+using ArenaTest = tests::ArenaFixture;
 
 TEST_F(ArenaTest, ServesEveryStepFromTheSameAddresses) {
   install(kThree);

@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 std::unique_ptr<ImageRun> make(const std::string& model) {
   return std::make_unique<ImageRun>(MemoryOptions{}, seeded(),

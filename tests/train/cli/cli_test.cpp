@@ -96,12 +96,12 @@ const std::vector<Command>& commands() {
   return table;
 }
 
-struct Outcome {
+struct Answer {
   int exit_code;
   std::string output, messages;
 };
 
-Outcome run(std::vector<const char*> arguments) {
+Answer run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "skyline");
   std::ostringstream output, messages;
   const int code = run_program(commands(), arguments, {output, messages, {}});
@@ -111,7 +111,7 @@ Outcome run(std::vector<const char*> arguments) {
 void expect_usage_error(std::vector<const char*> arguments, const std::string& sentence) {
   for (const bool json : {false, true}) {
     if (json) arguments.push_back("--json");
-    const Outcome outcome = run(arguments);
+    const Answer outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.output, "");
     EXPECT_EQ(outcome.messages, "error: " + sentence + "\n");
@@ -119,13 +119,13 @@ void expect_usage_error(std::vector<const char*> arguments, const std::string& s
 }
 
 TEST(Program, PrintsTextOrOneJsonObject) {
-  const Outcome text = run({"train"});
+  const Answer text = run({"train"});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_EQ(text.output, "model lenet\n");
   EXPECT_EQ(text.messages, "working\n");
 
-  const Outcome json = run({"train", "--json", "-m", "mlp", "--capacity=8MiB", "--allocators",
-                            "best-fit-pool,planned", "--batch-size", "7", "--rate", "1e-3"});
+  const Answer json = run({"train", "--json", "-m", "mlp", "--capacity=8MiB", "--allocators",
+                           "best-fit-pool,planned", "--batch-size", "7", "--rate", "1e-3"});
   EXPECT_EQ(json.exit_code, 0);
   EXPECT_EQ(json.messages, "working\n");
   const auto parsed = parsed_json(json.output);
@@ -226,7 +226,7 @@ TEST(Program, ExitsWithOneAndTheSentenceOfAFailure) {
   for (const bool json : {false, true}) {
     std::vector<const char*> arguments = {"short"};
     if (json) arguments.push_back("--json");
-    const Outcome outcome = run(arguments);
+    const Answer outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.output, "");
     EXPECT_THAT(outcome.messages, HasSubstr("error: [cpu] out of memory"));
@@ -235,13 +235,13 @@ TEST(Program, ExitsWithOneAndTheSentenceOfAFailure) {
 }
 
 TEST(Program, PrintsTheResultOfAnInterruptedCommand) {
-  const Outcome outcome = run({"interrupted", "--json"});
+  const Answer outcome = run({"interrupted", "--json"});
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(parsed_json(outcome.output)["steps"], 3);
 }
 
 TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
-  const Outcome all = run({"--help"});
+  const Answer all = run({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   EXPECT_THAT(all.messages, IsEmpty());
   for (const Command& command : commands()) {
@@ -249,7 +249,7 @@ TEST(Program, HelpShowsCommandsOptionsAndDefaults) {
     EXPECT_THAT(all.output, HasSubstr(command.summary));
     EXPECT_EQ(run({command.name.c_str(), "--help"}).exit_code, 0);
   }
-  const Outcome train = run({"train", "--help"});
+  const Answer train = run({"train", "--help"});
   for (const char* part : {"--model", "mlp, lenet, resnet20", "lenet", "--batch-size", "32", "1MiB",
                            "--json", "TRACE"}) {
     EXPECT_THAT(train.output, HasSubstr(part));

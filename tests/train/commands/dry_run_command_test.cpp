@@ -118,7 +118,7 @@ TEST(DryRunCommandTest, TheStrategiesTellWhatRecomputeSaves) {
 
 TEST(DryRunCommandTest, ACardIsForeseenFromItsDescription) {
   const TemporaryFolder folder;
-  std::ofstream(folder / "card.json") << R"({"card": )" << testing::kDescribedCard << "}";
+  std::ofstream(folder / "card.json") << R"({"card": )" << tests::kDescribedCard << "}";
   const std::vector<std::string> asked = {"--device", "cuda", "--engines", folder / "card.json",
                                           "--json"};
   const Outcome outcome = dry_run_of(asked);

@@ -59,7 +59,7 @@ TEST(TrainingDataTest, AFolderWithoutImagesNamesTheMissingFile) {
 TEST(TrainingDataTest, TheInsizeDecidesWhatIsRead) {
   EXPECT_EQ(open_image_data({.images = 50, .insize = 40}, {}).shape().height, 40);
   const TemporaryFolder folder;
-  testing::write_image_folder(folder.path(), 2, 1);
+  tests::write_image_folder(folder.path(), 2, 1);
   const ModelShape wanted{.channels = 1, .height = 28, .width = 28, .classes = 10};
   const DataOptions options{.data = folder.path().string(), .decode_threads = 1};
   const ImageData own = open_image_data(options, wanted);
@@ -75,7 +75,7 @@ TEST(TrainingDataTest, TheInsizeDecidesWhatIsRead) {
 
 TEST(TrainingDataTest, ImagesOfIdxFilesAreNotScaled) {
   const TemporaryFolder folder;
-  testing::write_text(folder / "train-images-idx3-ubyte", "");
+  tests::write_text(folder / "train-images-idx3-ubyte", "");
   EXPECT_THROW(open_image_data({.data = folder.path().string(), .insize = 40}, {}), UsageError);
 }
 
@@ -91,9 +91,9 @@ TEST(TrainingDataTest, FoldersWithoutAPartAreRefusedByName) {
   };
   const TemporaryFolder folder;
   EXPECT_NE(problem(folder).find("neither an image folder"), std::string::npos);
-  testing::write_file(folder / "train/a/1", {1});
+  tests::write_file(folder / "train/a/1", {1});
   EXPECT_NE(problem(folder).find("no folder 'val' or 'test'"), std::string::npos);
-  testing::write_file(folder / "val/b/1", {1});
+  tests::write_file(folder / "val/b/1", {1});
   EXPECT_NE(problem(folder).find("class 'b' is not a class of train"), std::string::npos);
 }
 

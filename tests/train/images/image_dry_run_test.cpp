@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 DryRunFacts lenet(Mode mode = Mode::kTraining) {
   return dry_run({.model = "lenet", .shape = {}, .batch_size = 32, .mode = mode});

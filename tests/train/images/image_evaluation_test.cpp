@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 class EvaluateTest : public ::testing::Test {
  protected:

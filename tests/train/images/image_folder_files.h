@@ -5,7 +5,7 @@
 
 #include "tests/data/images/image_files.h"
 
-namespace skyline::testing {
+namespace skyline::tests {
 
 // Writes an image folder with two classes of different colour. Each has `train` training and `val`
 // validation images of 9 x 7 pixels.
@@ -29,4 +29,4 @@ inline void write_bad_images(const std::filesystem::path& folder) {
   write_file(folder / "val/blue/bad \"3\".jpg", arithmetic_jpeg());
 }
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

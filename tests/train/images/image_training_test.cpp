@@ -14,7 +14,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;

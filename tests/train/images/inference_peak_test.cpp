@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{8} << 20;
 

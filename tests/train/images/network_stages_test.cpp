@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 // A layer and all layers below it; "res2*" means all layers with names that begin with "res2".
 struct Stage {
@@ -25,14 +25,14 @@ struct Stage {
   std::string million_multiply_adds;  // with the tables' digits
 };
 
-struct Network {
+struct StagedNetwork {
   std::string model;
   std::vector<Stage> stages;  // all of them
   std::string billion_multiply_adds;
   std::string without_heads;
 };
 
-void PrintTo(const Network& network, std::ostream* out) { *out << network.model; }
+void PrintTo(const StagedNetwork& network, std::ostream* out) { *out << network.model; }
 
 bool belongs(const LayerSummary& row, const std::string& stage) {
   if (stage.ends_with('*')) return row.layer.starts_with(stage.substr(0, stage.size() - 1));
@@ -46,7 +46,7 @@ std::string in_units(std::int64_t count, double unit, const std::string& like) {
   return fmt::format("{:.{}f}", static_cast<double>(count) / unit, digits);
 }
 
-std::vector<Network> networks() {
+std::vector<StagedNetwork> networks() {
   return {
       {"alexnet",
        {{"conv1", {1, 96, 27, 27}, 34'944, "105.4"},
@@ -123,7 +123,7 @@ std::vector<Network> networks() {
   };
 }
 
-class NetworkStagesTest : public ::testing::TestWithParam<Network> {
+class NetworkStagesTest : public ::testing::TestWithParam<StagedNetwork> {
  protected:
   NetworkStagesTest()
       : rows_(summarize(find_model(GetParam().model), find_model(GetParam().model).shape)) {}
@@ -158,7 +158,7 @@ TEST_P(NetworkStagesTest, TotalsAndNothingBesidesTheStages) {
     const auto known = [&](const Stage& stage) { return belongs(row, stage.name); };
     EXPECT_TRUE(std::ranges::any_of(GetParam().stages, known)) << row.layer << " " << row.op;
   }
-  const Network& network = GetParam();
+  const StagedNetwork& network = GetParam();
   EXPECT_EQ(in_units(all, 1e9, network.billion_multiply_adds), network.billion_multiply_adds);
   EXPECT_EQ(in_units(all - heads, 1e9, network.without_heads), network.without_heads);
 }

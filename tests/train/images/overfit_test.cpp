@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 constexpr int kMostSteps = 100;  // twice what the slowest network takes
 

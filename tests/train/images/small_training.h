@@ -13,7 +13,7 @@
 #include "train/run/random_bits.h"
 
 // Small models on small images; a training step takes milliseconds.
-namespace skyline::testing {
+namespace skyline::tests {
 
 inline const std::vector<std::string>& small_model_names() {
   static const std::vector<std::string> names = {"mlp", "lenet", "resnet20"};
@@ -59,4 +59,4 @@ inline std::string state_sha256(ImageRun& experiment) {
   return tensors_sha256(experiment.context, state);
 }
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

@@ -10,8 +10,8 @@
 namespace skyline {
 namespace {
 
-DryRunOptions lenet(Mode mode = Mode::kTraining) {
-  return {.model = "lenet", .shape = testing::small_shape("lenet"), .mode = mode};
+DryRunOptions lenet_options(Mode mode = Mode::kTraining) {
+  return {.model = "lenet", .shape = tests::small_shape("lenet"), .mode = mode};
 }
 
 std::vector<ReplayChoice> every_allocator() {
@@ -39,10 +39,10 @@ class LargestBatchTest : public ::testing::TestWithParam<std::tuple<std::uint64_
 
 TEST_P(LargestBatchTest, IsWhatAskingEverySizeFinds) {
   const auto& [capacity, mode] = GetParam();
-  const LargestBatches found = largest_batches(lenet(mode), capacity, every_allocator());
+  const LargestBatches found = largest_batches(lenet_options(mode), capacity, every_allocator());
   ASSERT_GT(found.ceiling, 0);
   ASSERT_LE(found.ceiling, kFewSizes);
-  const auto truth = brute_force(lenet(mode), capacity, found.ceiling + 4);
+  const auto truth = brute_force(lenet_options(mode), capacity, found.ceiling + 4);
   for (const LargestBatch& row : found.allocators) {
     const auto known = truth.find(row.allocator);
     EXPECT_EQ(row.batch_size, known == truth.end() ? 0 : known->second) << row.allocator;
@@ -62,21 +62,21 @@ INSTANTIATE_TEST_SUITE_P(Capacities, LargestBatchTest,
 // The limit is exact to the byte, because each size around the answer has a different number of
 // bytes.
 TEST(LargestBatchTest, AByteLessIsAnImageLess) {
-  DryRun program = make_dry_run(lenet());
+  DryRun program = make_dry_run(lenet_options());
   const std::uint64_t bytes = program.step(20, Mode::kTraining).run.most_bytes(1);
-  EXPECT_EQ(largest_batches(lenet(), bytes, {}).ceiling, 20);
-  EXPECT_EQ(largest_batches(lenet(), bytes - 1, {}).ceiling, 19);
+  EXPECT_EQ(largest_batches(lenet_options(), bytes, {}).ceiling, 20);
+  EXPECT_EQ(largest_batches(lenet_options(), bytes - 1, {}).ceiling, 19);
 }
 
 TEST(LargestBatchTest, TooLittleForOneImageIsNone) {
-  const LargestBatches found = largest_batches(lenet(), 100'000, every_allocator());
+  const LargestBatches found = largest_batches(lenet_options(), 100'000, every_allocator());
   EXPECT_EQ(found.ceiling, 0);
   for (const LargestBatch& row : found.allocators) EXPECT_EQ(row.batch_size, 0) << row.allocator;
 }
 
 TEST(LargestBatchTest, ADeviceWithoutEndIsNotSearched) {
   const LargestBatches found =
-      largest_batches(lenet(), std::uint64_t{1} << 60, {{.allocator = "best-fit-pool"}});
+      largest_batches(lenet_options(), std::uint64_t{1} << 60, {{.allocator = "best-fit-pool"}});
   EXPECT_TRUE(found.at_limit);
   EXPECT_EQ(found.allocators[0].batch_size, kMostImages);
   EXPECT_FALSE(found.allocators[0].proved);
@@ -84,8 +84,9 @@ TEST(LargestBatchTest, ADeviceWithoutEndIsNotSearched) {
 
 // Linear guesses find a large answer in few runs.
 TEST(LargestBatchTest, FewSizesAreRun) {
-  const LargestBatches found = largest_batches(
-      lenet(), std::uint64_t{1} << 30, {{.allocator = "network-wise"}, {.allocator = "planned"}});
+  const LargestBatches found =
+      largest_batches(lenet_options(), std::uint64_t{1} << 30,
+                      {{.allocator = "network-wise"}, {.allocator = "planned"}});
   EXPECT_GT(found.ceiling, 1000);
   EXPECT_LT(found.sizes_run, 60);
   EXPECT_EQ(found.allocators[1].batch_size, found.ceiling);
@@ -94,7 +95,8 @@ TEST(LargestBatchTest, FewSizesAreRun) {
 TEST(LargestBatchTest, OptionsOfAllocatorsCount) {
   ReplayChoice small{.allocator = "bfc"};
   small.allocator_options.bfc.limit_bytes = 1 << 20;
-  const LargestBatches found = largest_batches(lenet(), 2 << 20, {{.allocator = "bfc"}, small});
+  const LargestBatches found =
+      largest_batches(lenet_options(), 2 << 20, {{.allocator = "bfc"}, small});
   EXPECT_LT(found.allocators[1].batch_size, found.allocators[0].batch_size);
 }
 

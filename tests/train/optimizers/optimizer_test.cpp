@@ -8,20 +8,20 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
-struct Outcome {
+struct TrainedState {
   std::vector<float> losses;
   std::string parameters, state;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const TrainedState&) const = default;
 };
 
-Outcome outcome_of(ModelRun& run, std::vector<float> losses) {
+TrainedState outcome_of(ModelRun& run, std::vector<float> losses) {
   return {std::move(losses), tensors_sha256(run.context, values_of(run.network().parameters())),
           tensors_sha256(run.context, values_of(run.optimizer_state()))};
 }
 
-Outcome train_images(const OptimizerOptions& optimizer, bool fused) {
+TrainedState train_images(const OptimizerOptions& optimizer, bool fused) {
   Context::Options options = seeded();
   options.fused_update = fused;
   const ModelShape shape = small_shape("lenet");
@@ -34,7 +34,7 @@ Outcome train_images(const OptimizerOptions& optimizer, bool fused) {
   return outcome_of(run, losses);
 }
 
-Outcome train_text(const OptimizerOptions& optimizer, bool fused, int recompute = 0) {
+TrainedState train_text(const OptimizerOptions& optimizer, bool fused, int recompute = 0) {
   Context::Options options{.recompute = recompute, .fused_update = fused, .seed = 11};
   const TranslationData data = small_text();
   TranslationRun run({.check = true}, options,
@@ -46,8 +46,8 @@ class OptimizerTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OptimizerTest, TrainsImagesAndTextAndFusedUpdatesChangeNoBit) {
   const OptimizerOptions optimizer{.name = GetParam()};
-  const Outcome images = train_images(optimizer, false), text = train_text(optimizer, false);
-  for (const Outcome& outcome : {images, text}) {
+  const TrainedState images = train_images(optimizer, false), text = train_text(optimizer, false);
+  for (const TrainedState& outcome : {images, text}) {
     EXPECT_NE(outcome.losses.front(), outcome.losses.back());
   }
   EXPECT_EQ(train_images(optimizer, true), images);
@@ -57,7 +57,7 @@ TEST_P(OptimizerTest, TrainsImagesAndTextAndFusedUpdatesChangeNoBit) {
 
 TEST_P(OptimizerTest, ClipsTheNormOfAllGradients) {
   OptimizerOptions optimizer{.name = GetParam()};
-  const Outcome free = train_text(optimizer, false);
+  const TrainedState free = train_text(optimizer, false);
   optimizer.clip = 1e9f;
   EXPECT_EQ(train_text(optimizer, false).losses, free.losses) << "a limit that nothing reaches";
   optimizer.clip = 1e-3f;

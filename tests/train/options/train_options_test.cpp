@@ -45,20 +45,20 @@ TEST(TrainOptionsTest, JsonGivesThemBack) {
 
 TEST(TrainOptionsTest, ForeignJsonIsACheckpointError) {
   EXPECT_THROW(train_options_from(Json::object()), CheckpointError);
-  Json json = to_json({});
+  Json json = to_json(TrainOptions{});
   json["policy"] = "shrink";
   EXPECT_THROW(train_options_from(json), CheckpointError);
-  json = to_json({});
+  json = to_json(TrainOptions{});
   json["batch_size"] = "many";
   EXPECT_THROW(train_options_from(json), CheckpointError);
 }
 
 TEST(TrainOptionsTest, RunsOfEarlierVersionsLackLaterOptions) {
-  Json json = to_json({});
+  Json json = to_json(TrainOptions{});
   for (const char* key : {"recompute", "fused_update", "engines", "keep_best", "source", "mean"}) {
     json.erase(key);
   }
-  EXPECT_EQ(to_json(train_options_from(json)), to_json({}));
+  EXPECT_EQ(to_json(train_options_from(json)), to_json(TrainOptions{}));
 }
 
 TEST(TrainOptionsTest, ResolvingSetsNoGlobalState) {

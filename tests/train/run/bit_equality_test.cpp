@@ -12,15 +12,15 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 constexpr std::size_t kBatchSize = 4;
 const std::size_t kSteps = effort(20) + 2;  // fewer under sanitizers: three
 
-struct Outcome {
+struct TrainedBits {
   std::vector<float> losses;
   std::string parameters, state;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const TrainedBits&) const = default;
 };
 
 Context::Options frugal(int recompute, bool fused_update) {
@@ -30,11 +30,11 @@ Context::Options frugal(int recompute, bool fused_update) {
   return options;
 }
 
-Outcome train(const std::string& model, const MemoryOptions& memory,
-              const Context::Options& options = seeded()) {
+TrainedBits train(const std::string& model, const MemoryOptions& memory,
+                  const Context::Options& options = seeded()) {
   const ModelShape shape = small_shape(model);
   ImageRun experiment(memory, options, {.model = model, .shape = shape});
-  Outcome outcome;
+  TrainedBits outcome;
   for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
     outcome.losses.push_back(experiment.step(batch, small_params()));
   }
@@ -46,7 +46,7 @@ Outcome train(const std::string& model, const MemoryOptions& memory,
 class BitEqualityTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BitEqualityTest, UnderEveryAllocatorWithAndWithoutGuards) {
-  const Outcome expected = train(GetParam(), {.allocator = "best-fit-pool"});
+  const TrainedBits expected = train(GetParam(), {.allocator = "best-fit-pool"});
   ASSERT_NE(expected.losses.front(), expected.losses.back());
   for (const std::string& allocator : allocator_names()) {
     for (const bool guard : {false, true}) {
@@ -64,7 +64,7 @@ TEST_P(BitEqualityTest, WithAndWithoutWritingInPlace) {
 
 TEST_P(BitEqualityTest, WithAndWithoutRecomputeAndFusedUpdates) {
   const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
-  const Outcome expected = train(GetParam(), memory);
+  const TrainedBits expected = train(GetParam(), memory);
   for (const int depth : {0, 1, 3, 1000}) {
     for (const bool fused : {false, true}) {
       EXPECT_EQ(train(GetParam(), memory, frugal(depth, fused)), expected) << depth << fused;

@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 class DivergenceTest : public ::testing::Test {
  protected:

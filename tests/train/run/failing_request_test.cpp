@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 // A training run with requests that can be made to fail; the failing adaptor is the context's
 // allocator.

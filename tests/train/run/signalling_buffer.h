@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace skyline::testing {
+namespace skyline::tests {
 
 // Sends `signal` to this process when a message contains `text`, as a user might at that moment.
 class SignallingBuffer : public std::stringbuf {
@@ -34,4 +34,4 @@ class SignallingBuffer : public std::stringbuf {
   int signal_;
 };
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

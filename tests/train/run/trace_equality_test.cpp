@@ -14,7 +14,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 
 struct Case {
   std::string model;

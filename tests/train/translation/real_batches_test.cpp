@@ -52,7 +52,7 @@ TrainOptions small_options(bool unroll, bool bucket = false) {
   return options;
 }
 
-struct Outcome {
+struct RunFacts {
   std::vector<float> losses;
   std::string parameters_sha256;
   std::uint64_t reserved_bytes = 0, resident_bytes = 0;
@@ -60,12 +60,12 @@ struct Outcome {
   std::vector<std::uint64_t> replans;  // steps that began with a new plan
 };
 
-Outcome run(Workload& workload, const MemoryOptions& memory) {
+RunFacts run(Workload& workload, const MemoryOptions& memory) {
   const std::unique_ptr<ModelRun> steps = workload.on(memory, Mode::kTraining);
   ModelRun& run = *steps;
   run.seek({}, 0);
   const Session* session = run.memory.session();
-  Outcome result;
+  RunFacts result;
   for (std::int64_t number = 1; number <= batches(); ++number) {
     run.next();
     result.losses.push_back(run.step({.learning_rate = 1e-3f, .step = number}));
@@ -83,7 +83,7 @@ Outcome run(Workload& workload, const MemoryOptions& memory) {
   return result;
 }
 
-void tell(const std::string& name, const Outcome& run) {
+void tell(const std::string& name, const RunFacts& run) {
   std::cout << name << ": " << run.figures.planned_steps << " of " << run.losses.size()
             << " steps planned, " << run.figures.deviations << " deviations, "
             << run.figures.replans << " re-plans, by hundreds:";
@@ -97,13 +97,13 @@ void tell(const std::string& name, const Outcome& run) {
 class RealBatches : public ::testing::TestWithParam<bool> {
  protected:
   void expect_the_same_under(const std::string& allocator) {
-    const Outcome other = run(*data_, with_policy(options_.memory, allocator));
+    const RunFacts other = run(*data_, with_policy(options_.memory, allocator));
     tell(allocator, other);
     EXPECT_EQ(other.losses, pool().losses);
     EXPECT_EQ(other.parameters_sha256, pool().parameters_sha256);
     outcome_ = other;
   }
-  const Outcome& pool() {
+  const RunFacts& pool() {
     if (!pool_) pool_ = run(*data_, with_policy(options_.memory, "best-fit-pool"));
     return *pool_;
   }
@@ -113,10 +113,10 @@ class RealBatches : public ::testing::TestWithParam<bool> {
   std::ostringstream messages_;
   Console console_{messages_, {}};
   std::unique_ptr<Workload> data_ = make_workload(options_, console_);
-  Outcome outcome_;
+  RunFacts outcome_;
 
  private:
-  std::optional<Outcome> pool_;
+  std::optional<RunFacts> pool_;
 };
 
 TEST_P(RealBatches, GrowPlansAnewMoreAndMoreRarely) {
@@ -154,10 +154,10 @@ TEST_P(RealBatches, UpperBoundServesBatchesOfLikeLengths) {
   EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);
 }
 
-std::string how(const ::testing::TestParamInfo<bool>& info) {
+std::string batch_form(const ::testing::TestParamInfo<bool>& info) {
   return info.param ? "unrolled" : "packed";
 }
-INSTANTIATE_TEST_SUITE_P(Lstm, RealBatches, ::testing::Bool(), how);
+INSTANTIATE_TEST_SUITE_P(Lstm, RealBatches, ::testing::Bool(), batch_form);
 
 }  // namespace
 }  // namespace skyline

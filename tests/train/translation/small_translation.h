@@ -10,7 +10,7 @@
 #include "train/translation/translation_run.h"
 
 // A small translation model, and batches of numbers in words, each with another shape.
-namespace skyline::testing {
+namespace skyline::tests {
 
 inline TranslationData small_text(std::int64_t pairs = 96) {
   TranslationOptions options;
@@ -56,4 +56,4 @@ inline std::string parameters_sha256(ModelRun& run) {
   return tensors_sha256(run.context, values_of(run.network().parameters()));
 }
 
-}  // namespace skyline::testing
+}  // namespace skyline::tests

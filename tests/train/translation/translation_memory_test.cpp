@@ -12,7 +12,7 @@
 namespace skyline {
 namespace {
 
-using namespace skyline::testing;
+using namespace skyline::tests;
 
 // Reports the first request that differs.
 void expect_same(const Trace& trace, const Trace& recorded) {
@@ -80,10 +80,10 @@ TEST_P(TranslationMemory, PerShapePlansEachRepeatedShapeOnce) {
   EXPECT_EQ(statistics.deviations, 0u);
 }
 
-std::string how(const ::testing::TestParamInfo<bool>& info) {
+std::string input_form(const ::testing::TestParamInfo<bool>& info) {
   return info.param ? "unrolled" : "packed";
 }
-INSTANTIATE_TEST_SUITE_P(Lstm, TranslationMemory, ::testing::Bool(), how);
+INSTANTIATE_TEST_SUITE_P(Lstm, TranslationMemory, ::testing::Bool(), input_form);
 
 // The plan of the longest batch serves all others in any order, because packed batches all make the
 // same number of requests.

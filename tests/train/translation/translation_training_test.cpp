@@ -125,7 +125,7 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   TrainOptions options = small_options();
   options.translation.pairs = 400;  // the longest batch comes later
   options.memory.policy = ShapePolicy::kGrow;
-  testing::SignallingBuffer buffer("switched to the plan");  // printed before step 2
+  tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
   std::ostream stream(&buffer);
   Console console(stream, {});
   Trainer trainer(options, console);

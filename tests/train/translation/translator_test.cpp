@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using namespace skyline::testing;
+using namespace skyline::tests;
 
 using Ids = std::vector<std::int32_t>;
 

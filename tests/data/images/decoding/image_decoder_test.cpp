@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-using namespace testing;
+using namespace tests;
 using Pixel = std::array<int, 3>;
 
 Pixel pixel(const DecodedImage& image, int x, int y) {
