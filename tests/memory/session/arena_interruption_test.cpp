@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using testing::kThree;
+using tests::kThree;
 using ArenaInterruption = tests::ArenaFixture;
 
 TEST_F(ArenaInterruption, InterruptedRequestsDoNotCount) {

@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-using testing::kThree;
+using tests::kThree;
 using tests::kMiB;
 using ArenaStatistics = tests::ArenaFixture;
 

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-using testing::kThree;
+using tests::kThree;
 using tests::kMiB;
 
 using ArenaTest = tests::ArenaFixture;
