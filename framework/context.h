@@ -12,6 +12,7 @@
 
 #include "framework/op.h"
 #include "framework/philox.h"
+#include "framework/step_orders.h"
 #include "framework/step_recorder.h"
 #include "framework/tensor.h"
 #include "memory/allocator.h"
@@ -47,8 +48,11 @@ class Context {
     int recompute = 0;
     // Parameters have no resident gradient: backward passes each gradient to an update as soon as
     // it is complete and frees it then (Lv et al. 2023, "Full parameter fine-tuning for large
-    // language models with limited resources"). See BackwardGraph::run.
+    // language models with limited resources"). See BackwardGraph::add_update.
     bool fused_update = false;
+    // In which sequence backward passes and updates run; null: as the program wrote them. Runs
+    // whose plans must fit each other share it.
+    std::shared_ptr<StepOrders> orders;
     bool prefetch = false;      // see stage_uploads()
     bool check_finite = false;  // check every output after every op; slow
     bool record_graph = false;  // record the running step, see recorded_step()

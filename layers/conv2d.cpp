@@ -6,11 +6,14 @@ namespace skyline {
 
 Conv2d::Conv2d(Context& context, std::string_view name, const Options& options)
     : Layer(name),
-      params_{.stride = options.stride, .padding = options.padding, .relu = options.relu} {
-  const std::int64_t fan_in = std::int64_t{options.in} * options.kernel.area();
+      params_{.stride = options.stride,
+              .padding = options.padding,
+              .groups = options.groups,
+              .relu = options.relu} {
+  const std::int64_t of_group = options.in / options.groups;
   add_weight(context, "weight",
-             {{options.out, options.in, options.kernel.height, options.kernel.width}}, fan_in,
-             options.initializer);
+             {{options.out, of_group, options.kernel.height, options.kernel.width}},
+             of_group * options.kernel.area(), options.initializer);
   if (options.bias) add_parameter(context, "bias", {{options.out}}, 0);
 }
 

@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A convolution with weight [out, in, kernel height, kernel width] and bias [out]. Calls throw
-// ShapeError unless x has `in` channels.
+// A convolution with weight [out, in / groups, kernel height, kernel width] and bias [out]. Calls
+// throw ShapeError unless x has `in` channels and groups divides in and out.
 class Conv2d : public Layer {
  public:
   struct Options {
@@ -15,6 +15,7 @@ class Conv2d : public Layer {
     Size2d kernel = 1;
     Size2d stride = 1;
     Size2d padding = 0;
+    int groups = 1;
     bool bias = true;   // initially zero
     bool relu = false;  // applied to the result
     Initializer initializer = lecun_normal;

@@ -12,6 +12,7 @@ ConvBatchNorm::ConvBatchNorm(Context& context, std::string_view name, const Opti
              .kernel = options.kernel,
              .stride = options.stride,
              .padding = options.padding,
+             .groups = options.groups,
              .bias = options.bias,
              .initializer = options.initializer}),
       bn_(make_bn(context, options)) {

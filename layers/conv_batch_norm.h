@@ -16,6 +16,7 @@ class ConvBatchNorm : public Layer {
     Size2d kernel = 1;
     Size2d stride = 1;
     Size2d padding = 0;
+    int groups = 1;
     bool bias = false;  // beta replaces it
     Initializer initializer = lecun_normal;
     BatchNormParams normalization = {.relu = true};

@@ -14,7 +14,15 @@ std::string sentence(const TraceErrorFacts& facts) {
   return fmt::format("{}: {}", where, facts.problem);
 }
 
+std::string sentence(const GraphErrorFacts& facts) {
+  return fmt::format("{}{}{}: {}", facts.source, facts.op.empty() ? "" : " ", facts.op,
+                     facts.problem);
+}
+
 }  // namespace
+
+GraphError::GraphError(GraphErrorFacts facts)
+    : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
 
 TraceError::TraceError(TraceErrorFacts facts)
     : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}

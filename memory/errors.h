@@ -29,6 +29,24 @@ class TraceError : public std::runtime_error {
 // Text as errors quote it, `got "…"`: shortened, on one line.
 std::string shown_cell(std::string_view text);
 
+// The fault of a step graph, or of an order of one, and its place.
+struct GraphErrorFacts {
+  std::string source = {};   // file name, or the function that checked
+  std::string op = {};       // e.g. "op 3 (conv)"; empty: about the whole graph
+  std::string problem = {};  // e.g. "reads value 7, which no op writes"
+};
+
+// Thrown for a step graph that cannot be ordered, or an order of another graph. The message reads
+// `graph.json op 3 (conv): reads value 7, which no op writes`.
+class GraphError : public std::runtime_error {
+ public:
+  explicit GraphError(GraphErrorFacts facts);
+  const GraphErrorFacts& facts() const noexcept { return facts_; }
+
+ private:
+  GraphErrorFacts facts_;
+};
+
 // Thrown for a plan that does not fit the trace at hand. The message names the block.
 class PlanMismatch : public std::runtime_error {
  public:

@@ -17,6 +17,9 @@ class Walk {
     for (const StepOp& op : graph.ops) {
       for (const ValueId input : op.inputs) ++state(input).readers;
     }
+    for (ValueId value = 0; value < graph.values.size(); ++value) {
+      if (graph.values[value].kept) state(value).kept = true;
+    }
   }
 
   Trace run() {
@@ -33,6 +36,7 @@ class Walk {
     std::int64_t readers = 0;  // remaining reads
     std::optional<std::size_t> block;
     bool written = false;
+    bool kept = false;  // this value or a view of it lives to the end of the step
   };
 
   const StepValue& owner(ValueId value) const {
@@ -50,6 +54,11 @@ class Walk {
     if (block && options_.sharing) trace_.blocks[*block].upper = tick_++;
   }
 
+  // Nothing reads the value any more.
+  void drop(State& value) {
+    if (!value.kept) release(std::exchange(value.block, std::nullopt));
+  }
+
   void check_reads(const StepOp& op) {
     for (const ValueId input : op.inputs) {
       if (!owner(input).resident && (!state(input).written || !state(input).block)) {
@@ -60,9 +69,10 @@ class Walk {
     }
   }
 
-  // This op is the input's last reader, the input is not resident, and the sizes match.
+  // This op is the input's last reader, the input is neither resident nor kept, and the sizes
+  // match.
   bool may_write_over(ValueId input, ValueId output) {
-    return state(input).readers == 1 && state(input).block &&
+    return state(input).readers == 1 && state(input).block && !state(input).kept &&
            owner(input).bytes == graph_.values[output].bytes;
   }
 
@@ -90,11 +100,11 @@ class Walk {
     }
     if (op.workspace_bytes > 0) release(request(op.workspace_bytes, op, Category::kWorkspace));
     for (const ValueId input : op.inputs) {
-      if (--state(input).readers == 0) release(std::exchange(state(input).block, std::nullopt));
+      if (--state(input).readers == 0) drop(state(input));
     }
     for (const ValueId output : op.outputs) {
       if (graph_.values[output].storage == output && state(output).readers == 0) {
-        release(std::exchange(state(output).block, std::nullopt));
+        drop(state(output));
       }
     }
   }

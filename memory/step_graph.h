@@ -11,6 +11,7 @@
 namespace skyline {
 
 using ValueId = std::uint32_t;
+using OpId = std::uint32_t;  // an op's place in the program's order
 
 // A value that ops of a step write and read. A view (a reshape) shares the bytes of another value,
 // which `storage` names.
@@ -18,6 +19,7 @@ struct StepValue {
   std::uint64_t bytes = 0;
   Category category = Category::kUnknown;
   bool resident = false;  // persists across steps: no request, never freed
+  bool kept = false;      // lives to the end of the step, whoever reads it
   ValueId storage = 0;    // the value's own id unless it is a view
   std::string layer;
 };
@@ -40,7 +42,12 @@ struct StepOp {
   std::vector<ValueId> outputs;
   std::uint64_t workspace_bytes = 0;
   std::vector<InPlacePair> in_place;
+  // Ops that must run before this one although it reads no value of theirs ("control edges").
+  std::vector<OpId> after;
 };
+
+// The most bytes that the values and workspaces of a step may have together.
+inline constexpr std::uint64_t kMostStepBytes = (std::uint64_t{1} << 63) - 1;
 
 // A whole step in execution order. Exactly one op writes each value before it is read, except
 // resident values.

@@ -20,7 +20,8 @@ import tempfile
 SMALL_IMAGES = ["--data", "shapes", "--images", "64", "--threads", "1"]
 SMALL_TEXT = ["--data", "numbers", "--pairs", "300", "--units", "16", "--layers", "2",
               "--val-pairs", "20", "--threads", "1"]
-PAPER = ["alexnet", "googlenet", "resnet50", "inception-resnet", "inception-resnet-figure"]
+PAPER = ["alexnet", "googlenet", "resnet50", "inception-resnet", "inception-resnet-figure",
+         "mobilenet_v2", "resnet18", "vgg16"]
 FROM_CLOCKS = {"seconds", "planning_seconds", "step_seconds_median", "allocate_ns_median",
                "allocate_ns", "clock_ns", "stalled_seconds", "words_per_second", "data_wait",
                "data_wait_seconds", "first_batch_seconds", "run_directory"}

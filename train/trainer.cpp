@@ -11,6 +11,7 @@
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
+#include "train/lab/order/program_graph.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/report/run_summary.h"
@@ -285,6 +286,8 @@ CommandResult Trainer::result(int exit_code) {
                      .memory = *memory_,
                      .trace = trace_,
                      .plan = plan_,
+                     .graph = program_graph(workload_->program_step(*run_), options_.step.in_place,
+                                            run_->resident_bytes()),
                      .losses = log_->losses(),
                      .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps),
                      .steps = log_->chart()};

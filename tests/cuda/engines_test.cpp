@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "framework/cuda/cublas/cublas_library.h"
 #include "framework/cuda/cuda_compute.h"
 #include "framework/ops/connection/cudnn/convolution.h"
@@ -66,17 +66,17 @@ KeyedProblem problem_of(const std::string& key) {
   char op[32], bias[8];
   Conv2dParams params;
   std::int64_t x[4], weight[4];
-  const auto scan = [&](const char* format) {
-    return std::sscanf(key.c_str(), format, op, &params.stride.height, &params.stride.width,
-                       &params.padding.height, &params.padding.width, &x[0], &x[1], &x[2], &x[3],
-                       &weight[0], &weight[1], &weight[2], &weight[3], bias);
-  };
-#define SKYLINE_TAIL " x=[%ld, %ld, %ld, %ld] weight=[%ld, %ld, %ld, %ld] bias=%7s"
+  const std::size_t tensors = key.find(" x="), groups = key.find(" groups=");
   params.relu = key.find(" relu ") != std::string::npos;
-  const int read = params.relu ? scan("%31s stride=%dx%d padding=%dx%d relu" SKYLINE_TAIL)
-                               : scan("%31s stride=%dx%d padding=%dx%d" SKYLINE_TAIL);
-#undef SKYLINE_TAIL
-  if (read != 14) throw std::runtime_error("key " + key);
+  if (groups != std::string::npos) params.groups = std::stoi(key.substr(groups + 8));
+  const bool read =
+      tensors != std::string::npos &&
+      std::sscanf(key.c_str(), "%31s stride=%dx%d padding=%dx%d", op, &params.stride.height,
+                  &params.stride.width, &params.padding.height, &params.padding.width) == 5 &&
+      std::sscanf(key.c_str() + tensors,
+                  " x=[%ld, %ld, %ld, %ld] weight=[%ld, %ld, %ld, %ld] bias=%7s", &x[0], &x[1],
+                  &x[2], &x[3], &weight[0], &weight[1], &weight[2], &weight[3], bias) == 9;
+  if (!read) throw std::runtime_error("key " + key);
   const TensorSpec specs[] = {{{x[0], x[1], x[2], x[3]}},
                               {{weight[0], weight[1], weight[2], weight[3]}}};
   const std::string name = op;
@@ -124,7 +124,7 @@ void expect_fp32(const EngineChoices& engines) {
 class EnginesTest : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Networks, EnginesTest,
-                         ::testing::Values("alexnet", "googlenet", "resnet50"));
+                         ::testing::Values("alexnet", "googlenet", "resnet50", "mobilenet_v2"));
 
 TEST_P(EnginesTest, ComputeInFp32AndRepeatTheirChoices) {
   EngineChoices engines = described_card();

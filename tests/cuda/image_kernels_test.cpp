@@ -124,8 +124,9 @@ Bytes varied(const Shape& x, std::uint64_t stream) {
 
 TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
   for (const Shape& x : images()) {
-    for (const bool relu : {false, true}) {
-      const BatchNormProblem problem{x, 2e-5f, relu};
+    for (const BatchNormParams& params :
+         {BatchNormParams{}, {.relu = true}, {.relu = true, .relu_limit = 0.75f}}) {
+      const BatchNormProblem problem{x, params};
       const std::int64_t channels = x[1];
       const Bytes pixels = varied(x, 1), gamma = random_operand(channels, 2, 0.5f, 2);
       const Bytes beta = random_operand(channels, 3);
@@ -144,7 +145,7 @@ TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
           .outputs = {{x}, {{channels}}, {{channels}}},
           .in_place = {{4, 0}},
           .tolerance = 2e-6};
-      if (relu) backward.inputs.push_back(beta);
+      if (params.relu) backward.inputs.push_back(beta);
       expect_same("batch_norm_grad " + x.str(), backward);
       expect_same("batch_norm_inference " + x.str(),
                   {.cpu = [=] { return make_batch_norm_inference_cpu(problem); },

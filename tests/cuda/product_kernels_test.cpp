@@ -80,7 +80,9 @@ Conv2dProblem problem_of(const ConvolutionCase& one, bool bias, bool relu) {
 std::vector<ConvolutionCase> convolution_cases() {
   return {{{2, 3, 6, 5}, {4, 3, 3, 3}, {.stride = 1, .padding = 1}},
           {{1, 4, 7, 7}, {33, 4, 1, 1}, {.stride = 2}},
-          {{3, 2, 8, 9}, {5, 2, 5, 3}, {.stride = {2, 1}, .padding = {2, 0}}}};
+          {{3, 2, 8, 9}, {5, 2, 5, 3}, {.stride = {2, 1}, .padding = {2, 0}}},
+          {{2, 6, 5, 4}, {9, 2, 3, 2}, {.padding = 1, .groups = 3}},
+          {{1, 7, 6, 6}, {7, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 7}}};
 }
 
 TEST(ProductKernels, ConvolvesAsTheCpu) {

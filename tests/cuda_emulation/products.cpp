@@ -122,17 +122,20 @@ const Shape& result_shape(ConvolutionKind kind, const Conv2dProblem& problem) {
                                                : problem.weight;
 }
 
-// Adds each product of two elements to its place in the result, in double precision.
+// Adds each product of two elements to its place in the result, in double precision. An output
+// channel meets the `in` input channels of its group.
 void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
               const ConvolutionOperands& operands) {
-  const std::int64_t in = problem.x[1], out = problem.y[1];
+  const std::int64_t in = problem.weight[1], out = problem.y[1];
+  const std::int64_t outputs_of_group = out / problem.params.groups;
   const std::int64_t window = problem.weight[2] * problem.weight[3];
   std::vector<double> all(static_cast<std::size_t>(result_shape(kind, problem).elements()));
   double* const sums = all.data();
   const float *first = operands.first, *second = operands.second;
   for_each_meeting(problem, [&](std::int64_t y_pixel, std::int64_t x_pixel, std::int64_t k) {
     for (std::int64_t o = 0; o < out; ++o) {
-      const std::int64_t y = y_pixel * out + o, x = x_pixel * in, weight = (o * window + k) * in;
+      const std::int64_t y = y_pixel * out + o, weight = (o * window + k) * in;
+      const std::int64_t x = x_pixel * problem.x[1] + o / outputs_of_group * in;
       if (kind == ConvolutionKind::kForward) {
         double sum = 0;
         for (std::int64_t c = 0; c < in; ++c) sum += double{first[x + c]} * second[weight + c];

@@ -1,4 +1,4 @@
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/backward/step_graph_maker.h"
 #include "framework/graph_text.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/activation/sigmoid.h"
 #include "framework/ops/math/add.h"
+#include "tests/framework/backward_requests.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
 
@@ -121,16 +123,18 @@ TEST(BackwardGraph, ReleasesEachValueWithItsLastUse) {
   run.context.end_step();
 }
 
-TEST(BackwardGraph, ThePreviewIsTheGraphThatRuns) {
+TEST(BackwardGraph, ItsStepGraphForeseesTheRequestsOfTheRun) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 3, 0.25f);
   run.context.begin_step();
   BackwardGraph graph(run.context, diamond(run.context, w));
-  const Trace before = simulate(graph.preview(run.context).graph);
+  const Trace before = simulate(make_step_graph(run.context, graph));
   graph.run(run.context);
   run.context.end_step();
-  EXPECT_TRUE(before.same_requests(run.recorder.last_step()));
-  EXPECT_TRUE(before.same_requests(simulate(run.context.step_graph())));
+  const Trace& recorded = run.recorder.last_step();
+  EXPECT_FALSE(backward_requests(recorded).empty());
+  EXPECT_EQ(backward_requests(before), backward_requests(recorded));
+  EXPECT_TRUE(recorded.same_requests(simulate(run.context.step_graph())));
 }
 
 TEST(BackwardGraph, TheSimulatedTraceIsTheRecordedOneWithInPlaceOnAndOff) {
@@ -146,33 +150,24 @@ TEST(BackwardGraph, TheSimulatedTraceIsTheRecordedOneWithInPlaceOnAndOff) {
   }
 }
 
-TEST(BackwardGraph, ALegalOrderGivesTheSameGradientsAndAnIllegalOneIsRefused) {
-  RecordedContext run;
-  const Parameter w = run.vector_parameter("w", 3, 0.25f);
-  run.context.begin_step();
-  BackwardGraph graph(run.context, diamond(run.context, w));
-  std::vector<int> order(graph.steps().size());
-  for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int>(k);
-  std::swap(order.front(), order.back());
-  EXPECT_THROW(graph.reorder(order), std::invalid_argument);
-  order.pop_back();
-  EXPECT_THROW(graph.reorder(order), std::invalid_argument);
-  // Exchanges the gradient ops of the two consumers.
-  std::vector<int> consumers, legal;
-  for (std::size_t k = 0; k < graph.steps().size(); ++k) {
-    const auto name = graph.steps()[k].op->name();
-    if (consumers.size() < 2 && (name == "relu_grad" || name == "sigmoid_grad")) {
-      consumers.push_back(static_cast<int>(k));
-    }
-    legal.push_back(static_cast<int>(k));
+TEST(BackwardGraph, EveryOrderGivesTheSameGradients) {
+  for (const OrderEntry& order : order_algorithms()) {
+    RecordedContext run({.orders = std::make_shared<StepOrders>(std::string(order.name))});
+    const Parameter w = run.vector_parameter("w", 3, 0.25f);
+    run.context.begin_step();
+    backward(run.context, diamond(run.context, w));
+    run.context.end_step();
+    EXPECT_NEAR(RecordedContext::values(w.gradient)[0], diamond_gradient(0.25), 1e-6) << order.name;
+    EXPECT_TRUE(run.recorder.last_step().same_requests(simulate(run.context.step_graph())));
   }
-  ASSERT_EQ(consumers.size(), 2u);
-  std::swap(legal[static_cast<std::size_t>(consumers[0])],
-            legal[static_cast<std::size_t>(consumers[1])]);
-  graph.reorder(legal);
-  graph.run(run.context);
-  run.context.end_step();
-  EXPECT_NEAR(RecordedContext::values(w.gradient)[0], diamond_gradient(0.25), 1e-6);
+  EXPECT_THROW(
+      {
+        RecordedContext run({.orders = std::make_shared<StepOrders>("backwards")});
+        const Parameter w = run.vector_parameter("w", 3, 0.25f);
+        run.context.begin_step();
+        backward(run.context, diamond(run.context, w));
+      },
+      std::invalid_argument);
 }
 
 TEST(BackwardGraph, PrintsAndExports) {
@@ -180,13 +175,13 @@ TEST(BackwardGraph, PrintsAndExports) {
   const Parameter w = run.vector_parameter("weight \"w\"", 3, 0.25f);
   run.context.begin_step();
   BackwardGraph graph(run.context, diamond(run.context, w));
-  const RecordedStep preview = graph.preview(run.context);
-  EXPECT_THAT(to_text(preview), HasSubstr("sum"));
-  EXPECT_THAT(to_dot(preview), HasSubstr("label=\"weight \\\"w\\\"\""));
   const std::size_t forward = run.context.step_graph().ops.size();
-  EXPECT_EQ(preview.graph.ops.size() - forward, graph.steps().size());
   EXPECT_TRUE(graph.gradients().back().destination);
   graph.run(run.context);
+  const RecordedStep& step = run.context.recorded_step();
+  EXPECT_THAT(to_text(step), HasSubstr("sum"));
+  EXPECT_THAT(to_dot(step), HasSubstr("label=\"weight \\\"w\\\"\""));
+  EXPECT_EQ(step.graph.ops.size() - forward, graph.steps().size());
   EXPECT_THROW(graph.run(run.context), std::logic_error);
   run.context.end_step();
 }

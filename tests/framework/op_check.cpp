@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/apply.h"
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"

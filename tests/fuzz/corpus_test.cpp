@@ -10,8 +10,8 @@
 #include <vector>
 
 using Fuzzer = int(const std::uint8_t* data, std::size_t size);
-extern "C" Fuzzer engine_choices_fuzz, events_csv_fuzz, idx_fuzz, image_decoder_fuzz, rmm_log_fuzz,
-    safetensors_fuzz, snapshot_fuzz, text_fuzz, trace_csv_fuzz;
+extern "C" Fuzzer engine_choices_fuzz, events_csv_fuzz, graph_fuzz, idx_fuzz, image_decoder_fuzz,
+    order_fuzz, rmm_log_fuzz, safetensors_fuzz, snapshot_fuzz, text_fuzz, trace_csv_fuzz;
 
 namespace skyline {
 namespace {
@@ -23,8 +23,10 @@ struct Case {
 
 constexpr Case kCases[] = {{"engine_choices", engine_choices_fuzz},
                            {"events_csv", events_csv_fuzz},
+                           {"graph", graph_fuzz},
                            {"idx", idx_fuzz},
                            {"image_decoder", image_decoder_fuzz},
+                           {"order", order_fuzz},
                            {"rmm_log", rmm_log_fuzz},
                            {"safetensors", safetensors_fuzz},
                            {"snapshot", snapshot_fuzz},

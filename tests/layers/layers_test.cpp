@@ -59,6 +59,15 @@ TEST_F(LayersTest, ConvolutionUsesItsWeightAndBias) {
   EXPECT_NEAR(y[0], 3 * weight[0] - 2 * weight[1], 1e-6);
 }
 
+// Two groups of one channel each, 1 x 1: each output is its own channel times its weight.
+TEST_F(LayersTest, ConvolutionInGroupsHasAWeightForEachChannelOfItsGroup) {
+  const Conv2d conv(context_, "conv", {.in = 2, .out = 4, .kernel = 1, .groups = 2});
+  EXPECT_EQ(conv.parameters()[0].value.shape(), Shape({4, 1, 1, 1}));
+  const std::vector<float> w = read(conv.parameters()[0].value);
+  const std::vector<float> y = read(conv(context_, upload({1, 2, 1, 1}, {3.0f, -2.0f})));
+  EXPECT_EQ(y, (std::vector<float>{3 * w[0], 3 * w[1], -2 * w[2], -2 * w[3]}));
+}
+
 TEST_F(LayersTest, LinearMultipliesByItsWeight) {
   const Linear linear(context_, "fc", {.in = 3, .out = 2});
   EXPECT_EQ(linear.parameters()[0].value.shape(), Shape({2, 3}));

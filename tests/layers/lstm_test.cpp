@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "framework/apply.h"
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/support/operands.h"
 #include "layers/embedding.h"

@@ -72,6 +72,25 @@ TEST(Simulate, RefusesInPlaceOverOtherSizesResidentsAndTwiceReadOperands) {
   EXPECT_EQ(simulate(b.graph).size(), 4u);
 }
 
+TEST(Simulate, KeptValuesLiveToTheEndAndAreNotOverwritten) {
+  Builder b;
+  const ValueId x = b.value(), y = b.value(), v = b.view(x), unread = b.value();
+  b.graph.values[v].kept = b.graph.values[unread].kept = true;
+  b.op("load", {}, {x, unread});
+  b.op("f", {x}, {y}, {{0, 0}});
+  EXPECT_EQ(simulate(b.graph).blocks, (Blocks{{0, 4, 100}, {1, 4, 100}, {2, 3, 100}}));
+}
+
+TEST(Simulate, ControlEdgesChangeNothing) {
+  Builder b;
+  const ValueId x = b.value(), y = b.value();
+  b.op("load", {}, {x});
+  b.op("f", {x}, {y});
+  const Trace before = simulate(b.graph);
+  b.graph.ops[1].after = {0};
+  EXPECT_EQ(simulate(b.graph).blocks, before.blocks);
+}
+
 TEST(Simulate, OneInputServesOneOutput) {
   Builder b;
   const ValueId x = b.value(), y = b.value(), z = b.value();

@@ -7,7 +7,7 @@
 
 #include "models/models.h"
 
-// The networks of the profile-guided paper.
+// The networks for ImageNet: those of the profile-guided paper and three that others measure.
 namespace skyline::tests {
 
 // A network has `parameters` + classes * `for_each_class` parameters.
@@ -21,7 +21,7 @@ struct PaperNetwork {
 
 // Counts from the literature: Chainer's alex.py, googlenet.py and resnet50.py (torchvision's
 // resnet50, 25,557,032 for 1000 classes, plus conv1's bias); TF-slim's inception_resnet_v2; that
-// network as the paper draws it, counted by hand.
+// network as the paper draws it, counted by hand; torchvision's mobilenet_v2, resnet18 and vgg16.
 inline const std::vector<PaperNetwork>& paper_networks() {
   static const std::vector<PaperNetwork> networks = {
       {"alexnet", 55, 58'281'344, 4'097, 0},
@@ -29,6 +29,9 @@ inline const std::vector<PaperNetwork>& paper_networks() {
       {"resnet50", 5, 23'508'096, 2'049, 53'120},
       {"inception-resnet-figure", 75, 30'288'928, 2'145, 32'864},
       {"inception-resnet", 75, 54'306'464, 1'537, 60'544},
+      {"mobilenet_v2", 1, 2'223'872, 1'281, 34'112},
+      {"resnet18", 1, 11'176'512, 513, 9'600},
+      {"vgg16", 32, 134'260'544, 4'097, 0},
   };
   return networks;
 }

@@ -101,6 +101,9 @@ TEST(PaperNetworkTest, WellKnownCounts) {
   EXPECT_EQ(count("resnet50"), 25'557'096);
   EXPECT_EQ(count("inception-resnet"), 55'843'464);
   EXPECT_EQ(count("inception-resnet-figure"), 32'433'928);
+  EXPECT_EQ(count("mobilenet_v2"), 3'504'872);
+  EXPECT_EQ(count("resnet18"), 11'689'512);
+  EXPECT_EQ(count("vgg16"), 138'357'544);
 }
 
 // The other networks have the same parameters in training and in inference.

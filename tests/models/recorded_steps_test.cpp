@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "framework/graph_text.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "memory/adaptors/recording_adaptor.h"

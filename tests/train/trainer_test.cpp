@@ -85,7 +85,7 @@ TEST_F(TrainerTest, KeepsARunFolder) {
   const CommandResult result = train(small_options(), "run");
   EXPECT_EQ(result.exit_code, 0);
   for (const char* file : {"arguments.json", "log.jsonl", "epochs.csv", "trace.csv", "plan.csv",
-                           "report.html", "checkpoints/latest/weights.safetensors"}) {
+                           "graph.json", "report.html", "checkpoints/latest/weights.safetensors"}) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   }
   EXPECT_EQ(logged("run", "step").size(), 10u);

@@ -16,7 +16,7 @@ namespace skyline {
 //   arguments.json          the options it was started with
 //   log.jsonl               one JSON object per step, written immediately
 //   epochs.csv              one row per epoch
-//   trace.csv plan.csv report.html …  written as a whole, by replace()
+//   trace.csv plan.csv graph.json report.html …  written as a whole, by replace()
 //   checkpoints/            see checkpoint.h
 // All writes throw WriteError and leave earlier content intact. The log is locked, so that only one
 // process writes a run. Thread rule: one thread.

@@ -8,6 +8,9 @@
 #include "train/images/bad_images_report.h"
 #include "train/lab/comparison.h"
 #include "train/lab/dry_run_answer.h"
+#include "train/lab/olla/olla.h"
+#include "train/lab/order/order_check.h"
+#include "train/lab/order/order_result.h"
 #include "train/lab/pgmo/pgmo.h"
 #include "train/lab/plan_answer.h"
 #include "train/lab/replay_report.h"
@@ -92,6 +95,14 @@ std::string PlanCheck::proof() const {
 std::string json_of(const Comparison& comparison) { return json_text(to_json(comparison)); }
 
 std::string json_of(const DryRunResult& result) { return json_text(to_json(result)); }
+
+std::string json_of(const OllaReproduction& reproduction) {
+  return json_text(to_json(reproduction));
+}
+
+std::string json_of(const OrderCheck& check) { return json_text(check.json()); }
+
+std::string json_of(const OrderResult& result) { return json_text(result.json()); }
 
 std::string json_of(const PgmoReproduction& reproduction) {
   return json_text(to_json(reproduction));

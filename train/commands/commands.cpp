@@ -14,6 +14,8 @@ const std::vector<Command>& all_commands() {
       {"check-data", "decode every image of a folder, name bad ones", declare_check_data},
       {"plan", "compute an offset for each block of a trace", declare_plan},
       {"check", "check a plan against its trace", declare_check},
+      {"order", "order the ops of a step for the least peak", declare_order},
+      {"check-order", "check an order against its graph", declare_check_order},
       {"replay", "replay recorded requests on any allocator", declare_replay},
       {"reproduce", "recompute a paper's figures and compare", declare_reproduce},
   };

@@ -13,10 +13,12 @@ const std::vector<Command>& all_commands();
 // train/commands/<name>_command.cpp.
 CommandRun declare_check(OptionList& list);
 CommandRun declare_check_data(OptionList& list);
+CommandRun declare_check_order(OptionList& list);
 CommandRun declare_compare(OptionList& list);
 CommandRun declare_dry_run(OptionList& list);
 CommandRun declare_evaluate(OptionList& list);
 CommandRun declare_graph(OptionList& list);
+CommandRun declare_order(OptionList& list);
 CommandRun declare_plan(OptionList& list);
 CommandRun declare_replay(OptionList& list);
 CommandRun declare_reproduce(OptionList& list);

@@ -6,12 +6,15 @@
 
 #include "memory/device/cuda_device.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/formats/graph_file.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
+#include "train/commands/output_file.h"
 #include "train/lab/dry_run_answer.h"
+#include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
 
@@ -31,7 +34,7 @@ struct DryRunArguments {
   std::optional<std::uint64_t> device_memory_bytes;
   std::string device = "cpu";
   DeviceOptions device_options;
-  std::filesystem::path trace;
+  std::filesystem::path trace, graph;
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -72,9 +75,27 @@ DryRunResult answer_or_refuse(const DryRunRequest& question) {
   }
 }
 
+void write_files(const DryRunArguments& arguments, const DryRunResult& answered) {
+  if (!arguments.trace.empty()) {
+    std::ostringstream csv;
+    write_trace_csv(csv, answered.facts.trace);
+    write_atomically(arguments.trace, csv.str());
+  }
+  if (!arguments.graph.empty()) {
+    std::ostringstream text;
+    write_graph(text,
+                program_graph(answered.program_step, arguments.step.in_place,
+                              answered.facts.resident_bytes),
+                arguments.model.model);
+    write_atomically(arguments.graph, text.str());
+  }
+}
+
 CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
   check(arguments);
+  require_folder_of(arguments.trace);
+  require_folder_of(arguments.graph);
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
@@ -91,11 +112,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                                    .commit_bytes = commit_bytes});
   }
   const DryRunResult answered = answer_or_refuse(question);
-  if (!arguments.trace.empty()) {
-    std::ostringstream csv;
-    write_trace_csv(csv, answered.facts.trace);
-    write_atomically(arguments.trace, csv.str());
-  }
+  write_files(arguments, answered);
   return {.json = json_of(answered), .text = dry_run_text(answered)};
 }
 
@@ -127,6 +144,8 @@ CommandRun declare_dry_run(OptionList& list) {
            "Threads (0: automatic, 1 for small models, else all cores)");
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
+  list.add("--write-graph", path(arguments->graph, "FILE.json"),
+           "Write the step's ops in the program's sequence, for 'skyline order'");
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

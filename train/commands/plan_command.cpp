@@ -12,6 +12,7 @@
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/commands/output_file.h"
 #include "train/lab/plan_answer.h"
 #include "train/lab/trace_files.h"
 #include "train/options/allocator_names.h"
@@ -24,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kDay = 86400;
 constexpr std::int64_t kMostThreads = 1024;
 constexpr std::size_t kMostExplainedBlocks = 20'000;  // a larger page would exceed 20 MB
 constexpr std::string_view kExplainable = "best-fit";
@@ -47,12 +47,6 @@ struct WrittenFile {
   fs::path path;
   std::string text;
 };
-
-void require_folder_of(const fs::path& file) {
-  const fs::path folder = file.parent_path();
-  if (file.empty() || folder.empty() || fs::is_directory(folder)) return;
-  throw UsageError(fmt::format("no folder '{}' for {}", folder.string(), file.filename().string()));
-}
 
 // Rejects invalid options before any work.
 void check_options(PlanCommandOptions& options) {

@@ -21,7 +21,6 @@ namespace skyline {
 namespace {
 
 constexpr const char* kAll = "all";
-constexpr double kDay = 86400;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 struct ReplayArguments {

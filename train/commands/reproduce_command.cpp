@@ -7,6 +7,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/largest_batch.h"
+#include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
 
 namespace skyline {
@@ -21,26 +22,39 @@ struct ReproduceArguments {
 };
 
 // Writes text, JSON and page into a folder, which is created if needed.
-void write_files(const fs::path& folder, const PgmoReproduction& reproduction,
-                 const CommandResult& result) {
+void write_files(const fs::path& folder, const std::string& paper, const CommandResult& result,
+                 const std::string& page) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (!fs::is_directory(folder)) {
     throw UsageError("--output: '" + folder.string() + "' is not a folder and cannot be created");
   }
-  write_atomically(folder / "pgmo.txt", result.text);
-  write_atomically(folder / "pgmo.json", result.json + "\n");
-  write_atomically(folder / "pgmo.html", pgmo_page(reproduction));
+  write_atomically(folder / (paper + ".txt"), result.text);
+  write_atomically(folder / (paper + ".json"), result.json + "\n");
+  write_atomically(folder / (paper + ".html"), page);
 }
 
-CommandResult run(const ReproduceArguments& arguments, Console& console) {
-  const PgmoReproduction reproduction = reproduce_pgmo(arguments.options);
-  const CommandResult result{.json = json_of(reproduction), .text = pgmo_text(reproduction)};
-  if (!arguments.output.empty()) {
-    write_files(arguments.output, reproduction, result);
-    console.say("wrote pgmo.txt, pgmo.json and pgmo.html in " + arguments.output.string());
-  }
+// `text_of` and `page_of` make the result's text and page.
+template <typename Reproduction>
+CommandResult reported(const ReproduceArguments& arguments, Console& console,
+                       const Reproduction& reproduction,
+                       std::string (*text_of)(const Reproduction&),
+                       std::string (*page_of)(const Reproduction&)) {
+  const CommandResult result{.json = json_of(reproduction), .text = text_of(reproduction)};
+  if (arguments.output.empty()) return result;
+  const std::string& paper = arguments.paper;
+  write_files(arguments.output, paper, result, page_of(reproduction));
+  console.say("wrote " + paper + ".txt, " + paper + ".json and " + paper + ".html in " +
+              arguments.output.string());
   return result;
+}
+
+CommandResult run(const OptionList& list, const ReproduceArguments& arguments, Console& console) {
+  if (arguments.paper == "pgmo") {
+    return reported(arguments, console, reproduce_pgmo(arguments.options), pgmo_text, pgmo_page);
+  }
+  if (list.given("--batch-sizes")) throw UsageError("--batch-sizes is for pgmo: olla's are fixed");
+  return reported(arguments, console, reproduce_olla(), olla_text, olla_page);
 }
 
 std::vector<std::int64_t> batch_sizes_of(const std::string& text) {
@@ -63,8 +77,10 @@ std::vector<std::int64_t> batch_sizes_of(const std::string& text) {
 
 CommandRun declare_reproduce(OptionList& list) {
   const auto arguments = std::make_shared<ReproduceArguments>();
-  list.add("PAPER", choice(arguments->paper, {"pgmo"}, "paper"),
-           "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001", kRequired);
+  list.add("PAPER", choice(arguments->paper, {"pgmo", "olla"}, "paper"),
+           "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001; olla is Steiner et al. 2022, "
+           "arXiv:2210.12924, the order of a step's ops",
+           kRequired);
   list.add("--batch-sizes",
            {.type = "N,N,...",
             .initial = "32,64,128",
@@ -72,11 +88,11 @@ CommandRun declare_reproduce(OptionList& list) {
                 [&options = arguments->options](const std::string& text) {
                   options.batch_sizes = options.seq2seq_batch_sizes = batch_sizes_of(text);
                 }},
-           "Training batch sizes; seq2seq runs 256 too by default. Inference runs one image or "
-           "sentence");
+           "pgmo's training batch sizes; seq2seq runs 256 too by default. Inference runs one image "
+           "or sentence");
   list.add("--output", path(arguments->output, "DIR"),
-           "Write pgmo.txt, pgmo.json and the page pgmo.html into this folder");
-  return [arguments](Console& console) { return run(*arguments, console); };
+           "Write text, JSON and page into this folder: pgmo.txt, pgmo.json, pgmo.html");
+  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 
 }  // namespace skyline

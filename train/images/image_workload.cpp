@@ -39,10 +39,15 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
   return facts;
 }
 
+Context::Options ImageWorkload::context(Mode mode) const {
+  Context::Options options = context_options(options_);
+  options.mode = mode;
+  options.orders = orders_;
+  return options;
+}
+
 std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mode) {
-  Context::Options context = context_options(options_);
-  context.mode = mode;
-  auto run = std::make_unique<ImageRun>(memory, context, run_options_, &data_);
+  auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
     run->memory.session()->adopt(longest_step(mode), mode == Mode::kTraining
                                                          ? training_key(run_options_.batch_size)
@@ -53,9 +58,16 @@ std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mo
 
 Trace ImageWorkload::longest_step(Mode mode) {
   DryRun dry(std::make_unique<ImageRun>(dry_memory(options_.memory.guard),
-                                        dry_context(context_options(options_), mode),
-                                        run_options_));
+                                        dry_context(context(mode), mode), run_options_));
   return dry.step(options_.batch_size, mode).trace;
+}
+
+// All batches have one size.
+StepGraph ImageWorkload::program_step(const ModelRun&) {
+  Context::Options options = dry_context(context(Mode::kTraining), Mode::kTraining);
+  options.orders = nullptr;
+  DryRun dry(std::make_unique<ImageRun>(dry_memory(options_.memory.guard), options, run_options_));
+  return dry.step(options_.batch_size, Mode::kTraining, DryRun::Graph::kOn).step.graph;
 }
 
 void ImageWorkload::prepare() {

@@ -21,6 +21,7 @@ class ImageWorkload final : public Workload {
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   Trace longest_step(Mode mode) override;
+  StepGraph program_step(const ModelRun& run) override;
 
   void prepare() override;
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
@@ -30,7 +31,11 @@ class ImageWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
+  Context::Options context(Mode mode) const;
+
   TrainOptions options_;
+  // All runs and dry runs make their requests in one sequence.
+  std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
   Console& console_;
   ImageData data_;
   std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted

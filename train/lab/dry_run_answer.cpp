@@ -37,6 +37,26 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
   return rows;
 }
 
+// Returns the step in the program's sequence.
+StepGraph program_step(const DryRunRequest& question, const DryRunFacts& facts) {
+  if (!context_options(question.program.step).orders) return facts.step.graph;
+  DryRunOptions program = question.program;
+  program.step.order = kProgramOrder;
+  return dry_run(program).step.graph;
+}
+
+StepOrder order_of(const DryRunResult& answer) {
+  const DryRunOptions& program = answer.question.program;
+  const bool training = program.mode == Mode::kTraining;  // else there is nothing to order
+  StepOrder order =
+      step_order({.program = answer.program_step,
+                  .executed = answer.facts.step.graph,
+                  .algorithm = training ? program.step.order : std::string(kProgramOrder),
+                  .in_place = program.step.in_place});
+  order.placed = answer.plan.peak;
+  return order;
+}
+
 bool nothing_fits(const LargestBatches& largest) {
   return std::ranges::all_of(largest.allocators,
                              [](const LargestBatch& row) { return row.batch_size == 0; });
@@ -147,7 +167,9 @@ DryRunResult answer(const DryRunRequest& question) {
   DryRunResult answer{.question = question,
                       .facts = program.step(question.program.batch_size, question.program.mode,
                                             DryRun::Graph::kOn)};
+  answer.program_step = program_step(question, answer.facts);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
+  answer.order = order_of(answer);
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
@@ -183,6 +205,7 @@ Json to_json(const DryRunResult& answer) {
                {"planner", answer.plan.planner},
                {"proved_optimal", answer.plan.proved_optimal},
                {"planning_seconds", answer.plan.seconds},
+               {"order", answer.order.json()},
                {"categories", categories_json(answer)},
                {"layers", layers_json(answer)},
                {"allocators", allocators},

@@ -8,6 +8,7 @@
 
 #include "train/lab/largest_batch.h"
 #include "train/lab/model_dry_run.h"
+#include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {
@@ -28,7 +29,9 @@ struct AllocatorAnswer {
 struct DryRunResult {
   DryRunRequest question;
   DryRunFacts facts;
+  StepGraph program_step;  // the same step in the program's sequence, as recorded
   Plan plan;
+  StepOrder order;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
   std::optional<LargestBatches> largest;  // if device_memory_bytes is given

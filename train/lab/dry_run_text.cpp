@@ -75,7 +75,7 @@ std::string head(const DryRunResult& answer) {
     text += fmt::format("           every convolution asks for {} of workspace\n",
                         format_bytes(*question.program.convolution_workspace_bytes));
   }
-  return text + "\n";
+  return text + answer.order.text() + "\n";
 }
 
 // --- bytes by category and layer ---

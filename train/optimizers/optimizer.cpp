@@ -1,14 +1,22 @@
 #include "train/optimizers/optimizer.h"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "framework/node.h"
 #include "framework/ops/optimizer/gradient_norm.h"
 #include "train/optimizers/adam.h"
 #include "train/optimizers/sgd.h"
 
 namespace skyline {
+namespace {
+
+// "conv1" of "conv1.weight".
+std::string layer_of(const Parameter& parameter) {
+  return parameter.name.substr(0, parameter.name.rfind('.'));
+}
+
+}  // namespace
 
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names = {"sgd", "adam"};
@@ -19,8 +27,6 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
                      float clip)
     : parameters_(network.parameters()), clip_(clip) {
   for (const Parameter& parameter : parameters_) {
-    // The right side is evaluated first, so it is the size before the insertion.
-    indices_[parameter.value.edge().node.get()] = indices_.size();
     for (const std::string& part : parts) {
       state_.push_back(
           {parameter.name + "." + part,
@@ -29,20 +35,34 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
   }
 }
 
-void Optimizer::update(Context& context, const UpdateParams& params) const {
-  Tensor scale;
-  if (clip_ > 0) scale = gradient_clip_factor(context, parameters_, clip_);
+void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params) const {
+  const std::shared_ptr<const Op> op = update_op(params);
+  std::optional<BackwardInput> scale;
+  if (clip_ > 0) scale = add_clip_factor(graph);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    update_one(context, parameters_[i], state_of(i), params, scale);
+    const Parameter& parameter = parameters_[i];
+    const std::optional<BackwardInput> gradient = graph.gradient_of(parameter);
+    if (!gradient) continue;
+    std::vector<Tensor> results{parameter.value.detach()};
+    std::vector<BackwardInput> inputs{{.retained = results.front()}, *gradient};
+    for (const Buffer& part : state_of(i)) {
+      inputs.push_back({.retained = part.value});
+      results.push_back(part.value);
+    }
+    if (scale) inputs.push_back(*scale);
+    graph.add_update(op, layer_of(parameter), std::move(inputs), std::move(results));
   }
 }
 
-void Optimizer::update(Context& context, const Node& leaf, Tensor gradient,
-                       const UpdateParams& params) const {
-  const std::size_t i = indices_.at(&leaf);
-  Parameter parameter = parameters_[i];
-  parameter.gradient = std::move(gradient);
-  update_one(context, parameter, state_of(i), params, {});
+BackwardInput Optimizer::add_clip_factor(BackwardGraph& graph) const {
+  std::vector<BackwardInput> sums;
+  for (const Parameter& parameter : parameters_) {
+    if (const std::optional<BackwardInput> gradient = graph.gradient_of(parameter)) {
+      sums.push_back(
+          graph.add_update(sum_of_squares_op(), layer_of(parameter), {*gradient}).front());
+    }
+  }
+  return graph.add_update(clip_factor_op(clip_), "", std::move(sums)).front();
 }
 
 std::span<const Buffer> Optimizer::state_of(std::size_t parameter) const {

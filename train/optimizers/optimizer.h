@@ -4,9 +4,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "framework/backward/backward_graph.h"
 #include "models/model.h"
 
 namespace skyline {
@@ -29,20 +29,17 @@ struct UpdateParams {
 };
 
 // Updates a network's parameters in place. Its state for each parameter is resident and starts at
-// zero. An update requests no memory unless gradients are clipped.
+// zero. An update requests no memory unless gradients are clipped. To add one: a pair of files
+// whose class returns the op, and a row in make_optimizer().
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Updates every parameter from its resident gradient, clipped first if OptimizerOptions::clip is
-  // set.
-  void update(Context& context, const UpdateParams& params) const;
-  // Updates the parameter of `leaf` from `gradient`; never clips. Throws std::out_of_range for a
-  // leaf of another network.
-  void update(Context& context, const Node& leaf, Tensor gradient,
-              const UpdateParams& params) const;
+  // Adds the update of every parameter that has a gradient to the backward graph, after ops that
+  // clip the gradients if OptimizerOptions::clip is set.
+  void add_updates(BackwardGraph& graph, const UpdateParams& params) const;
 
   // Named "<parameter>.<part>", in the order of the parameters.
   const std::vector<Buffer>& state() const noexcept { return state_; }
@@ -53,15 +50,14 @@ class Optimizer {
   Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip);
 
  private:
-  // `state` holds the parts of this parameter. `scale` f32 [1], if set, multiplies the gradient.
-  virtual void update_one(Context& context, const Parameter& parameter,
-                          std::span<const Buffer> state, const UpdateParams& params,
-                          const Tensor& scale) const = 0;
+  // Inputs parameter, gradient, the parts of its state and, if gradients are clipped, a factor f32
+  // [1] that multiplies the gradient; outputs parameter and parts.
+  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params) const = 0;
+  BackwardInput add_clip_factor(BackwardGraph& graph) const;
   std::span<const Buffer> state_of(std::size_t parameter) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
-  std::unordered_map<const Node*, std::size_t> indices_;  // parameter index by leaf
   float clip_;
 };
 

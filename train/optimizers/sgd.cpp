@@ -9,12 +9,10 @@ Sgd::Sgd(Context& context, const Network& network, const OptimizerOptions& optio
       momentum_(options.momentum),
       weight_decay_(options.weight_decay) {}
 
-void Sgd::update_one(Context& context, const Parameter& parameter, std::span<const Buffer> state,
-                     const UpdateParams& params, const Tensor& scale) const {
-  sgd_momentum(
-      context, parameter, state[0].value,
-      {.learning_rate = params.learning_rate, .momentum = momentum_, .weight_decay = weight_decay_},
-      scale);
+std::shared_ptr<const Op> Sgd::update_op(const UpdateParams& params) const {
+  return sgd_momentum_op({.learning_rate = params.learning_rate,
+                          .momentum = momentum_,
+                          .weight_decay = weight_decay_});
 }
 
 }  // namespace skyline

@@ -4,15 +4,14 @@
 
 namespace skyline {
 
-// Stochastic gradient descent with momentum, see sgd_momentum(). Keeps a "velocity" for each
+// Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
 // parameter.
 class Sgd final : public Optimizer {
  public:
   Sgd(Context& context, const Network& network, const OptimizerOptions& options);
 
  private:
-  void update_one(Context& context, const Parameter& parameter, std::span<const Buffer> state,
-                  const UpdateParams& params, const Tensor& scale) const override;
+  std::shared_ptr<const Op> update_op(const UpdateParams& params) const override;
 
   float momentum_, weight_decay_;
 };

@@ -1,8 +1,21 @@
 #include "train/options/step_options.h"
 
+#include <string>
+#include <vector>
+
+#include "memory/order/order.h"
 #include "train/cli/option_list.h"
 
 namespace skyline {
+namespace {
+
+std::vector<std::string> order_names() {
+  std::vector<std::string> names;
+  for (const OrderEntry& entry : order_algorithms()) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace
 
 void add_step_options(OptionList& list, StepOptions& options) {
   list.add("--no-in-place", negated_flag(options.in_place), "Never write an output over an input");
@@ -12,12 +25,18 @@ void add_step_options(OptionList& list, StepOptions& options) {
   list.add("--fused-update", flag(options.fused_update),
            "Update each parameter as soon as backward has its gradient, then free the gradient",
            kMayBeAbsent);
+  list.add("--order", choice(options.order, order_names(), "order"),
+           "Sequence of gradients and updates; optimal: the one with the lowest peak",
+           kMayBeAbsent);
 }
 
 Context::Options context_options(const StepOptions& options) {
   return {.in_place = options.in_place,
           .recompute = static_cast<int>(options.recompute),
-          .fused_update = options.fused_update};
+          .fused_update = options.fused_update,
+          .orders = options.order == kProgramOrder
+                        ? nullptr
+                        : std::make_shared<StepOrders>(options.order, options.in_place)};
 }
 
 }  // namespace skyline

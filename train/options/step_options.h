@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "framework/context.h"
+#include "memory/order/order.h"
 
 namespace skyline {
 
 class OptionList;
+
+inline constexpr std::string_view kProgramOrder = "program";  // steps run as they are written
 
 // Ways to lower a step's memory. To add one: a member, its row, and a line in context_options().
 // Every command that runs steps then has it.
@@ -14,11 +19,13 @@ struct StepOptions {
   bool in_place = true;
   std::int64_t recompute = 0;  // see Context::Options
   bool fused_update = false;
+  std::string order{kDefaultOrder};
 };
 
-// --no-in-place, --recompute and --fused-update.
+// --no-in-place, --recompute, --fused-update and --order.
 void add_step_options(OptionList& list, StepOptions& options);
 
+// Contexts made from the same result share their orders.
 Context::Options context_options(const StepOptions& options);
 
 }  // namespace skyline

@@ -31,5 +31,10 @@ read_page_files(PGMO_BODY pgmo.html)
 read_page_files(PGMO_STYLE page.css pgmo.css)
 read_page_files(PGMO_SCRIPT script/format.js script/make_table.js script/pgmo_page.js)
 
+read_page_files(OLLA_BODY olla.html)
+read_page_files(OLLA_STYLE page.css olla.css)
+read_page_files(OLLA_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
+  script/make_table.js script/legend.js script/order_chart.js script/olla_page.js)
+
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/report/page_files.cpp @ONLY)

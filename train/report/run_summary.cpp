@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/formats/graph_file.h"
 #include "memory/replay/trace_replay.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -96,6 +97,11 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
   directory.replace("plan.csv", render([&](std::ostream& out) {
                       write_plan_csv(out, summary.trace, summary.plan);
                     }));
+  if (!summary.graph.ops.empty()) {
+    directory.replace("graph.json", render([&](std::ostream& out) {
+                        write_graph(out, summary.graph, summary.title);
+                      }));
+  }
   ReportData report;
   report.title = summary.title;
   report.facts = summary.facts;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "memory/plan.h"
+#include "memory/step_graph.h"
 #include "train/checkpoints/run_directory.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
@@ -18,6 +19,7 @@ struct RunSummary {
   MemorySummary memory;
   Trace trace;  // of a training step
   Plan plan;
+  StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
   std::vector<double> losses;
   std::optional<double> step_seconds;  // median
   StepsChart steps;                    // empty unless steps differ
@@ -27,7 +29,8 @@ struct RunSummary {
 // `width` columns.
 std::string summary_text(const RunSummary& summary, int width);
 
-// Writes trace.csv, plan.csv and report.html into the run folder. Throws WriteError.
+// Writes trace.csv, plan.csv, graph.json (unless the graph is empty) and report.html into the run
+// folder. Throws WriteError.
 void write_summary(const RunSummary& summary, const RunDirectory& directory);
 
 }  // namespace skyline

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -21,14 +21,9 @@ float training_step(Context& context, const Optimizer& optimizer, const UpdatePa
   float value = 0;
   context.download(loss, &value);
   if (!std::isfinite(value)) throw LossNotFinite(value);
-  if (context.options().fused_update) {
-    BackwardGraph(context, std::move(loss)).run(context, [&](const Node& leaf, Tensor gradient) {
-      optimizer.update(context, leaf, std::move(gradient), params);
-    });
-  } else {
-    backward(context, std::move(loss));
-    optimizer.update(context, params);
-  }
+  BackwardGraph graph(context, std::move(loss));
+  optimizer.add_updates(graph, params);
+  graph.run(context);
   step.end();
   return value;
 }

@@ -28,7 +28,7 @@ struct BatchStep {
 
 // Runs a whole training step: forward, reading back the loss, backward, update. Returns the loss, 0
 // in a dry run. Every value's last holder is an op, so the recorded trace equals the simulated one.
-// With fused_update, backward updates each parameter as soon as it has its gradient. Throws
+// Gradients and updates run in the order that the context's options choose. Throws
 // LossNotFinite before anything but running statistics has changed, OutOfMemory, and what the ops
 // throw.
 float training_step(Context& context, const Optimizer& optimizer, const UpdateParams& params,

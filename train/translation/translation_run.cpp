@@ -102,4 +102,9 @@ Trace TranslationDryRun::trace(const PairBatch& batch) {
   return dry_.step(Mode::kTraining).trace;
 }
 
+StepGraph TranslationDryRun::graph(const PairBatch& batch) {
+  run_->take(batch);
+  return dry_.step(Mode::kTraining, DryRun::Graph::kOn).step.graph;
+}
+
 }  // namespace skyline

@@ -40,6 +40,7 @@ class TranslationRun final : public ModelRun {
   double next() override;
   void take_empty_batch(std::int64_t size) override;
   void take(PairBatch batch) { batch_ = std::move(batch); }
+  const PairBatch& batch() const { return batch_; }  // empty before the first next()
   BatchFacts batch_facts() const override;
 
   using ModelRun::step;
@@ -72,6 +73,8 @@ class TranslationDryRun {
                     bool guard = false);
   // Returns the step's requests, with tags. Throws ShapeError.
   Trace trace(const PairBatch& batch);
+  // Returns the step's ops and values. Throws ShapeError.
+  StepGraph graph(const PairBatch& batch);
 
  private:
   TranslationRun* run_;  // owned by dry_

@@ -47,16 +47,21 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
 const LongestBatches& TranslationWorkload::longest() {
   if (longest_) return *longest_;
   const std::int64_t steps = options_.steps.value_or(options_.epochs * batches_per_epoch_);
-  TranslationDryRun dry(context_options(options_), run_options_, options_.memory.guard);
+  TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
   PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
   longest_ = longest_batches(loader, steps, dry, run_options_.shape.unroll);
   console_.say(longest_batch_text(longest_->facts));
   return *longest_;
 }
 
+Context::Options TranslationWorkload::context(Mode mode) const {
+  Context::Options options = context_options(options_);
+  options.mode = mode;
+  options.orders = orders_;
+  return options;
+}
+
 std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, Mode mode) {
-  Context::Options context = context_options(options_);
-  context.mode = mode;
   TranslationRunOptions run_options = run_options_;
   const bool upper_bound =
       memory.allocator == kPlannedAllocator && memory.policy == ShapePolicy::kUpperBound;
@@ -64,12 +69,20 @@ std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, M
   if (run_options.plan_each_batch) {
     run_options.dry_compute = make_compute(options_.memory.device, options_.device);
   }
-  auto run = std::make_unique<TranslationRun>(memory, context, run_options, &data_);
+  auto run = std::make_unique<TranslationRun>(memory, context(mode), run_options, &data_);
   if (upper_bound) run->memory.session()->adopt(longest().steps);
   return run;
 }
 
 Trace TranslationWorkload::longest_step(Mode) { return longest().steps.front(); }
+
+StepGraph TranslationWorkload::program_step(const ModelRun& run) {
+  const PairBatch& batch = dynamic_cast<const TranslationRun&>(run).batch();
+  if (batch.size() == 0) return {};
+  Context::Options options = context(Mode::kTraining);
+  options.orders = nullptr;
+  return TranslationDryRun(options, run_options_, options_.memory.guard).graph(batch);
+}
 
 void TranslationWorkload::save(const std::filesystem::path& folder,
                                TrainingPosition& position) const {

@@ -27,6 +27,7 @@ class TranslationWorkload final : public Workload {
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   Trace longest_step(Mode mode) override;
+  StepGraph program_step(const ModelRun& run) override;
   std::optional<LongestBatchFacts> longest_batch() override { return longest().facts; }
 
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
@@ -37,7 +38,11 @@ class TranslationWorkload final : public Workload {
   // Searched for on the first call.
   const LongestBatches& longest();
 
+  Context::Options context(Mode mode) const;
+
   TrainOptions options_;
+  // All runs and dry runs make their requests in one sequence.
+  std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
   Console& console_;
   TranslationData data_;
   TranslationRunOptions run_options_;

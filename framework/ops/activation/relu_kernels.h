@@ -13,6 +13,15 @@ struct ReluFunction {
   SKYLINE_HOST_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }
 };
 
+// min(max(x, 0), limit); passes NaN on, too. relu6 is the one of limit 6.
+struct LimitedReluFunction {
+  float limit;
+  SKYLINE_HOST_DEVICE float operator()(float x) const {
+    const float y = ReluFunction{}(x);
+    return limit < y ? limit : y;
+  }
+};
+
 struct ReluGradFunction {
   SKYLINE_HOST_DEVICE float operator()(float grad_output, float y) const {
     return y > 0 ? grad_output : 0;

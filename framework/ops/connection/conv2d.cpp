@@ -15,7 +15,8 @@ namespace skyline {
 namespace {
 
 std::string params_text(const Conv2dParams& params) {
-  return fmt::format("stride={} padding={}{}", params.stride.str(), params.padding.str(),
+  return fmt::format("stride={} padding={}{}{}", params.stride.str(), params.padding.str(),
+                     params.groups == 1 ? "" : fmt::format(" groups={}", params.groups),
                      params.relu ? " relu" : "");
 }
 
@@ -30,6 +31,14 @@ std::int64_t output_extent(const char* axis, std::int64_t image, std::int64_t wi
 }
 
 // Throws ShapeError.
+void require_groups(int groups, const Shape& x, const Shape& weight) {
+  require_extent("conv2d", "input channels", x[1], weight[1] * groups);
+  if (weight[0] % groups == 0) return;
+  throw ShapeError("conv2d", "output channels", std::to_string(weight[0]),
+                   fmt::format("a multiple of {} groups", groups));
+}
+
+// Throws ShapeError.
 Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec> inputs) {
   const bool bias = inputs.size() == 3;
   require_inputs("conv2d", inputs.size(), bias ? 3 : 2);
@@ -37,7 +46,7 @@ Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec>
   require_float("conv2d", "weight", inputs[1], 4);
   const Shape& x = inputs[0].shape;
   const Shape& weight = inputs[1].shape;
-  require_extent("conv2d", "input channels", x[1], weight[1]);
+  require_groups(params.groups, x, weight);
   if (bias) require_spec("conv2d", "bias", inputs[2], {Shape{weight[0]}});
   const Shape y = {
       x[0], weight[0],
@@ -120,6 +129,9 @@ std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {
   if (!positive) throw ShapeError("conv2d", "stride", params.stride.str(), "at least 1");
   const bool padded = params.padding.height >= 0 && params.padding.width >= 0;
   if (!padded) throw ShapeError("conv2d", "padding", params.padding.str(), "at least 0");
+  if (params.groups < 1) {
+    throw ShapeError("conv2d", "groups", std::to_string(params.groups), "at least 1");
+  }
   return std::make_shared<Conv2d>(params);
 }
 

@@ -10,7 +10,7 @@ namespace skyline {
 
 // One convolution with all its extents: what its kernel and its gradients' kernels depend on.
 struct Conv2dProblem {
-  Shape x, weight, y;  // [N, C, H, W], [O, C, KH, KW], [N, O, OH, OW]
+  Shape x, weight, y;  // [N, C, H, W], [O, C / groups, KH, KW], [N, O, OH, OW]
   Conv2dParams params;
   bool bias = false;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/support/gradient_op.h"
@@ -13,8 +14,9 @@ namespace skyline {
 
 namespace {
 
-std::string params_text(float epsilon, bool relu) {
-  return fmt::format("epsilon={}{}", epsilon, relu ? " relu" : "");
+std::string params_text(const BatchNormParams& params) {
+  const std::string limit = std::isinf(params.relu_limit) ? "" : fmt::to_string(params.relu_limit);
+  return fmt::format("epsilon={}{}", params.epsilon, params.relu ? " relu" + limit : "");
 }
 
 void require_channels(const std::string& where, std::initializer_list<const char*> names,
@@ -30,9 +32,9 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
                                                               {"mean", channels},
                                                               {"variance", channels},
                                                               {"grad_output", x}};
-  if (problem.relu) operands.push_back({"beta", channels});
+  if (problem.params.relu) operands.push_back({"beta", channels});
   return gradient_op(problem, {.name = "batch_norm_grad",
-                               .parameters = params_text(problem.epsilon, problem.relu),
+                               .parameters = params_text(problem.params),
                                .operands = std::move(operands),
                                .outputs = {x, channels, channels},
                                .cpu = make_batch_norm_grad_cpu,
@@ -42,10 +44,9 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
 
 class BatchNorm final : public Op {
  public:
-  explicit BatchNorm(const BatchNormParams& params)
-      : epsilon_(params.epsilon), relu_(params.relu) {}
+  explicit BatchNorm(const BatchNormParams& params) : params_(params) {}
   std::string_view name() const override { return "batch_norm"; }
-  std::string parameters() const override { return params_text(epsilon_, relu_); }
+  std::string parameters() const override { return params_text(params_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = problem_of(inputs);
@@ -63,7 +64,7 @@ class BatchNorm final : public Op {
 
   std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
     return Recomputation{
-        batch_norm_inference_op({.epsilon = epsilon_, .relu = relu_}),
+        batch_norm_inference_op(params_),
         {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
          GradientSource::output(1), GradientSource::output(2)}};
   }
@@ -73,7 +74,7 @@ class BatchNorm final : public Op {
     std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
                                            GradientSource::output(1), GradientSource::output(2),
                                            GradientSource::grad_output(0)};
-    if (relu_) sources.push_back(GradientSource::input(2));
+    if (params_.relu) sources.push_back(GradientSource::input(2));
     return {{grad_op(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
   }
 
@@ -84,19 +85,17 @@ class BatchNorm final : public Op {
     require_float("batch_norm", "x", inputs[0], 4);
     const Shape& x = inputs[0].shape;
     require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
-    return {x, epsilon_, relu_};
+    return {x, params_};
   }
 
-  float epsilon_;
-  bool relu_;
+  BatchNormParams params_;
 };
 
 class BatchNormInference final : public Op {
  public:
-  explicit BatchNormInference(const BatchNormParams& params)
-      : epsilon_(params.epsilon), relu_(params.relu) {}
+  explicit BatchNormInference(const BatchNormParams& params) : params_(params) {}
   std::string_view name() const override { return "batch_norm_inference"; }
-  std::string parameters() const override { return params_text(epsilon_, relu_); }
+  std::string parameters() const override { return params_text(params_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     require_inputs("batch_norm_inference", inputs.size(), 5);
@@ -109,14 +108,13 @@ class BatchNormInference final : public Op {
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const BatchNormProblem problem = {inputs[0].shape, epsilon_, relu_};
+    const BatchNormProblem problem = {inputs[0].shape, params_};
     return compute.cuda() ? make_batch_norm_inference_cuda(*compute.cuda(), problem)
                           : make_batch_norm_inference_cpu(problem);
   }
 
  private:
-  float epsilon_;
-  bool relu_;
+  BatchNormParams params_;
 };
 
 class BatchNormUpdate final : public Op {

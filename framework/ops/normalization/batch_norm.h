@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "framework/apply.h"
@@ -10,7 +11,8 @@ namespace skyline {
 struct BatchNormParams {
   float epsilon = 2e-5f;
   float decay = 0.9f;  // of the running values
-  bool relu = false;   // returns max(·, 0), computed in the same pass
+  bool relu = false;   // returns min(max(·, 0), relu_limit), computed in the same pass
+  float relu_limit = std::numeric_limits<float>::infinity();
 };
 
 // Batch normalization over N, H and W (Ioffe and Szegedy 2015, algorithm 1):

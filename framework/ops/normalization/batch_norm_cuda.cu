@@ -159,7 +159,7 @@ struct NormalizeFunction {
   Normalization normalization;
   const float* x;
   float* y;
-  bool relu;
+  BatchNormParams params;
 
   template <int kWidth>
   __device__ auto prepare(std::int64_t channel) const {
@@ -171,7 +171,7 @@ struct NormalizeFunction {
     auto values = load<kWidth>(x + element);
     for (int k = 0; k < kWidth; ++k) {
       const float normalized = channels.y(values.at[k] - channels.mean.at[k], k);
-      values.at[k] = relu ? ReluFunction{}(normalized) : normalized;
+      values.at[k] = params.relu ? LimitedReluFunction{params.relu_limit}(normalized) : normalized;
     }
     store(y + element, values);
   }
@@ -189,11 +189,12 @@ class BatchNormKernelCuda final : public Kernel {
     float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
     kernels_.sum(StatisticsTerms{x}, arguments.workspace,
                  FinishStatistics{x, kernels_.rows(), mean, variance});
-    kernels_.for_each_element(NormalizeFunction{
-        {mean, variance, arguments.input<float>(1), arguments.input<float>(2), problem_.epsilon},
-        x,
-        arguments.output<float>(0),
-        problem_.relu});
+    kernels_.for_each_element(
+        NormalizeFunction{{mean, variance, arguments.input<float>(1), arguments.input<float>(2),
+                           problem_.params.epsilon},
+                          x,
+                          arguments.output<float>(0),
+                          problem_.params});
   }
 
  private:
@@ -207,12 +208,12 @@ class BatchNormInferenceKernelCuda final : public Kernel {
       : problem_(problem), kernels_(compute, problem.x) {}
 
   void run(const KernelArguments& arguments) override {
-    kernels_.for_each_element(
-        NormalizeFunction{{arguments.input<float>(3), arguments.input<float>(4),
-                           arguments.input<float>(1), arguments.input<float>(2), problem_.epsilon},
-                          arguments.input<float>(0),
-                          arguments.output<float>(0),
-                          problem_.relu});
+    kernels_.for_each_element(NormalizeFunction{
+        {arguments.input<float>(3), arguments.input<float>(4), arguments.input<float>(1),
+         arguments.input<float>(2), problem_.params.epsilon},
+        arguments.input<float>(0),
+        arguments.output<float>(0),
+        problem_.params});
   }
 
  private:
@@ -221,11 +222,11 @@ class BatchNormInferenceKernelCuda final : public Kernel {
 };
 
 // The gradient that a relu, if there is one, passed: where forward, by the same arithmetic, found y
-// above 0.
+// between 0 and the limit.
 struct PassedGradient {
   Normalization normalization;
   const float *x, *gradient;
-  bool relu;
+  BatchNormParams params;
 
   // Calls body(k, gradient, x - mean) for the unit's elements.
   template <int kWidth, typename Body>
@@ -234,7 +235,8 @@ struct PassedGradient {
     const auto values = load<kWidth>(x + element), gradients = load<kWidth>(gradient + element);
     for (int k = 0; k < kWidth; ++k) {
       const float difference = values.at[k] - channels.mean.at[k];
-      const bool passed = !relu || channels.y(difference, k) > 0;
+      const float y = channels.y(difference, k);
+      const bool passed = !params.relu || (y > 0 && y < params.relu_limit);
       body(k, passed ? gradients.at[k] : 0.0f, difference);
     }
   }
@@ -317,12 +319,12 @@ class BatchNormGradKernelCuda final : public Kernel {
     float* mean_gradient = slope + problem_.x[1];
     const PassedGradient passed{
         {arguments.input<float>(2), variance, arguments.input<float>(1),
-         problem_.relu ? arguments.input<float>(5) : nullptr, problem_.epsilon},
+         problem_.params.relu ? arguments.input<float>(5) : nullptr, problem_.params.epsilon},
         arguments.input<float>(0),
         arguments.input<float>(4),
-        problem_.relu};
+        problem_.params};
     kernels_.sum(GradientTerms{passed}, arguments.workspace,
-                 FinishGradient{kernels_.rows(), double{problem_.epsilon}, variance,
+                 FinishGradient{kernels_.rows(), double{problem_.params.epsilon}, variance,
                                 arguments.output<float>(1), arguments.output<float>(2), slope,
                                 mean_gradient});
     kernels_.for_each_element(

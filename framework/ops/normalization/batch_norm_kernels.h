@@ -4,15 +4,14 @@
 #include <memory>
 
 #include "framework/kernel.h"
-#include "framework/shape.h"
+#include "framework/ops/normalization/batch_norm.h"
 
 namespace skyline {
 
 // One batch normalization with all its extents.
 struct BatchNormProblem {
-  Shape x;  // [N, C, H, W]
-  float epsilon = 0;
-  bool relu = false;
+  Shape x;                 // [N, C, H, W]
+  BatchNormParams params;  // except decay, which only updates use
 
   Shape channels() const { return {x[1]}; }
 };

@@ -14,8 +14,6 @@
 namespace skyline {
 namespace {
 
-// Inputs value, gradient, first moment, second moment and optionally gradient_scale; outputs value,
-// first moment, second moment.
 class Adam : public Op {
  public:
   explicit Adam(AdamParams params) : params_(params) {}
@@ -65,6 +63,14 @@ class Adam : public Op {
 
 }  // namespace
 
+std::shared_ptr<const Op> adam_op(AdamParams params) {
+  if (params.step < 1) {
+    throw std::invalid_argument(
+        fmt::format("[adam] step, got {}, expected at least 1", params.step));
+  }
+  return std::make_shared<Adam>(params);
+}
+
 void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,
           const Tensor& second_moment, AdamParams params, const Tensor& gradient_scale) {
   if (!parameter.gradient) {
@@ -72,16 +78,13 @@ void adam(Context& context, const Parameter& parameter, const Tensor& first_mome
                                 ", got none, expected one: parameters made in inference mode "
                                 "cannot be trained");
   }
-  if (params.step < 1) {
-    throw std::invalid_argument(
-        fmt::format("[adam] step, got {}, expected at least 1", params.step));
-  }
+  const std::shared_ptr<const Op> op = adam_op(params);
   const std::array destinations = {parameter.value.detach(), first_moment, second_moment};
   const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
   std::vector<Tensor> inputs =
       operands(parameter.value.detach(), parameter.gradient, first_moment, second_moment);
   if (gradient_scale) inputs.push_back(gradient_scale);
-  context.execute(Adam(params), std::move(inputs), destinations, Phase::kUpdate, layer);
+  context.execute(*op, std::move(inputs), destinations, Phase::kUpdate, layer);
 }
 
 }  // namespace skyline

@@ -14,6 +14,10 @@ struct AdamParams {
   std::int64_t step = 1;  // counts from 1
 };
 
+// Inputs value, gradient, first moment, second moment and, if there is one, gradient_scale; outputs
+// value, first moment, second moment. Throws std::invalid_argument if step is below 1.
+std::shared_ptr<const Op> adam_op(AdamParams params);
+
 // One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
 // Chainer), in place over the resident tensors in one pass:
 //   g = gradient * scale

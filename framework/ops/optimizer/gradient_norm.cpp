@@ -54,6 +54,16 @@ class ClipFactor : public Op {
 
 }  // namespace
 
+std::shared_ptr<const Op> sum_of_squares_op() { return std::make_shared<SumOfSquares>(); }
+
+std::shared_ptr<const Op> clip_factor_op(float max_norm) {
+  if (!(max_norm > 0)) {
+    throw std::invalid_argument(
+        fmt::format("[clip_factor] max_norm, got {}, expected a positive number", max_norm));
+  }
+  return std::make_shared<ClipFactor>(max_norm);
+}
+
 Tensor sum_of_squares(Context& context, const Parameter& parameter) {
   if (!parameter.gradient) {
     throw std::invalid_argument("[sum_of_squares] gradient of " + parameter.name +
@@ -66,11 +76,8 @@ Tensor sum_of_squares(Context& context, const Parameter& parameter) {
 }
 
 Tensor clip_factor(Context& context, std::vector<Tensor> sums, float max_norm) {
-  if (!(max_norm > 0)) {
-    throw std::invalid_argument(
-        fmt::format("[clip_factor] max_norm, got {}, expected a positive number", max_norm));
-  }
-  return context.execute(ClipFactor(max_norm), std::move(sums), {}, Phase::kUpdate, "").front();
+  return context.execute(*clip_factor_op(max_norm), std::move(sums), {}, Phase::kUpdate, "")
+      .front();
 }
 
 Tensor gradient_clip_factor(Context& context, std::span<const Parameter> parameters,

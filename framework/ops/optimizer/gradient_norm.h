@@ -15,6 +15,10 @@ Tensor sum_of_squares(Context& context, const Parameter& parameter);
 // update. Throws ShapeError if there are no sums or one is no scalar.
 Tensor clip_factor(Context& context, std::vector<Tensor> sums, float max_norm);
 
+// The ops of these two functions, in the same order.
+std::shared_ptr<const Op> sum_of_squares_op();
+std::shared_ptr<const Op> clip_factor_op(float max_norm);
+
 // Returns the factor by which adam scales all gradients so that their common norm is at most
 // max_norm (Pascanu et al. 2013, algorithm 1; Chainer's GradientClipping). Nothing is copied to the
 // host. Throws std::invalid_argument unless max_norm is positive.

@@ -13,7 +13,6 @@
 namespace skyline {
 namespace {
 
-// Inputs value, gradient, velocity and maybe gradient_scale; outputs value, velocity.
 class SgdMomentum : public Op {
  public:
   explicit SgdMomentum(SgdParams params) : params_(params) {}
@@ -52,6 +51,10 @@ class SgdMomentum : public Op {
 };
 
 }  // namespace
+
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params) {
+  return std::make_shared<SgdMomentum>(params);
+}
 
 void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
                   SgdParams params, const Tensor& gradient_scale) {

@@ -10,6 +10,9 @@ struct SgdParams {
   float weight_decay = 0;
 };
 
+// Inputs value, gradient, velocity and, if there is one, gradient_scale; outputs value, velocity.
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params);
+
 // One step of stochastic gradient descent with momentum, in place over the resident tensors:
 //   g        = gradient * scale
 //   velocity = momentum * velocity - learning_rate * (g + weight_decay * value)

@@ -16,8 +16,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMostNumber = CsvColumns::kMostNumber;
-
 // In the order of TraceColumn.
 constexpr std::string_view kNames[] = {
     "id",           "lower", "upper",          "size",         "alignment", "gaps",   "op",
@@ -140,7 +138,8 @@ void TraceReader::read_id() {
 void TraceReader::read_block() {
   const std::uint64_t more = inclusive_ ? 1 : 0;
   const auto lower = static_cast<Tick>(number(TraceColumn::kLower));
-  const auto upper = static_cast<Tick>(number(TraceColumn::kUpper, 0, kMostNumber - more) + more);
+  const auto upper =
+      static_cast<Tick>(number(TraceColumn::kUpper, 0, CsvColumns::kMostNumber - more) + more);
   if (lower >= upper) {
     fail(TraceColumn::kUpper, fmt::format("got the {} lifetime [{}, {}), expected lower < upper",
                                           lower == upper ? "empty" : "inverted", lower, upper));
@@ -187,15 +186,15 @@ void TraceReader::read_fixed_offset() {
     return;
   }
   std::uint64_t offset = 0;
-  if (!parse(text, offset) || offset > kMostNumber) {
+  if (!parse(text, offset) || offset > CsvColumns::kMostNumber) {
     fail(TraceColumn::kOffset,
          fmt::format("{}, expected a whole number from 0 to {}, or nothing or -1 for none",
-                     shown_cell(field(TraceColumn::kOffset)), kMostNumber));
+                     shown_cell(field(TraceColumn::kOffset)), CsvColumns::kMostNumber));
   }
   const std::uint64_t bytes = trace.blocks[index].bytes;
-  if (bytes > kMostNumber - offset) {
+  if (bytes > CsvColumns::kMostNumber - offset) {
     fail(TraceColumn::kOffset, fmt::format("got {}, expected the block of {} bytes to end by {}",
-                                           offset, bytes, kMostNumber));
+                                           offset, bytes, CsvColumns::kMostNumber));
   }
   trace.fixed_offsets.resize(index);
   trace.fixed_offsets.emplace_back(offset);

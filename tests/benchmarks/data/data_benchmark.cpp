@@ -72,7 +72,7 @@ class GeneratedFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  static testing::FileBytes picture(int number) {
+  static tests::FileBytes picture(int number) {
     constexpr int kWidth = 300, kHeight = 200;
     std::vector<std::uint8_t> samples;
     std::uint32_t noise = static_cast<std::uint32_t>(number) + 1;

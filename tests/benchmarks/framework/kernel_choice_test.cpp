@@ -26,7 +26,8 @@ std::vector<ExecutedOp> ops_of(const std::string& model, Mode mode) {
 class KernelChoice : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Networks, KernelChoice,
-                         ::testing::Values("alexnet", "googlenet", "resnet50", "inception-resnet"),
+                         ::testing::Values("alexnet", "googlenet", "resnet50", "inception-resnet",
+                                           "mobilenet_v2", "resnet18", "vgg16"),
                          [](const auto& network) {
                            std::string name = network.param;
                            std::replace(name.begin(), name.end(), '-', '_');

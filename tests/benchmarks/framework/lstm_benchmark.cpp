@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "framework/apply.h"
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"

@@ -3,9 +3,10 @@
 // and the bytes that each allocator reserves.
 //
 //   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
-//                      [--recompute DEPTH]
+//                      [--recompute DEPTH] [--orders O,…] [--fused-update]
 //
 // --recompute adds one more training, planned, that recomputes chains of cheap ops in backward.
+// --orders adds one planned training for each order. --fused-update concerns all trainings.
 // Seconds are medians of N steps after two warm-up steps (in which `planned` records and plans).
 // FLOP count 2 for each multiply-add of convolutions and matrix products, forward and backward. The
 // gradient of the images is neither computed nor counted.
@@ -42,6 +43,8 @@ struct Options {
   int steps = 5;
   int threads = omp_get_num_procs();
   int recompute = 0;
+  std::vector<std::string> orders;
+  bool fused_update = false;
   bool serve = false;
 };
 
@@ -57,6 +60,7 @@ void print_table(const std::vector<std::unique_ptr<TimedTraining>>& trainings,
                  const std::vector<std::vector<double>>& seconds, const Batch& batch,
                  double step_flop, double peak) {
   Table table({{"memory from", Align::kLeft},
+               {"order", Align::kLeft},
                {"recompute"},
                {"step"},
                {"images/s"},
@@ -65,7 +69,8 @@ void print_table(const std::vector<std::unique_ptr<TimedTraining>>& trainings,
                {"reserved"}});
   for (std::size_t i = 0; i < trainings.size(); ++i) {
     const double step = median(seconds[i]).value();
-    table.add_row({trainings[i]->name(), std::to_string(trainings[i]->recompute()),
+    table.add_row({trainings[i]->name(), trainings[i]->step_options().order,
+                   std::to_string(trainings[i]->step_options().recompute),
                    fmt::format("{:.1f} ms", 1e3 * step),
                    fmt::format("{:.2f}", static_cast<double>(batch.size) / step),
                    fmt::format("{:.1f}", 1e-9 * step_flop / step),
@@ -79,12 +84,20 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
+  const StepOptions step{.fused_update = options.fused_update};
   std::vector<std::unique_ptr<TimedTraining>> trainings;
   for (const std::string& name : options.allocators) {
-    trainings.push_back(std::make_unique<TimedTraining>(name, entry));
+    trainings.push_back(std::make_unique<TimedTraining>(name, entry, step));
   }
   if (options.recompute > 0) {
-    trainings.push_back(std::make_unique<TimedTraining>("planned", entry, options.recompute));
+    StepOptions frugal = step;
+    frugal.recompute = options.recompute;
+    trainings.push_back(std::make_unique<TimedTraining>("planned", entry, frugal));
+  }
+  for (const std::string& order : options.orders) {
+    StepOptions ordered = step;
+    ordered.order = order;
+    trainings.push_back(std::make_unique<TimedTraining>("planned", entry, ordered));
   }
   for (const auto& training : trainings) {
     for (int i = 0; i < kWarmUpSteps; ++i) training->step(batch);
@@ -125,6 +138,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--recompute", options.recompute,
                  "Add a planned training with this recomputation depth")
       ->check(CLI::PositiveNumber);
+  app.add_option("--orders", options.orders, "Add planned trainings in these orders")
+      ->delimiter(',');
+  app.add_flag("--fused-update", options.fused_update, "No gradient is resident");
   app.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
   app.add_flag("--serve", options.serve, "Run one planned step per line of input");
 }

@@ -42,10 +42,12 @@ Batch noise_batch(const ModelShape& shape, int batch_size) {
   return batch;
 }
 
-TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry, int recompute)
+TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry,
+                             const StepOptions& step)
     : name_(allocator),
+      step_(step),
       allocator_(make(allocator, device_)),
-      context_(std::make_unique<Context>(*allocator_, Context::Options{.recompute = recompute})),
+      context_(std::make_unique<Context>(*allocator_, context_options(step))),
       model_(entry.make(*context_, entry.shape)),
       optimizer_(make_optimizer(*context_, *model_, {.weight_decay = 0})) {}
 

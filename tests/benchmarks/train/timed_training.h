@@ -11,6 +11,7 @@
 #include "models/models.h"
 #include "train/images/image_step.h"
 #include "train/optimizers/optimizer.h"
+#include "train/options/step_options.h"
 
 namespace skyline {
 
@@ -31,13 +32,13 @@ Batch noise_batch(const ModelShape& shape, int batch_size);
 class TimedTraining {
  public:
   // Throws std::invalid_argument for an unknown allocator.
-  TimedTraining(std::string_view allocator, const ModelEntry& entry, int recompute = 0);
+  TimedTraining(std::string_view allocator, const ModelEntry& entry, const StepOptions& step = {});
 
   // Runs one training step and returns its seconds. The first steps of "planned" record and plan.
   double step(const Batch& batch);
 
   const std::string& name() const noexcept { return name_; }
-  int recompute() const noexcept { return context_->options().recompute; }
+  const StepOptions& step_options() const noexcept { return step_; }
   Context& context() noexcept { return *context_; }
   const Model& model() const noexcept { return *model_; }
   // Returns the bytes that the allocator holds between steps, which is also its peak. malloc holds
@@ -46,6 +47,7 @@ class TimedTraining {
 
  private:
   std::string name_;
+  StepOptions step_;
   CpuDevice device_;
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Context> context_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "framework/ops/math/add_scaled.h"
@@ -10,6 +11,10 @@ namespace skyline::reference {
 
 inline HostTensor relu(const HostTensor& x) {
   return map(x, [](double v) { return v > 0 ? v : 0; });
+}
+
+inline HostTensor limited_relu(const HostTensor& x, double limit) {
+  return map(x, [limit](double v) { return std::clamp(v, 0.0, limit); });
 }
 
 inline HostTensor sigmoid(const HostTensor& x) {

@@ -44,6 +44,7 @@ class ReplayedRunTest : public ::testing::TestWithParam<Case> {
     const bool planned = tested.allocator == kPlannedAllocator;
     const ModelShape shape = small_shape(tested.model);
     Context::Options options = seeded(tested.mode);
+    options.orders = context_options(StepOptions()).orders;
     options.execute = std::string_view(device) == "cpu";
     ImageRun experiment({.device = device, .allocator = tested.allocator}, options,
                         {.model = tested.model, .shape = shape});

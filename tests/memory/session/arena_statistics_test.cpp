@@ -11,8 +11,8 @@
 namespace skyline {
 namespace {
 
-using tests::kThree;
 using tests::kMiB;
+using tests::kThree;
 using ArenaStatistics = tests::ArenaFixture;
 
 TEST_F(ArenaStatistics, CountsBytesWhereverTheyAreServed) {

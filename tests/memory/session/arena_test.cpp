@@ -13,8 +13,8 @@
 namespace skyline {
 namespace {
 
-using tests::kThree;
 using tests::kMiB;
+using tests::kThree;
 
 using ArenaTest = tests::ArenaFixture;
 

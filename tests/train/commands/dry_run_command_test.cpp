@@ -8,6 +8,7 @@
 #include "tests/cuda/described_card.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/cli/table.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
@@ -38,6 +39,7 @@ TEST(DryRunCommandTest, JsonHasItsKeys) {
                           "planner",
                           "proved_optimal",
                           "planning_seconds",
+                          "order",
                           "categories",
                           "layers",
                           "allocators",
@@ -177,6 +179,57 @@ TEST(DryRunCommandTest, TheTraceCanBeWritten) {
   const Trace trace = read_trace_csv(in, file).trace;
   EXPECT_EQ(trace.size(), json["blocks"]);
   EXPECT_EQ(lower_bound_bytes(trace, 512), json["lower_bound"]);
+}
+
+TEST(DryRunCommandTest, TheOrderIsReported) {
+  const std::vector<std::string> asked = {"--model", "mlp", "--fused-update", "--json"};
+  for (const char* mode : {"", "--infer"}) {
+    std::vector<std::string> words = asked;
+    if (*mode != 0) words.push_back(mode);
+    const nlohmann::json json = dry_run_of(words).json(), order = json["order"];
+    EXPECT_EQ(order["algorithm"], *mode != 0 ? "program" : "optimal");
+    EXPECT_EQ(order["peak"], json["lower_bound"]);
+    EXPECT_EQ(order["placed"], json["peak"]);
+    EXPECT_LE(order["peak"], order["program"]);
+    EXPECT_LE(order["peak"], order["early"]);
+    EXPECT_LE(order["free"], order["peak"]);
+    EXPECT_EQ(order["proved_optimal"], true);
+    EXPECT_EQ(order["lower_bound"], order["peak"]);
+    EXPECT_EQ(order["free_proved_optimal"], order["free_lower_bound"] == order["free"]);
+  }
+  const nlohmann::json program =
+      dry_run_of({"--model", "mlp", "--fused-update", "--order", "program", "--json"}).json();
+  EXPECT_EQ(program["order"]["algorithm"], "program");
+  EXPECT_EQ(program["order"]["peak"], program["order"]["program"]);
+  EXPECT_EQ(program["order"]["peak"], program["lower_bound"]);
+  EXPECT_NE(dry_run_of({}).output.find("order      optimal: "), std::string::npos);
+}
+
+// The file's order is the program's, whatever the step executes.
+TEST(DryRunCommandTest, TheGraphCanBeWrittenAndOrdered) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "graph.json").string(), again = (folder / "b.json").string();
+  const nlohmann::json json =
+      dry_run_of({"--fused-update", "--write-graph", file, "--json"}).json();
+  ASSERT_EQ(dry_run_of({"--fused-update", "--order", "program", "--write-graph", again}).exit_code,
+            0);
+  EXPECT_EQ(read_file(file), read_file(again));
+  const nlohmann::json ordered = skyline_program({"order", file, "--json"}).json();
+  const std::uint64_t resident = json["resident_bytes"];
+  EXPECT_EQ(ordered["graph"], "lenet");
+  EXPECT_EQ(ordered["resident_bytes"], resident);
+  EXPECT_EQ(ordered["program"], resident + json["order"]["program"].get<std::uint64_t>());
+  EXPECT_EQ(ordered["peak"], resident + json["order"]["free"].get<std::uint64_t>());
+}
+
+TEST(DryRunCommandTest, AFolderThatIsMissingIsNamedAtOnce) {
+  for (const char* option : {"--write-graph", "--write-trace"}) {
+    const Outcome outcome = dry_run_of({option, "/nowhere/file"});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.messages.find("no folder '/nowhere' for file"), std::string::npos)
+        << outcome.messages;
+    EXPECT_EQ(outcome.output, "");
+  }
 }
 
 TEST(DryRunCommandTest, TablesFitATerminal) {

@@ -120,6 +120,39 @@ std::vector<StagedNetwork> networks() {
         {"fc", {1, 1000}, 2'145'000, "2"}},
        "9.258",
        "9.258"},
+      {"mobilenet_v2",
+       {{"conv1", {1, 32, 112, 112}, 864 + 64, "10.8"},
+        {"bottleneck1*", {1, 16, 112, 112}, 896, "10.0"},
+        {"bottleneck2*", {1, 24, 56, 56}, 13'968, "54.9"},
+        {"bottleneck3*", {1, 32, 28, 28}, 39'696, "37.4"},
+        {"bottleneck4*", {1, 64, 14, 14}, 183'872, "38.5"},
+        {"bottleneck5*", {1, 96, 14, 14}, 303'168, "58.1"},
+        {"bottleneck6*", {1, 160, 7, 7}, 795'264, "46.6"},
+        {"bottleneck7*", {1, 320, 7, 7}, 473'920, "23.0"},
+        {"conv2", {1, 1280}, 412'160, "20.1"},
+        {"fc", {1, 1000}, 1'281'000, "1.3"}},
+       "0.301",
+       "0.301"},
+      {"resnet18",
+       {{"conv1", {1, 64, 56, 56}, 9'408 + 128, "118.0"},
+        {"res2*", {1, 64, 56, 56}, 147'968, "462.4"},
+        {"res3*", {1, 128, 28, 28}, 525'568, "411.0"},
+        {"res4*", {1, 256, 14, 14}, 2'099'712, "411.0"},
+        {"res5*", {1, 512}, 8'393'728, "411.0"},
+        {"fc", {1, 1000}, 513'000, "0.5"}},
+       "1.814",
+       "1.814"},
+      {"vgg16",
+       {{"conv1_*", {1, 64, 112, 112}, 38'720, "1936.4"},
+        {"conv2_*", {1, 128, 56, 56}, 221'440, "2774.5"},
+        {"conv3_*", {1, 256, 28, 28}, 1'475'328, "4624.2"},
+        {"conv4_*", {1, 512, 14, 14}, 5'899'776, "4624.2"},
+        {"conv5_*", {1, 25088}, 7'079'424, "1387.3"},
+        {"fc6", {1, 4096}, 102'764'544, "102.8"},
+        {"fc7", {1, 4096}, 16'781'312, "16.8"},
+        {"fc8", {1, 1000}, 4'097'000, "4.1"}},
+       "15.470",
+       "15.470"},
   };
 }
 
@@ -248,6 +281,31 @@ TEST(NetworkStagesTest, ResNet50BeforeTheFirstBlock) {
       {"conv1.bn", "max_pool2d", {1, 64, 56, 56}},
   };
   EXPECT_EQ(rows_before("resnet50", "res2"), expected);
+}
+
+// The second bottleneck of a row keeps the shape, so its input is added; the first halves the image
+// in its depthwise convolution.
+TEST(NetworkStagesTest, MobileNetV2BottlenecksOpByOp) {
+  std::vector<Row> rows;
+  for (const Row& row : rows_before("mobilenet_v2", "bottleneck3")) {
+    if (row.layer.starts_with("bottleneck2")) rows.push_back(row);
+  }
+  const std::vector<Row> expected = {
+      {"bottleneck2_1.expand", "conv2d", {1, 96, 112, 112}},
+      {"bottleneck2_1.expand.bn", "batch_norm", {1, 96, 112, 112}},
+      {"bottleneck2_1.depthwise", "conv2d", {1, 96, 56, 56}},
+      {"bottleneck2_1.depthwise.bn", "batch_norm", {1, 96, 56, 56}},
+      {"bottleneck2_1.project", "conv2d", {1, 24, 56, 56}},
+      {"bottleneck2_1.project.bn", "batch_norm", {1, 24, 56, 56}},
+      {"bottleneck2_2.expand", "conv2d", {1, 144, 56, 56}},
+      {"bottleneck2_2.expand.bn", "batch_norm", {1, 144, 56, 56}},
+      {"bottleneck2_2.depthwise", "conv2d", {1, 144, 56, 56}},
+      {"bottleneck2_2.depthwise.bn", "batch_norm", {1, 144, 56, 56}},
+      {"bottleneck2_2.project", "conv2d", {1, 24, 56, 56}},
+      {"bottleneck2_2.project.bn", "batch_norm", {1, 24, 56, 56}},
+      {"bottleneck2_2", "add", {1, 24, 56, 56}},
+  };
+  EXPECT_EQ(rows, expected);
 }
 
 // As in He et al.'s original form, the first 1x1 convolution of a stage halves the image.

@@ -9,6 +9,7 @@
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/lab/model_dry_run.h"
+#include "train/options/step_options.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -22,11 +23,16 @@ struct Case {
   bool in_place;
   int recompute = 0;
   bool fused_update = false;
+  std::string order = "program";
 
+  StepOptions step() const {
+    return {
+        .in_place = in_place, .recompute = recompute, .fused_update = fused_update, .order = order};
+  }
   Context::Options options() const {
-    Context::Options options = seeded(mode, in_place);
-    options.recompute = recompute;
-    options.fused_update = fused_update;
+    Context::Options options = context_options(step());
+    options.mode = mode;
+    options.seed = seeded().seed;
     return options;
   }
 };
@@ -35,7 +41,8 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
          (info.param.in_place ? "_in_place" : "_out_of_place") +
          (info.param.recompute > 0 ? "_recompute" : "") +
-         (info.param.fused_update ? "_fused_update" : "");
+         (info.param.fused_update ? "_fused_update" : "") +
+         (info.param.order == "program" ? "" : "_" + info.param.order);
 }
 
 std::vector<Case> all_cases() {
@@ -47,6 +54,9 @@ std::vector<Case> all_cases() {
     for (const bool in_place : {true, false}) {
       cases.push_back({model, Mode::kTraining, in_place, 2});
       cases.push_back({model, Mode::kTraining, in_place, 0, true});
+      for (const int recompute : {0, 2}) {
+        cases.push_back({model, Mode::kTraining, in_place, recompute, recompute > 0, "optimal"});
+      }
     }
   }
   return cases;
@@ -103,9 +113,7 @@ TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
                                    .shape = shape,
                                    .batch_size = 4,
                                    .mode = GetParam().mode,
-                                   .step = {.in_place = GetParam().in_place,
-                                            .recompute = GetParam().recompute,
-                                            .fused_update = GetParam().fused_update}});
+                                   .step = GetParam().step()});
   const Trace& recorded = experiment.memory.recording()->last_step();
   EXPECT_TRUE(dry.trace.same_requests(recorded)) << difference(recorded, dry.trace);
   EXPECT_EQ(dry.resident_bytes, experiment.resident_bytes());
@@ -136,25 +144,25 @@ class PaperNetworkTraceTest : public ::testing::TestWithParam<std::tuple<PaperNe
 
 TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
   const auto& [network, mode] = GetParam();
-  for (const int recompute : {0, 3}) {
+  for (const auto& [recompute, in_place] :
+       {std::pair{0, true}, std::pair{0, false}, std::pair{3, true}}) {
     if (recompute > 0 && mode == Mode::kInference) continue;
-    Context::Options options = seeded(mode);
+    const StepOptions step{.in_place = in_place,
+                           .recompute = static_cast<std::int64_t>(recompute),
+                           .fused_update = recompute > 0};
+    Context::Options options = context_options(step);
+    options.mode = mode;
+    options.seed = seeded().seed;
     options.record_graph = true;
-    options.recompute = recompute;
-    options.fused_update = recompute > 0;
     ImageRun experiment({.allocator = "best-fit-pool", .record = true}, options,
                         {.model = network.name, .shape = shape()});
     for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
-    const Trace simulated = simulate(experiment.context.step_graph());
+    const Trace simulated = simulate(experiment.context.step_graph(), {.in_place = in_place});
     EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);
     EXPECT_EQ(recorded.tags, simulated.tags);
-    const DryRunFacts dry =
-        dry_run({.model = network.name,
-                 .shape = shape(),
-                 .batch_size = 2,
-                 .mode = mode,
-                 .step = {.recompute = recompute, .fused_update = recompute > 0}});
+    const DryRunFacts dry = dry_run(
+        {.model = network.name, .shape = shape(), .batch_size = 2, .mode = mode, .step = step});
     EXPECT_TRUE(recorded.same_requests(dry.trace)) << difference(recorded, dry.trace);
     EXPECT_EQ(recorded.tags, dry.trace.tags);
     EXPECT_EQ(experiment.resident_bytes(), dry.resident_bytes);

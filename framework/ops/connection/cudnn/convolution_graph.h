@@ -5,9 +5,9 @@
 
 namespace skyline {
 
-// Returns cuDNN's operation graph of one convolution, all tensors f32 and channels-last. With
-// `finish` (kForward only) the problem's bias and relu are part of it. `handle` is null without a
-// device.
+// Returns cuDNN's operation graph of one convolution, all tensors f32 and channels-last. cuDNN
+// infers the number of groups: the channels of x divided by those of the weight. With `finish`
+// (kForward only) the problem's bias and relu are part of it. `handle` is null without a device.
 CudnnDescriptor convolution_graph(ConvolutionKind kind, const Conv2dProblem& problem, bool finish,
                                   cudnnHandle_t handle);
 

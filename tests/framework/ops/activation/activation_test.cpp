@@ -151,10 +151,12 @@ TEST(ActivationPrecision, HandlesInfinitiesAndNaN) {
   EXPECT_EQ(TanhFunction{}(-kInfinity), -1);
   EXPECT_EQ(TanhFunction{}(kInfinity), 1);
   EXPECT_EQ(ReluFunction{}(-kInfinity), 0);
+  EXPECT_EQ(LimitedReluFunction{6}(kInfinity), 6);
   EXPECT_TRUE(std::isnan(exponential(nan)));
   EXPECT_TRUE(std::isnan(SigmoidFunction{}(nan)));
   EXPECT_TRUE(std::isnan(TanhFunction{}(nan)));
   EXPECT_TRUE(std::isnan(ReluFunction{}(nan)));
+  EXPECT_TRUE(std::isnan(LimitedReluFunction{6}(nan)));
 }
 
 }  // namespace

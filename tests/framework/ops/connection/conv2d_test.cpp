@@ -119,9 +119,19 @@ const Case kSmall[] = {
     {"pointwise_stride_2", {2, 4, 5, 5}, {6, 4, 1, 1}, {.stride = 2}, false},
     {"padding_beyond_window", {1, 1, 3, 3}, {1, 1, 2, 2}, {.padding = 2}},
     {"seventeen_channels", {1, 17, 4, 4}, {19, 17, 3, 3}, {.padding = 1}},
+    {"two_groups", {2, 6, 5, 7}, {4, 3, 3, 3}, {.padding = 1, .groups = 2}},
+    {"uneven_groups", {1, 6, 7, 5}, {9, 2, 2, 3}, {.stride = {1, 2}, .groups = 3}, false},
+    {"pointwise_groups", {2, 8, 3, 3}, {4, 2, 1, 1}, {.groups = 4}},
+    {"depthwise", {2, 5, 6, 6}, {5, 1, 3, 3}, {.padding = 1, .groups = 5}},
+    {"depthwise_stride_2",
+     {1, 16, 7, 7},
+     {16, 1, 3, 3},
+     {.stride = 2, .padding = 1, .groups = 16},
+     false},
+    {"depthwise_two_outputs", {1, 3, 5, 5}, {6, 1, 3, 3}, {.padding = 1, .groups = 3}},
 };
 
-// Convolutions of lenet and resnet20.
+// Convolutions of lenet, resnet20 and mobilenet_v2, and of AlexNet's two towers.
 const Case kNetworks[] = {
     {"lenet_conv1", {2, 1, 28, 28}, {6, 1, 5, 5}, {.padding = 2}},
     {"lenet_conv2", {2, 6, 14, 14}, {16, 6, 5, 5}, {}},
@@ -131,6 +141,13 @@ const Case kNetworks[] = {
     {"resnet20_conv3_x", {2, 32, 16, 16}, {32, 32, 3, 3}, {.padding = 1}, false},
     {"resnet20_conv4_1", {1, 32, 16, 16}, {64, 32, 3, 3}, {.stride = 2, .padding = 1}, false},
     {"resnet20_conv4_x", {2, 64, 8, 8}, {64, 64, 3, 3}, {.padding = 1}, false},
+    {"mobilenet_depthwise", {2, 32, 14, 14}, {32, 1, 3, 3}, {.padding = 1, .groups = 32}, false},
+    {"mobilenet_depthwise_2",
+     {1, 96, 15, 15},
+     {96, 1, 3, 3},
+     {.stride = 2, .padding = 1, .groups = 96},
+     false},
+    {"two_towers", {1, 32, 9, 9}, {64, 16, 5, 5}, {.padding = 2, .groups = 2}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Small, Conv2dSmall, testing::ValuesIn(kSmall), case_name);
@@ -167,6 +184,19 @@ TEST(Conv2d, RefusesWhatDoesNotFit) {
             "[conv2d] stride, got 1x0, expected at least 1");
   EXPECT_EQ(refusal({.padding = -1}, {x, weight}),
             "[conv2d] padding, got -1x-1, expected at least 0");
+  EXPECT_EQ(refusal({.groups = 0}, {x, weight}), "[conv2d] groups, got 0, expected at least 1");
+  EXPECT_EQ(refusal({.groups = 3}, {x, weight}), "[conv2d] input channels, got 3, expected 9");
+  EXPECT_EQ(refusal({.groups = 2}, {x, {{4, 1, 3, 3}}}),
+            "[conv2d] input channels, got 3, expected 2");
+  EXPECT_EQ(refusal({.groups = 3}, {x, {{4, 1, 3, 3}}}),
+            "[conv2d] output channels, got 4, expected a multiple of 3 groups");
+}
+
+// Parameters are part of names that runs keep (engines.json), so most name no groups.
+TEST(Conv2d, NamesGroupsOnlyWhereThereAreSome) {
+  EXPECT_EQ(conv2d_op({.padding = 1})->parameters(), "stride=1x1 padding=1x1");
+  EXPECT_EQ(conv2d_op({.groups = 4, .relu = true})->parameters(),
+            "stride=1x1 padding=0x0 groups=4 relu");
 }
 
 TEST(Conv2d, RetainsOnlyWhatTheNeededGradientsRead) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/math/add.h"
 #include "framework/ops/math/add_scaled_kernels.h"

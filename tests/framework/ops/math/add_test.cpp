@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/backward_graph.h"
+#include "framework/backward/backward_graph.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/elementwise.h"

@@ -23,6 +23,9 @@ class BatchNorm : public testing::TestWithParam<Shape> {
   HostTensor beta = random_tensor({shape[1]}, kSeed, 2);
   HostTensor mean = random_tensor({shape[1]}, kSeed, 3);
   HostTensor variance = random_tensor({shape[1]}, kSeed, 4, {.low = 0.5, .high = 2});
+
+  // Compares training, inference and gradients with the normalization followed by the relu.
+  void check_with_relu(float limit);
 };
 
 std::string shape_name(const testing::TestParamInfo<Shape>& info) {
@@ -54,9 +57,10 @@ TEST_P(BatchNorm, TrainingEqualsTheReferenceAndItsFiniteDifferences) {
             .same_in_inference = false});
 }
 
-TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
+void BatchNorm::check_with_relu(float limit) {
   BatchNormParams params = kParams;
   params.relu = true;
+  params.relu_limit = limit;
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     SCOPED_TRACE(mode == Mode::kTraining ? "training" : "inference");
     RecordedContext recorded({.mode = mode});
@@ -70,12 +74,14 @@ TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
         batch_norm(recorded.context, recorded.context.upload({shape}, values.data()),
                    resident(gamma), resident(beta), resident(mean), resident(variance), params);
     const auto moments = reference::moments(x);
-    expect_close(
-        "y", from_memory_order(shape, recorded.values(y)),
-        reference::relu(reference::normalize(
-            x, gamma, beta, mode == Mode::kTraining ? moments : reference::Moments{mean, variance},
-            kParams.epsilon)),
-        1e-5);
+    expect_close("y", from_memory_order(shape, recorded.values(y)),
+                 reference::limited_relu(
+                     reference::normalize(
+                         x, gamma, beta,
+                         mode == Mode::kTraining ? moments : reference::Moments{mean, variance},
+                         kParams.epsilon),
+                     limit),
+                 1e-5);
   }
   check_op({.apply =
                 [&](Context& context, std::vector<Tensor> x_gamma_beta) {
@@ -86,9 +92,10 @@ TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
                       context.resident(channels, Category::kState, "variance"), params);
                 },
             .reference =
-                [](const std::vector<HostTensor>& inputs) {
-                  return reference::relu(
-                      reference::batch_norm(inputs[0], inputs[1], inputs[2], kParams.epsilon));
+                [limit](const std::vector<HostTensor>& inputs) {
+                  return reference::limited_relu(
+                      reference::batch_norm(inputs[0], inputs[1], inputs[2], kParams.epsilon),
+                      limit);
                 },
             .inputs = {x, gamma, beta},
             .forward_tolerance = 1e-5,
@@ -96,6 +103,17 @@ TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) {
             .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
             .seed = kSeed,
             .same_in_inference = false});
+}
+
+TEST_P(BatchNorm, WithReluEqualsTheTwoReferences) { check_with_relu(BatchNormParams{}.relu_limit); }
+
+// The limit cuts off part of the values and of the gradients, as 6 does in mobilenet_v2.
+TEST_P(BatchNorm, WithALimitOfItsReluToo) { check_with_relu(0.6f); }
+
+// The limit selects another kernel, so it is part of the name that kernels are cached under.
+TEST(BatchNormWithRelu, NamesItsLimit) {
+  EXPECT_EQ(batch_norm_op({.relu = true})->parameters(), "epsilon=2e-05 relu");
+  EXPECT_EQ(batch_norm_op({.relu = true, .relu_limit = 6})->parameters(), "epsilon=2e-05 relu6");
 }
 
 // Retains neither the result nor a mask: x and numbers a channel tell what the relu passed.

@@ -80,6 +80,15 @@ TEST_P(Networks, Resnet20AvoidsReferenceImplementations) {
   expect_fast(*linear_op(), {{{batch, 64}}, {{10, 64}}, {{10}}});
 }
 
+TEST_P(Networks, DepthwiseConvolutionsAvoidReferenceImplementations) {
+  for (const int channels : {32, 96, 960}) {
+    for (const int stride : {1, 2}) {
+      expect_fast(*conv2d_op({.stride = stride, .padding = 1, .groups = channels}),
+                  {{{batch, channels, 14, 14}}, {{channels, 1, 3, 3}}});
+    }
+  }
+}
+
 TEST_P(Networks, PoolingAvoidsReferenceImplementations) {
   const Pool2dParams halve{.kernel = 3, .stride = 2, .ceil_mode = true};
   const Pool2dParams keep{.kernel = 3, .stride = 1, .padding = 1};

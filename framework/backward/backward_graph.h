@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/context.h"
+
+namespace skyline {
+
+// A value of the backward graph, written by one step and read by `uses` later inputs.
+struct GradientValue {
+  enum class Kind {
+    kGradient,    // or a part of one
+    kRecomputed,  // a forward tensor: output 0 of the op `of`
+    kUpdate,      // of an update: the changed parameter, its state, a factor
+  };
+
+  TensorSpec spec;
+  std::string of;      // "conv1.weight", or "output 0 of relu of act1"
+  Tensor destination;  // the resident tensor that it is written to, if any
+  int uses = 0;
+  Kind kind = Kind::kGradient;
+  // Only of a parameter's whole gradient that is not resident: the place of the last step that
+  // writes it or reads its parameter.
+  std::optional<std::size_t> complete_at = {};
+
+  std::string name() const;  // "gradient of conv1.weight", "recomputed relu of act1"
+};
+
+// One input of a step: a tensor that lives before the first step, or a gradient value.
+struct BackwardInput {
+  Tensor retained;
+  int gradient = -1;
+};
+
+// One op of the backward graph.
+struct BackwardStep {
+  std::shared_ptr<const Op> op;
+  std::string layer;
+  std::vector<BackwardInput> inputs;
+  std::vector<int> outputs;  // gradient values
+  Phase phase = Phase::kBackward;
+  std::size_t place = 0;  // in the program's sequence
+
+  std::string str() const;  // "conv2d_grad_input of conv1"
+};
+
+// The explicit backward graph (MXNet note; DESIGN section 4), built from the forward graph before
+// any of it runs. It contains a gradient op only if a parameter needs it, sums contributions in
+// aggregation steps if a value has several consumers, counts the uses of every gradient and frees
+// each with its last use. A tensor that a node recomputes is computed once, right before the first
+// step that reads it. Building is iterative, except for recompute steps, whose depth is bounded:
+// O(n log n) for n forward nodes.
+//
+// A parameter's first contribution is written into its gradient tensor and each further one is
+// added to it at once, so an LSTM of T unrolled steps holds one gradient of a weight beside the
+// resident one, not T. Contributions to other values are summed once five are waiting (or a sum and
+// four): one sum of n reads and writes n + 1 times the bytes, n - 1 sums of two 3 (n - 1) times,
+// and with five convolutional networks need one sum a value (GoogLeNet has five consumers,
+// Inception-ResNet four). All sums add in the order in which contributions arrive, so the bits
+// equal those of one sum of all.
+class BackwardGraph {
+ public:
+  // Consumes the forward graph behind the scalar `loss`: its nodes retain nothing afterwards. The
+  // first step overwrites the loss with the seed gradient 1 if nobody else holds it.
+  // Throws ShapeError if loss is no scalar, std::invalid_argument if it depends on no parameter.
+  BackwardGraph(Context& context, Tensor loss);
+  ~BackwardGraph();
+
+  std::span<const BackwardStep> steps() const noexcept { return steps_; }
+  std::span<const GradientValue> gradients() const noexcept { return gradients_; }
+
+  // The whole gradient of a parameter: its resident tensor or, under fused_update, a value of this
+  // graph; nothing if the loss does not depend on the parameter.
+  std::optional<BackwardInput> gradient_of(const Parameter& parameter) const;
+
+  // Adds an op of phase update whose inputs are resident tensors and values of this graph. Output j
+  // is written to the resident tensor `destinations[j]` if that is set; the others are returned. In
+  // the program's sequence it runs as soon as it may if it reads a gradient that is not resident,
+  // else at the end.
+  std::vector<BackwardInput> add_update(std::shared_ptr<const Op> op, std::string layer,
+                                        std::vector<BackwardInput> inputs,
+                                        std::vector<Tensor> destinations = {});
+
+  // Runs every step once, in the order that the context's options give. Throws std::logic_error on
+  // a second run, and what the ops throw.
+  void run(Context& context);
+
+ private:
+  struct Builder;
+  class Run;
+  void reorder(std::span<const OpId> order);
+
+  std::vector<BackwardStep> steps_;
+  std::vector<GradientValue> gradients_;
+  std::unordered_map<const Node*, int> whole_;  // gradients that are not resident, by leaf
+  bool has_run_ = false;
+};
+
+// Builds the backward graph of a scalar `loss` and runs it. The gradients are written to (not added
+// to) the parameters' gradient tensors. Consumes the forward graph. Throws as BackwardGraph does.
+void backward(Context& context, Tensor loss);
+
+}  // namespace skyline

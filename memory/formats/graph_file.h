@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "memory/formats/sink.h"
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// A step graph as a file holds it: JSON, format "skyline-graph", version 1, with the keys name,
+// resident_bytes, tensors and ops.
+// - tensors[k] = {bytes, keep?}
+// - ops[i] = {name, layer?, inputs, outputs, workspace?, after?, in_place?}, in the program's
+// order;
+//   inputs and outputs are indices of tensors, after (ops that must run before) of ops, in_place a
+//   list of [position in inputs, position in outputs].
+// Other keys are ignored.
+struct GraphFile {
+  std::string name;
+  // Value k is tensor k. After them comes a resident value without readers that has resident_bytes,
+  // unless they are 0.
+  StepGraph graph;
+};
+
+// Reads a graph. `source` names it in errors. Throws GraphError, which names the op, for text that
+// is no such JSON, a graph without ops, and whatever order_problem() refuses. O(size).
+GraphFile read_graph(std::istream& in, std::string_view source);
+
+// Writes a graph, one tensor or op a line, so that its orders have the same peaks when it is read
+// back. Resident values become a sum and views the values whose bytes they share, so that values of
+// the graph and tensors of the file differ; ops keep their numbers. The control edges are those
+// that tensors do not imply. Throws GraphError for an unsound graph, before it writes.
+void write_graph(const Sink& out, const StepGraph& graph, std::string_view name = {});
+void write_graph(std::ostream& out, const StepGraph& graph, std::string_view name = {});
+
+// Returns the bytes of all resident values.
+std::uint64_t resident_bytes(const StepGraph& graph);
+
+}  // namespace skyline

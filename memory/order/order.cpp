@@ -1,0 +1,61 @@
+#include "memory/order/order.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+
+#include "memory/order/baselines/as_written.h"
+#include "memory/order/baselines/early_updates.h"
+#include "memory/order/baselines/inductor.h"
+#include "memory/order/baselines/xla.h"
+#include "memory/order/optimal_order.h"
+#include "memory/order/order_checker.h"
+
+namespace skyline {
+namespace {
+
+constexpr OrderEntry kAlgorithms[] = {
+    {"optimal", "search over orders with proof: minimum cuts and exhausted levels", optimal_order},
+    {"greedy", "what fits and grows least, else what needs least; the program's order if better",
+     greedy_answer},
+    {"program", "the program's own order", order_as_written},
+    {"early", "the program's order with each update as soon as it may run", order_updates_early},
+    {"inductor", "the best of PyTorch Inductor's: least peak, breadth and depth first, program",
+     order_like_inductor},
+    {"xla", "the best of XLA's: list, depth first, post-order", order_like_xla},
+};
+
+const OrderEntry& find_algorithm(OrderTable table, std::string_view name) {
+  for (const OrderEntry& entry : table) {
+    if (entry.name == name) return entry;
+  }
+  throw std::invalid_argument(fmt::format("unknown order algorithm \"{}\"", name));
+}
+
+}  // namespace
+
+double OrderAnswer::gap() const noexcept {
+  if (peak == lower_bound) return 0;
+  if (lower_bound == 0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(peak - lower_bound) / static_cast<double>(lower_bound);
+}
+
+OrderTable order_algorithms() { return kAlgorithms; }
+
+OrderAnswer order(const StepGraph& graph, std::string_view algorithm, const OrderOptions& options,
+                  OrderTable table) {
+  const OrderEntry& entry = find_algorithm(table, algorithm);
+  const auto start = std::chrono::steady_clock::now();
+  OrderAnswer found = entry.function(graph, options);
+  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const OrderVerdict verdict = check_order(graph, found, options);
+  if (!verdict.valid) {
+    throw std::logic_error(
+        fmt::format("algorithm {} returned an invalid order: {}", algorithm, verdict.reason));
+  }
+  return found;
+}
+
+}  // namespace skyline

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/order/certificate.h"
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+struct OrderOptions {
+  bool in_place = true;         // ops overwrite inputs when they may
+  std::uint64_t alignment = 1;  // bytes; every size is rounded up to a multiple of it
+  // A search stops soon after this many seconds, or states, with the best order so far. Without
+  // either: after a fixed amount of work (see optimal_order.h), so that every run gives the same
+  // answer.
+  std::optional<double> time_limit_seconds = {};
+  std::optional<std::uint64_t> state_limit = {};
+};
+
+// A sequence of a step graph's ops and what is known about it. All bytes are without those of
+// resident values.
+struct OrderAnswer {
+  std::vector<OpId> order;        // order[i] runs as the i-th
+  std::uint64_t peak = 0;         // bytes: the most at one op
+  std::uint64_t lower_bound = 0;  // bytes: no order has a lower peak
+  bool proved_optimal = false;    // the peak is the lower bound
+  // Proves certificate.bytes of the bound, without trust in the search. Where that is less than the
+  // bound, the rest comes from a search that was exhausted (bound_by_search()).
+  BoundCertificate certificate;
+  std::uint64_t states = 0;  // visited by the search
+  std::uint64_t flows = 0;   // maximum flows computed
+  double seconds = 0;
+  std::string algorithm;  // e.g. "optimal"
+
+  // Returns (peak - lower bound) / lower bound; 0 if both are 0, infinity if only the bound is.
+  double gap() const noexcept;
+  bool bound_by_search() const noexcept { return lower_bound > certificate.bytes; }
+};
+
+// Must be a pure function. Throws GraphError for an unsound graph.
+using OrderFunction = OrderAnswer (*)(const StepGraph& graph, const OrderOptions& options);
+
+struct OrderEntry {
+  std::string_view name;
+  std::string_view summary;  // one line
+  OrderFunction function;
+};
+using OrderTable = std::span<const OrderEntry>;
+
+inline constexpr std::string_view kDefaultOrder = "optimal";
+
+// The algorithms of this library, the default first. solver_orders.h adds those that call a solver.
+OrderTable order_algorithms();
+
+// Runs the algorithm called `algorithm` in `table`, then always the checker; measures the seconds.
+// Throws std::invalid_argument for an unknown name, GraphError for an unsound graph,
+// std::logic_error if the checker rejects the answer.
+OrderAnswer order(const StepGraph& graph, std::string_view algorithm = kDefaultOrder,
+                  const OrderOptions& options = {}, OrderTable table = order_algorithms());
+
+}  // namespace skyline

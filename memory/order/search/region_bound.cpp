@@ -1,0 +1,168 @@
+#include "memory/order/search/region_bound.h"
+
+#include <algorithm>
+
+namespace skyline {
+namespace {
+
+using Pairs = std::vector<OrderProblem::Pair>;
+
+bool clash(const OrderProblem::Pair& a, const OrderProblem::Pair& b) {
+  return a.input == b.input || a.output == b.output;
+}
+
+bool any_clash(const Pairs& pairs) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (clash(pairs[i], pairs[k])) return true;
+    }
+  }
+  return false;
+}
+
+// Returns sets of pairs that include every set without a clash. A few pairs: all sets without a
+// clash that keep growing until each other pair clashes. Many: one set of all.
+std::vector<Pairs> covering_sets(const Pairs& all) {
+  constexpr std::size_t kMostSets = 8;
+  if (!any_clash(all)) return {all};
+  std::vector<Pairs> sets = {{}};
+  for (const OrderProblem::Pair& pair : all) {
+    const std::size_t count = sets.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto clashes = [&](const OrderProblem::Pair& other) { return clash(pair, other); };
+      if (std::ranges::none_of(sets[i], clashes)) {
+        sets[i].push_back(pair);
+      } else {
+        Pairs other = sets[i];
+        std::erase_if(other, clashes);
+        other.push_back(pair);
+        sets.push_back(std::move(other));
+      }
+    }
+    if (sets.size() > kMostSets) return {all};
+  }
+  return sets;
+}
+
+}  // namespace
+
+RegionBound::RegionBound(const OrderProblem& problem)
+    : problem_(problem), cut_(problem), region_(problem.ops.size()), sides_(problem.ops.size()) {}
+
+// The exit's ancestors ran before; ops outside the region did not.
+void RegionBound::mark_sides(OpId exit) {
+  for (OpId op = 0; op < sides_.size(); ++op) {
+    sides_[op] = region_[op] ? OpSide::kFree : OpSide::kAfter;
+  }
+  stack_.assign(1, exit);
+  while (!stack_.empty()) {
+    const OpId op = stack_.back();
+    stack_.pop_back();
+    for (const OpId before : problem_.ops[op].predecessors) {
+      if (sides_[before] != OpSide::kFree) continue;
+      sides_[before] = OpSide::kBefore;
+      stack_.push_back(before);
+    }
+  }
+}
+
+// What the exit requests whatever ran before.
+std::uint64_t RegionBound::own_bytes(OpId exit, const Pairs& pairs) const {
+  std::uint64_t bytes = problem_.ops[exit].workspace_bytes;
+  for (const std::uint32_t output : problem_.ops[exit].outputs) {
+    const bool paired = std::ranges::any_of(
+        pairs, [&](const OrderProblem::Pair& pair) { return pair.output == output; });
+    if (!paired) bytes += problem_.values[output].bytes;
+  }
+  return bytes;
+}
+
+// Pairs that clash are never all used, so that no second flow pays for their outputs.
+std::uint64_t RegionBound::live_bytes(OpId exit, const Pairs& pairs, std::uint64_t enough) {
+  ++flows_;
+  return cut_.solve(sides_, exit, any_clash(pairs) ? Pairs{} : pairs, enough);
+}
+
+bool RegionBound::needs_more(OpId exit, std::uint64_t level) {
+  mark_sides(exit);
+  return std::ranges::all_of(covering_sets(problem_.ops[exit].in_place), [&](const Pairs& pairs) {
+    const std::uint64_t own = own_bytes(exit, pairs);
+    return own > level || live_bytes(exit, pairs, level - own + 1) > level - own;
+  });
+}
+
+BoundExit RegionBound::proof_of(OpId exit) {
+  BoundExit proof{.op = exit, .cases = {}};
+  mark_sides(exit);
+  for (const Pairs& pairs : covering_sets(problem_.ops[exit].in_place)) {
+    BoundCase& added = proof.cases.emplace_back();
+    added.bytes = own_bytes(exit, pairs) + live_bytes(exit, pairs);
+    for (const OrderProblem::Pair& pair : pairs) added.pairs.push_back(pair.position);
+    cut_.add_flow(added);
+    for (OpId op = 0; op < region_.size(); ++op) {
+      if (cut_.in_set(op)) added.closed_set.push_back(op);
+    }
+  }
+  proof.bytes = std::ranges::min_element(proof.cases, {}, &BoundCase::bytes)->bytes;
+  return proof;
+}
+
+BoundCertificate RegionBound::certificate_of(std::span<const OpId> exits) {
+  BoundCertificate certificate;
+  for (OpId op = 0; op < region_.size(); ++op) {
+    if (region_[op]) certificate.region.push_back(op);
+  }
+  for (const OpId exit : exits) certificate.exits.push_back(proof_of(exit));
+  certificate.bytes = std::ranges::min_element(certificate.exits, {}, &BoundExit::bytes)->bytes;
+  return certificate;
+}
+
+BoundCertificate RegionBound::bound_of(OpId op) {
+  region_.assign(region_.size(), true);
+  region_[op] = false;
+  stack_.assign(1, op);
+  while (!stack_.empty()) {
+    const OpId at = stack_.back();
+    stack_.pop_back();
+    for (const OpId after : problem_.ops[at].successors) {
+      if (!region_[after]) continue;
+      region_[after] = false;
+      stack_.push_back(after);
+    }
+  }
+  return certificate_of({&op, 1});
+}
+
+std::vector<OpId> RegionBound::exits() const {
+  std::vector<OpId> exits;
+  for (OpId op = 0; op < region_.size(); ++op) {
+    if (!region_[op] && std::ranges::all_of(problem_.ops[op].predecessors,
+                                            [&](OpId before) { return region_[before]; })) {
+      exits.push_back(op);
+    }
+  }
+  return exits;
+}
+
+std::optional<BoundCertificate> RegionBound::prove_above(std::uint64_t level,
+                                                         std::span<const OpId> reachable,
+                                                         std::uint64_t flow_limit,
+                                                         const Deadline& deadline) {
+  const std::uint64_t last_flow = flows_ + flow_limit;
+  region_.assign(region_.size(), false);
+  for (const OpId op : reachable) region_[op] = true;
+  std::vector<OpId> border = exits();
+  for (bool grew = true; grew; border = exits()) {
+    grew = false;
+    for (const OpId exit : border) {
+      if (flows_ >= last_flow || passed(deadline)) return std::nullopt;
+      if (needs_more(exit, level)) continue;
+      region_[exit] = true;
+      grew = true;
+    }
+  }
+  if (border.empty()) return std::nullopt;
+  return certificate_of(border);
+}
+
+}  // namespace skyline

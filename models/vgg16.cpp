@@ -1,0 +1,76 @@
+#include "models/vgg16.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/pooling/pool2d.h"
+#include "models/image_size.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kSmallestImage = 32;  // leaves one pixel after the five poolings
+constexpr float kDropout = 0.5f;
+
+// Configuration D of table 1.
+struct Stage {
+  int convolutions;
+  int width;
+};
+constexpr Stage kStages[] = {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}};
+
+std::vector<Conv2d> make_convolutions(Context& context, int channels) {
+  std::vector<Conv2d> convolutions;
+  int in = channels, number = 0;
+  for (const Stage& stage : kStages) {
+    const std::string name = "conv" + std::to_string(++number) + "_";
+    for (int i = 1; i <= stage.convolutions; ++i) {
+      // LeCun's initialization would shrink the image's signal a hundredfold on its way through 13
+      // layers with relu.
+      convolutions.emplace_back(context, name + std::to_string(i),
+                                Conv2d::Options{.in = in,
+                                                .out = stage.width,
+                                                .kernel = 3,
+                                                .padding = 1,
+                                                .relu = true,
+                                                .initializer = he_normal});
+      in = stage.width;
+    }
+  }
+  return convolutions;
+}
+
+// Returns the elements of the last pooling's output for one image.
+std::int64_t pooled_elements(const ModelShape& shape) {
+  return 512 * std::int64_t{shape.height / 32} * std::int64_t{shape.width / 32};
+}
+
+}  // namespace
+
+Vgg16::Vgg16(Context& context, const ModelShape& shape)
+    : Model(require_image("vgg16", shape, kSmallestImage)),
+      convolutions_(make_convolutions(context, shape.channels)),
+      fc6_(context, "fc6", {.in = pooled_elements(shape), .out = 4096, .initializer = he_normal}),
+      fc7_(context, "fc7", {.in = 4096, .out = 4096, .initializer = he_normal}),
+      fc8_(context, "fc8", {.in = 4096, .out = shape.classes}) {
+  for (const Conv2d& convolution : convolutions_) own(convolution);
+  own(fc6_, fc7_, fc8_);
+}
+
+Prediction Vgg16::forward(Context& context, Tensor images) const {
+  Tensor h = std::move(images);
+  auto convolution = convolutions_.begin();
+  for (const Stage& stage : kStages) {
+    for (int i = 0; i < stage.convolutions; ++i) h = (*convolution++)(context, std::move(h));
+    h = max_pool2d(context, std::move(h), {.kernel = 2});
+  }
+  h = flatten(context, std::move(h));
+  h = dropout(context, relu(context, fc6_(context, std::move(h))), kDropout);
+  h = dropout(context, relu(context, fc7_(context, std::move(h))), kDropout);
+  return fc8_(context, std::move(h));
+}
+
+}  // namespace skyline

@@ -1,0 +1,231 @@
+// Orders of others: each is compared with what its source's documentation says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include "memory/formats/graph_file.h"
+#include "memory/order/baselines/depth_first.h"
+#include "memory/order/baselines/early_updates.h"
+#include "memory/order/baselines/least_peak_first.h"
+#include "memory/order/baselines/ready_ops.h"
+#include "memory/order/order.h"
+#include "memory/order/order_walk.h"
+#include "tests/memory/order/exhaustive_order.h"
+#include "tests/memory/order/random_step_graph.h"
+
+namespace skyline {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr const char* kBaselines[] = {"program", "early", "inductor", "xla"};
+
+// An op of a small graph: it reads the outputs of others and writes one value.
+struct SmallOp {
+  std::vector<OpId> reads;
+  std::uint64_t bytes = 0;
+};
+
+StepGraph graph_of(const std::vector<SmallOp>& ops) {
+  StepGraph graph;
+  for (const SmallOp& op : ops) {
+    const auto id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({.bytes = op.bytes, .storage = id});
+    graph.ops.push_back({.name = "op", .inputs = op.reads, .outputs = {id}});
+  }
+  return graph;
+}
+
+// Peaks with resident bytes of graphs/*.json: table.json's.
+struct Peaks {
+  std::uint64_t program, early, optimum;
+};
+
+const std::map<std::string, Peaks> kPeaks = {
+    {"alexnet-1", {491638848, 399025824, 395451552}},
+    {"alexnet-32", {603195968, 511478944, 397102240}},
+    {"alexnet-128", {970120256, 859720864, 746605728}},
+    {"vgg11-1", {1106228544, 991182240, 942611872}},
+    {"vgg11-32", {2631267648, 2500482464, 2122601888}},
+    {"vgg16-64", {5790454848, 5647543456, 5277133984}},
+    {"resnet18-1", {111464000, 78507680, 69752384}},
+    {"resnet18-32", {782458432, 769130144, 762908320}},
+    {"resnet50-1", {268361280, 197357216, 190271040}},
+    {"resnet50-32", {2885168704, 2876972704, 2876972704}},
+    {"squeezenet1_0-1", {43337152, 42553440, 41853440}},
+    {"squeezenet1_0-32", {1184505504, 1184505504, 1184505504}},
+    {"googlenet-1", {86941760, 78825664, 75027264}},
+    {"googlenet-32", {1584708928, 1580608928, 1575792032}},
+    {"mobilenet_v2-1", {100082112, 97485632, 92866112}},
+    {"mobilenet_v2-32", {2537713728, 2532589728, 2532589728}},
+    {"bert-1", {990064640, 746347520, 743201792}},
+    {"opt-125m-1", {7334890368, 7313625984, 7307337600}},
+};
+
+TEST(Baselines, NetworksPeakAsInTheTable) {
+  for (const auto& [network, peaks] : kPeaks) {
+    SCOPED_TRACE(network);
+    std::ifstream in(std::filesystem::path(SKYLINE_GRAPHS) / (network + ".json"));
+    const GraphFile file = read_graph(in, network);
+    const std::uint64_t resident = resident_bytes(file.graph);
+    EXPECT_EQ(resident + order(file.graph, "program").peak, peaks.program);
+    EXPECT_EQ(resident + order(file.graph, "early").peak, peaks.early);
+    EXPECT_EQ(resident + order(file.graph, "optimal").peak, peaks.optimum);
+    EXPECT_LE(resident + order(file.graph, "inductor").peak, peaks.program);
+    for (const char* name : kBaselines) {
+      const OrderAnswer answer = order(file.graph, name);  // checked
+      EXPECT_EQ(answer.algorithm, name);
+      EXPECT_GE(resident + answer.peak, peaks.optimum) << name;
+      EXPECT_LE(resident + answer.lower_bound, peaks.optimum) << name;
+    }
+  }
+}
+
+TEST(Baselines, RandomGraphsAreOrderedSoundly) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    const StepGraph graph = RandomStepGraph(seed).draw(10);
+    const std::uint64_t least = ExhaustiveOrder(graph).least_peak();
+    const std::uint64_t program = order(graph, "program").peak;
+    for (const char* name : kBaselines) {
+      const OrderAnswer answer = order(graph, name);  // throws if the checker refuses it
+      EXPECT_GE(answer.peak, least) << name;
+      EXPECT_LE(answer.lower_bound, least) << name;
+    }
+    EXPECT_LE(order(graph, "inductor").peak, program);
+  }
+}
+
+TEST(Baselines, LongChainsNeedNoRecursion) {
+  constexpr OpId kOps = 100'000;
+  std::vector<SmallOp> ops(kOps);
+  for (OpId op = 0; op < kOps; ++op)
+    ops[op] = {op > 0 ? std::vector{op - 1} : std::vector<OpId>(), 8};
+  const StepGraph graph = graph_of(ops);
+  for (const char* name : kBaselines) EXPECT_EQ(order(graph, name).peak, 16u) << name;
+}
+
+TEST(Baselines, AWideGraphIsOrderedInTime) {
+  constexpr OpId kOps = 100'000;
+  std::vector<SmallOp> ops = {{{}, 1}};
+  for (OpId op = 1; op < kOps; ++op) ops.push_back({{0}, op % 97});
+  const StepGraph graph = graph_of(ops);
+  for (const char* name : kBaselines) EXPECT_EQ(order(graph, name).peak, 97u) << name;
+}
+
+TEST(Baselines, GraphsWithoutBytesHaveNoPeak) {
+  const StepGraph graph{.values = {}, .ops = {{.name = "a"}, {.name = "b", .after = {0}}}};
+  for (const char* name : kBaselines) {
+    const OrderAnswer answer = order(graph, name);
+    EXPECT_EQ(answer.peak, 0u) << name;
+    EXPECT_THAT(answer.order, ElementsAre(0, 1)) << name;
+  }
+}
+
+TEST(EarlyUpdates, RunAsSoonAsTheyMay) {
+  // 0 and 1 write gradients; 3 and 4 update with them, 4 after 2, and 5 after both updates.
+  StepGraph graph = graph_of({{{}, 1}, {{}, 1}, {{}, 1}});
+  graph.ops.push_back({.name = "update", .inputs = {0}});
+  graph.ops.push_back({.name = "update", .inputs = {1}, .after = {2}});
+  graph.ops.push_back({.name = "last", .after = {3, 4}});
+  EXPECT_THAT(early_sequence(order_problem(graph, {})), ElementsAre(0, 3, 1, 2, 4, 5));
+}
+
+TEST(EarlyUpdates, WriteOnlyWhatIsResident) {
+  StepGraph graph = graph_of({{{}, 1}, {{}, 1}, {{0}, 1}});
+  graph.values.push_back({.bytes = 50, .resident = true, .storage = 3});
+  graph.ops[2].outputs = {3};
+  EXPECT_THAT(early_sequence(order_problem(graph, {})), ElementsAre(0, 2, 1));
+}
+
+std::vector<OpId> least_peak_first_of(const std::vector<SmallOp>& ops) {
+  return least_peak_first(order_problem(graph_of(ops), {}));
+}
+
+TEST(LeastPeakFirst, TakesTheFewestNewBytesAbovePeak) {
+  EXPECT_THAT(least_peak_first_of({{{}, 30}, {{}, 20}, {{0}, 1}, {{1}, 1}}),
+              ElementsAre(1, 3, 0, 2));
+}
+
+TEST(LeastPeakFirst, TakesTheLeastGrowthBelowPeak) {
+  // After op 0 the peak is 50. Of 1 (writes 5, frees nothing) and 2 (writes 20, frees 50), 2.
+  EXPECT_THAT(least_peak_first_of({{{}, 50}, {{}, 60}, {{0}, 20}, {{1, 2}, 0}}),
+              ElementsAre(0, 2, 1, 3));
+  // Two readers of one value: the second frees it.
+  EXPECT_THAT(least_peak_first_of({{{}, 50}, {{0}, 4}, {{0}, 2}, {{1, 2}, 1}}),
+              ElementsAre(0, 2, 1, 3));
+}
+
+TEST(LeastPeakFirst, TiesKeepTheProgramsSequence) {
+  EXPECT_THAT(least_peak_first_of({{{}, 3}, {{}, 3}, {{}, 3}}), ElementsAre(0, 1, 2));
+}
+
+// The same choice by looking at every ready op.
+std::vector<OpId> least_peak_first_slowly(const OrderProblem& problem) {
+  ReadyOps state(problem);
+  std::vector<OpId> ready = state.ready_at_first(), order;
+  std::uint64_t live = 0, peak = 0;
+  while (!ready.empty()) {
+    const auto key = [&](OpId op) {
+      const std::uint64_t bytes = state.output_bytes(op) + problem.ops[op].workspace_bytes;
+      const auto growth = static_cast<std::int64_t>(state.output_bytes(op)) -
+                          static_cast<std::int64_t>(state.freed_bytes(op));
+      return std::tuple(bytes > peak - live ? bytes : 0, growth, op);
+    };
+    const OpId op = *std::ranges::min_element(ready, {}, key);
+    peak = std::max(peak, live + state.output_bytes(op) + problem.ops[op].workspace_bytes);
+    live += state.output_bytes(op) - state.freed_bytes(op);
+    std::erase(ready, op);
+    order.push_back(op);
+    const std::vector<OpId> became = state.run(op).ready;
+    ready.insert(ready.end(), became.begin(), became.end());
+  }
+  return order;
+}
+
+TEST(LeastPeakFirst, EqualsTheRuleOpByOp) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    const OrderProblem problem = order_problem(RandomStepGraph(seed).draw(40), {});
+    EXPECT_EQ(least_peak_first(problem), least_peak_first_slowly(problem)) << seed;
+  }
+}
+
+TEST(ReadyOps, CountsWhatAnOpWouldFree) {
+  StepGraph graph = graph_of({{{}, 10}, {{0}, 3}, {{0}, 4}, {{1, 2}, 5}});
+  graph.values[1].kept = true;
+  const OrderProblem problem = order_problem(graph, {});
+  ReadyOps ready(problem);
+  EXPECT_THAT(ready.ready_at_first(), ElementsAre(0));
+  EXPECT_EQ(ready.freed_bytes(1), 0u) << "op 2 reads it, too";
+  EXPECT_EQ(ready.freed_bytes(3), 9u) << "op 2's output and its own, which nothing reads";
+  EXPECT_THAT(ready.run(0).ready, ElementsAre(1, 2));
+  const ReadyOps::Changes& changes = ready.run(1);
+  EXPECT_THAT(changes.frees_more, ElementsAre(2));
+  EXPECT_EQ(ready.freed_bytes(2), 10u);
+}
+
+TEST(DepthFirst, VisitsNeedsBeforeTheirOp) {
+  const OrderProblem problem =
+      order_problem(graph_of({{{}, 1}, {{}, 1}, {{0}, 1}, {{1}, 1}, {{3, 2}, 1}}), {});
+  EXPECT_THAT(depth_first(problem, std::vector<OpId>{4}), ElementsAre(0, 2, 1, 3, 4));
+  const auto last_first = [](std::vector<OpId>& needs) { std::ranges::reverse(needs); };
+  EXPECT_THAT(depth_first(problem, std::vector<OpId>{4}, last_first), ElementsAre(1, 3, 0, 2, 4));
+  EXPECT_THAT(depth_first(problem, std::vector<OpId>{1, 4}), ElementsAre(1, 0, 2, 3, 4));
+}
+
+// Two branches, each a large value that becomes a small one: program order holds both large ones.
+TEST(Baselines, BranchesAreFinishedOneAfterTheOther) {
+  const StepGraph graph =
+      graph_of({{{}, 1}, {{0}, 40}, {{0}, 40}, {{1}, 2}, {{2}, 2}, {{3, 4}, 1}});
+  EXPECT_EQ(order(graph, "program").peak, 82u);
+  EXPECT_EQ(order(graph, "inductor").peak, 44u);
+  EXPECT_EQ(order(graph, "xla").peak, 44u);
+  EXPECT_EQ(order(graph, "optimal").peak, 44u);
+}
+
+}  // namespace
+}  // namespace skyline

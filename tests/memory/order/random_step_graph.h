@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memory/planners/split_mix.h"
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// Draws step graphs in which everything occurs that an order must heed: several outputs, inputs
+// shared or read twice, in-place pairs that compete, control edges, kept and unread values,
+// workspaces, zero bytes, views and resident values.
+class RandomStepGraph {
+ public:
+  explicit RandomStepGraph(std::uint64_t seed) : random_(seed) {}
+
+  StepGraph draw(std::uint64_t most_ops) {
+    graph_ = {};
+    const std::uint64_t ops = 1 + random_.below(most_ops);
+    // Few sizes make in-place pairs; many make distinct peaks.
+    most_bytes_ = chance(2) ? 4 : 20;
+    recent_ = 1 + random_.below(8);
+    if (chance(3)) add_value(true);
+    for (std::uint64_t op = 0; op < ops; ++op) add_op();
+    return std::move(graph_);
+  }
+
+ private:
+  bool chance(std::uint64_t one_in) { return random_.below(one_in) == 0; }
+
+  ValueId add_value(bool resident) {
+    const auto id = static_cast<ValueId>(graph_.values.size());
+    graph_.values.push_back({.bytes = random_.below(most_bytes_ + 1),
+                             .resident = resident,
+                             .kept = chance(12),
+                             .storage = id});
+    return id;
+  }
+
+  void add_op() {
+    const auto id = static_cast<OpId>(graph_.ops.size());
+    StepOp op{.name = "o" + std::to_string(id)};
+    const std::uint64_t values = graph_.values.size();
+    for (std::uint64_t k = values == 0 ? 0 : random_.below(4); k > 0; --k) {
+      const std::uint64_t back = random_.below(chance(4) ? values : std::min(values, recent_));
+      op.inputs.push_back(static_cast<ValueId>(values - 1 - back));
+    }
+    for (std::uint64_t k = random_.below(4); k > 0; --k) op.outputs.push_back(add_value(false));
+    if (!op.inputs.empty() && chance(8)) {
+      const ValueId view = add_value(false);
+      graph_.values[view].storage = graph_.values[op.inputs[0]].storage;
+      op.outputs.push_back(view);
+    }
+    if (chance(3)) op.workspace_bytes = random_.below(16);
+    if (id > 0 && chance(5)) op.after.push_back(static_cast<OpId>(random_.below(id)));
+    add_pairs(op);
+    graph_.ops.push_back(std::move(op));
+  }
+
+  void add_pairs(StepOp& op) {
+    if (op.inputs.empty() || op.outputs.empty()) return;
+    for (std::uint64_t k = random_.below(4); k > 0; --k) {
+      const InPlacePair pair{.input = static_cast<int>(random_.below(op.inputs.size())),
+                             .output = static_cast<int>(random_.below(op.outputs.size()))};
+      op.in_place.push_back(pair);
+      StepValue& output = graph_.values[op.outputs[static_cast<std::size_t>(pair.output)]];
+      const ValueId input = op.inputs[static_cast<std::size_t>(pair.input)];
+      if (chance(2)) output.bytes = graph_.values[graph_.values[input].storage].bytes;
+    }
+  }
+
+  SplitMix random_;
+  StepGraph graph_;
+  std::uint64_t most_bytes_ = 0;
+  std::uint64_t recent_ = 0;  // most inputs are among so many newest values
+};
+
+}  // namespace skyline

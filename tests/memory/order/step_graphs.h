@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// A step graph under construction.
+struct GraphBuilder {
+  ValueId value(std::uint64_t bytes, bool kept = false) {
+    const auto id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({.bytes = bytes, .kept = kept, .storage = id});
+    return id;
+  }
+  ValueId resident(std::uint64_t bytes) {
+    const ValueId id = value(bytes);
+    graph.values[id].resident = true;
+    return id;
+  }
+  ValueId view(ValueId of) {
+    const ValueId id = value(0);
+    graph.values[id].storage = of;
+    return id;
+  }
+  OpId op(std::string name, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+          std::vector<InPlacePair> in_place = {}, std::uint64_t workspace_bytes = 0) {
+    graph.ops.push_back({.name = std::move(name),
+                         .inputs = std::move(inputs),
+                         .outputs = std::move(outputs),
+                         .workspace_bytes = workspace_bytes,
+                         .in_place = std::move(in_place)});
+    return static_cast<OpId>(graph.ops.size() - 1);
+  }
+  StepGraph graph;
+};
+
+// Figure 3 of OLLA (arXiv:2210.12924): ops input, v1, v2, v3, v4.
+inline StepGraph olla_figure_3() {
+  GraphBuilder b;
+  const ValueId input = b.value(10'000'000), a = b.value(10'000'000), c = b.value(20'000'000);
+  const ValueId d = b.value(30'000'000), e = b.value(5'000'000), out = b.value(10'000'000, true);
+  b.op("input", {}, {input});
+  b.op("v1", {input}, {a, c});
+  b.op("v2", {c}, {e});
+  b.op("v3", {a}, {d});
+  b.op("v4", {d, e}, {out});
+  return b.graph;
+}
+
+// A training step of `layers` dense layers: activations kept for the backward pass, a weight
+// gradient a layer whose update comes at the end. Every order that delays updates needs more.
+inline StepGraph late_updates(std::size_t layers) {
+  GraphBuilder b;
+  std::vector<ValueId> activations = {b.value(4)};
+  b.op("input", {}, {activations[0]});
+  for (std::size_t k = 0; k < layers; ++k) {
+    activations.push_back(b.value(4));
+    b.op("dense", {activations[k]}, {activations[k + 1]});
+  }
+  ValueId gradient = activations.back();
+  std::vector<ValueId> of_weights;
+  for (std::size_t k = layers; k-- > 0;) {
+    of_weights.push_back(b.value(8));
+    b.op("dense_dW", {activations[k], gradient}, {of_weights.back()});
+    const ValueId of_input = b.value(4);
+    b.op("dense_dX", {gradient}, {of_input});
+    gradient = of_input;
+  }
+  for (const ValueId weights : of_weights) b.op("update", {weights}, {});
+  return b.graph;
+}
+
+}  // namespace skyline

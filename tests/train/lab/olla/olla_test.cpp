@@ -1,0 +1,94 @@
+#include "train/lab/olla/olla.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/report/browser.h"
+#include "tests/train/temporary_folder.h"
+
+namespace skyline {
+namespace {
+
+using testing::HasSubstr;
+
+// Runs once for all tests.
+const OllaReproduction& reproduction() {
+  static const OllaReproduction done = reproduce_olla({.timed_runs = 1});
+  return done;
+}
+
+const OllaRow& row_of(const std::string& network) {
+  const auto& rows = reproduction().rows;
+  return *std::ranges::find_if(
+      rows, [&](const OllaRow& row) { return row.optimal.file.name == network; });
+}
+
+TEST(Olla, EveryNetworkIsOrderedWithProof) {
+  ASSERT_EQ(reproduction().rows.size(), 18u);
+  for (const OllaRow& row : reproduction().rows) {
+    SCOPED_TRACE(row.optimal.file.name);
+    const OrderResult& optimal = row.optimal;
+    EXPECT_TRUE(optimal.answer.proved_optimal);
+    EXPECT_EQ(optimal.peak(), optimal.lower_bound());
+    EXPECT_LE(optimal.peak(), std::min({optimal.program, optimal.early, row.inductor, row.xla}));
+    EXPECT_EQ(std::ranges::max(row.program_bytes), optimal.program);
+    EXPECT_EQ(std::ranges::max(row.optimal_bytes), optimal.peak());
+    EXPECT_EQ(row.program_bytes.size(), optimal.answer.order.size());
+  }
+}
+
+TEST(Olla, AlexNetSavesMoreThanInThePaper) {
+  const OllaRow& row = row_of("alexnet-32");
+  ASSERT_TRUE(row.published.has_value());
+  EXPECT_NEAR(row.published->before_gib * (1 << 30), static_cast<double>(row.optimal.program), 6e4)
+      << "the same step as OLLA's, to the digits that it prints";
+  EXPECT_NEAR(row.published->saving(), 0.149, 1e-3);
+  EXPECT_EQ(row.optimal.peak(), 397102240u);
+  EXPECT_NEAR(row.optimal.saving(), 0.342, 1e-3);
+}
+
+TEST(Olla, TextSaysWhereOrderGainsNothing) {
+  const std::string text = olla_text(reproduction());
+  EXPECT_THAT(text, HasSubstr("alexnet-32: OLLA (MODeL's README) 0.5618 -> 0.4783 GiB, 14.9 %; "
+                              "ours 0.3698 GiB, 34.2 %\n"));
+  EXPECT_THAT(text, HasSubstr("order gains less than 1 %: "));
+  EXPECT_THAT(text, HasSubstr("resnet50-32, squeezenet1_0-32"));
+  EXPECT_THAT(text, HasSubstr("alexnet-32: When op "));
+}
+
+TEST(Olla, CommandWritesTextJsonAndPage) {
+  const TemporaryFolder folder;
+  const std::string output = (folder.path() / "olla").string();
+  const Outcome outcome = skyline_program({"reproduce", "olla", "--json", "--output", output});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  const nlohmann::json json = outcome.json();
+  EXPECT_EQ(json["paper"], "olla");
+  ASSERT_EQ(json["rows"].size(), 18u);
+  for (const char* key : {"ops", "program", "early", "inductor", "xla", "peak", "lower_bound",
+                          "proved_optimal", "saving", "seconds", "published", "cut"}) {
+    EXPECT_TRUE(json["rows"][0].contains(key)) << key;
+  }
+  for (const char* name : {"olla.txt", "olla.json", "olla.html"}) {
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(output) / name)) << name;
+  }
+  EXPECT_EQ(skyline_program({"reproduce", "olla", "--batch-sizes", "1"}).exit_code, 2);
+}
+
+TEST(Olla, PageShowsEveryNetworkAndTheCut) {
+  const std::string page = olla_page(reproduction());
+  EXPECT_THAT(page, HasSubstr("<title>OLLA's order and ours</title>"));
+  const std::string opened = opened_in_browser(page);
+  if (opened.empty()) GTEST_SKIP() << "no browser runs here";
+  EXPECT_THAT(opened, HasSubstr("18 of 18 steps are ordered with the least possible peak"));
+  EXPECT_THAT(opened, HasSubstr("must be there"));
+  for (const OllaRow& row : reproduction().rows) {
+    EXPECT_THAT(opened, HasSubstr(row.optimal.file.name));
+  }
+}
+
+}  // namespace
+}  // namespace skyline

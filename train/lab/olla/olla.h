@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/lab/order/order_result.h"
+
+namespace skyline {
+
+struct OllaOptions {
+  int timed_runs = 5;  // of the search, per network
+};
+
+// What others report for the same training step.
+struct OllaFigure {
+  std::string source;
+  double before_gib = 0, after_gib = 0;
+
+  double saving() const { return 1 - after_gib / before_gib; }
+};
+
+// One training step, ordered by every algorithm. Bytes include resident values.
+struct OllaRow {
+  OrderResult optimal;  // its seconds are the median
+  std::uint64_t inductor = 0, xla = 0;
+  std::vector<std::uint64_t> program_bytes, optimal_bytes;  // alive at each op, in either order
+  std::optional<OllaFigure> published = {};
+};
+
+struct OllaReproduction {
+  std::vector<OllaRow> rows;
+
+  double mean_saving() const;
+  double seconds() const;  // of all searches for an optimal order
+};
+
+// Orders the steps of network_graphs() and times the search.
+OllaReproduction reproduce_olla(const OllaOptions& options = {});
+
+nlohmann::ordered_json to_json(const OllaReproduction& reproduction);
+std::string olla_text(const OllaReproduction& reproduction);
+// Returns one self-contained HTML page with the bytes alive at each op, before and after.
+std::string olla_page(const OllaReproduction& reproduction);
+
+}  // namespace skyline

@@ -1,0 +1,219 @@
+#include "train/lab/order/order_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "memory/order/baselines/early_updates.h"
+#include "memory/order/order_problem.h"
+#include "memory/order/order_walk.h"
+#include "memory/order/solvers/solver_orders.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostRows = 12;  // of the values of a cut
+
+std::string both(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
+}
+
+std::string graph_line(const OrderResult& result) {
+  const std::string ops =
+      fmt::format("{} ops", format_count(static_cast<std::int64_t>(result.answer.order.size())));
+  return result.file.name.empty() ? ops : fmt::format("{}, {}", result.file.name, ops);
+}
+
+std::string peak_line(const OrderResult& result) {
+  const double saving = 100 * result.saving();
+  const std::string against = saving == 0  ? "as the program's order"
+                              : saving > 0 ? fmt::format("{:.1f} % below the program's", saving)
+                                           : fmt::format("{:.1f} % above the program's", -saving);
+  return fmt::format("{}, {}", both(result.peak()), against);
+}
+
+std::string optimality(const OrderResult& result) {
+  if (!result.answer.proved_optimal) {
+    return fmt::format(
+        "not proved: up to {:.3g} % less is not ruled out",
+        100 * (1 - static_cast<double>(result.lower_bound()) / static_cast<double>(result.peak())));
+  }
+  const bool by_flow = result.explanation && result.explanation->bytes == result.answer.lower_bound;
+  return by_flow ? "yes, proved: see below" : "yes, proved: no order has a lower peak";
+}
+
+std::string time_line(const OrderResult& result) {
+  const double seconds = result.answer.seconds;
+  const std::string time =
+      seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  if (!result.time_is_up()) return time;
+  return time +
+         fmt::format(", the limit of {:.6g} s: the best order so far", *result.time_limit_seconds);
+}
+
+std::string value_name(const StepGraph& graph, const NeededValue& value) {
+  const std::vector<ValueId>& outputs = graph.ops[value.producer].outputs;
+  const auto place = std::ranges::find(outputs, value.value) - outputs.begin();
+  const std::string name = op_name(graph, value.producer);
+  return outputs.size() == 1 ? name : fmt::format("{}, output {}", name, place);
+}
+
+std::string needed_by(const StepGraph& graph, const NeededValue& value, OpId op) {
+  if (value.reader == kNoOp) return "kept to the end";
+  return value.reader == op ? "this op" : op_name(graph, value.reader);
+}
+
+std::string values_text(const StepGraph& graph, const BoundExplanation& cut) {
+  Table table(
+      {{"bytes"}, {"", Align::kRight}, {"written by", Align::kLeft}, {"needed by", Align::kLeft}});
+  const auto add = [&table](std::uint64_t bytes, std::string writer, std::string reader) {
+    table.add_row(
+        {std::to_string(bytes), format_bytes(bytes), std::move(writer), std::move(reader)});
+  };
+  std::uint64_t rest = cut.value_bytes();
+  const std::size_t shown = std::min(cut.values.size(), kMostRows);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const NeededValue& value = cut.values[i];
+    add(value.bytes, value_name(graph, value), needed_by(graph, value, cut.op));
+    rest -= value.bytes;
+  }
+  if (shown < cut.values.size()) {
+    add(rest, fmt::format("{} smaller values", cut.values.size() - shown), "later ops");
+  }
+  if (cut.output_bytes > 0) add(cut.output_bytes, "this op: its outputs", "later ops");
+  if (cut.workspace_bytes > 0) add(cut.workspace_bytes, "this op: its workspace", "this op");
+  return table.str();
+}
+
+std::string explanation_text(const OrderResult& result) {
+  if (!result.explanation) return {};
+  const BoundExplanation& cut = *result.explanation;
+  std::string text = fmt::format("\n{}:\n\n{}", bound_sentence(result.file.graph, cut),
+                                 values_text(result.file.graph, cut));
+  if (cut.bytes < result.answer.lower_bound) {
+    text += fmt::format("\nThe search proved the rest: no order peaks below {}.\n",
+                        format_bytes(result.lower_bound()));
+  }
+  return text;
+}
+
+Json explanation_json(const OrderResult& result) {
+  if (!result.explanation) return nullptr;
+  const BoundExplanation& cut = *result.explanation;
+  Json values = Json::array();
+  for (const NeededValue& value : cut.values) {
+    values.push_back({{"tensor", value.value},
+                      {"bytes", value.bytes},
+                      {"written_by", value.producer},
+                      {"needed_by", value.reader == kNoOp ? Json(nullptr) : Json(value.reader)}});
+  }
+  return {{"op", cut.op},
+          {"name", result.file.graph.ops[cut.op].name},
+          {"bytes", cut.bytes},
+          {"output_bytes", cut.output_bytes},
+          {"workspace_bytes", cut.workspace_bytes},
+          {"other_exits", cut.other_exits},
+          {"values", std::move(values)}};
+}
+
+}  // namespace
+
+double OrderResult::gap() const {
+  if (lower_bound() == 0) return 0;
+  return static_cast<double>(peak() - lower_bound()) / static_cast<double>(lower_bound());
+}
+
+double OrderResult::saving() const {
+  if (program == 0) return 0;
+  return 1 - static_cast<double>(peak()) / static_cast<double>(program);
+}
+
+// Searches may stop slightly early.
+bool OrderResult::time_is_up() const {
+  constexpr double kNearlyAll = 0.9;
+  return time_limit_seconds && !answer.proved_optimal &&
+         answer.seconds >= kNearlyAll * *time_limit_seconds;
+}
+
+Json OrderResult::json() const {
+  const OpId op = answer.order[peak_at];
+  return {{"graph", file.name},
+          {"ops", answer.order.size()},
+          {"resident_bytes", resident_bytes},
+          {"program", program},
+          {"early", early},
+          {"peak", peak()},
+          {"lower_bound", lower_bound()},
+          {"gap", gap()},
+          {"proved_optimal", answer.proved_optimal},
+          {"states", answer.states},
+          {"flows", answer.flows},
+          {"seconds", answer.seconds},
+          {"algorithm", answer.algorithm},
+          {"time_is_up", time_is_up()},
+          {"saving", saving()},
+          {"peak_op", {{"op", op}, {"name", file.graph.ops[op].name}, {"place", peak_at}}},
+          {"cut", explanation_json(*this)}};
+}
+
+std::string OrderResult::text() const {
+  Table table({{"order", Align::kLeft}, {"", Align::kLeft}});
+  table.add_row({"graph", graph_line(*this)});
+  table.add_row({"resident", both(resident_bytes)});
+  table.add_row({"program", both(program)});
+  table.add_row({"early updates", both(early)});
+  table.add_row({"lower bound", both(lower_bound())});
+  table.add_row({"peak", peak_line(*this)});
+  table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
+  table.add_row({"optimal", optimality(*this)});
+  table.add_row(
+      {"peaks at", fmt::format("{}, number {} of {}", op_name(file.graph, answer.order[peak_at]),
+                               peak_at + 1, answer.order.size())});
+  table.add_row({"algorithm", fmt::format("{}; states {}, flows {}", answer.algorithm,
+                                          answer.states, answer.flows)});
+  table.add_row({"time", time_line(*this)});
+  return table.str() + explanation_text(*this);
+}
+
+OrderResult answer(OrderRequest request) {
+  OrderResult result{.file = std::move(request.file),
+                     .time_limit_seconds = request.options.time_limit_seconds};
+  const StepGraph& graph = result.file.graph;
+  const OrderProblem problem = order_problem(graph, request.options);
+  result.answer = order(graph, request.algorithm, request.options, all_order_algorithms());
+  result.resident_bytes = resident_bytes(graph);
+  result.program = result.resident_bytes + order_peak(problem, program_sequence(problem));
+  result.early = result.resident_bytes + order_peak(problem, early_sequence(problem));
+  const std::vector<std::uint64_t> bytes = order_bytes(problem, result.answer.order);
+  result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
+  result.explanation = explain_bound(problem, result.answer.certificate);
+  return result;
+}
+
+std::string bound_sentence(const StepGraph& graph, const BoundExplanation& cut) {
+  const std::string op = op_name(graph, cut.op);
+  std::string needs =
+      fmt::format("these {} values ({})", cut.values.size(), format_bytes(cut.value_bytes()));
+  if (const std::uint64_t own = cut.output_bytes + cut.workspace_bytes; own > 0) {
+    needs += fmt::format(" and {} of its own", format_bytes(own));
+  }
+  if (cut.other_exits.empty()) {
+    return fmt::format("When {} runs, {} must be there in any order", op, needs);
+  }
+  const std::string others = cut.other_exits.size() == 1
+                                 ? op_name(graph, cut.other_exits[0])
+                                 : fmt::format("{} other ops", cut.other_exits.size());
+  return fmt::format(
+      "In any order, the first of {} and {} to run needs at least {}: when it is {}, {} must be "
+      "there",
+      op, others, format_bytes(cut.bytes), op, needs);
+}
+
+}  // namespace skyline

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "memory/formats/graph_file.h"
+#include "memory/order/order.h"
+#include "train/lab/order/bound_explanation.h"
+
+namespace skyline {
+
+// The input of the command `order`.
+struct OrderRequest {
+  GraphFile file;
+  std::string algorithm = std::string(kDefaultOrder);
+  OrderOptions options = {};
+};
+
+// The result of `order`. All bytes include resident values, except those of the answer and of the
+// explanation.
+struct OrderResult {
+  GraphFile file;
+  OrderAnswer answer;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t program = 0, early = 0;  // peaks of these two orders
+  std::size_t peak_at = 0;               // the first place in the order with the most bytes
+  std::optional<BoundExplanation> explanation = {};
+  std::optional<double> time_limit_seconds = {};
+
+  std::uint64_t peak() const { return resident_bytes + answer.peak; }
+  std::uint64_t lower_bound() const { return resident_bytes + answer.lower_bound; }
+  // (peak - lower bound) / lower bound; 0 if both are 0.
+  double gap() const;
+  // Share of the program's peak that the order saves; negative if it peaks higher.
+  double saving() const;
+  // True if the time limit ended the search; the order is the best one found until then.
+  bool time_is_up() const;
+
+  nlohmann::ordered_json json() const;
+  // A table, then the values of the cut.
+  std::string text() const;
+};
+
+// Throws what order() throws.
+OrderResult answer(OrderRequest request);
+
+// Says why no order has a lower peak, without a full stop: "When op 41 (conv_dX) runs, these 12
+// values (145.6 MiB) and 3 MiB of its own must be there in any order".
+std::string bound_sentence(const StepGraph& graph, const BoundExplanation& explanation);
+
+}  // namespace skyline

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// What the order of a step's ops costs. All bytes are rounded as allocators round them, and without
+// those of resident values.
+struct StepOrder {
+  std::string algorithm;          // that ordered the executed step
+  std::uint64_t program = 0;      // peak of the program's sequence
+  std::uint64_t early = 0;        // of that with each update as soon as it may run
+  std::uint64_t peak = 0;         // of the executed sequence
+  std::uint64_t lower_bound = 0;  // of all that run the forward ops in the program's sequence
+  std::uint64_t free = 0;         // the least that was found over all orders, forward ops too
+  std::uint64_t free_lower_bound = 0;
+  std::uint64_t placed = 0;  // what the plan of the executed step takes
+
+  bool proved_optimal() const { return peak == lower_bound; }
+  bool free_proved_optimal() const { return free == free_lower_bound; }
+
+  nlohmann::ordered_json json() const;
+  std::string text() const;  // lines of at most 80 columns
+};
+
+// One step, recorded in the program's sequence and as it is executed.
+struct OrderedStep {
+  const StepGraph& program;
+  const StepGraph& executed;
+  std::string algorithm;
+  bool in_place = true;
+};
+
+// Searches over all orders and, unless their bound proves the executed one, over those with forward
+// as written. Leaves `placed` 0. Throws GraphError for an unsound graph.
+StepOrder step_order(const OrderedStep& step);
+
+}  // namespace skyline
