@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// The number of an input or an output as containers index.
+// The number of an input or an output, as containers count.
 constexpr std::size_t index(int number) noexcept { return static_cast<std::size_t>(number); }
 
 enum class DType : std::uint8_t { kFloat32, kInt32, kUint8 };

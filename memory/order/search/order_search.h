@@ -27,10 +27,9 @@ struct OrderEffort {
 // within the level that continues from I through I_0 = I, I_1, I_2 ... Run the move first, then
 // what remains, in the same sequence; it passes through J ∪ I_j.
 // - live(J) <= live(K) for every closed set K with I ⊆ K ⊆ J. Such a K is I, or it holds u, since
-// the
-//   rest depends on u. In the second case the ops that K lacks can follow in the move's sequence,
-//   and none raises the live bytes: live bytes are submodular over closed sets, that is, what an op
-//   adds only shrinks as the set before it grows.
+//   the rest depends on u. In the second case the ops that K lacks can follow in the move's
+//   sequence, and none raises the live bytes: live bytes are submodular over closed sets, that is,
+//   what an op adds only shrinks as the set before it grows.
 // - So live(J ∪ I_j) <= live(I_j) + live(J) - live(J ∩ I_j) <= live(I_j).
 // - In J ∪ I_j an op's own new bytes are not more than in I_j: an in-place pair that can be used
 //   in I_j can be used in the larger set, where no fewer readers ran. Pairs are tried in a fixed
