@@ -144,6 +144,35 @@ def wmt(runner):
                                     shown=f"python3 {script} skyline FOLDER"))
 
 
+def orders(runner):
+    """Peaks of a step, in MiB without resident bytes: in the program's order and in the best one."""
+    networks = ["mlp", "lenet", "resnet20", "resnet18", "mobilenet_v2", "alexnet", "googlenet",
+                "resnet50", "inception-resnet", "vgg16", "seq2seq"]
+    ways = {"order alone": [], "with --fused-update": ["--fused-update"],
+            "with --recompute 4": ["--recompute", "4"]}
+    skyline = runner.program("skyline")
+    rows = []
+    for network in networks:
+        for batch_size in (1, 32, 128):
+            row = [network, str(batch_size)]
+            for flags in ways.values():
+                text = runner.output(skyline, "dry-run", "--model", network, "--batch-size",
+                                     batch_size, *flags, "--allocators", "planned", "--json")
+                if not text:
+                    continue
+                order = json.loads(text)["order"]
+                saved = 100 * (1 - order["peak"] / order["program"])
+                row += [f"{order['program'] / 2**20:.1f}", f"{order['peak'] / 2**20:.1f}",
+                        f"{saved:.1f} %", "yes" if order["proved_optimal"] else "no"]
+            rows.append(row)
+    # One command stands for all.
+    runner.commands = ["skyline dry-run --model M --batch-size B [--fused-update | --recompute 4]"]
+    header = ["network", "batch"]
+    for way in ways:
+        header += [f"program, {way}", "optimal", "saves", "proved"]
+    return markdown(header, rows)
+
+
 def pytorch(script, program):
     def measure(runner):
         require_torch()
@@ -160,6 +189,8 @@ PARTS = {
     "pytorch": pytorch("pytorch_step.py", "cnn_step_benchmark"),
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline"),
     "dry-runs": printed("dry_run_benchmark"),
+    "orders": orders,
+    "olla": printed("skyline", "reproduce", "olla"),
     "pgmo": printed("skyline", "reproduce", "pgmo"),
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
