@@ -89,8 +89,8 @@ class GraphWriter {
     out_.append("]");
   }
 
-  // What must run before although the op reads no tensor of it: control edges, and the makers of
-  // views that it reads.
+  // Ops that must run before this one although it reads no tensor of theirs: control edges, and the
+  // makers of views that it reads.
   std::vector<OpId> after_of(OpId op) const {
     std::vector<OpId> writers, after;
     for (const std::uint32_t input : problem_.ops[op].inputs) {

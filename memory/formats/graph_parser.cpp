@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMostPosition = std::numeric_limits<std::int32_t>::max();
 
-// What the parser is in. Unknown members are skipped, however deep.
+// The object or array that the parser reads. Unknown members are skipped, however deep.
 enum class Place { kFile, kTensors, kTensor, kOps, kOp, kIndices, kPairs, kPair, kUnknown };
 
 enum class Key {

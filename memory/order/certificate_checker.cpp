@@ -146,7 +146,7 @@ class CaseCheck {
     return fmt::format("the flow proves {} bytes, not {}", bytes, proof_.bytes);
   }
 
-  // What the exit requests whatever ran before.
+  // Bytes that the exit requests, whatever ran before.
   std::uint64_t own_bytes() const {
     std::uint64_t bytes = graph_.workspaces[exit_];
     for (const ValueId output : graph_.outputs(exit_)) {

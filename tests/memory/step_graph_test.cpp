@@ -3,37 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "memory/errors.h"
+#include "tests/memory/order/step_graphs.h"
 
 namespace skyline {
 namespace {
 
-// A graph under construction: values of 100 bytes unless said otherwise.
-struct Builder {
-  ValueId value(std::uint64_t bytes = 100, bool resident = false) {
-    const auto id = static_cast<ValueId>(graph.values.size());
-    graph.values.push_back({.bytes = bytes, .resident = resident, .storage = id});
-    return id;
-  }
-  ValueId view(ValueId of) {
-    const ValueId id = value();
-    graph.values[id].storage = of;
-    return id;
-  }
-  void op(std::string name, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-          std::vector<InPlacePair> in_place = {}, std::uint64_t workspace_bytes = 0) {
-    graph.ops.push_back({.name = std::move(name),
-                         .inputs = std::move(inputs),
-                         .outputs = std::move(outputs),
-                         .workspace_bytes = workspace_bytes,
-                         .in_place = std::move(in_place)});
-  }
-  StepGraph graph;
-};
-
 using Blocks = std::vector<TraceBlock>;
 
 TEST(Simulate, CountsReadersAndFreesWithTheLastOne) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), z = b.value();
   b.op("load", {}, {x});
   b.op("f", {x}, {y});
@@ -42,7 +20,7 @@ TEST(Simulate, CountsReadersAndFreesWithTheLastOne) {
 }
 
 TEST(Simulate, WorkspaceLivesForItsOp) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value();
   b.op("load", {}, {x});
   b.op("conv", {x}, {y}, {}, 64);
@@ -52,7 +30,7 @@ TEST(Simulate, WorkspaceLivesForItsOp) {
 }
 
 TEST(Simulate, WritesInPlaceOnlyOverTheLastReader) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), z = b.value();
   b.op("load", {}, {x});
   b.op("f", {x}, {y}, {{0, 0}});     // x is read again: refused
@@ -62,8 +40,8 @@ TEST(Simulate, WritesInPlaceOnlyOverTheLastReader) {
 }
 
 TEST(Simulate, RefusesInPlaceOverOtherSizesResidentsAndTwiceReadOperands) {
-  Builder b;
-  const ValueId x = b.value(), small = b.value(50), w = b.value(100, true);
+  GraphBuilder b;
+  const ValueId x = b.value(), small = b.value(50), w = b.resident(100);
   const ValueId a = b.value(), c = b.value();
   b.op("load", {}, {x});
   b.op("shrink", {x}, {small}, {{0, 0}});
@@ -73,7 +51,7 @@ TEST(Simulate, RefusesInPlaceOverOtherSizesResidentsAndTwiceReadOperands) {
 }
 
 TEST(Simulate, KeptValuesLiveToTheEndAndAreNotOverwritten) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), v = b.view(x), unread = b.value();
   b.graph.values[v].kept = b.graph.values[unread].kept = true;
   b.op("load", {}, {x, unread});
@@ -82,7 +60,7 @@ TEST(Simulate, KeptValuesLiveToTheEndAndAreNotOverwritten) {
 }
 
 TEST(Simulate, ControlEdgesChangeNothing) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value();
   b.op("load", {}, {x});
   b.op("f", {x}, {y});
@@ -92,7 +70,7 @@ TEST(Simulate, ControlEdgesChangeNothing) {
 }
 
 TEST(Simulate, OneInputServesOneOutput) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), z = b.value();
   b.op("load", {}, {x});
   b.op("two", {x}, {y, z}, {{0, 0}, {0, 1}});
@@ -100,7 +78,7 @@ TEST(Simulate, OneInputServesOneOutput) {
 }
 
 TEST(Simulate, ViewsShareTheirOwnersBytes) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), v = b.view(x), y = b.value();
   b.op("load", {}, {x});
   b.op("reshape", {x}, {v});
@@ -109,7 +87,7 @@ TEST(Simulate, ViewsShareTheirOwnersBytes) {
 }
 
 TEST(Simulate, WithoutSharingEveryBlockLivesToTheEnd) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), z = b.value();
   b.op("load", {}, {x});
   b.op("f", {x}, {y}, {}, 10);
@@ -120,15 +98,15 @@ TEST(Simulate, WithoutSharingEveryBlockLivesToTheEnd) {
 }
 
 TEST(Simulate, ResidentValuesMakeNoRequests) {
-  Builder b;
-  const ValueId w = b.value(100, true), x = b.value();
+  GraphBuilder b;
+  const ValueId w = b.resident(100), x = b.value();
   b.op("load", {}, {x});
   b.op("update", {w, x}, {w});
   EXPECT_EQ(simulate(b.graph).blocks, (Blocks{{0, 1, 100}}));
 }
 
 TEST(Simulate, AnOutputThatNobodyReadsDiesAtOnce) {
-  Builder b;
+  GraphBuilder b;
   const ValueId x = b.value(), y = b.value(), hidden = b.value();
   b.op("load", {}, {x});
   b.op("f", {x}, {y, hidden});
@@ -137,7 +115,7 @@ TEST(Simulate, AnOutputThatNobodyReadsDiesAtOnce) {
 }
 
 TEST(Simulate, RefusesReadsOfWhatIsNotAlive) {
-  Builder never;
+  GraphBuilder never;
   const ValueId x = never.value();
   never.op("f", {x}, {});
   EXPECT_THROW(simulate(never.graph), TraceError);

@@ -9,6 +9,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/tag_names.h"
+#include "memory/formats/whole_text.h"
 
 namespace skyline {
 namespace {
@@ -17,15 +18,8 @@ using Kind = PickleDocument::Kind;
 
 constexpr std::string_view kAlloc = "alloc", kFreeCompleted = "free_completed", kFree = "free";
 
-std::string text_of(std::istream& in, std::string_view source, std::string text) {
-  constexpr std::size_t kFirstPieceBytes = std::size_t{1} << 12;
-  while (in && text.size() <= PickleDocument::kMostBytes) {
-    const std::size_t length = text.size();
-    const std::size_t piece = std::max(length, kFirstPieceBytes);
-    text.resize(length + piece);
-    in.read(text.data() + length, static_cast<std::streamsize>(piece));
-    text.resize(length + static_cast<std::size_t>(in.gcount()));
-  }
+std::string text_of(std::istream& in, std::string_view source, std::string head) {
+  std::string text = text_to_end(in, std::move(head), PickleDocument::kMostBytes);
   if (in.bad()) {
     throw TraceError({.source = std::string(source), .problem = "the pickle cannot be read"});
   }

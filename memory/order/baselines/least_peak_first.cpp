@@ -29,7 +29,7 @@ class LeastKeys {
     }
   }
 
-  // Of the positions in [begin, end).
+  // Returns the least key of the positions in [begin, end).
   Key least(std::size_t begin, std::size_t end) const {
     Key least = kNotReady;
     for (begin += leaves_, end += leaves_; begin < end; begin /= 2, end /= 2) {

@@ -14,7 +14,7 @@ class ReadyOps {
  public:
   explicit ReadyOps(const OrderProblem& problem);
 
-  // What a run changes.
+  // Changes that running an op makes.
   struct Changes {
     std::vector<OpId> ready;       // ops that need nothing more
     std::vector<OpId> frees_more;  // ops that became the only reader of a value; ready or not

@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// Where an op stands in the closed sets that a cut chooses from.
+// An op must be in the closed set (kBefore), must not (kAfter), or the cut chooses.
 enum class OpSide : char { kFree, kBefore, kAfter };
 
 // Finds, among the closed sets that hold all ops marked kBefore and none marked kAfter, one with

@@ -66,7 +66,7 @@ void RegionBound::mark_sides(OpId exit) {
   }
 }
 
-// What the exit requests whatever ran before.
+// Bytes that the exit requests, whatever ran before.
 std::uint64_t RegionBound::own_bytes(OpId exit, const Pairs& pairs) const {
   std::uint64_t bytes = problem_.ops[exit].workspace_bytes;
   for (const std::uint32_t output : problem_.ops[exit].outputs) {

@@ -46,8 +46,9 @@ class OrderModel {
   // Adds rows: the bytes at each step are at most column `peak`, in units.
   void bound_bytes(int peak);
 
-  // Of the solution: the order, and whether the op uses its pair.
+  // The solution's order.
   std::vector<OpId> order() const;
+  // True if the op uses its pair in the solution.
   bool in_place(OpId op, std::size_t pair) const;
 
  private:

@@ -8,9 +8,9 @@
 
 namespace skyline {
 
-// A step graph under construction.
+// A step graph under construction: values of 100 bytes unless said otherwise.
 struct GraphBuilder {
-  ValueId value(std::uint64_t bytes, bool kept = false) {
+  ValueId value(std::uint64_t bytes = 100, bool kept = false) {
     const auto id = static_cast<ValueId>(graph.values.size());
     graph.values.push_back({.bytes = bytes, .kept = kept, .storage = id});
     return id;
