@@ -94,15 +94,21 @@ class Maker {
   std::unordered_map<const Storage*, ValueId> tensors_;
 };
 
-// FNV-1a over whole numbers.
+// FNV-1a over whole numbers. Tensors count by the sequence in which they first occur.
 class Hash {
  public:
+  void add(const Tensor& tensor) {
+    if (!tensor) return add(std::uint64_t{0});
+    const Storage* storage = tensor.storage().get();
+    add(std::uint64_t{storages_.try_emplace(storage, storages_.size() + 1).first->second});
+  }
   void add(std::uint64_t number) { value_ = (value_ ^ number) * 1099511628211u; }
   void add(int number) { add(static_cast<std::uint64_t>(number)); }
   void add(std::string_view text) { add(std::uint64_t{std::hash<std::string_view>()(text)}); }
   std::uint64_t value() const { return value_; }
 
  private:
+  std::unordered_map<const Storage*, std::size_t> storages_;
   std::uint64_t value_ = 14695981039346656037u;
 };
 
@@ -117,8 +123,14 @@ std::uint64_t structure_of(const BackwardGraph& graph) {
   for (const BackwardStep& step : graph.steps()) {
     hash.add(step.op->name());
     hash.add(step.layer);
-    for (const BackwardInput& input : step.inputs) hash.add(input.gradient);
-    for (const int output : step.outputs) hash.add(output);
+    for (const BackwardInput& input : step.inputs) {
+      hash.add(input.gradient);
+      hash.add(input.retained);
+    }
+    for (const int output : step.outputs) {
+      hash.add(output);
+      hash.add(graph.gradients()[index(output)].destination);
+    }
   }
   return hash.value();
 }

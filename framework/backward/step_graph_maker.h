@@ -10,7 +10,8 @@ namespace skyline {
 StepGraph make_step_graph(Context& context, const BackwardGraph& graph);
 
 // Returns a number that two graphs share if they have the same ops with the same inputs and
-// outputs, whatever their sizes; others differ but for one chance in 2^64.
+// outputs, whatever their sizes and addresses; others differ but for one chance in 2^64. Which
+// steps read and write one tensor counts: an update must wait for all that read its parameter.
 std::uint64_t structure_of(const BackwardGraph& graph);
 
 }  // namespace skyline

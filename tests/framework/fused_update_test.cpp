@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
 #include "framework/backward/backward_graph.h"
+#include "framework/backward/step_graph_maker.h"
 #include "framework/ops/activation/sigmoid.h"
 #include "framework/ops/connection/linear.h"
 #include "memory/order/order.h"
@@ -32,11 +34,11 @@ struct Program {
     run.context.begin_step();
   }
 
-  Tensor loss() {
+  Tensor loss(std::initializer_list<std::size_t> weights = {0, 1, 0}) {
     Context& context = run.context;
     const float values[] = {1, -2, 3, 0.5f, 4, -1};
     Tensor x = context.upload({{2, 3}}, values, "x");
-    for (const int weight : {0, 1, 0}) {
+    for (const std::size_t weight : weights) {
       x = sigmoid(context, linear(context, std::move(x), parameters[weight].value, {}));
     }
     return total(context, std::move(x));
@@ -116,6 +118,22 @@ TEST(FusedUpdate, GetsEachGradientOnceAfterTheLastReadOfItsParameter) {
     EXPECT_TRUE(
         program.run.recorder.last_step().same_requests(simulate(program.run.context.step_graph())));
   }
+}
+
+// Programs with the same ops and layers that read their parameters at other places: an order that
+// was found for one must not serve another.
+TEST(FusedUpdate, StructuresDifferWithWhatReadsAParameter) {
+  const auto structure = [](std::initializer_list<std::size_t> weights) {
+    Program program(true);
+    BackwardGraph graph(program.run.context, program.loss(weights));
+    const std::uint64_t number = structure_of(graph);
+    graph.run(program.run.context);
+    program.run.context.end_step();
+    return number;
+  };
+  EXPECT_EQ(structure({0, 1, 0}), structure({0, 1, 0}));
+  EXPECT_NE(structure({0, 1, 0}), structure({0, 1, 1}));
+  EXPECT_NE(structure({0, 1, 0}), structure({1, 1, 0}));
 }
 
 TEST(FusedUpdate, FreesEachGradient) {
