@@ -46,9 +46,9 @@ class Context {
     // of retaining their outputs; 0: off. Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with
     // sublinear memory cost", drop the results of low cost operations.
     int recompute = 0;
-    // Parameters have no resident gradient: backward passes each gradient to an update as soon as
-    // it is complete and frees it then (Lv et al. 2023, "Full parameter fine-tuning for large
-    // language models with limited resources"). See BackwardGraph::add_update.
+    // Parameters have no resident gradient: each is freed once an update has read it (Lv et al.
+    // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
+    // BackwardGraph::add_update.
     bool fused_update = false;
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.

@@ -23,7 +23,7 @@ void add_step_options(OptionList& list, StepOptions& options) {
            "Recompute chains of up to N cheap ops in backward instead of storing results (0: off)",
            kMayBeAbsent);
   list.add("--fused-update", flag(options.fused_update),
-           "Update each parameter as soon as backward has its gradient, then free the gradient",
+           "Keep no gradient across the step: free each once its parameter is updated",
            kMayBeAbsent);
   list.add("--order", choice(options.order, order_names(), "order"),
            "Sequence of gradients and updates; optimal: the one with the lowest peak",
