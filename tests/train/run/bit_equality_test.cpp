@@ -103,7 +103,7 @@ TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
 class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork> {
  protected:
   // With two images a step, some of the deep networks diverge at higher rates.
-  static constexpr UpdateParams kUpdate{.learning_rate = 0.005f};
+  static constexpr UpdateParams kUpdate{.learning_rate = 1e-4f};
 
   // An experiment and the losses of its steps.
   struct Run {
