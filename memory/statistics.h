@@ -11,6 +11,7 @@ namespace skyline {
 // Counters of one allocator. Every peak is the maximum since construction.
 struct Statistics {
   std::size_t requested_bytes = 0, peak_requested_bytes = 0;  // as requested, by live blocks
+  std::size_t rounded_bytes = 0, peak_rounded_bytes = 0;      // each rounded by align_request()
   std::size_t allocated_bytes = 0, peak_allocated_bytes = 0;  // after rounding and slack
   std::size_t reserved_bytes = 0, peak_reserved_bytes = 0;    // taken from the device
   std::uint64_t requests = 0, releases = 0;                   // served calls

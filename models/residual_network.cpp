@@ -27,10 +27,10 @@ ProjectionBlock::ProjectionBlock(Context& context, std::string_view name, Branch
 
 Tensor ProjectionBlock::operator()(Context& context, Tensor x) const {
   const LayerScope scope(context, name());
-  Tensor residual = x;
-  for (const ConvBatchNorm& conv : branch_) residual = conv(context, std::move(residual));
-  if (projection_) x = (*projection_)(context, std::move(x));
-  return add_scaled(context, std::move(x), std::move(residual), {.relu = true});
+  // The projection comes first, so that x need not outlive the branch's first convolution.
+  Tensor shortcut = projection_ ? (*projection_)(context, x) : x;
+  for (const ConvBatchNorm& conv : branch_) x = conv(context, std::move(x));
+  return add_scaled(context, std::move(shortcut), std::move(x), {.relu = true});
 }
 
 ResidualNetwork::ResidualNetwork(Context& context, const ModelShape& shape, const Form& form)

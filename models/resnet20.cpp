@@ -53,12 +53,12 @@ ResidualBlock::ResidualBlock(Context& context, std::string name, const Options& 
 
 Tensor ResidualBlock::operator()(Context& context, Tensor x) const {
   const LayerScope scope(context, name_);
-  Tensor y = relu(context, layers_.bn1(context, layers_.conv1(context, x)));
+  // A shortcut of half the bytes comes first, so that x need not outlive conv1.
+  const bool reshapes = options_.stride != 1 || options_.in != options_.out;
+  Tensor residual = reshapes ? shortcut(context, x, options_.stride, options_.out) : x;
+  Tensor y = relu(context, layers_.bn1(context, layers_.conv1(context, std::move(x))));
   y = layers_.bn2(context, layers_.conv2(context, std::move(y)));
-  if (options_.stride != 1 || options_.in != options_.out) {
-    x = shortcut(context, std::move(x), options_.stride, options_.out);
-  }
-  return relu(context, add(context, std::move(y), std::move(x)));
+  return relu(context, add(context, std::move(y), std::move(residual)));
 }
 
 ResNet20::ResNet20(Context& context, const ModelShape& shape)

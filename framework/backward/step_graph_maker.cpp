@@ -14,10 +14,11 @@ class Maker {
  public:
   Maker(Context& context, const BackwardGraph& graph)
       : context_(context), graph_(graph), gradients_(graph.gradients().size()) {
-    // The run has needed its peak already, so the search need not go below.
+    // The run has needed its peak already, so the search need not go below. Rounded bytes: those of
+    // the search are rounded, too, so that it ends as soon as it is down to that peak.
     const Statistics used = context.allocator().statistics();
     made_.ops.push_back(
-        {.name = "forward", .workspace_bytes = used.peak_requested_bytes - used.requested_bytes});
+        {.name = "forward", .workspace_bytes = used.peak_rounded_bytes - used.rounded_bytes});
   }
 
   StepGraph make() {

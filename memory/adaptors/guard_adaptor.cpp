@@ -60,8 +60,11 @@ void GuardAdaptor::release(const Extent& extent) noexcept {
 
 Statistics GuardAdaptor::statistics() const {
   Statistics statistics = upstream().statistics();
-  statistics.requested_bytes = account_.now().requested_bytes;
-  statistics.peak_requested_bytes = account_.now().peak_requested_bytes;
+  const Statistics& callers = account_.now();
+  statistics.requested_bytes = callers.requested_bytes;
+  statistics.peak_requested_bytes = callers.peak_requested_bytes;
+  statistics.rounded_bytes = callers.rounded_bytes;
+  statistics.peak_rounded_bytes = callers.peak_rounded_bytes;
   return statistics;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "memory/alignment.h"
 #include "memory/allocator.h"
 
 namespace skyline {
@@ -12,11 +13,13 @@ class Account {
   void served(std::size_t requested_bytes, std::size_t allocated_bytes) noexcept {
     ++now_.requests;
     raise(now_.requested_bytes, now_.peak_requested_bytes, requested_bytes);
+    raise(now_.rounded_bytes, now_.peak_rounded_bytes, align_request(requested_bytes));
     raise(now_.allocated_bytes, now_.peak_allocated_bytes, allocated_bytes);
   }
   void released(std::size_t requested_bytes, std::size_t allocated_bytes) noexcept {
     ++now_.releases;
     now_.requested_bytes -= requested_bytes;
+    now_.rounded_bytes -= align_request(requested_bytes);
     now_.allocated_bytes -= allocated_bytes;
   }
   void taken_from_device(std::size_t bytes) noexcept {

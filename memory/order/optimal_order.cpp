@@ -23,6 +23,8 @@ struct Stage {
   std::uint64_t states = 0;
   std::uint64_t flow_factor = 0;
 };
+// A flow takes as long as some seven states, and there are up to ten proofs.
+constexpr std::uint64_t kStatesPerFlow = 32;
 constexpr Stage kStages[] = {{512, 1}, {8192, 2}, {kUnlimited, 64}};
 
 OrderEffort effort_of(const OrderOptions& options) {
@@ -39,7 +41,8 @@ class Solver {
         parts_(order_parts(problem_)),
         bound_(problem_),
         search_(problem_),
-        effort_(effort_of(options)) {}
+        effort_(effort_of(options)),
+        most_flows_(options.state_limit ? *options.state_limit / kStatesPerFlow : kUnlimited) {}
 
   void consider(const std::vector<OpId>& order) {
     const std::vector<std::uint64_t> bytes = order_bytes(problem_, order);
@@ -178,12 +181,14 @@ class Solver {
     return found.has_value();
   }
 
-  // A flow takes time in proportion to the ops; the most are about a second.
+  // A flow takes time in proportion to the ops; the most are about a second. A limit on states also
+  // limits flows.
   std::uint64_t flows_of(const Stage& stage) const {
     constexpr std::uint64_t kMostOps = std::uint64_t{1} << 22;
     const std::uint64_t ops = problem_.ops.size();
     const std::uint64_t fewest = 64 + ops / 16;
-    return std::clamp(stage.flow_factor * fewest, fewest, std::max(fewest, kMostOps / ops));
+    const std::uint64_t most = std::max(fewest, kMostOps / ops);
+    return std::min(std::clamp(stage.flow_factor * fewest, fewest, most), most_flows_);
   }
 
   std::optional<BoundCertificate> prove_above(std::uint64_t level, std::uint64_t flow_limit) {
@@ -198,6 +203,7 @@ class Solver {
   RegionBound bound_;
   OrderSearch search_;
   OrderEffort effort_;
+  const std::uint64_t most_flows_;    // of one proof
   std::vector<OpId> order_;           // the best so far
   std::vector<std::uint64_t> bytes_;  // during each op of it
   std::uint64_t lower_bound_ = 0;

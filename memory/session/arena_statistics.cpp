@@ -39,6 +39,8 @@ Statistics Arena::statistics() const {
   return {
       .requested_bytes = live_.requested_in - live_.requested_out,
       .peak_requested_bytes = live_.peak_requested,
+      .rounded_bytes = live_.rounded_in - live_.rounded_out,
+      .peak_rounded_bytes = live_.peak_rounded,
       .allocated_bytes = live_.rounded_in - live_.rounded_out,
       .peak_allocated_bytes = live_.peak_rounded,
       .reserved_bytes = reserved_bytes(),

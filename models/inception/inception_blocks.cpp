@@ -1,5 +1,7 @@
 #include "models/inception/inception_blocks.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "framework/ops/array/concat.h"
@@ -81,11 +83,15 @@ Tensor InceptionModule::run_branch(Context& context, std::size_t branch, Tensor 
 
 Tensor InceptionModule::operator()(Context& context, Tensor x) const {
   const LayerScope scope(context, name());
-  std::vector<Tensor> ends;
-  for (std::size_t i = 0; i + 1 < branches_.size(); ++i) {
-    ends.push_back(run_branch(context, i, x));
+  std::vector<std::size_t> sequence(branches_.size());
+  std::iota(sequence.begin(), sequence.end(), std::size_t{0});
+  // Branches that only pool need no workspace, so they run beside the results of all others.
+  std::ranges::stable_partition(sequence,
+                                [this](std::size_t i) { return !convolutions_[i].empty(); });
+  std::vector<Tensor> ends(branches_.size());
+  for (const std::size_t i : sequence) {
+    ends[i] = run_branch(context, i, i == sequence.back() ? std::move(x) : x);
   }
-  ends.push_back(run_branch(context, branches_.size() - 1, std::move(x)));
   if (ends.size() == 1) return std::move(ends.front());
   return concat(context, std::move(ends));
 }

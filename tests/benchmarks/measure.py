@@ -145,31 +145,41 @@ def wmt(runner):
 
 
 def orders(runner):
-    """Peaks of a step, in MiB without resident bytes: in the program's order and in the best one."""
+    """Peaks of a step in several orders, in MiB without resident bytes."""
     networks = ["mlp", "lenet", "resnet20", "resnet18", "mobilenet_v2", "alexnet", "googlenet",
-                "resnet50", "inception-resnet", "vgg16", "seq2seq"]
-    ways = {"order alone": [], "with --fused-update": ["--fused-update"],
-            "with --recompute 4": ["--recompute", "4"]}
+                "resnet50", "inception-resnet", "inception-resnet-figure", "vgg16", "seq2seq"]
+    ways = {"order alone": [], "--fused-update": ["--fused-update"],
+            "--recompute 4": ["--recompute", "4"], "inference": ["--infer"]}
     skyline = runner.program("skyline")
+
+    def order_of(*flags):
+        text = runner.output(skyline, "dry-run", *flags, "--allocators", "planned", "--json")
+        return json.loads(text)["order"] if text else None
+
+    def mib(count):
+        return f"{count / 2**20:.1f}"
+
     rows = []
     for network in networks:
         for batch_size in (1, 32, 128):
-            row = [network, str(batch_size)]
-            for flags in ways.values():
-                text = runner.output(skyline, "dry-run", "--model", network, "--batch-size",
-                                     batch_size, *flags, "--allocators", "planned", "--json")
-                if not text:
+            for way, flags in ways.items():
+                flags = ["--model", network, "--batch-size", batch_size, *flags]
+                executed = order_of(*flags)
+                if not executed:
                     continue
-                order = json.loads(text)["order"]
-                saved = 100 * (1 - order["peak"] / order["program"])
-                row += [f"{order['program'] / 2**20:.1f}", f"{order['peak'] / 2**20:.1f}",
-                        f"{saved:.1f} %", "yes" if order["proved_optimal"] else "no"]
-            rows.append(row)
+                peers = [mib(order_of(*flags, "--order", peer)["peak"])
+                         for peer in ("early", "inductor", "xla")]
+                peak, proved = executed["peak"], executed["proved_optimal"]
+                if way == "inference":  # nothing is reordered: what a free forward order would save
+                    peers = ["", "", ""]
+                    peak, proved = executed["free"], executed["free_proved_optimal"]
+                saved = 100 * (1 - peak / executed["program"])
+                rows.append([network, str(batch_size), way, mib(executed["program"]), *peers,
+                             mib(peak), f"{saved:.1f} %", "yes" if proved else "no"])
     # One command stands for all.
-    runner.commands = ["skyline dry-run --model M --batch-size B [--fused-update | --recompute 4]"]
-    header = ["network", "batch"]
-    for way in ways:
-        header += [f"program, {way}", "optimal", "saves", "proved"]
+    runner.commands = ["skyline dry-run --model M --batch-size B [--order inductor | xla | early]"]
+    header = ["network", "batch", "way", "program", "early", "Inductor", "XLA", "optimal", "saves",
+              "proved"]
     return markdown(header, rows)
 
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "memory/alignment.h"
+
 namespace skyline {
 namespace {
 
@@ -21,8 +23,10 @@ Extent MallocAllocator::acquire(std::size_t bytes, const Tag&) {
   if (address == nullptr) throw std::bad_alloc();
   Statistics& s = statistics_;
   s.requested_bytes += bytes;
+  s.rounded_bytes += align_request(bytes);
   s.reserved_bytes = s.allocated_bytes += taken;
   s.peak_requested_bytes = std::max(s.peak_requested_bytes, s.requested_bytes);
+  s.peak_rounded_bytes = std::max(s.peak_rounded_bytes, s.rounded_bytes);
   s.peak_reserved_bytes = s.peak_allocated_bytes =
       std::max(s.peak_allocated_bytes, s.allocated_bytes);
   ++s.requests;
@@ -33,6 +37,7 @@ void MallocAllocator::release(const Extent& extent) noexcept {
   std::free(extent.address);
   Statistics& s = statistics_;
   s.requested_bytes -= extent.bytes;
+  s.rounded_bytes -= align_request(extent.bytes);
   s.reserved_bytes = s.allocated_bytes -= rounded_up(extent.bytes);
   ++s.releases;
 }

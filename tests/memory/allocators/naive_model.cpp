@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "memory/alignment.h"
+
 namespace skyline {
 namespace {
 
@@ -18,11 +20,13 @@ std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
 
 std::string text(const Statistics& s) {
   return fmt::format(
-      "requested {} ≤ {}, allocated {} ≤ {}, reserved {} ≤ {}, requests {}, releases {}, device "
+      "requested {} ≤ {}, rounded {} ≤ {}, allocated {} ≤ {}, reserved {} ≤ {}, requests {}, "
+      "releases {}, device "
       "{} and {}, flushes {}, out of memory {}, largest free {}",
-      s.requested_bytes, s.peak_requested_bytes, s.allocated_bytes, s.peak_allocated_bytes,
-      s.reserved_bytes, s.peak_reserved_bytes, s.requests, s.releases, s.device_allocations,
-      s.device_frees, s.flushes, s.out_of_memory, s.largest_free_block_bytes);
+      s.requested_bytes, s.peak_requested_bytes, s.rounded_bytes, s.peak_rounded_bytes,
+      s.allocated_bytes, s.peak_allocated_bytes, s.reserved_bytes, s.peak_reserved_bytes,
+      s.requests, s.releases, s.device_allocations, s.device_frees, s.flushes, s.out_of_memory,
+      s.largest_free_block_bytes);
 }
 
 std::uint64_t number(const Block& block) {
@@ -163,6 +167,7 @@ std::optional<std::uint64_t> NaiveModel::request(std::uint64_t bytes) {
   }
   const Statistics now = statistics();
   counts_.peak_requested_bytes = std::max(counts_.peak_requested_bytes, now.requested_bytes);
+  counts_.peak_rounded_bytes = std::max(counts_.peak_rounded_bytes, now.rounded_bytes);
   counts_.peak_allocated_bytes = std::max(counts_.peak_allocated_bytes, now.allocated_bytes);
   counts_.peak_reserved_bytes = std::max(counts_.peak_reserved_bytes, now.reserved_bytes);
   return address;
@@ -183,8 +188,11 @@ Statistics NaiveModel::statistics() const {
   for (const Piece& piece : pieces_) {
     statistics.reserved_bytes += piece.bytes;
     statistics.requested_bytes += piece.requested;
-    if (!piece.free) statistics.allocated_bytes += piece.bytes;
-    if (!piece.free) continue;
+    if (!piece.free) {
+      statistics.rounded_bytes += up(std::max<std::uint64_t>(piece.requested, 1), kAlignmentBytes);
+      statistics.allocated_bytes += piece.bytes;
+      continue;
+    }
     statistics.largest_free_block_bytes =
         std::max<std::size_t>(statistics.largest_free_block_bytes, piece.bytes);
   }

@@ -130,6 +130,7 @@ TEST_P(Conformance, StatisticsAreExactAndReturnToZero) {
   EXPECT_EQ(after.requested_bytes, 0u);
   EXPECT_EQ(after.allocated_bytes, 0u);
   EXPECT_EQ(after.peak_requested_bytes, 3000u);
+  EXPECT_EQ(after.peak_rounded_bytes, 1024u + 2048u);
   EXPECT_GE(after.peak_allocated_bytes, 1024u + 2048u);
   EXPECT_EQ(after.requests, 3u);
   EXPECT_EQ(after.releases, 3u);
