@@ -64,7 +64,7 @@ CommandRun declare_order(OptionList& list) {
   list.add("--time-limit", number(options->time_limit_seconds, 0, kDay),
            "Seconds to search (default: a fixed amount of work, repeatable)");
   list.add("--output", path(options->output, "ORDER.json"),
-           "Write the order and the certificate of its bound");
+           "Write the order that was placed and the certificate of its bound");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -7,13 +7,6 @@
 
 namespace skyline {
 
-// Returns the graph with its ops in the sequence of `order`, which must respect all that they need.
-StepGraph reordered(const StepGraph& graph, std::span<const OpId> order);
-
-// Returns the trace of the step when it is executed in that order.
-Trace trace_of_order(const StepGraph& graph, std::span<const OpId> order,
-                     const OrderOptions& options);
-
 // Solves OLLA's integer program for the location of arrays in a given order (arXiv:2210.12924,
 // section 3.2), which is that of PGMO's planner `mip`: runs it on the trace of the order, and the
 // validator on its plan. Throws what they throw: std::invalid_argument for large traces.

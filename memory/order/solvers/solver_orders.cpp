@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "memory/order/solvers/joint_program.h"
 #include "memory/order/solvers/order_program.h"
 
 namespace skyline {
@@ -10,6 +11,8 @@ namespace {
 constexpr OrderEntry kSolvers[] = {
     {"olla-order", "OLLA's integer program for the order, solved by COIN-OR CBC; to 30 ops",
      order_program},
+    {"olla-joint", "OLLA's integer program for order and addresses at once, by CBC; to 8 ops",
+     joint_program},
 };
 
 }  // namespace

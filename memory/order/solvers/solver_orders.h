@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// order_algorithms(), then olla-order, which calls COIN-OR CBC. Programs that link skyline_solvers
-// pass this table to order().
+// order_algorithms(), then olla-order and olla-joint, which call COIN-OR CBC. Programs that link
+// skyline_solvers pass this table to order().
 OrderTable all_order_algorithms();
 
 }  // namespace skyline

@@ -1,17 +1,14 @@
 // OLLA's integer programs agree with our search, which shares no code with them, and with planners.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
+#include <vector>
 
 #include "memory/errors.h"
-#include "memory/order/order_checker.h"
+#include "memory/order/solvers/joint_program.h"
 #include "memory/order/solvers/location_program.h"
 #include "memory/order/solvers/solver_orders.h"
-#include "memory/planners/registry.h"
 #include "tests/memory/order/exhaustive_order.h"
+#include "tests/memory/order/exhaustive_placement.h"
 #include "tests/memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
@@ -42,10 +39,12 @@ StepGraph unrelated_ops(std::size_t ops, std::uint64_t bytes) {
 }
 
 TEST(SolverOrders, SolveFigureThreeOfOlla) {
-  const OrderAnswer answer = solve(olla_figure_3(), "olla-order");
-  EXPECT_EQ(answer.peak, 45'000'000u);
-  EXPECT_TRUE(answer.proved_optimal);
-  EXPECT_EQ(answer.algorithm, "olla-order");
+  for (const char* name : {"olla-order", "olla-joint"}) {
+    const OrderAnswer answer = solve(olla_figure_3(), name);
+    EXPECT_EQ(answer.peak, 45'000'000u) << name;
+    EXPECT_TRUE(answer.proved_optimal) << name;
+    EXPECT_EQ(answer.algorithm, name);
+  }
   StepGraph worse = olla_figure_3();
   std::swap(worse.ops[2], worse.ops[3]);
   EXPECT_EQ(solve(worse, "program").peak, 60'000'000u);
@@ -54,7 +53,7 @@ TEST(SolverOrders, SolveFigureThreeOfOlla) {
 
 TEST(SolverOrders, FollowTheOthersInOneTable) {
   const OrderTable all = all_order_algorithms();
-  ASSERT_EQ(all.size(), order_algorithms().size() + 1);
+  ASSERT_EQ(all.size(), order_algorithms().size() + 2);
   EXPECT_EQ(all.front().name, kDefaultOrder);
   EXPECT_THROW(order({}, "olla-order"), std::invalid_argument) << "not without the table";
 }
@@ -108,19 +107,25 @@ TEST(OrderProgram, EndsAtTheTimeLimitNoWorseThanTheProgram) {
 }
 
 TEST(SolverOrders, AcceptEmptyAndWeightlessGraphs) {
-  EXPECT_TRUE(solve({}, "olla-order").proved_optimal);
-  EXPECT_EQ(solve(unrelated_ops(3, 0), "olla-order").peak, 0u);
+  for (const char* name : {"olla-order", "olla-joint"}) {
+    EXPECT_TRUE(solve({}, name).proved_optimal) << name;
+    EXPECT_EQ(solve(unrelated_ops(3, 0), name).peak, 0u) << name;
+  }
 }
 
 TEST(SolverOrders, SayWhyTheyRefuseLargeGraphs) {
   const std::string too_large = ": the graph is too large for this algorithm: ";
   EXPECT_EQ(refusal(unrelated_ops(31, 1), "olla-order"),
             "olla-order" + too_large + "ops, got 31, expected at most 30");
+  EXPECT_EQ(refusal(unrelated_ops(9, 1), "olla-joint"),
+            "olla-joint" + too_large + "ops, got 9, expected at most 8");
   StepGraph graph = unrelated_ops(2, 3);
   graph.values[1].bytes = 1 << 17;
-  EXPECT_EQ(refusal(graph, "olla-order"), "olla-order" + too_large +
-                                              "sum of all sizes in units of 1 bytes, got 131075, "
-                                              "expected at most 65536");
+  for (const std::string name : {"olla-order", "olla-joint"}) {
+    EXPECT_EQ(refusal(graph, name), name + too_large +
+                                        "sum of all sizes in units of 1 bytes, got 131075, "
+                                        "expected at most 65536");
+  }
   EXPECT_EQ(refusal(unrelated_ops(2, std::uint64_t{1} << 40), "olla-order"), "accepted")
       << "sizes are counted in their greatest common divisor";
 }
@@ -134,11 +139,49 @@ TEST(LocationProgram, PlacesAGivenOrder) {
   EXPECT_TRUE(placed.proved_optimal);
 }
 
-TEST(LocationProgram, RenumbersControlEdges) {
-  StepGraph graph = unrelated_ops(3, 1);
-  graph.ops[2].after = {1};
-  const std::vector<OpId> order = {1, 2, 0};
-  EXPECT_THAT(reordered(graph, order).ops[1].after, testing::ElementsAre(0));
+TEST(JointProgram, EqualsAllOrdersPlaced) {
+  for (std::uint64_t seed = kSeed; seed < kSeed + effort(40); ++seed) {
+    const StepGraph graph = RandomStepGraph(seed).draw(5);
+    const JointSolution joint = solve_joint_program(graph, {});
+    ASSERT_EQ(joint.plan.peak, ExhaustivePlacement(graph).least_peak()) << "seed " << seed;
+    ASSERT_TRUE(joint.plan.proved_optimal) << "seed " << seed;
+    ASSERT_GE(joint.plan.peak, joint.order.peak) << "seed " << seed;
+  }
+}
+
+TEST(JointProgram, EqualsAllOrdersPlacedUnderOptions) {
+  for (const OrderOptions& options :
+       {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
+    for (std::uint64_t seed = kSeed; seed < kSeed + effort(20); ++seed) {
+      const StepGraph graph = RandomStepGraph(seed).draw(4);
+      ASSERT_EQ(solve_joint_program(graph, options).plan.peak,
+                ExhaustivePlacement(graph, options).least_peak())
+          << "seed " << seed;
+    }
+  }
+}
+
+TEST(JointProgram, SeesThatNoPlanReachesTheOrder) {
+  const JointSolution joint = solve_joint_program(unpackable_chain(), {});
+  EXPECT_EQ(joint.order.peak, 5u);
+  EXPECT_EQ(joint.plan.peak, 6u);
+  EXPECT_TRUE(joint.plan.proved_optimal);
+}
+
+TEST(JointProgram, TakesAHigherOrderForALowerPlan) {
+  const JointSolution joint = solve_joint_program(better_when_higher(), {});
+  EXPECT_EQ(joint.order.peak, 52u);
+  EXPECT_EQ(joint.plan.peak, 52u);
+  EXPECT_TRUE(joint.plan.proved_optimal);
+  EXPECT_EQ(order(better_when_higher()).peak, 51u);
+}
+
+TEST(JointProgram, EndsAtTheTimeLimit) {
+  const StepGraph graph = RandomStepGraph(3).draw(8);
+  for (const double seconds : {-1.0, 0.0, 0.01}) {
+    const JointSolution found = solve_joint_program(graph, {.time_limit_seconds = seconds});
+    EXPECT_GE(found.plan.peak, found.order.peak);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,56 @@ inline StepGraph late_updates(std::size_t layers) {
     gradient = of_input;
   }
   for (const ValueId weights : of_weights) b.op("update", {weights}, {});
+  return b.graph;
+}
+
+// A value of a chain of ops: op `first` writes it, op `last` is the last to use it.
+struct ChainValue {
+  OpId first = 0, last = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Ops that have one order only.
+inline GraphBuilder chain(std::size_t ops, const std::vector<ChainValue>& values) {
+  GraphBuilder b;
+  for (OpId op = 0; op < ops; ++op) {
+    b.op("f", {}, {});
+    if (op > 0) b.graph.ops[op].after = {op - 1};
+  }
+  for (const ChainValue& value : values) {
+    const ValueId id = b.value(value.bytes);
+    b.graph.ops[value.first].outputs.push_back(id);
+    if (value.last > value.first) b.graph.ops[value.last].inputs.push_back(id);
+  }
+  return b;
+}
+
+// Each op needs 5 bytes, but no plan has less than 6.
+inline StepGraph unpackable_chain() {
+  return chain(6, {{5, 5, 3},
+                   {2, 4, 2},
+                   {3, 5, 2},
+                   {0, 1, 3},
+                   {1, 4, 1},
+                   {1, 2, 1},
+                   {0, 0, 2},
+                   {2, 2, 1}})
+      .graph;
+}
+
+// An order whose plan needs 59 bytes peaks at 51, which is the least. Freeing a value early peaks
+// at 52, and so does the plan.
+inline StepGraph better_when_higher() {
+  GraphBuilder b = chain(6, {{5, 5, 30},
+                             {2, 4, 20},
+                             {3, 5, 19},
+                             {0, 1, 29},
+                             {1, 1, 10},
+                             {1, 2, 10},
+                             {0, 0, 20},
+                             {2, 2, 10}});
+  b.op("free", {4}, {}, {}, 22);
+  b.graph.ops.back().after = {2};
   return b.graph;
 }
 

@@ -64,6 +64,8 @@ TEST_F(OrderCommands, OrderPrintsItsKeys) {
   EXPECT_EQ(json["lower_bound"], 145);
   EXPECT_EQ(json["gap"], 0.0);
   EXPECT_EQ(json["proved_optimal"], true);
+  EXPECT_EQ(json["placed"], 145);
+  EXPECT_EQ(json["jointly_optimal"], true);
   EXPECT_GE(json["states"], 0);
   EXPECT_GE(json["flows"], 1);
   EXPECT_EQ(json["algorithm"], "optimal");
@@ -77,6 +79,9 @@ TEST_F(OrderCommands, OrderPrintsATableAndTheCut) {
   EXPECT_THAT(text, HasSubstr("program        160 B (160 bytes)\n"));
   EXPECT_THAT(text, HasSubstr("peak           145 B (145 bytes), 9.4 % below the program's\n"));
   EXPECT_THAT(text, HasSubstr("optimal        yes, proved: see below\n"));
+  EXPECT_THAT(text,
+              HasSubstr("with its plan  order 145 B, placed 145 B: no order and no plan needs "
+                        "less\n"));
   EXPECT_THAT(text, HasSubstr("peaks at       op 2 (v3), number 4 of 5\n"));
   EXPECT_THAT(text,
               HasSubstr("\nWhen op 2 (v3) runs, these 2 values (15 B) and 30 B of its own must "
@@ -118,6 +123,36 @@ TEST_F(OrderCommands, TheFileHasTheOrderAndItsCertificate) {
   EXPECT_EQ(check["valid"], true);
   EXPECT_EQ(check["proved_optimal"], true);
   EXPECT_EQ(check["proved_lower_bound"], 145);
+}
+
+// The graph is better_when_higher() of step_graphs.h, beside 100 resident bytes.
+TEST_F(OrderCommands, TheFileHasTheOrderThatWasPlaced) {
+  const std::string graph = file("hard.json", R"({"format":"skyline-graph","version":1,
+    "resident_bytes":100,
+    "tensors":[{"bytes":30},{"bytes":20},{"bytes":19},{"bytes":29},{"bytes":10},{"bytes":10},
+               {"bytes":20},{"bytes":10}],
+    "ops":[{"name":"f","inputs":[],"outputs":[3,6]},
+           {"name":"f","inputs":[3],"outputs":[4,5],"after":[0]},
+           {"name":"f","inputs":[5],"outputs":[1,7],"after":[1]},
+           {"name":"f","inputs":[],"outputs":[2],"after":[2]},
+           {"name":"f","inputs":[1],"outputs":[],"after":[3]},
+           {"name":"f","inputs":[2],"outputs":[0],"after":[4]},
+           {"name":"free","inputs":[4],"outputs":[],"workspace":22,"after":[2]}]})");
+  const std::string output = path("order.json");
+  const nlohmann::json json =
+      skyline_program({"order", graph, "--json", "--output", output}).json();
+  EXPECT_EQ(json["peak"], 152);
+  EXPECT_EQ(json["placed"], 152);
+  EXPECT_EQ(json["lower_bound"], 151);
+  EXPECT_EQ(json["jointly_optimal"], false);
+  EXPECT_EQ(parsed_json(read_file(output))["peak"], 152);
+  EXPECT_EQ(skyline_program({"check-order", graph, output}).exit_code, 0);
+  const std::string text = skyline_program({"order", graph}).output;
+  EXPECT_THAT(text, HasSubstr("optimal        no: an order with peak 151 B exists, but its plan "
+                              "needs more\n"));
+  EXPECT_THAT(text, HasSubstr("order 152 B, placed 152 B: the lowest plan of "));
+  const std::string baseline = skyline_program({"order", graph, "--algorithm", "program"}).output;
+  EXPECT_THAT(baseline, HasSubstr("with its plan  order 159 B, placed 159 B\n"));
 }
 
 TEST_F(OrderCommands, ATamperedOrderOrFlowIsRefused) {

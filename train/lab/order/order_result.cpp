@@ -10,6 +10,7 @@
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
+#include "memory/order/placed_order.h"
 #include "memory/order/solvers/solver_orders.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -40,6 +41,10 @@ std::string peak_line(const OrderResult& result) {
 }
 
 std::string optimality(const OrderResult& result) {
+  if (result.peak() > result.least_peak) {
+    return fmt::format("no: an order with peak {} exists, but its plan needs more",
+                       format_bytes(result.least_peak));
+  }
   if (!result.answer.proved_optimal) {
     return fmt::format(
         "not proved: up to {:.3g} % less is not ruled out",
@@ -47,6 +52,14 @@ std::string optimality(const OrderResult& result) {
   }
   const bool by_flow = result.explanation && result.explanation->bytes == result.answer.lower_bound;
   return by_flow ? "yes, proved: see below" : "yes, proved: no order has a lower peak";
+}
+
+std::string placed_line(const OrderResult& result) {
+  const std::string text =
+      fmt::format("order {}, placed {}", format_bytes(result.peak()), format_bytes(result.placed));
+  if (result.jointly_optimal()) return text + ": no order and no plan needs less";
+  if (result.orders_placed == 1) return text;
+  return text + fmt::format(": the lowest plan of {} orders", result.orders_placed);
 }
 
 std::string time_line(const OrderResult& result) {
@@ -153,6 +166,8 @@ Json OrderResult::json() const {
           {"lower_bound", lower_bound()},
           {"gap", gap()},
           {"proved_optimal", answer.proved_optimal},
+          {"placed", placed},
+          {"jointly_optimal", jointly_optimal()},
           {"states", answer.states},
           {"flows", answer.flows},
           {"seconds", answer.seconds},
@@ -173,6 +188,7 @@ std::string OrderResult::text() const {
   table.add_row({"peak", peak_line(*this)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
   table.add_row({"optimal", optimality(*this)});
+  table.add_row({"with its plan", placed_line(*this)});
   table.add_row(
       {"peaks at", fmt::format("{}, number {} of {}", op_name(file.graph, answer.order[peak_at]),
                                peak_at + 1, answer.order.size())});
@@ -187,8 +203,13 @@ OrderResult answer(OrderRequest request) {
                      .time_limit_seconds = request.options.time_limit_seconds};
   const StepGraph& graph = result.file.graph;
   const OrderProblem problem = order_problem(graph, request.options);
-  result.answer = order(graph, request.algorithm, request.options, all_order_algorithms());
+  PlacedOrder found =
+      order_and_place(graph, request.algorithm, request.options, all_order_algorithms());
+  result.answer = std::move(found.order);
   result.resident_bytes = resident_bytes(graph);
+  result.placed = result.resident_bytes + found.plan.peak;
+  result.least_peak = result.resident_bytes + found.least_peak;
+  result.orders_placed = found.orders_placed;
   result.program = result.resident_bytes + order_peak(problem, program_sequence(problem));
   result.early = result.resident_bytes + order_peak(problem, early_sequence(problem));
   const std::vector<std::uint64_t> bytes = order_bytes(problem, result.answer.order);

@@ -26,11 +26,16 @@ struct OrderResult {
   std::uint64_t resident_bytes = 0;
   std::uint64_t program = 0, early = 0;  // peaks of these two orders
   std::size_t peak_at = 0;               // the first place in the order with the most bytes
+  std::uint64_t placed = 0;              // peak of the plan that places the answer's order
+  std::uint64_t least_peak = 0;          // of an order, whatever its plan needs
+  std::size_t orders_placed = 0;
   std::optional<BoundExplanation> explanation = {};
   std::optional<double> time_limit_seconds = {};
 
   std::uint64_t peak() const { return resident_bytes + answer.peak; }
   std::uint64_t lower_bound() const { return resident_bytes + answer.lower_bound; }
+  // No order has a plan that needs less.
+  bool jointly_optimal() const { return placed == lower_bound(); }
   // (peak - lower bound) / lower bound; 0 if both are 0.
   double gap() const;
   // Share of the program's peak that the order saves; negative if it peaks higher.
@@ -43,7 +48,7 @@ struct OrderResult {
   std::string text() const;
 };
 
-// Throws what order() throws.
+// Orders the graph and places it. Throws what order_and_place() throws.
 OrderResult answer(OrderRequest request);
 
 // Says why no order has a lower peak, without a full stop: "When op 41 (conv_dX) runs, these 12

@@ -33,6 +33,8 @@ TEST(Olla, EveryNetworkIsOrderedWithProof) {
     SCOPED_TRACE(row.optimal.file.name);
     const OrderResult& optimal = row.optimal;
     EXPECT_TRUE(optimal.answer.proved_optimal);
+    EXPECT_TRUE(optimal.jointly_optimal());
+    EXPECT_EQ(optimal.orders_placed, 1u);
     EXPECT_EQ(optimal.peak(), optimal.lower_bound());
     EXPECT_LE(optimal.peak(), std::min({optimal.program, optimal.early, row.inductor, row.xla}));
     EXPECT_EQ(std::ranges::max(row.program_bytes), optimal.program);
