@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "memory/order/order.h"
@@ -18,16 +20,36 @@ class StepOrders {
  public:
   // One of order_algorithms().
   explicit StepOrders(std::string algorithm, bool in_place = true);
+  virtual ~StepOrders() = default;
 
   // Returns the sequence of the ops of a graph with this structure; `make` builds the graph if it
   // is the first. Throws std::invalid_argument for an unknown algorithm. Safe on several threads.
-  std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make);
+  virtual std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make);
+
+ protected:
+  StepOrders() = default;
 
  private:
   std::mutex mutex_;
   std::string algorithm_;
   OrderOptions options_;
   std::unordered_map<std::uint64_t, std::vector<OpId>> orders_;
+};
+
+// Asks other orders and notes the sequence that they return. One thread at a time.
+class NotedOrders final : public StepOrders {
+ public:
+  explicit NotedOrders(std::shared_ptr<StepOrders> upstream) : upstream_(std::move(upstream)) {}
+
+  std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make) override {
+    return noted_ = upstream_->of(structure, make);
+  }
+  // Returns the last sequence, once; empty if none was asked for since.
+  std::vector<OpId> take() { return std::exchange(noted_, {}); }
+
+ private:
+  std::shared_ptr<StepOrders> upstream_;
+  std::vector<OpId> noted_;
 };
 
 }  // namespace skyline

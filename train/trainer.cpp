@@ -12,6 +12,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
 #include "train/lab/order/program_graph.h"
+#include "train/lab/order/step_order_view.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/report/run_summary.h"
@@ -268,6 +269,14 @@ void Trainer::on_session_event(const SessionEvent& event) {
       saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 
+void Trainer::add_order(RunSummary& summary) {
+  const DryRunFacts step = workload_->dry_step(*run_);
+  if (step.step.graph.ops.empty()) return;
+  summary.graph = program_graph(in_program_sequence(step.step.graph, step.program_numbers),
+                                options_.step.in_place, run_->resident_bytes());
+  summary.order = step_order_view(step, options_.step);
+}
+
 CommandResult Trainer::result(int exit_code) {
   if (!memory_) note_plan();
   update_totals(*memory_, *run_, device_allocations_at_switch_);
@@ -286,11 +295,10 @@ CommandResult Trainer::result(int exit_code) {
                      .memory = *memory_,
                      .trace = trace_,
                      .plan = plan_,
-                     .graph = program_graph(workload_->program_step(*run_), options_.step.in_place,
-                                            run_->resident_bytes()),
                      .losses = log_->losses(),
                      .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps),
                      .steps = log_->chart()};
+  add_order(summary);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});

@@ -19,6 +19,8 @@
 
 namespace skyline {
 
+struct RunSummary;
+
 // One run of `skyline train`: steps over shuffled batches, an evaluation after each epoch, a run
 // folder with log, checkpoints, trace, plan and report.
 //
@@ -64,6 +66,8 @@ class Trainer {
   double mean_loss() const;
   std::string evaluation_text() const;
   nlohmann::ordered_json metric(const std::string& name) const;
+  // Adds the running batch's step, its graph and its order.
+  void add_order(RunSummary& summary);
   CommandResult result(int exit_code);
   nlohmann::ordered_json result_json(double loss, bool interrupted) const;
 

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "data/images/bad_images.h"
-#include "memory/step_graph.h"
 #include "memory/trace.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
 #include "train/report/report.h"
-#include "train/run/model_run.h"
+#include "train/run/dry_run.h"
 #include "train/translation/longest_batches.h"
 
 namespace skyline {
@@ -49,9 +48,9 @@ class Workload {
   virtual std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) = 0;
   // Returns the trace of the step with the most live bytes, from a dry run.
   virtual Trace longest_step(Mode mode) = 0;
-  // Returns a training step with the run's current batch in the program's sequence, from a dry run;
-  // an empty graph if the run has read no batch yet.
-  virtual StepGraph program_step(const ModelRun& run) = 0;
+  // Records a training step with the run's current batch and order, in a dry run; without ops if
+  // the run has read no batch yet.
+  virtual DryRunFacts dry_step(const ModelRun& run) = 0;
   // Returns the memory that plans for varying steps must hold; nothing if all steps are alike.
   virtual std::optional<LongestBatchFacts> longest_batch() { return {}; }
 

@@ -11,9 +11,13 @@
 
 #include "data/errors.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/order/order_walk.h"
 #include "memory/validator.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/lab/order/order_files.h"
 #include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
 
@@ -94,6 +98,21 @@ TEST_F(TrainerTest, KeepsARunFolder) {
   std::ifstream plan_file(folder_ / "run" / "plan.csv");
   const CsvPlan csv = read_plan_csv(plan_file, "plan.csv");
   EXPECT_TRUE(validate(csv.trace, csv.plan).valid);
+}
+
+TEST_F(TrainerTest, TheReportShowsTheOrderOfItsStep) {
+  TrainOptions options = small_options();
+  options.model = "resnet20";
+  options.steps = 2;
+  options.step.fused_update = true;
+  train(options, "run");
+  const nlohmann::json page = page_data(read_file(folder_ / "run" / "report.html"));
+  const nlohmann::json& order = page["order"];
+  EXPECT_EQ(order["algorithm"], "optimal");
+  EXPECT_EQ(order["peak"], page["plan"]["lowerBound"]) << "as the session recorded the step";
+  EXPECT_LT(order["peak"], order["program"]);
+  const OrderProblem recorded = order_problem(load_graph(folder_ / "run" / "graph.json").graph, {});
+  EXPECT_EQ(order["program"], order_peak(recorded, program_sequence(recorded)));
 }
 
 TEST_F(TrainerTest, ResultHasItsKeys) {

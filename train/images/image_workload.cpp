@@ -56,18 +56,19 @@ std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mo
   return run;
 }
 
+DryRun ImageWorkload::dry_run(Mode mode) const {
+  return DryRun(std::make_unique<ImageRun>(dry_memory(options_.memory.guard),
+                                           dry_context(context(mode), mode), run_options_));
+}
+
 Trace ImageWorkload::longest_step(Mode mode) {
-  DryRun dry(std::make_unique<ImageRun>(dry_memory(options_.memory.guard),
-                                        dry_context(context(mode), mode), run_options_));
-  return dry.step(options_.batch_size, mode).trace;
+  return dry_run(mode).step(options_.batch_size, mode).trace;
 }
 
 // All batches have one size.
-StepGraph ImageWorkload::program_step(const ModelRun&) {
-  Context::Options options = dry_context(context(Mode::kTraining), Mode::kTraining);
-  options.orders = nullptr;
-  DryRun dry(std::make_unique<ImageRun>(dry_memory(options_.memory.guard), options, run_options_));
-  return dry.step(options_.batch_size, Mode::kTraining, DryRun::Graph::kOn).step.graph;
+DryRunFacts ImageWorkload::dry_step(const ModelRun&) {
+  const Mode mode = Mode::kTraining;
+  return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
 }
 
 void ImageWorkload::prepare() {

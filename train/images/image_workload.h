@@ -21,7 +21,7 @@ class ImageWorkload final : public Workload {
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   Trace longest_step(Mode mode) override;
-  StepGraph program_step(const ModelRun& run) override;
+  DryRunFacts dry_step(const ModelRun& run) override;
 
   void prepare() override;
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
@@ -32,6 +32,7 @@ class ImageWorkload final : public Workload {
 
  private:
   Context::Options context(Mode mode) const;
+  DryRun dry_run(Mode mode) const;
 
   TrainOptions options_;
   // All runs and dry runs make their requests in one sequence.

@@ -12,6 +12,7 @@
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/median.h"
+#include "train/lab/order/step_order_view.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/workload.h"
@@ -50,6 +51,8 @@ class ComparedTraining {
       note_memory();
     });
   }
+
+  const ModelRun* run() const { return run_.get(); }  // null if it did not fit
 
   ComparedRun finish() {
     if (!compared_.fits()) return std::move(compared_);
@@ -155,6 +158,15 @@ void require_one(const std::vector<ComparedRun>& runs) {
                                        runs.front().memory.allocator, runs.front().problem));
 }
 
+// Returns the order of the last batch's step; nothing if all runs are inference or do not fit.
+std::optional<OrderView> order_of(const std::vector<std::unique_ptr<ComparedTraining>>& trainings,
+                                  Workload& workload, const StepOptions& options, Mode mode) {
+  const auto fits = [](const auto& training) { return training->run() != nullptr; };
+  const auto first = std::ranges::find_if(trainings, fits);
+  if (mode != Mode::kTraining || first == trainings.end()) return {};
+  return step_order_view(workload.dry_step(*(*first)->run()), options);
+}
+
 std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& workload,
                                  std::int64_t steps, Mode mode) {
   const bool training = mode == Mode::kTraining;
@@ -219,6 +231,7 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   require_one(comparison.runs);
   comparison.bad_images = workload->bad_images();
   comparison.longest_batch = workload->longest_batch();
+  comparison.order = order_of(trainings, *workload, options.step, mode);
   return comparison;
 }
 

@@ -147,6 +147,7 @@ ReportData comparison_report(const Comparison& comparison) {
   report.plan = comparison.plan;
   report.baseline = baseline_of(comparison).memory.allocator;
   report.bit_equal = comparison.bit_equal();
+  report.order = comparison.order;
   bool planned = false;
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {

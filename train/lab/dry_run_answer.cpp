@@ -6,6 +6,7 @@
 
 #include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/live_bytes.h"
+#include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
 
@@ -35,14 +36,6 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
     rows.push_back(forward_only(inference.step.graph, question.planner));
   }
   return rows;
-}
-
-// Returns the step in the program's sequence.
-StepGraph program_step(const DryRunRequest& question, const DryRunFacts& facts) {
-  if (!context_options(question.program.step).orders) return facts.step.graph;
-  DryRunOptions program = question.program;
-  program.step.order = kProgramOrder;
-  return dry_run(program).step.graph;
 }
 
 StepOrder order_of(const DryRunResult& answer) {
@@ -167,7 +160,7 @@ DryRunResult answer(const DryRunRequest& question) {
   DryRunResult answer{.question = question,
                       .facts = program.step(question.program.batch_size, question.program.mode,
                                             DryRun::Graph::kOn)};
-  answer.program_step = program_step(question, answer.facts);
+  answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
   for (const ReplayChoice& choice : question.allocators) {

@@ -29,7 +29,7 @@ struct AllocatorAnswer {
 struct DryRunResult {
   DryRunRequest question;
   DryRunFacts facts;
-  StepGraph program_step;  // the same step in the program's sequence, as recorded
+  StepGraph program_step;  // the same step in the program's sequence
   Plan plan;
   StepOrder order;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question

@@ -16,11 +16,11 @@ endfunction()
 read_page_files(PAGE_SHELL shell.html)
 
 read_page_files(REPORT_BODY report.html)
-read_page_files(REPORT_STYLE page.css)
+read_page_files(REPORT_STYLE page.css order.css)
 read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
   script/legend.js script/svg.js script/chart.js script/step_chart.js script/memory_chart.js
   script/plan_chart.js script/steps_chart.js script/loss_chart.js script/make_table.js
-  script/tables.js script/page.js)
+  script/tables.js script/order_chart.js script/order_pair.js script/order_section.js script/page.js)
 
 read_page_files(EXPLANATION_BODY explanation.html)
 read_page_files(EXPLANATION_STYLE page.css explanation.css)
@@ -32,9 +32,9 @@ read_page_files(PGMO_STYLE page.css pgmo.css)
 read_page_files(PGMO_SCRIPT script/format.js script/make_table.js script/pgmo_page.js)
 
 read_page_files(OLLA_BODY olla.html)
-read_page_files(OLLA_STYLE page.css olla.css)
+read_page_files(OLLA_STYLE page.css order.css olla.css)
 read_page_files(OLLA_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
-  script/make_table.js script/legend.js script/order_chart.js script/olla_page.js)
+  script/make_table.js script/legend.js script/order_chart.js script/order_pair.js script/olla_page.js)
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/report/page_files.cpp @ONLY)

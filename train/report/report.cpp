@@ -145,6 +145,7 @@ std::string report_json(const ReportData& data) {
   for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
   for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
   if (!data.steps.lines.empty()) json["steps"] = steps_json(data.steps);
+  if (data.order) json["order"] = to_json(*data.order);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

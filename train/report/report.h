@@ -8,6 +8,7 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
+#include "train/report/order_view.h"
 #include "train/run/steps_chart.h"
 
 namespace skyline {
@@ -48,7 +49,8 @@ struct ReportData {
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
-  StepsChart steps;  // over the steps of the run
+  StepsChart steps;                // over the steps of the run
+  std::optional<OrderView> order;  // of a training step, without resident bytes
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;
 };

@@ -112,6 +112,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
                    planned_curve(summary.trace, summary.plan)};
   report.losses = {{summary.memory.allocator, summary.losses}};
   report.steps = summary.steps;
+  report.order = summary.order;
   directory.replace("report.html", render_report(report));
 }
 

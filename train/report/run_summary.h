@@ -20,6 +20,7 @@ struct RunSummary {
   Trace trace;  // of a training step
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
+  std::optional<OrderView> order;  // of the same step
   std::vector<double> losses;
   std::optional<double> step_seconds;  // median
   StepsChart steps;                    // empty unless steps differ

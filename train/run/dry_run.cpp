@@ -1,11 +1,29 @@
 #include "train/run/dry_run.h"
 
+#include <numeric>
 #include <utility>
 
 #include "memory/replay/live_bytes.h"
 #include "models/models.h"
 
 namespace skyline {
+namespace {
+
+// Ops of the forward pass run first and as written. `backward` is the sequence of the others, in
+// which 0 stands for the forward pass and i + 1 for the i-th op after it; empty: as written.
+std::vector<OpId> program_numbers(std::size_t ops, const std::vector<OpId>& backward) {
+  std::vector<OpId> numbers(ops);
+  std::iota(numbers.begin(), numbers.end(), OpId{0});
+  if (backward.empty() || ops == 0) return numbers;
+  const std::size_t forward = ops - (backward.size() - 1);
+  std::size_t place = forward;
+  for (const OpId op : backward) {
+    if (op > 0) numbers[place++] = static_cast<OpId>(forward) + op - 1;
+  }
+  return numbers;
+}
+
+}  // namespace
 
 MemoryOptions dry_memory(bool guard) {
   return {.device = "simulated",
@@ -17,6 +35,7 @@ MemoryOptions dry_memory(bool guard) {
 Context::Options dry_context(Context::Options options, Mode mode) {
   options.execute = false;
   options.mode = mode;
+  if (options.orders) options.orders = std::make_shared<NotedOrders>(options.orders);
   return options;
 }
 
@@ -41,7 +60,10 @@ DryRunFacts DryRun::step(Mode mode, Graph graph) {
     if (request.tag.op != kStagingOp) continue;
     request.bytes = request.bytes - first_staging_bytes_ + run_->input_bytes();
   }
+  const auto orders = std::dynamic_pointer_cast<NotedOrders>(context.options().orders);
+  const std::vector<OpId> backward = orders ? orders->take() : std::vector<OpId>();
   return {.step = context.recorded_step(),
+          .program_numbers = program_numbers(context.step_graph().ops.size(), backward),
           .trace = run_->memory.recording()->last_step(),
           .run = recorded,
           .parameters = parameter_count(run_->network()),

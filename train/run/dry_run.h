@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "memory/replay/recorded_run.h"
 #include "memory/step_graph.h"
@@ -13,7 +14,9 @@ namespace skyline {
 // The memory that a step would need.
 struct DryRunFacts {
   RecordedStep step;  // its ops and values; empty with Graph::kOff
-  Trace trace;        // with tags
+  // The number of each op of `step` in the program's sequence.
+  std::vector<OpId> program_numbers;
+  Trace trace;  // with tags
   RecordedRun run;
   std::int64_t parameters = 0;
   std::uint64_t resident_bytes = 0;  // rounded
@@ -23,7 +26,7 @@ struct DryRunFacts {
 
 // Memory of a dry run: addresses without bytes; every request is recorded.
 MemoryOptions dry_memory(bool guard = false);
-// Returns `options` for `mode`, without arithmetic.
+// Returns `options` for `mode`, without arithmetic. Its orders are those of `options`.
 Context::Options dry_context(Context::Options options, Mode mode);
 
 // Runs steps without memory and arithmetic. The network is made once, and kernels are kept. Thread

@@ -97,14 +97,9 @@ TranslationDryRun::TranslationDryRun(const Context::Options& context_options,
                               options)),
       dry_(std::unique_ptr<ModelRun>(run_)) {}
 
-Trace TranslationDryRun::trace(const PairBatch& batch) {
+DryRunFacts TranslationDryRun::step(const PairBatch& batch, DryRun::Graph graph) {
   run_->take(batch);
-  return dry_.step(Mode::kTraining).trace;
-}
-
-StepGraph TranslationDryRun::graph(const PairBatch& batch) {
-  run_->take(batch);
-  return dry_.step(Mode::kTraining, DryRun::Graph::kOn).step.graph;
+  return dry_.step(Mode::kTraining, graph);
 }
 
 }  // namespace skyline

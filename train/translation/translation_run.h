@@ -71,10 +71,10 @@ class TranslationDryRun {
  public:
   TranslationDryRun(const Context::Options& context_options, const TranslationRunOptions& options,
                     bool guard = false);
+  // Throws ShapeError.
+  DryRunFacts step(const PairBatch& batch, DryRun::Graph graph = DryRun::Graph::kOff);
   // Returns the step's requests, with tags. Throws ShapeError.
-  Trace trace(const PairBatch& batch);
-  // Returns the step's ops and values. Throws ShapeError.
-  StepGraph graph(const PairBatch& batch);
+  Trace trace(const PairBatch& batch) { return step(batch).trace; }
 
  private:
   TranslationRun* run_;  // owned by dry_

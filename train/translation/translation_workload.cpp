@@ -76,12 +76,11 @@ std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, M
 
 Trace TranslationWorkload::longest_step(Mode) { return longest().steps.front(); }
 
-StepGraph TranslationWorkload::program_step(const ModelRun& run) {
+DryRunFacts TranslationWorkload::dry_step(const ModelRun& run) {
   const PairBatch& batch = dynamic_cast<const TranslationRun&>(run).batch();
   if (batch.size() == 0) return {};
-  Context::Options options = context(Mode::kTraining);
-  options.orders = nullptr;
-  return TranslationDryRun(options, run_options_, options_.memory.guard).graph(batch);
+  TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
+  return dry.step(batch, DryRun::Graph::kOn);
 }
 
 void TranslationWorkload::save(const std::filesystem::path& folder,

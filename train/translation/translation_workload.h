@@ -27,7 +27,7 @@ class TranslationWorkload final : public Workload {
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   Trace longest_step(Mode mode) override;
-  StepGraph program_step(const ModelRun& run) override;
+  DryRunFacts dry_step(const ModelRun& run) override;
   std::optional<LongestBatchFacts> longest_batch() override { return longest().facts; }
 
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;

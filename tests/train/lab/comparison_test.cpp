@@ -134,6 +134,18 @@ TEST(ComparisonTest, ThePageNamesEveryAllocator) {
   for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
 }
 
+TEST(ComparisonTest, ThePageShowsTheOrderOfTheTrainingStep) {
+  TrainOptions options = small_options("resnet20");
+  options.step.fused_update = true;
+  const Comparison comparison = compared(options, {"planned"}, 2);
+  ASSERT_TRUE(comparison.order.has_value());
+  EXPECT_EQ(comparison.order->peak(), comparison.plan.lower_bound);
+  EXPECT_LT(comparison.order->peak(), comparison.order->program());
+  EXPECT_TRUE(comparison_report(comparison).order.has_value());
+  EXPECT_FALSE(compared(options, {"planned"}, 2, Mode::kInference).order.has_value())
+      << "inference runs as written";
+}
+
 TEST(ComparisonTest, InferenceIsComparedToo) {
   TrainOptions options = small_options("resnet20");
   const std::vector<std::string> all = allocator_names();

@@ -8,10 +8,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
 #include "memory/errors.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
+#include "tests/train/report/page_data.h"
 
 namespace skyline {
 namespace {
@@ -19,14 +21,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::string_view kDataBegin = R"(<script type="application/json" id="data">)";
-
-std::string data_text(const std::string& page) {
-  const std::size_t begin = page.find(kDataBegin) + kDataBegin.size();
-  return page.substr(begin, page.find("</script", begin) - begin);
-}
-json data_of(const std::string& page) { return parsed_json(data_text(page)); }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -61,7 +55,7 @@ ReportData small_report() {
 }
 
 TEST(Report, HoldsTheWholeRun) {
-  const json data = data_of(render_report(small_report()));
+  const json data = page_data(render_report(small_report()));
   const auto index_of = [&](const std::string& text) {
     const auto& all = data["strings"];
     return std::find(all.begin(), all.end(), text) - all.begin();
@@ -93,7 +87,7 @@ TEST(Report, KeepsWhatIsUnknownApartFromZero) {
   ReportData data = small_report();
   data.bit_equal.reset();
   data.losses[0].losses = {std::nan(""), std::numeric_limits<double>::infinity(), 0};
-  const json read = data_of(render_report(data));
+  const json read = page_data(render_report(data));
   EXPECT_TRUE(read["bitEqual"].is_null());
   EXPECT_EQ(read["losses"][0]["values"], json({nullptr, nullptr, 0.0}));
   const json& planned = read["comparison"][1];
@@ -123,10 +117,10 @@ StepsChart steps_chart(std::size_t steps) {
 
 TEST(Report, HoldsTheStepsOfARun) {
   ReportData data = small_report();
-  EXPECT_FALSE(data_of(render_report(data)).contains("steps"));
+  EXPECT_FALSE(page_data(render_report(data)).contains("steps"));
   data.steps = steps_chart(100);
   data.steps.first_step = 7;
-  const json steps = data_of(render_report(data))["steps"];
+  const json steps = page_data(render_report(data))["steps"];
   EXPECT_EQ(steps["first"], 7);
   EXPECT_EQ(steps["lengthsName"], "longest sentence, in words");
   EXPECT_EQ(steps["live"].size(), 100u);
@@ -140,10 +134,36 @@ TEST(Report, HoldsTheStepsOfARun) {
   EXPECT_EQ(steps["lengths"][1]["values"][0], 50);
 }
 
+// An op that is executed one place earlier saves 1024 of 4096 bytes.
+OrderView small_order() {
+  return {.algorithm = "optimal",
+          .names = {"conv2d of conv1", "relu of act1", "sgd of conv1"},
+          .before = {{0, 1, 2}, {1024, 4096, 512}},
+          .after = {{0, 2, 1}, {1024, 512, 3072}},
+          .lower_bound = 3072,
+          .least_known = 3072,
+          .sentence = "When op 1 (relu of act1) runs, these 1 values (2 KiB) must be there",
+          .cut = {{2048, "op 0 (conv2d of conv1)", "this op"},
+                  {1024, "this op: its outputs", "later ops"}}};
+}
+
+TEST(Report, HoldsTheOrderOfAStep) {
+  ReportData data = small_report();
+  EXPECT_FALSE(page_data(render_report(data)).contains("order"));
+  data.order = small_order();
+  const json order = page_data(render_report(data))["order"];
+  EXPECT_EQ(order["program"], 4096);
+  EXPECT_EQ(order["peak"], 3072);
+  EXPECT_EQ(order["before"], json({{"order", {0, 1, 2}}, {"bytes", {1024, 4096, 512}}}));
+  EXPECT_EQ(order["after"]["order"], json({0, 2, 1}));
+  EXPECT_EQ(order["names"][2], "sgd of conv1");
+  EXPECT_EQ(order["cut_rows"][1], json::array({1024, "this op: its outputs", "later ops"}));
+}
+
 TEST(Report, CarriesLargeNumbersExactly) {
   ReportData data = small_report();
   data.trace.blocks[0].bytes = (std::uint64_t{1} << 52) + 1;
-  EXPECT_EQ(data_of(render_report(data))["blocks"][0][2], (std::uint64_t{1} << 52) + 1);
+  EXPECT_EQ(page_data(render_report(data))["blocks"][0][2], (std::uint64_t{1} << 52) + 1);
 }
 
 TEST(Report, NeedsNothingFromElsewhere) {
@@ -164,18 +184,18 @@ TEST(Report, LetsNoTextOfTheRunBecomeMarkup) {
   const std::string page = render_report(data);
   EXPECT_EQ(count_of(page, "</script"), count_of(render_report(small_report()), "</script"));
   EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;!-- &lt;b&gt;&amp;amp; {{style}}</h1>"));
-  EXPECT_THAT(data_text(page), Not(HasSubstr("<")));
-  EXPECT_EQ(data_of(page)["facts"][0][1], hostile);
+  EXPECT_THAT(page_data_text(page), Not(HasSubstr("<")));
+  EXPECT_EQ(page_data(page)["facts"][0][1], hostile);
 }
 
 TEST(Report, ShowsBytesThatAreNoTextAsReplacements) {
   ReportData data = small_report();
   data.trace.tags[0].op = "conv\xff";
-  EXPECT_THAT(data_text(render_report(data)), HasSubstr("conv\xEF\xBF\xBD"));
+  EXPECT_THAT(page_data_text(render_report(data)), HasSubstr("conv\xEF\xBF\xBD"));
 }
 
 TEST(Report, IsMadeOfAnEmptyRunToo) {
-  const json data = data_of(render_report({}));
+  const json data = page_data(render_report({}));
   for (const char* key : {"facts", "blocks", "curves", "comparison", "losses"}) {
     EXPECT_EQ(data[key], json::array()) << key;
   }
@@ -299,10 +319,72 @@ TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
             page.npos);
 }
 
+// The page of a report with this order, after its script ran; empty if no browser runs here.
+std::string opened_with(OrderView order) {
+  ReportData data = small_report();
+  data.order = std::move(order);
+  return opened_in_browser(render_report(data));
+}
+
+void expect_parts(const std::string& page, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(page.find(part), page.npos) << part;
+}
+
+TEST(ReportPage, ShowsBothOrdersOfTheStepAndTheCut) {
+  const std::string page = opened_with(small_order());
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  expect_parts(
+      page,
+      {"<section id=\"order-section\" aria-labelledby=\"order-title\">",
+       "The order of the ops (--order optimal) saves 1 KiB, 25.0 %: the step needs 4 KiB in the "
+       "program’s sequence and 3 KiB as executed. No order needs less.",
+       "<div id=\"order-pictures\">", "<p id=\"order-before-reading\">Peak 4 KiB.</p>",
+       "Peak 3 KiB, 25.0 % less; proved: no order peaks lower.", "2 of 3 ops run at another place.",
+       "op 1 (relu of act1)</td><td class=\"number\">2</td>", "1 earlier", "Why less is impossible",
+       "these 1 values (2 KiB) must be there.",
+       "<td class=\"number\">2 KiB</td><td class=\"\">op 0 (conv2d of conv1)</td>"});
+}
+
+TEST(ReportPage, SaysInOneSentenceThatAnOrderSavesNothing) {
+  OrderView order = small_order();
+  order.after = order.before;
+  order.lower_bound = order.least_known = order.peak();
+  std::string page = opened_with(order);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  expect_parts(page, {"saves nothing: this step needs 4 KiB in the program’s sequence and as "
+                      "executed. No order needs less.",
+                      "<div id=\"order-pictures\" hidden=\"\">", "Why less is impossible"});
+  order.algorithm = "program";
+  order.lower_bound = order.least_known = 3072;
+  expect_parts(opened_with(order),
+               {"The ops ran in the program’s sequence (--order program) and need at most 4 KiB. "
+                "The best order found needs 3 KiB, 1 KiB less. No order needs less than that.",
+                "<div id=\"order-pictures\" hidden=\"\">"});
+}
+
+TEST(ReportPage, ShowsBoundAndGapOfAnOrderThatIsNotProved) {
+  OrderView order = small_order();
+  order.lower_bound = 2048;
+  order.bound_by_search = true;
+  std::string page = opened_with(order);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  expect_parts(page, {"as executed. Every order needs at least 2 KiB; the gap is 50.0 %.",
+                      "Why no order needs less than 2 KiB", "Peak 3 KiB, 25.0 % less.</p>",
+                      "The search proved the rest."});
+  order.lower_bound = 3072;
+  order.forward_as_written = true;
+  order.least_known = 2560;
+  expect_parts(opened_with(order),
+               {"No order that runs the forward ops as written needs less. The best order found, "
+                "which moves forward ops, too, needs 2.50 KiB, 512 B less.",
+                "This holds for every order that runs the forward ops as written."});
+}
+
 TEST(ReportPage, HidesPartsWithoutData) {
   const std::string page = opened_in_browser(render_report({.title = "nothing"}));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
-  for (const char* id : {"step", "comparison-section", "steps-section", "loss-section"}) {
+  for (const char* id :
+       {"step", "order-section", "comparison-section", "steps-section", "loss-section"}) {
     EXPECT_TRUE(
         std::regex_search(page, std::regex("<section id=\"" + std::string(id) + "\"[^>]* hidden")))
         << id;

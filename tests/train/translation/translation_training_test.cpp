@@ -8,11 +8,14 @@
 #include <sstream>
 
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/order/order_walk.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/lab/order/order_files.h"
 #include "train/trainer.h"
 
 namespace skyline {
@@ -61,6 +64,25 @@ TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
   trainer.resume(load_checkpoint(folder_.path() / "cut/checkpoints/step-000000004"));
   EXPECT_EQ(parsed_in_order(trainer.run().json)["steps"], 6);
   EXPECT_EQ(weights("cut", "latest"), weights("whole", "latest"));
+}
+
+TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLastStep) {
+  for (const bool unroll : {false, true}) {
+    TrainOptions options = small_options();
+    options.steps = 3;
+    options.step.fused_update = true;
+    options.translation.clip = 0;
+    options.translation.unroll = unroll;
+    const std::string run = unroll ? "unrolled" : "packed";
+    train(options, run);
+    const nlohmann::json order =
+        page_data(read_file(folder_.path() / run / "report.html"))["order"];
+    EXPECT_LE(order["peak"], order["program"]) << run;
+    EXPECT_LE(order["lower_bound"], order["peak"]) << run;
+    const OrderProblem recorded =
+        order_problem(load_graph(folder_.path() / run / "graph.json").graph, {});
+    EXPECT_EQ(order["program"], order_peak(recorded, program_sequence(recorded))) << run;
+  }
 }
 
 TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies) {

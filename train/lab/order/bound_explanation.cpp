@@ -1,9 +1,15 @@
 #include "train/lab/order/bound_explanation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "train/cli/byte_sizes.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::size_t kMostRows = 12;  // of the values of a cut
 
 std::vector<char> marked(std::size_t ops, const std::vector<OpId>& members) {
   std::vector<char> set(ops);
@@ -41,6 +47,18 @@ std::uint64_t new_output_bytes(const OrderProblem& problem, OpId op, const Bound
   return bytes;
 }
 
+std::string value_name(const StepGraph& graph, const NeededValue& value) {
+  const std::vector<ValueId>& outputs = graph.ops[value.producer].outputs;
+  const auto place = std::ranges::find(outputs, value.value) - outputs.begin();
+  const std::string name = op_name(graph, value.producer);
+  return outputs.size() == 1 ? name : fmt::format("{}, output {}", name, place);
+}
+
+std::string needed_by(const StepGraph& graph, const NeededValue& value, OpId op) {
+  if (value.reader == kNoOp) return "kept to the end";
+  return value.reader == op ? "this op" : op_name(graph, value.reader);
+}
+
 }  // namespace
 
 std::uint64_t BoundExplanation::value_bytes() const {
@@ -65,6 +83,52 @@ std::optional<BoundExplanation> explain_bound(const OrderProblem& problem,
     if (other.op != exit.op) explained.other_exits.push_back(other.op);
   }
   return explained;
+}
+
+std::string bound_sentence(const StepGraph& graph, const BoundExplanation& cut) {
+  const std::string op = op_name(graph, cut.op);
+  std::string needs =
+      fmt::format("these {} values ({})", cut.values.size(), format_bytes(cut.value_bytes()));
+  if (const std::uint64_t own = cut.output_bytes + cut.workspace_bytes; own > 0) {
+    needs += fmt::format(" and {} of its own", format_bytes(own));
+  }
+  if (cut.other_exits.empty()) {
+    return fmt::format("When {} runs, {} must be there in any order", op, needs);
+  }
+  const std::string others = cut.other_exits.size() == 1
+                                 ? op_name(graph, cut.other_exits[0])
+                                 : fmt::format("{} other ops", cut.other_exits.size());
+  return fmt::format(
+      "In any order, the first of {} and {} to run needs at least {}: when it is {}, {} must be "
+      "there",
+      op, others, format_bytes(cut.bytes), op, needs);
+}
+
+std::vector<CutRow> cut_rows(const StepGraph& graph, const BoundExplanation& cut) {
+  std::vector<CutRow> rows;
+  std::uint64_t rest = cut.value_bytes();
+  const std::size_t values = cut.values.size();
+  const std::size_t shown = values <= kMostRows + 1 ? values : kMostRows;  // not one for the rest
+  for (std::size_t i = 0; i < shown; ++i) {
+    const NeededValue& value = cut.values[i];
+    rows.push_back({value.bytes, value_name(graph, value), needed_by(graph, value, cut.op)});
+    rest -= value.bytes;
+  }
+  if (shown < cut.values.size()) {
+    rows.push_back(
+        {rest, fmt::format("{} smaller values", cut.values.size() - shown), "later ops"});
+  }
+  if (cut.output_bytes > 0) rows.push_back({cut.output_bytes, "this op: its outputs", "later ops"});
+  if (cut.workspace_bytes > 0) {
+    rows.push_back({cut.workspace_bytes, "this op: its workspace", "this op"});
+  }
+  return rows;
+}
+
+void explain(OrderView& view, const StepGraph& graph, const BoundExplanation& cut) {
+  view.sentence = bound_sentence(graph, cut);
+  view.cut = cut_rows(graph, cut);
+  view.bound_by_search = view.resident_bytes + cut.bytes < view.lower_bound;
 }
 
 }  // namespace skyline

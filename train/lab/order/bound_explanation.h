@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "memory/order/certificate.h"
 #include "memory/order/order_problem.h"
+#include "train/report/order_view.h"
 
 namespace skyline {
 
@@ -36,5 +37,16 @@ struct BoundExplanation {
 // must have passed the checker. O(size).
 std::optional<BoundExplanation> explain_bound(const OrderProblem& problem,
                                               const BoundCertificate& certificate);
+
+// Says why no order has a lower peak, without a full stop: "When op 41 (conv_dX) runs, these 12
+// values (145.6 MiB) and 3 MiB of its own must be there in any order".
+std::string bound_sentence(const StepGraph& graph, const BoundExplanation& explanation);
+
+// Returns the largest values of the cut, one row for all others, and what the op itself needs. The
+// rows have explanation.bytes in all, or more if the op writes in place.
+std::vector<CutRow> cut_rows(const StepGraph& graph, const BoundExplanation& explanation);
+
+// Adds the sentence and the rows to a view whose bound is set.
+void explain(OrderView& view, const StepGraph& graph, const BoundExplanation& explanation);
 
 }  // namespace skyline

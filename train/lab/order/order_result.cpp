@@ -20,8 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostRows = 12;  // of the values of a cut
-
 std::string both(std::uint64_t bytes) {
   return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
 }
@@ -71,37 +69,13 @@ std::string time_line(const OrderResult& result) {
          fmt::format(", the limit of {:.6g} s: the best order so far", *result.time_limit_seconds);
 }
 
-std::string value_name(const StepGraph& graph, const NeededValue& value) {
-  const std::vector<ValueId>& outputs = graph.ops[value.producer].outputs;
-  const auto place = std::ranges::find(outputs, value.value) - outputs.begin();
-  const std::string name = op_name(graph, value.producer);
-  return outputs.size() == 1 ? name : fmt::format("{}, output {}", name, place);
-}
-
-std::string needed_by(const StepGraph& graph, const NeededValue& value, OpId op) {
-  if (value.reader == kNoOp) return "kept to the end";
-  return value.reader == op ? "this op" : op_name(graph, value.reader);
-}
-
 std::string values_text(const StepGraph& graph, const BoundExplanation& cut) {
   Table table(
       {{"bytes"}, {"", Align::kRight}, {"written by", Align::kLeft}, {"needed by", Align::kLeft}});
-  const auto add = [&table](std::uint64_t bytes, std::string writer, std::string reader) {
+  for (const CutRow& row : cut_rows(graph, cut)) {
     table.add_row(
-        {std::to_string(bytes), format_bytes(bytes), std::move(writer), std::move(reader)});
-  };
-  std::uint64_t rest = cut.value_bytes();
-  const std::size_t shown = std::min(cut.values.size(), kMostRows);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const NeededValue& value = cut.values[i];
-    add(value.bytes, value_name(graph, value), needed_by(graph, value, cut.op));
-    rest -= value.bytes;
+        {std::to_string(row.bytes), format_bytes(row.bytes), row.written_by, row.needed_by});
   }
-  if (shown < cut.values.size()) {
-    add(rest, fmt::format("{} smaller values", cut.values.size() - shown), "later ops");
-  }
-  if (cut.output_bytes > 0) add(cut.output_bytes, "this op: its outputs", "later ops");
-  if (cut.workspace_bytes > 0) add(cut.workspace_bytes, "this op: its workspace", "this op");
   return table.str();
 }
 
@@ -216,25 +190,6 @@ OrderResult answer(OrderRequest request) {
   result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
   result.explanation = explain_bound(problem, result.answer.certificate);
   return result;
-}
-
-std::string bound_sentence(const StepGraph& graph, const BoundExplanation& cut) {
-  const std::string op = op_name(graph, cut.op);
-  std::string needs =
-      fmt::format("these {} values ({})", cut.values.size(), format_bytes(cut.value_bytes()));
-  if (const std::uint64_t own = cut.output_bytes + cut.workspace_bytes; own > 0) {
-    needs += fmt::format(" and {} of its own", format_bytes(own));
-  }
-  if (cut.other_exits.empty()) {
-    return fmt::format("When {} runs, {} must be there in any order", op, needs);
-  }
-  const std::string others = cut.other_exits.size() == 1
-                                 ? op_name(graph, cut.other_exits[0])
-                                 : fmt::format("{} other ops", cut.other_exits.size());
-  return fmt::format(
-      "In any order, the first of {} and {} to run needs at least {}: when it is {}, {} must be "
-      "there",
-      op, others, format_bytes(cut.bytes), op, needs);
 }
 
 }  // namespace skyline

@@ -51,8 +51,4 @@ struct OrderResult {
 // Orders the graph and places it. Throws what order_and_place() throws.
 OrderResult answer(OrderRequest request);
 
-// Says why no order has a lower peak, without a full stop: "When op 41 (conv_dX) runs, these 12
-// values (145.6 MiB) and 3 MiB of its own must be there in any order".
-std::string bound_sentence(const StepGraph& graph, const BoundExplanation& explanation);
-
 }  // namespace skyline

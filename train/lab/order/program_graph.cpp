@@ -39,6 +39,13 @@ void add_unused(StepGraph& graph, std::uint64_t resident) {
 
 }  // namespace
 
+StepGraph in_program_sequence(StepGraph executed, std::span<const OpId> numbers) {
+  std::vector<StepOp> ops(executed.ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) ops.at(numbers[i]) = std::move(executed.ops[i]);
+  executed.ops = std::move(ops);
+  return executed;
+}
+
 StepGraph program_graph(StepGraph recorded, bool in_place, std::uint64_t resident_bytes) {
   drop_pairs(recorded, in_place);
   round_sizes(recorded);

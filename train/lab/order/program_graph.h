@@ -1,10 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "memory/step_graph.h"
 
 namespace skyline {
+
+// Returns a recorded step with its ops in the program's sequence. `numbers` holds the number of
+// each op in it (DryRunFacts::program_numbers); the step has no control edges.
+StepGraph in_program_sequence(StepGraph executed, std::span<const OpId> numbers);
 
 // Returns a step that was recorded in the program's sequence as the search for an order needs it,
 // so that the peaks of its orders are the bytes that a plan needs:

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "memory/alignment.h"
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/control_edges.h"
-#include "memory/order/order.h"
 #include "memory/order/order_walk.h"
 #include "train/cli/byte_sizes.h"
 
@@ -35,6 +35,18 @@ std::string free_text(const StepOrder& order) {
   return text + fmt::format(" (at least {})", format_bytes(order.free_lower_bound));
 }
 
+// The best order of a graph, and why none is better.
+struct Searched {
+  OrderAnswer answer;
+  std::optional<BoundExplanation> explanation;
+};
+
+Searched searched(const StepGraph& graph, const OrderOptions& options) {
+  OrderAnswer answer = order(graph, kDefaultOrder, options);
+  auto explanation = explain_bound(order_problem(graph, options), answer.certificate);
+  return {std::move(answer), std::move(explanation)};
+}
+
 }  // namespace
 
 nlohmann::ordered_json StepOrder::json() const {
@@ -59,27 +71,33 @@ std::string StepOrder::text() const {
       format_bytes(placed), bound_text(*this), free_text(*this));
 }
 
+OrderOptions step_order_options(bool in_place) {
+  return {.in_place = in_place, .alignment = kAlignmentBytes, .state_limit = kMostStates};
+}
+
 StepOrder step_order(const OrderedStep& step) {
-  const OrderOptions options{
-      .in_place = step.in_place, .alignment = kAlignmentBytes, .state_limit = kMostStates};
+  const OrderOptions options = step_order_options(step.in_place);
   StepGraph graph = step.program;
   add_resident_edges(graph);
-  const OrderAnswer free = order(graph, kDefaultOrder, options);
+  const Searched free = searched(graph, options);
   keep_forward_sequence(graph);
   const OrderProblem kept = order_problem(graph, options);
   StepOrder found{.algorithm = step.algorithm,
                   .program = program_peak(kept),
                   .early = order_peak(kept, early_sequence(kept)),
                   .peak = program_peak(order_problem(step.executed, options)),
-                  .lower_bound = free.lower_bound,
-                  .free = free.peak,
-                  .free_lower_bound = free.lower_bound};
+                  .lower_bound = free.answer.lower_bound,
+                  .free = free.answer.peak,
+                  .free_lower_bound = free.answer.lower_bound,
+                  .explanation = free.explanation};
   found.free = std::min(found.free, found.peak);
   // What bounds all orders bounds those with forward as written.
   if (found.proved_optimal()) return found;
-  const OrderAnswer best = order(graph, kDefaultOrder, options);
-  found.lower_bound = std::max(found.lower_bound, best.lower_bound);
-  found.free = std::min(found.free, best.peak);
+  const Searched best = searched(graph, options);
+  found.free = std::min(found.free, best.answer.peak);
+  if (best.answer.lower_bound <= found.lower_bound) return found;
+  found.lower_bound = best.answer.lower_bound;
+  found.explanation = best.explanation;
   return found;
 }
 

@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "memory/order/order.h"
 #include "memory/step_graph.h"
+#include "train/lab/order/bound_explanation.h"
 
 namespace skyline {
 
@@ -18,7 +21,8 @@ struct StepOrder {
   std::uint64_t lower_bound = 0;  // of all that run the forward ops in the program's sequence
   std::uint64_t free = 0;         // the least that was found over all orders, forward ops too
   std::uint64_t free_lower_bound = 0;
-  std::uint64_t placed = 0;  // what the plan of the executed step takes
+  std::uint64_t placed = 0;                          // what the plan of the executed step takes
+  std::optional<BoundExplanation> explanation = {};  // of the lower bound
 
   bool proved_optimal() const { return peak == lower_bound; }
   bool free_proved_optimal() const { return free == free_lower_bound; }
@@ -34,6 +38,9 @@ struct OrderedStep {
   std::string algorithm;
   bool in_place = true;
 };
+
+// How order problems of recorded steps are made and searched.
+OrderOptions step_order_options(bool in_place);
 
 // Searches over all orders and, unless their bound proves the executed one, over those with forward
 // as written. Leaves `placed` 0. Throws GraphError for an unsound graph.

@@ -1,7 +1,6 @@
 // The page of OLLA's steps: a table, and one step before and after ordering.
 
 const data = JSON.parse(byId('data').textContent);
-const kCutRows = 15;
 
 const stepOf = (index) => data.rows[index];
 
@@ -36,51 +35,12 @@ function fillNetworks(choose) {
 }
 const formatGiB = (bytes) => (bytes / 2 ** 30).toFixed(4);
 
-function fillCut(row) {
-  const {cut} = row;
-  byId('cut-reading').textContent = `${row.sentence}.` +
-      (cut !== null && cut.bytes + row.resident_bytes < row.lower_bound ?
-           ' The search proved the rest.' :
-           '');
-  byId('cut').replaceChildren();
-  if (cut === null) return;
-  const nameOf = (op) => op === null ? 'kept to the end' : `op ${op} (${row.names[op]})`;
-  const shown = cut.values.slice(0, kCutRows);
-  const rest = cut.values.slice(kCutRows);
-  const rows = shown.map((value) => [
-    formatBytes(value.bytes), nameOf(value.written_by),
-    value.needed_by === cut.op ? 'this op' : nameOf(value.needed_by),
-  ]);
-  const sum = (values) => values.reduce((bytes, value) => bytes + value.bytes, 0);
-  if (rest.length > 0)
-    rows.push([formatBytes(sum(rest)), `${formatCount(rest.length)} smaller values`, 'later ops']);
-  if (cut.output_bytes > 0)
-    rows.push([formatBytes(cut.output_bytes), 'this op: its outputs', 'later ops']);
-  if (cut.workspace_bytes > 0)
-    rows.push([formatBytes(cut.workspace_bytes), 'this op: its workspace', 'this op']);
-  if (row.resident_bytes > 0)
-    rows.push([formatBytes(row.resident_bytes), 'resident', 'every step']);
-  byId('cut').append(makeTable(['Bytes', 'Written by', 'Needed by'], ['number', '', ''], rows));
-}
-
-const swatchOf = (colour, text) => element('span', {}, colourSwatch(colour), text);
-
-const charts = [];
-const mark = (op) => charts.forEach((chart) => chart.mark(op));
-charts.push(
-    new OrderChart(byId('before'), 'Bytes alive at each op in the program\'s order', mark),
-    new OrderChart(byId('after'), 'Bytes alive at each op in the optimal order', mark));
+const pair = new OrderPair('the optimal order');
 
 let buttons = [];
 function choose(index) {
   const row = stepOf(index);
-  const high = 1.12 * Math.max(row.program, row.peak, 1);
-  charts[0].show(row, row.before, high);
-  charts[1].show(row, row.after, high);
-  byId('before-reading').textContent = `Peak ${formatBytes(row.program)}.`;
-  byId('after-reading').textContent = `Peak ${formatBytes(row.peak)}, ` +
-      (row.saving === 0 ? 'the same' : `${formatPercent(row.saving)} less`) +
-      (row.proved_optimal ? '; proved: no order peaks lower.' : '.');
+  pair.show(row);
   fillCut(row);
   buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(i === index)));
 }
@@ -91,10 +51,6 @@ buttons = data.rows.map((row, i) => {
   return button;
 });
 byId('choice').append(...buttons);
-byId('marks-legend')
-    .append(
-        swatchOf('activation', 'the step'), swatchOf('state', 'resident'),
-        element('span', {}, lineSwatch('good', 1.5, [6, 4]), 'lower bound'));
 fillNetworks(choose);
 
 const best = data.rows.reduce((most, row) => row.saving > most.saving ? row : most);

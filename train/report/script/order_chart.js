@@ -76,11 +76,13 @@ class OrderChart extends Chart {
   }
   drawPeak(context) {
     const place = this.curve.bytes.indexOf(this.peak);
-    const words = `${formatBytes(this.peak)} at ${this.step.names[this.curve.order[place]]}`;
+    const bytes = formatBytes(this.peak);
+    const whole = `${bytes} at ${this.step.names[this.curve.order[place]]}`;
+    const fits = context.measureText(whole).width <= this.width - this.left;
+    const words = fits ? whole : bytes;
     const half = context.measureText(words).width / 2;
-    const x = Math.min(
-        Math.max(this.x(place + 0.5), this.left + half), this.width - half);
-    this.text(context, words, x, this.y(this.peak) - 10, {align: 'center', colour: 'ink'});
+    const x = Math.min(Math.max(this.x(place + 0.5), this.left + half), this.width - half);
+    this.text(context, words, x, this.y(this.peak) - 12, {align: 'center', colour: 'ink'});
   }
   drawMarks(context) {
     if (this.op === null) return;
