@@ -191,14 +191,14 @@ sanitize() {
 run_train() {
   local out status=0
   out=$(mktemp -d "$logs/train.XXXX")/run
-  ours train/skyline train --model resnet20 --data shapes --epochs 1 --device cuda --out "$out" || status=1
+  ours train/skyline train --model resnet20 --data shapes --epochs 1 --device cuda --output "$out" || status=1
   ours train/skyline train --model seq2seq --data numbers --batch-size 64 --learning-rate 0.002 --steps 200 \
-    --policy upper-bound --device cuda --out "$out-seq2seq" || status=1
+    --policy upper-bound --device cuda --output "$out-seq2seq" || status=1
   ours train/skyline compare --model googlenet --data shapes --steps 6 --batch-size 32 --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
   ours train/skyline dry-run --model resnet20 --device cuda --engines "$out/engines.json" || status=1
   LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 10 "$folder/train/skyline" \
-    train --model resnet20 --data shapes --epochs 1000 --device cuda --out "$out-interrupted"
+    train --model resnet20 --data shapes --epochs 1000 --device cuda --output "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then
     say 'the interrupt saved nothing'
     status=1

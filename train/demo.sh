@@ -18,7 +18,7 @@ build release skyline
 
 say ''
 say "--- lenet learns ten drawn shapes: one warm-up step on the pool, then the planned arena ---"
-"$skyline" train --model lenet --data shapes --epochs 3 --out "$run"
+"$skyline" train --model lenet --data shapes --epochs 3 --output "$run"
 say ''
 say "--- the same training under three allocators ---"
 "$skyline" compare --model lenet --data shapes --steps 20 \

@@ -64,8 +64,13 @@ void Trainer::start(const std::optional<std::filesystem::path>& out) {
   workload_->save(directory_->path(), position_);
 }
 
-void Trainer::resume(const LoadedCheckpoint& loaded) {
+void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes) {
   for (const std::string& warning : loaded.warnings) console_.warn(warning);
+  if (total_steps_ < loaded.checkpoint.position.step) {
+    throw UsageError(fmt::format(
+        "the run has done {} steps already, which is more than the {} of {}",
+        loaded.checkpoint.position.step, total_steps_, options_.steps ? "--steps" : "--epochs"));
+  }
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   position_.arguments = to_json(options_);
@@ -75,7 +80,9 @@ void Trainer::resume(const LoadedCheckpoint& loaded) {
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   saved_step_ = position_.step;
-  console_.say(fmt::format("resuming {} after step {}", folder.string(), position_.step));
+  if (!changes.empty()) directory_->write_arguments(to_json(options_));
+  console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
+                           changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
 }
 
 CommandResult Trainer::run() {
@@ -83,7 +90,7 @@ CommandResult Trainer::run() {
   Interrupt interrupt;
   log_.emplace(options_.memory.allocator, workload_->lengths_name(), position_.step + 1);
   progress_.emplace(console_, total_steps_, static_cast<double>(options_.batch_size),
-                    std::string(workload_->item()), position_.step);
+                    std::string(workload_->item()), position_.step, options_.print_every);
   bool finished = true;                                  // whether no due evaluation was cut short
   if (evaluation_due()) finished = evaluate(interrupt);  // a signal stopped it in the last process
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/run_directory.h"
@@ -39,8 +40,9 @@ class Trainer {
 
   // Makes a new run folder; see RunDirectory::create.
   void start(const std::optional<std::filesystem::path>& out);
-  // Continues from a checkpoint. Throws CheckpointError if it belongs to another model.
-  void resume(const LoadedCheckpoint& loaded);
+  // Continues from a checkpoint; says which options changed. Throws CheckpointError if it belongs
+  // to another model, UsageError if the changed options end the run before the checkpoint.
+  void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes = {});
 
   // Runs until the last step or a signal. A signal lets the running step finish or stops the
   // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a

@@ -34,7 +34,7 @@ struct Parser {
     std::map<Option*, bool> flags = {};  // by option
   };
   CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
-  bool json = false;
+  bool json = false, quiet = false;
   std::deque<Declared> commands;  // a deque, because the parser keeps references
 };
 
@@ -115,7 +115,10 @@ void declare_options(Parser::Declared& command) {
 void declare(Parser& parser, std::span<const Command> commands, int help_columns) {
   parser.app.footer(kFooter);
   parser.app.formatter(std::make_shared<HelpFormatter>(help_columns));
+  parser.app.set_version_flag("--version", "skyline " SKYLINE_VERSION,
+                              "Print the version and exit");
   parser.app.add_flag("--json", parser.json, "Print one JSON object");
+  parser.app.require_subcommand(0, 1);
   parser.app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   for (const Command& command : commands) {
     CLI::App* app = parser.app.add_subcommand(command.name, command.summary);
@@ -125,6 +128,7 @@ void declare(Parser& parser, std::span<const Command> commands, int help_columns
     declare_options(
         parser.commands.emplace_back(Parser::Declared{app, std::move(options), std::move(run)}));
     app->add_flag("--json", parser.json, "Print one JSON object and nothing else");
+    app->add_flag("--quiet", parser.quiet, "Print no messages but warnings and errors");
   }
 }
 
@@ -185,13 +189,25 @@ std::string sentence(const CLI::ParseError& error) {
   return what;
 }
 
-// Fills all options. Throws CLI::CallForHelp if help is requested, and UsageError.
-void parse(Parser& parser, std::span<const char* const> arguments) {
+// "skyline help train" means "skyline train --help".
+std::vector<const char*> without_help_command(std::span<const char* const> arguments) {
+  std::vector<const char*> words(arguments.begin(), arguments.end());
+  if (words.size() < 2 || std::string_view(words[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
+// Fills all options. Returns the help or the version if that is requested. Throws UsageError.
+std::optional<std::string> parse(Parser& parser, std::span<const char* const> arguments) {
+  const std::vector<const char*> words = without_help_command(arguments);
   try {
-    parser.app.parse(static_cast<int>(arguments.size()), arguments.data());
+    parser.app.parse(static_cast<int>(words.size()), words.data());
+  } catch (const CLI::CallForVersion& version) {
+    return fmt::format("{}\n", version.what());
   } catch (const CLI::CallForHelp&) {
     check_leftovers(parser);
-    throw;
+    return parser.app.help();
   } catch (const CLI::ParseError& error) {
     check_leftovers(parser);
     throw UsageError(sentence(error));
@@ -202,6 +218,12 @@ void parse(Parser& parser, std::span<const char* const> arguments) {
   if (parser.app.get_subcommands().empty()) {
     throw UsageError("no command is given; see 'skyline --help'");
   }
+  return {};
+}
+
+void print(const ProgramStreams& streams, const std::string& text) {
+  streams.output << text << std::flush;
+  if (!streams.output) throw std::runtime_error("cannot write to standard output");
 }
 
 int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) {
@@ -210,10 +232,10 @@ int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) 
   for (const auto& [flag, on] : command->flags) {
     if (chosen->count(flag->name()) > 0) flag->take(on ? "true" : "false");
   }
+  if (parser.quiet) console.be_quiet();
   const CommandResult result = command->run(console);
   console.wipe_transient();
-  streams.output << (parser.json ? result.json + "\n" : result.text) << std::flush;
-  if (!streams.output) throw std::runtime_error("cannot write to standard output");
+  print(streams, parser.json ? result.json + "\n" : result.text);
   return result.exit_code;
 }
 
@@ -231,14 +253,14 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
     console.error(why);
     return code;
   };
-  Parser parser;
   try {
+    Parser parser;
     declare(parser, commands, streams.help_columns);
-    parse(parser, arguments);
+    if (const auto asked = parse(parser, arguments)) {
+      print(streams, *asked);
+      return kSuccess;
+    }
     return run_parsed(parser, streams, console);
-  } catch (const CLI::CallForHelp&) {
-    streams.output << parser.app.help() << std::flush;
-    return kSuccess;
   } catch (const UsageError& error) {
     return failed(error.what(), kWrongUsage);
   } catch (const ImageSizeError& error) {

@@ -40,7 +40,8 @@ struct ProgramStreams {
 };
 
 // The whole program: parses, runs one command, prints. Returns the exit code: 0 on success, 1 on a
-// failure, 2 on wrong usage, or the result's own. Adds --json and --help to every command.
+// failure, 2 on wrong usage, or the result's own. Adds --json, --quiet and --help to every command;
+// `skyline help COMMAND` and `skyline --version` work, too.
 int run_program(std::span<const Command> commands, std::span<const char* const> arguments,
                 const ProgramStreams& streams);
 

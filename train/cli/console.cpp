@@ -37,6 +37,10 @@ TerminalFacts terminal_facts(int file_descriptor) {
 }
 
 void Console::say(std::string_view line) {
+  if (!quiet_) print(line);
+}
+
+void Console::print(std::string_view line) {
   wipe_transient();
   messages_ << line << '\n' << std::flush;
 }
@@ -50,11 +54,11 @@ void Console::labelled(std::string_view label, std::string_view colour, std::str
   if (facts_.colour) text += colour;
   text += label;
   if (facts_.colour) text += kPlain;
-  say(text.append(line));
+  print(text.append(line));
 }
 
 void Console::show_transient(std::string_view line) {
-  if (!facts_.is_terminal) return;
+  if (!facts_.is_terminal || quiet_) return;
   messages_ << kWipeLine << line << std::flush;
   transient_ = true;
 }

@@ -21,6 +21,8 @@ class Console {
   Console(std::ostream& messages, TerminalFacts facts) : messages_(messages), facts_(facts) {}
 
   const TerminalFacts& facts() const noexcept { return facts_; }
+  // Prints warnings and errors only.
+  void be_quiet() noexcept { quiet_ = true; }
   void say(std::string_view line);    // the line as it is
   void warn(std::string_view line);   // "warning: " before it
   void error(std::string_view line);  // "error: " before it
@@ -30,10 +32,13 @@ class Console {
   void wipe_transient();
 
  private:
+  void print(std::string_view line);
   void labelled(std::string_view label, std::string_view colour, std::string_view line);
+
   std::ostream& messages_;
   TerminalFacts facts_;
   bool transient_ = false;
+  bool quiet_ = false;
 };
 
 }  // namespace skyline

@@ -3,9 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "train/cli/did_you_mean.h"
 
 namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Returns a stored value as the command line gives it; nothing for an option that is not set.
+std::optional<std::string> as_typed(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string parts;
+  for (const Json& part : value) {
+    parts += (parts.empty() ? "" : ",") + as_typed(part).value_or("");
+  }
+  if (parts.empty()) return {};
+  return parts;
+}
+
+}  // namespace
 
 std::string Option::name() const {
   const auto comma = flag.rfind(',');
@@ -50,6 +73,34 @@ void OptionList::read(const nlohmann::ordered_json& json) {
     if ((option.traits & kMayBeAbsent) != 0 && !json.contains(key)) continue;
     option.value.read(json.at(key));
   }
+}
+
+void OptionList::read_config(const std::filesystem::path& file) {
+  const std::string where = "--config " + file.string() + ": ";
+  std::ifstream stream(file);
+  if (!stream) throw UsageError(where + "cannot be read");
+  const Json json = Json::parse(stream, nullptr, false);
+  if (!json.is_object()) throw UsageError(where + "expected a JSON object of options");
+  for (const auto& [key, value] : json.items()) {
+    Option& option = stored(key, where);
+    const std::optional<std::string> text = as_typed(value);
+    if (option.given || !text) continue;
+    try {
+      option.value.parse(*text);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}{}: {}", where, key, error.what()));
+    }
+  }
+}
+
+Option& OptionList::stored(const std::string& key, const std::string& where) {
+  std::vector<std::string> known;
+  for (Option& option : options_) {
+    if (!option.value.read) continue;
+    if (option.key() == key) return option;
+    known.push_back(option.key());
+  }
+  throw UsageError(where + unknown_name("option", key, known));
 }
 
 }  // namespace skyline

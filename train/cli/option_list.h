@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -18,11 +19,14 @@ enum OptionTraits : unsigned {
   kMayBeAbsent = 8,  // runs stored by earlier versions lack it and get its default
   kRequired = 16,    // wrong usage without it
   kStoredOnly = 32,  // stored with a run, but no flag
+  kMayChange = 64,   // changes losses; a resumed run may change it and says so
 };
 
 // One row: a flag, the variable behind it, its help text and its traits.
 struct Option {
-  std::string flag;  // "--model", "-m,--model", or "TRACE" for a positional argument
+  // "--model", "TRACE" for a positional argument, or several names with the main one last:
+  // "-m,--model".
+  std::string flag;
   OptionValue value;
   std::string help;
   unsigned traits = kEveryModel;
@@ -52,8 +56,14 @@ class OptionList {
   // Sets every stored option. Throws nlohmann::json::exception if one is of another type, or is
   // missing and not kMayBeAbsent.
   void read(const nlohmann::ordered_json& json);
+  // Sets the stored options that are not given from a JSON file with their keys, such as a run's
+  // arguments.json. Throws UsageError that names file and key.
+  void read_config(const std::filesystem::path& file);
 
  private:
+  // Throws UsageError that begins with `where` if no stored option has this key.
+  Option& stored(const std::string& key, const std::string& where);
+
   std::deque<Option> options_;  // a deque, because callers keep references
 };
 

@@ -73,11 +73,13 @@ std::string progress_bar(const ProgressFacts& facts, int width) {
 std::string progress_line(const ProgressFacts& facts) { return joined(parts(facts)); }
 
 Progress::Progress(Console& console, std::int64_t steps, double items_per_step, std::string item,
-                   std::int64_t steps_done_before, Clock clock)
+                   std::int64_t steps_done_before, std::optional<std::int64_t> every,
+                   Clock clock)
     : console_(console),
       steps_(steps),
       items_per_step_(items_per_step),
       item_(std::move(item)),
+      every_(every),
       clock_(clock ? std::move(clock)
                    : [] { return Clock::result_type(std::chrono::steady_clock::now().time_since_epoch()); }),
       window_{clock_().count(), steps_done_before},
@@ -87,7 +89,8 @@ Progress::~Progress() { console_.wipe_transient(); }
 
 bool Progress::due(std::int64_t step, double now) const {
   if (!last_shown_ || step == steps_) return true;
-  return now - *last_shown_ >= (console_.facts().is_terminal ? kTerminalSeconds : interval_);
+  if (every_) return step % *every_ == 0;
+  return now - *last_shown_ >= (plain() ? interval_ : kTerminalSeconds);
 }
 
 void Progress::measure(ProgressFacts& facts, double now) {
@@ -116,11 +119,11 @@ void Progress::step_done(std::int64_t step, std::int64_t epoch, std::int64_t epo
                       .item = item_,
                       .note = note};
   measure(facts, now);
-  if (console_.facts().is_terminal) {
-    console_.show_transient(progress_bar(facts, console_.facts().width));
-  } else {
+  if (plain()) {
     console_.say(progress_line(facts));
     if (last_shown_) interval_ = std::min(2 * interval_, kPlainSeconds);
+  } else {
+    console_.show_transient(progress_bar(facts, console_.facts().width));
   }
   last_shown_ = now;
 }

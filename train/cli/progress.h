@@ -37,13 +37,15 @@ std::string format_duration(double seconds);
 // Shows a run's progress. On a terminal it redraws one line, at most ten times per second.
 // Elsewhere it prints a plain line at the first and the last step, and between them after 1, 2, 4,
 // … and then every 30 seconds. Rate and time left cover about the last ten seconds.
+// If `every` is set, it prints a plain line every so many steps instead, on terminals, too.
 class Progress {
  public:
   using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment
 
   // `items_per_step` is the batch size. The clock is for tests.
   Progress(Console& console, std::int64_t steps, double items_per_step, std::string item,
-           std::int64_t steps_done_before = 0, Clock clock = {});
+           std::int64_t steps_done_before = 0, std::optional<std::int64_t> every = {},
+           Clock clock = {});
   ~Progress();  // wipes the moving line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -54,6 +56,7 @@ class Progress {
   void evaluated(std::size_t samples, std::size_t total);
 
  private:
+  bool plain() const { return every_ || !console_.facts().is_terminal; }
   bool due(std::int64_t step, double now) const;
   void measure(ProgressFacts& facts, double now);
 
@@ -61,6 +64,7 @@ class Progress {
   std::int64_t steps_;
   double items_per_step_;
   std::string item_;
+  std::optional<std::int64_t> every_;
   Clock clock_;
   std::optional<double> last_shown_;        // when a line was shown last
   double interval_ = 1;                     // seconds until the next plain line

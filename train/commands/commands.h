@@ -15,6 +15,7 @@ CommandRun declare_check(OptionList& list);
 CommandRun declare_check_data(OptionList& list);
 CommandRun declare_check_order(OptionList& list);
 CommandRun declare_compare(OptionList& list);
+CommandRun declare_completion(OptionList& list);
 CommandRun declare_dry_run(OptionList& list);
 CommandRun declare_evaluate(OptionList& list);
 CommandRun declare_graph(OptionList& list);

@@ -11,27 +11,32 @@ namespace {
 
 struct TrainArguments {
   TrainOptions options;
-  std::optional<std::filesystem::path> out;
-  std::filesystem::path resume;
+  std::optional<std::filesystem::path> output;
+  std::filesystem::path resume, config;
 };
 
-CommandResult run(const OptionList& list, const TrainArguments& arguments, Console& console) {
-  if (arguments.resume.empty()) {
-    check_given(list, arguments.options.model);
-    Trainer trainer(resolved(arguments.options), console);
-    trainer.start(arguments.out);
-    return trainer.run();
+CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
+  check_given(list, arguments.options.model);
+  Trainer trainer(resolved(arguments.options), console);
+  trainer.start(arguments.output);
+  return trainer.run();
+}
+
+CommandResult resume(const OptionList& list, const TrainArguments& arguments, Console& console) {
+  if (arguments.output) {
+    throw UsageError("--resume writes to the folder that it resumes: leave out --output");
   }
-  if (arguments.out)
-    throw UsageError("--resume writes to the folder that it resumes: leave out --out");
+  if (!arguments.config.empty()) {
+    throw UsageError("--resume takes the run's own options: leave out --config");
+  }
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
-  TrainOptions options =
+  auto [options, changes] =
       merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
   check_given(list, options.model);
   if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
   Trainer trainer(resolved(std::move(options)), console);
-  trainer.resume(loaded);
+  trainer.resume(loaded, changes);
   return trainer.run();
 }
 
@@ -40,10 +45,17 @@ CommandResult run(const OptionList& list, const TrainArguments& arguments, Conso
 CommandRun declare_train(OptionList& list) {
   const auto arguments = std::make_shared<TrainArguments>();
   add_run_options(list, arguments->options);
-  list.add("--out", path(arguments->out, "DIR"), "Run folder (default: runs/MODEL-DATE-TIME-N)");
+  list.add("--out,--output-dir,--output", path(arguments->output, "DIR"),
+           "Run folder (default: runs/MODEL-DATE-TIME-N)");
   list.add("--resume", path(arguments->resume, "DIR"),
            "Continue the run in this folder from its last good checkpoint");
-  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
+  list.add("--config", path(arguments->config, "FILE"),
+           "JSON file with options, such as a run's arguments.json; the command line goes first");
+  return [&list, arguments](Console& console) {
+    if (!arguments->resume.empty()) return resume(list, *arguments, console);
+    if (!arguments->config.empty()) list.read_config(arguments->config);
+    return start(list, *arguments, console);
+  };
 }
 
 }  // namespace skyline

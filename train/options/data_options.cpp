@@ -37,7 +37,7 @@ void add_image_sources(OptionList& list, DataOptions& options) {
 }
 
 void add_decode_threads(OptionList& list, DataOptions& options) {
-  list.add("--decode-threads", integer(options.decode_threads, 0, 4096),
+  list.add("--workers,--decode-threads", integer(options.decode_threads, 0, 4096),
            "Threads that read images (0: all cores)", kImagesOnly | kNeutral | kMayBeAbsent);
 }
 

@@ -23,15 +23,15 @@ constexpr double kClip = 5;                    // Sutskever et al. 2014, section
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
   list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences per step");
-  list.add("--learning-rate", number(options.learning_rate, 0, 1e6),
-           "Learning rate (0: the model's default)");
+  list.add("--lr,--learning-rate", number(options.learning_rate, 0, 1e6),
+           "Learning rate (0: the model's default)", kMayChange);
   list.add("--optimizer", choice(options.optimizer, optimizer_names(), "optimizer"),
            "Optimizer (default: sgd for images, adam for seq2seq)", kMayBeAbsent);
-  list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum");
+  list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum", kMayChange);
   list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
-           "SGD weight decay: L2, on every parameter");
+           "SGD weight decay: L2, on every parameter", kMayChange);
   list.add("--schedule", choice(options.schedule, schedule_names(), "schedule"),
-           "How the learning rate falls over the run");
+           "How the learning rate falls over the run", kMayChange);
   list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),
            "Seed of parameters, sample order and generated samples");
 }
@@ -77,8 +77,13 @@ void add_training_options(OptionList& list, TrainOptions& options) {
 
 void add_run_options(OptionList& list, TrainOptions& options) {
   add_training_options(list, options);
-  list.add("--epochs", integer(options.epochs, 1, kMany), "Passes over the training data");
-  list.add("--steps", integer(options.steps, 1, kMany), "Steps to run, instead of --epochs");
+  list.add("--epochs", integer(options.epochs, 1, kMany), "Passes over the training data",
+           kMayChange);
+  list.add("--steps", integer(options.steps, 1, kMany), "Steps to run, instead of --epochs",
+           kMayChange);
+  list.add("--print-freq,--print-every", integer(options.print_every, 1, kMany),
+           "Steps between lines of progress (default: 1, 2, 4, … 30 seconds)",
+           kNeutral | kMayBeAbsent);
   list.add("--allocator", choice(options.memory.allocator, training_allocator_names(), "allocator"),
            "Allocator of the step's memory", kNeutral);
   add_memory_options(list, options.memory);
@@ -169,23 +174,28 @@ TrainOptions train_options_from(const Json& json) {
   return options;
 }
 
-TrainOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
-                                const Json& stored) {
+ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
+                                  const Json& stored) {
   Json merged = stored;
+  std::vector<std::string> changes;
   const Json values = to_json(with_whole_paths(given));
   for (const Option& option : list.options()) {
     const std::string key = option.key();
     if (!option.given || !values.contains(key)) continue;
     const Json& value = values[key];
     const Json before = stored.value(key, Json(nullptr));
-    if ((option.traits & kNeutral) == 0 && value != before) {
+    merged[key] = value;
+    if ((option.traits & kNeutral) != 0 || value == before) continue;
+    if ((option.traits & kMayChange) == 0) {
       throw UsageError(fmt::format("{} is {}, but the run to resume was started {}", option.name(),
                                    value.dump(),
                                    before.is_null() ? "without it" : "with " + before.dump()));
     }
-    merged[key] = value;
+    changes.push_back(fmt::format("{} {} ({})", option.name(), value.dump(),
+                                  before.is_null() ? "new" : "was " + before.dump()));
   }
-  return train_options_from(merged);
+  if (list.given("--epochs") && !list.given("--steps")) merged["steps"] = nullptr;
+  return {train_options_from(merged), std::move(changes)};
 }
 
 Context::Options context_options(const TrainOptions& options) {

@@ -36,8 +36,9 @@ struct TrainOptions {
   StepOptions step;
   MemoryOptions memory;
   DeviceOptions device;
-  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end of each epoch
-  bool keep_best = false;             // keep the checkpoint of the best evaluation as well
+  std::int64_t checkpoint_every = 0;        // steps; 0: only at the end of each epoch
+  bool keep_best = false;                   // keep the checkpoint of the best evaluation as well
+  std::optional<std::int64_t> print_every;  // steps; empty: by time
 };
 
 // All image models, and seq2seq.
@@ -67,11 +68,17 @@ nlohmann::ordered_json to_json(TrainOptions options);
 // Throws CheckpointError for missing values and values of another type.
 TrainOptions train_options_from(const nlohmann::ordered_json& json);
 
-// The options of a resumed run: the stored ones, overridden by the neutral options that were given
-// (see OptionTraits). Throws UsageError if another option was given with another value than the
-// stored one.
-TrainOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
-                                const nlohmann::ordered_json& stored);
+// The options of a resumed run.
+struct ResumedOptions {
+  TrainOptions options;
+  std::vector<std::string> changes;  // "--epochs 20 (was 4)", of options that change losses
+};
+
+// The stored options, overridden by those given that are kNeutral or kMayChange (see OptionTraits);
+// one of --epochs and --steps replaces the other. Throws UsageError if another option was given
+// with another value than the stored one.
+ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
+                                  const nlohmann::ordered_json& stored);
 
 Context::Options context_options(const TrainOptions& options);
 OptimizerOptions optimizer_options(const TrainOptions& options);

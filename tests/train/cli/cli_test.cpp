@@ -264,16 +264,42 @@ TEST(Program, HelpStaysWithin80Columns) {
   EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
 }
 
+TEST(Program, HelpIsACommandToo) {
+  EXPECT_EQ(run({"help"}).output, run({"--help"}).output);
+  EXPECT_EQ(run({"help", "train"}).output, run({"train", "--help"}).output);
+  expect_usage_error({"help", "trian"}, "unknown command 'trian'; did you mean 'train'?");
+}
+
+TEST(Program, PrintsItsVersion) {
+  const Answer answer = run({"--version"});
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_THAT(answer.output, testing::MatchesRegex("skyline [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Program, RefusesASecondCommand) {
+  expect_usage_error({"short", "train"},
+                     "'skyline short' takes no 'train'; see 'skyline short --help'");
+}
+
+TEST(Program, QuietLeavesOutMessagesButNotErrors) {
+  const Answer quiet = run({"train", "--quiet"});
+  EXPECT_EQ(quiet.output, "model lenet\n");
+  EXPECT_EQ(quiet.messages, "");
+  EXPECT_THAT(run({"short", "--quiet"}).messages, HasSubstr("error: "));
+}
+
 TEST(Program, RefusesAnUnknownCommandThoughHelpIsAskedFor) {
   EXPECT_EQ(run({"trian", "--help"}).exit_code, 2);
 }
 
 TEST(Program, SaysWhenStandardOutputIsFull) {
-  std::ofstream full("/dev/full");
-  std::ostringstream messages;
-  const std::vector<const char*> arguments = {"skyline", "train"};
-  EXPECT_EQ(run_program(commands(), arguments, {full, messages, {}}), 1);
-  EXPECT_THAT(messages.str(), EndsWith("error: cannot write to standard output\n"));
+  for (const char* word : {"train", "--help", "--version"}) {
+    std::ofstream full("/dev/full");
+    std::ostringstream messages;
+    const std::vector<const char*> arguments = {"skyline", word};
+    EXPECT_EQ(run_program(commands(), arguments, {full, messages, {}}), 1);
+    EXPECT_THAT(messages.str(), EndsWith("error: cannot write to standard output\n"));
+  }
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "tests/train/temporary_folder.h"
 
 namespace skyline {
 namespace {
@@ -101,6 +105,58 @@ TEST(OptionListTest, ErrorsBeginWithTheOptionsName) {
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(), "--batch-size: 'many' is not a whole number");
   }
+}
+
+// A file with options, as --config reads it.
+class ConfigTest : public ::testing::Test {
+ protected:
+  // Returns the values after "--rate 0.25" and the file.
+  Values read(const std::string& text) {
+    std::ofstream(file_) << text;
+    Values values;
+    OptionList list;
+    add_options(list, values);
+    std::ranges::find(list.options(), "--rate", &Option::name)->take("0.25");
+    list.read_config(file_);
+    return values;
+  }
+  std::string problem(const std::string& text) {
+    try {
+      read(text);
+    } catch (const UsageError& error) {
+      return std::string(error.what()).substr(("--config " + file_.string() + ": ").size());
+    }
+    return "none";
+  }
+  const TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "options.json";
+};
+
+TEST_F(ConfigTest, SetsWhatIsNotGiven) {
+  const Values expected{.batch_size = 7,
+                        .steps = 9,
+                        .capacity = 2048,
+                        .rate = 0.25,
+                        .guard = true,
+                        .in_place = false,
+                        .files = {"a", "b"}};
+  EXPECT_EQ(read(R"({"batch_size": 7, "steps": 9, "capacity": "2KiB", "rate": 0.75, "guard": true,
+                     "no_in_place": true, "files": ["a", "b"]})"),
+            expected);
+}
+
+TEST_F(ConfigTest, ReadsWhatARunStores) {
+  EXPECT_EQ(read(written({}).dump()), Values{.rate = 0.25});
+}
+
+TEST_F(ConfigTest, NamesTheProblem) {
+  EXPECT_EQ(problem("[]"), "expected a JSON object of options");
+  EXPECT_EQ(problem("{\"batch_size\": "), "expected a JSON object of options");
+  EXPECT_EQ(problem(R"({"batch_siz": 7})"),
+            "unknown option 'batch_siz'; did you mean 'batch_size'?");
+  EXPECT_EQ(problem(R"({"batch_size": 1000})"),
+            "batch_size: 1000 is out of range: it must be from 1 to 100");
+  EXPECT_EQ(problem(R"({"batch_size": {}})"), "batch_size: '{}' is not a whole number");
 }
 
 }  // namespace

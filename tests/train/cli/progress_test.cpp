@@ -60,11 +60,11 @@ TEST(ProgressBar, IsEmptyAtFirstAndFullAtLast) {
 // A run with steps of 0.1 seconds on a fake clock.
 class ProgressRun : public testing::Test {
  protected:
-  std::string run(bool terminal, std::int64_t steps) {
+  std::string run(bool terminal, std::int64_t steps, std::optional<std::int64_t> every = {}) {
     std::ostringstream messages;
     Console console(messages, {.is_terminal = terminal});
     {
-      Progress progress(console, steps, 32, "images", 0,
+      Progress progress(console, steps, 32, "images", 0, every,
                         [this] { return std::chrono::duration<double>(now_); });
       for (std::int64_t step = 1; step <= steps; ++step) {
         now_ += 0.1;
@@ -93,10 +93,18 @@ TEST_F(ProgressRun, ATerminalShowsOneLineThatIsWipedAtTheEnd) {
   EXPECT_TRUE(text.ends_with("\r\033[K"));
 }
 
+TEST_F(ProgressRun, PrintsALineEverySoManySteps) {
+  for (const bool terminal : {false, true}) {
+    const std::string text = run(terminal, 95, 30);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 5) << "steps 1, 30, 60, 90 and 95";
+    EXPECT_THAT(text, HasSubstr("\nstep 60/95  "));
+  }
+}
+
 TEST_F(ProgressRun, TheRateFollowsTheLastTenToTwentySeconds) {
   std::ostringstream messages;
   Console console(messages, {});
-  Progress progress(console, 1000, 10, "images", 0,
+  Progress progress(console, 1000, 10, "images", 0, {},
                     [this] { return std::chrono::duration<double>(now_); });
   std::int64_t step = 0;
   const auto steps_of = [&](double seconds, int count) {

@@ -8,28 +8,14 @@
 #include <sstream>
 
 #include "memory/trace.h"
-#include "tests/train/parsed_json.h"
+#include "tests/train/commands/skyline_program.h"
 #include "train/commands/commands.h"
 
 namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-struct Answer {
-  int exit_code = 0;
-  std::string output, messages;
-  Json json() const { return parsed_in_order(output); }
-};
-
-Answer skyline_program(std::vector<const char*> words) {
-  words.insert(words.begin(), "skyline");
-  std::ostringstream output, messages;
-  const int exit_code =
-      run_program(all_commands(), words, {.output = output, .messages = messages, .terminal = {}});
-  return {exit_code, output.str(), messages.str()};
-}
+using Json = nlohmann::json;
 
 class TrainCommandsTest : public ::testing::Test {
  protected:
@@ -37,8 +23,8 @@ class TrainCommandsTest : public ::testing::Test {
   ~TrainCommandsTest() override { fs::remove_all(folder_); }
 
   // A run of 4 steps.
-  Answer train(std::vector<const char*> more) {
-    std::vector<const char*> words = {"train", "--model",   "lenet", "--images",
+  Outcome train(std::vector<std::string> more) {
+    std::vector<std::string> words = {"train", "--model",   "lenet", "--images",
                                       "16",    "--epochs",  "1",     "--batch-size",
                                       "4",     "--threads", "1"};
     words.insert(words.end(), more.begin(), more.end());
@@ -52,14 +38,14 @@ class TrainCommandsTest : public ::testing::Test {
 };
 
 TEST_F(TrainCommandsTest, ADeviceThatIsNotBuiltInFailsByName) {
-  const Answer answer = train({"--device", "cuda", "--out", run_.c_str()});
+  const Outcome answer = train({"--device", "cuda", "--out", run_});
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_NE(answer.messages.find("--device cuda"), std::string::npos) << answer.messages;
   EXPECT_FALSE(fs::exists(run_));
 }
 
 TEST_F(TrainCommandsTest, TrainPrintsOneObjectAndNothingElse) {
-  const Answer answer = train({"--out", run_.c_str(), "--json"});
+  const Outcome answer = train({"--out", run_, "--json"});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   EXPECT_EQ(answer.json()["steps"], 4);
   EXPECT_EQ(answer.json()["memory"]["allocator"], "planned");
@@ -67,7 +53,7 @@ TEST_F(TrainCommandsTest, TrainPrintsOneObjectAndNothingElse) {
 }
 
 TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
-  const Answer answer = train({"--out", run_.c_str()});
+  const Outcome answer = train({"--out", run_});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   for (const char* text : {"network-wise", "best-fit-pool", "planned", "lower bound", "ticks"}) {
     EXPECT_NE(answer.output.find(text), std::string::npos) << text;
@@ -75,7 +61,7 @@ TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
 }
 
 TEST_F(TrainCommandsTest, UnknownNamesGetTheNearestOne) {
-  const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"train", "--model", "lenett"}, "did you mean 'lenet'"},
       {{"train", "--data", "shaeps"}, "did you mean 'shapes'"},
       {{"train", "--allocator", "planed"}, "did you mean 'planned'"},
@@ -88,7 +74,7 @@ TEST_F(TrainCommandsTest, UnknownNamesGetTheNearestOne) {
       {{"sumary"}, "did you mean 'summary'"},
   };
   for (const auto& [words, hint] : cases) {
-    const Answer answer = skyline_program(words);
+    const Outcome answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2) << words.back();
     EXPECT_NE(answer.messages.find(hint), std::string::npos) << answer.messages;
     EXPECT_EQ(answer.output, "");
@@ -96,7 +82,7 @@ TEST_F(TrainCommandsTest, UnknownNamesGetTheNearestOne) {
 }
 
 TEST_F(TrainCommandsTest, AComparisonKnowsBeforehandThatItsPageCannotBeWritten) {
-  const Answer answer = skyline_program(
+  const Outcome answer = skyline_program(
       {"compare", "--model", "mlp", "--steps", "1000000", "--report", "/nowhere/page.html"});
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_NE(answer.messages.find("cannot write /nowhere/page.html: No such file"),
@@ -105,32 +91,31 @@ TEST_F(TrainCommandsTest, AComparisonKnowsBeforehandThatItsPageCannotBeWritten) 
 }
 
 TEST_F(TrainCommandsTest, ABatchOfNothingIsWrongUsage) {
-  const Answer answer = skyline_program({"train", "--batch-size", "0"});
+  const Outcome answer = skyline_program({"train", "--batch-size", "0"});
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_NE(answer.messages.find("--batch-size"), std::string::npos) << answer.messages;
 }
 
 TEST_F(TrainCommandsTest, ABatchLargerThanTheDataFails) {
-  const Answer answer = train({"--batch-size", "17", "--out", run_.c_str()});
+  const Outcome answer = train({"--batch-size", "17", "--out", run_});
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_NE(answer.messages.find("17"), std::string::npos) << answer.messages;
 }
 
 TEST_F(TrainCommandsTest, AnOccupiedFolderIsRefused) {
-  EXPECT_EQ(train({"--out", run_.c_str()}).exit_code, 0);
-  EXPECT_EQ(train({"--out", run_.c_str()}).exit_code, 2);
+  EXPECT_EQ(train({"--out", run_}).exit_code, 0);
+  EXPECT_EQ(train({"--out", run_}).exit_code, 2);
 }
 
 TEST_F(TrainCommandsTest, AnEmptyNameIsNotTakenForAnOptionThatWasNotGiven) {
-  for (const std::vector<const char*>& words :
-       {std::vector{"train", "--steps", "1", "--resume", ""},
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"train", "--steps", "1", "--resume", ""},
         {"compare", "--model", "mlp", "--steps", "1", "--allocators", "pool", "--report", ""},
         {"reproduce", "pgmo", "--output", ""},
         {"translate", "run", "one", "--reference", ""}}) {
-    const Answer answer = skyline_program(words);
+    const Outcome answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2);
-    EXPECT_NE(answer.messages.find(std::string(words.end()[-2]) +
-                                   ": the name of a file or folder is empty"),
+    EXPECT_NE(answer.messages.find(words.end()[-2] + ": the name of a file or folder is empty"),
               std::string::npos)
         << answer.messages;
   }
@@ -138,8 +123,8 @@ TEST_F(TrainCommandsTest, AnEmptyNameIsNotTakenForAnOptionThatWasNotGiven) {
 
 TEST_F(TrainCommandsTest, ThePoolOfTheCudaDriverIsRefusedOnOtherDevices) {
   const std::string expected = "allocator 'cuda-async' is a pool of the CUDA driver";
-  for (const Answer& answer :
-       {train({"--out", run_.c_str(), "--allocator", "cuda-async"}),
+  for (const Outcome& answer :
+       {train({"--out", run_, "--allocator", "cuda-async"}),
         skyline_program({"compare", "--model", "mlp", "--allocators", "pool,cuda-async"})}) {
     EXPECT_EQ(answer.exit_code, 2);
     EXPECT_NE(answer.messages.find(expected), std::string::npos) << answer.messages;
@@ -148,10 +133,10 @@ TEST_F(TrainCommandsTest, ThePoolOfTheCudaDriverIsRefusedOnOtherDevices) {
 }
 
 TEST_F(TrainCommandsTest, ResumingWithOtherArgumentsIsRefusedByName) {
-  ASSERT_EQ(train({"--out", run_.c_str()}).exit_code, 0);
+  ASSERT_EQ(train({"--out", run_}).exit_code, 0);
   for (const auto& [flag, told] :
-       {std::pair{"--batch-size", "started with 4"}, {"--steps", "started without it"}}) {
-    const Answer answer = skyline_program({"train", "--resume", run_.c_str(), flag, "8"});
+       {std::pair{"--batch-size", "started with 4"}, {"--seed", "started with 0"}}) {
+    const Outcome answer = skyline_program({"train", "--resume", run_, flag, "8"});
     EXPECT_EQ(answer.exit_code, 2);
     EXPECT_NE(answer.messages.find(std::string(flag) + " is 8, but the run to resume was " + told),
               std::string::npos)
@@ -159,30 +144,72 @@ TEST_F(TrainCommandsTest, ResumingWithOtherArgumentsIsRefusedByName) {
   }
 }
 
+TEST_F(TrainCommandsTest, AResumedRunMayGoOnLonger) {
+  ASSERT_EQ(train({"--output", run_, "--schedule", "constant"}).exit_code, 0);
+  const Outcome longer =
+      skyline_program({"train", "--resume", run_, "--epochs", "2", "--lr", "0.001", "--json"});
+  EXPECT_EQ(longer.exit_code, 0) << longer.messages;
+  EXPECT_EQ(longer.json()["steps"], 8);
+  EXPECT_NE(longer.messages.find("after step 4 with --learning-rate 0.001 (was 0.02), --epochs 2 "
+                                 "(was 1)"),
+            std::string::npos)
+      << longer.messages;
+  // What goes on longer now is the same as what was longer from the beginning.
+  const std::string whole = (folder_ / "whole").string(), parts = (folder_ / "parts").string();
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--schedule", "constant", "--json"});
+    return train(words).json()["loss"];
+  };
+  run({"--output", parts});
+  const Outcome rest = skyline_program({"train", "--resume", parts, "--epochs", "2", "--json"});
+  EXPECT_EQ(rest.json()["loss"], run({"--output", whole, "--epochs", "2"}));
+}
+
+TEST_F(TrainCommandsTest, ARunThatIsLongerAlreadyIsNamed) {
+  ASSERT_EQ(train({"--output", run_}).exit_code, 0);
+  const Outcome answer = skyline_program({"train", "--resume", run_, "--steps", "2"});
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_NE(answer.messages.find("the run has done 4 steps already, which is more than the 2 of "
+                                 "--steps"),
+            std::string::npos)
+      << answer.messages;
+}
+
+TEST_F(TrainCommandsTest, TheArgumentsOfARunAreAConfig) {
+  const Outcome first = train({"--output", run_, "--lr", "0.002", "--json"});
+  const std::string config = run_ + "/arguments.json", again = (folder_ / "again").string();
+  const Outcome second =
+      skyline_program({"train", "--config", config, "--output-dir", again, "--json"});
+  EXPECT_EQ(second.exit_code, 0) << second.messages;
+  EXPECT_EQ(second.json()["loss"], first.json()["loss"]);
+  EXPECT_EQ(skyline_program({"train", "--config", "/nowhere.json"}).exit_code, 2);
+  EXPECT_EQ(skyline_program({"train", "--resume", run_, "--config", config}).exit_code, 2);
+}
+
 TEST_F(TrainCommandsTest, ResumingWithTheSameOrNeutralArgumentsWorks) {
-  ASSERT_EQ(train({"--out", run_.c_str(), "--allocator", "pool"}).exit_code, 0);
-  const Answer answer = skyline_program({"train", "--resume", run_.c_str(), "--batch-size", "4",
-                                         "--allocator", "planned", "--guard", "--json"});
+  ASSERT_EQ(train({"--out", run_, "--allocator", "pool"}).exit_code, 0);
+  const Outcome answer = skyline_program({"train", "--resume", run_, "--batch-size", "4",
+                                          "--allocator", "planned", "--guard", "--json"});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   EXPECT_EQ(answer.json()["steps"], 4);
 }
 
 TEST_F(TrainCommandsTest, ResumingNothingNamesTheFolder) {
-  const Answer answer = skyline_program({"train", "--resume", run_.c_str()});
+  const Outcome answer = skyline_program({"train", "--resume", run_});
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_NE(answer.messages.find(run_), std::string::npos) << answer.messages;
 }
 
 TEST_F(TrainCommandsTest, ADamagedCheckpointIsNamed) {
-  ASSERT_EQ(train({"--out", run_.c_str()}).exit_code, 0);
+  ASSERT_EQ(train({"--out", run_}).exit_code, 0);
   std::ofstream(folder_ / "run" / "checkpoints" / "latest" / "weights.safetensors") << "torn";
-  const Answer answer = skyline_program({"train", "--resume", run_.c_str()});
+  const Outcome answer = skyline_program({"train", "--resume", run_});
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_NE(answer.messages.find("checkpoint"), std::string::npos) << answer.messages;
 }
 
 TEST_F(TrainCommandsTest, ADivergingRunNamesStepAndLayer) {
-  const Answer answer = train({"--learning-rate", "1e6", "--images", "64", "--out", run_.c_str()});
+  const Outcome answer = train({"--learning-rate", "1e6", "--images", "64", "--out", run_});
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_NE(answer.messages.find("the first layer that made it is"), std::string::npos)
       << answer.messages;
@@ -191,9 +218,9 @@ TEST_F(TrainCommandsTest, ADivergingRunNamesStepAndLayer) {
 TEST_F(TrainCommandsTest, CompareSaysThatAllIsEqual) {
   const std::string page = run_ + ".html";
   fs::create_directories(folder_);
-  const Answer answer =
+  const Outcome answer =
       skyline_program({"compare", "--model", "lenet", "--images", "40", "--batch-size", "4",
-                       "--steps", "5", "--threads", "1", "--report", page.c_str()});
+                       "--steps", "5", "--threads", "1", "--report", page});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   EXPECT_NE(answer.output.find("equal bit for bit"), std::string::npos) << answer.output;
   EXPECT_TRUE(fs::exists(page));
@@ -211,7 +238,7 @@ TEST_F(TrainCommandsTest, SummaryCounts) {
 }
 
 TEST_F(TrainCommandsTest, SummaryRefusesAnImageThatTheModelCannotTake) {
-  const Answer answer = skyline_program({"summary", "--model", "lenet", "--insize", "8"});
+  const Outcome answer = skyline_program({"summary", "--model", "lenet", "--insize", "8"});
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_NE(answer.messages.find("[lenet] image, got 8 x 8, expected at least 12 x 12"),
             std::string::npos)
@@ -224,12 +251,12 @@ TEST_F(TrainCommandsTest, SummaryCountsAuxiliaryHeadsApart) {
   EXPECT_EQ(json["auxiliary_parameters"], 13'378'280 - 6'998'552);
   EXPECT_EQ(json["multiply_adds"], 1'591'044'096);
   EXPECT_EQ(json["auxiliary_multiply_adds"], 8'372'224);
-  const Answer answer = skyline_program({"summary", "--model", "googlenet"});
+  const Outcome answer = skyline_program({"summary", "--model", "googlenet"});
   EXPECT_NE(answer.output.find("in auxiliary heads"), std::string::npos);
 }
 
 TEST_F(TrainCommandsTest, TrainingRefusesImagesThatTheModelCannotTake) {
-  const Answer answer = skyline_program({"train", "--model", "alexnet", "--insize", "40"});
+  const Outcome answer = skyline_program({"train", "--model", "alexnet", "--insize", "40"});
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_EQ(answer.messages, "error: [alexnet] image, got 40 x 40, expected at least 55 x 55\n");
 }
@@ -248,7 +275,7 @@ TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
   EXPECT_EQ(json["strategies"].size(), 6u);
 }
 
-TEST_F(TrainCommandsTest, DryRunAnswersWhetherItFits) {
+TEST_F(TrainCommandsTest, DryRunOutcomesWhetherItFits) {
   const auto fits = [](const char* capacity, const char* allocator) {
     return skyline_program({"dry-run", "--model", "resnet20", "--batch-size", "128", "--capacity",
                             capacity, "--json"})
