@@ -22,12 +22,15 @@ namespace {
 constexpr std::int64_t kElements = 1000;
 constexpr std::size_t kBytes = kElements * sizeof(float);
 
-// loss = total of sigmoid(x + k / 8) for each k of `shifts`, so that x has as many consumers, with
-// gradients that differ in their last bits.
+// loss = total of sigmoid(x + k / 8 + i / 100), at element i, for each k of `shifts`, so that x has
+// as many consumers, with gradients that differ in their last bits.
 Tensor shifted_sigmoids(RecordedContext& run, const Tensor& x, const std::vector<int>& shifts) {
   Tensor sum;
   for (const int k : shifts) {
-    const std::vector<float> shift(kElements, static_cast<float>(k) / 8);
+    std::vector<float> shift(kElements);
+    for (std::size_t i = 0; i < shift.size(); ++i) {
+      shift[i] = static_cast<float>(k) / 8 + static_cast<float>(i) / 100;
+    }
     Tensor y = sigmoid(run.context, add(run.context, x, run.upload_vector(shift)));
     sum = sum ? add(run.context, std::move(sum), std::move(y)) : std::move(y);
   }
@@ -60,17 +63,27 @@ std::vector<float> gradient_of_sigmoids(bool parameter, const std::vector<int>& 
   return RecordedContext::values(w.gradient);
 }
 
+// Adds vectors, the first one first.
+std::vector<float> sum(const std::vector<std::vector<float>>& parts) {
+  std::vector<float> sum = parts.front();
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += parts[k][i];
+  }
+  return sum;
+}
+
 TEST(GradientSums, AreTheSumOfAllContributionsInTheOrderOfTheirComing) {
   for (const bool parameter : {true, false}) {
     for (const int consumers : {1, 2, 3, 5, 6, 9, 11}) {
-      float expected = 0;
+      SCOPED_TRACE(std::to_string(consumers) + (parameter ? " of a parameter" : " of a value"));
+      std::vector<std::vector<float>> parts;
       for (int k = consumers - 1; k >= 0; --k) {  // the last consumer's comes first
-        const float one = gradient_of_sigmoids(parameter, {k})[0];
-        expected = k == consumers - 1 ? one : expected + one;
+        parts.push_back(gradient_of_sigmoids(parameter, {k}));
       }
-      const auto gradient = gradient_of_sigmoids(parameter, first_shifts(consumers));
-      EXPECT_EQ(gradient, std::vector<float>(kElements, expected))
-          << consumers << " consumers of a " << (parameter ? "parameter" : "value");
+      const std::vector<float> expected = sum(parts);
+      EXPECT_EQ(gradient_of_sigmoids(parameter, first_shifts(consumers)), expected);
+      std::ranges::reverse(parts);
+      EXPECT_EQ(sum(parts) == expected, consumers <= 2) << "another order gives other bits";
     }
   }
 }

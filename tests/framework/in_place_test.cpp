@@ -47,10 +47,62 @@ TEST(InPlace, AValueReadByASecondOpIsNotOverwritten) {  // the note's trap
   EXPECT_THAT(run.refusals(), HasSubstr("relu of input: input 0 is held by the program"));
   EXPECT_EQ(RecordedContext::values(b), (std::vector<float>{1, -2, 3}));
   const std::byte* const buffer = c.address();
+  const std::byte* const first = b.address();
+  EXPECT_NE(buffer, first);
   Tensor d = add(run.context, std::move(b), std::move(c));
   EXPECT_EQ(RecordedContext::values(d), (std::vector<float>{2, -2, 6}));
-  EXPECT_TRUE(d.address() == buffer || d.address() != nullptr);
+  EXPECT_EQ(d.address(), first);  // add writes over its first operand, which has no other reader
   run.context.end_step();
+}
+
+// Declares that each output may be written over its input.
+class Declared : public Op {
+ public:
+  explicit Declared(std::vector<Shape> shapes) : shapes_(std::move(shapes)) {}
+  std::string_view name() const override { return "declared"; }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec>) const override {
+    std::vector<OutputSpec> outputs;
+    for (const Shape& shape : shapes_) outputs.push_back({{shape}});
+    return outputs;
+  }
+  std::vector<InPlacePair> in_place() const override {
+    std::vector<InPlacePair> pairs;
+    for (std::size_t j = 0; j < shapes_.size(); ++j) pairs.push_back({0, static_cast<int>(j)});
+    return pairs;
+  }
+  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+    return std::make_unique<HostKernel>(compute, 1, 1, [](const float*, float*) {});
+  }
+
+ private:
+  std::vector<Shape> shapes_;
+};
+
+TEST(InPlace, OneOutputOnlyIsWrittenOverAnInput) {
+  RecordedContext run({.execute = false, .mode = Mode::kInference});
+  run.context.begin_step();
+  Tensor x = run.upload_vector({1, 2, 3});
+  const std::byte* const buffer = x.address();
+  const std::vector<Tensor> y =
+      apply(run.context, std::make_shared<Declared>(std::vector{Shape{3}, Shape{3}}),
+            operands(std::move(x)));
+  EXPECT_EQ(y[0].address(), buffer);
+  EXPECT_NE(y[1].address(), buffer);
+  EXPECT_THAT(run.refusals(), HasSubstr("input 0 serves another output"));
+}
+
+TEST(InPlace, AnOutputOfAnotherSizeIsNotWrittenOverItsInput) {
+  for (const std::int64_t elements : {2, 4}) {
+    RecordedContext run({.execute = false, .mode = Mode::kInference});
+    run.context.begin_step();
+    Tensor x = run.upload_vector({1, 2, 3});
+    const std::byte* const buffer = x.address();
+    const std::vector<Tensor> y =
+        apply(run.context, std::make_shared<Declared>(std::vector{Shape{elements}}),
+              operands(std::move(x)));
+    EXPECT_NE(y[0].address(), buffer);
+    EXPECT_THAT(run.refusals(), HasSubstr("input 0 has another size than the output"));
+  }
 }
 
 TEST(InPlace, TheRefusalNamesTheOpThatStillReads) {

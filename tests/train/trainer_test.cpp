@@ -18,6 +18,7 @@
 #include "tests/train/run/signalling_buffer.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/lab/order/order_files.h"
+#include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
 
@@ -123,6 +124,35 @@ TEST_F(TrainerTest, ResultHasItsKeys) {
   EXPECT_EQ(json["steps"], 10);
   EXPECT_EQ(json["run_directory"], (folder_ / "run").string());
   EXPECT_GE(json["top1"].get<double>(), 0.0);
+}
+
+TEST_F(TrainerTest, EachStepHasTheLearningRateOfItsPlace) {
+  const TrainOptions options = small_options();
+  train(options, "run");
+  std::vector<Json> expected;
+  for (std::int64_t done = 0; done < 10; ++done) {
+    expected.push_back(LearningRate{options.learning_rate, options.schedule, 10}.at(done));
+  }
+  EXPECT_EQ(logged("run", "learning_rate"), expected);
+  EXPECT_NE(expected[0], expected[1]);
+}
+
+TEST_F(TrainerTest, TheOrderOfSamplesComesFromTheSeed) {
+  for (const std::uint64_t seed : {3, 4}) {
+    TrainOptions options = small_options();
+    options.data.seed = seed;
+    train(options, std::to_string(seed));
+    EXPECT_EQ(last_checkpoint(std::to_string(seed)).position.order_seed, seed);
+  }
+}
+
+TEST_F(TrainerTest, AnEqualEvaluationDoesNotReplaceTheBest) {
+  TrainOptions options = small_options();
+  options.keep_best = true;
+  options.learning_rate = 1e-30;  // nothing changes, so both evaluations are equal
+  train(options, "run");
+  EXPECT_EQ(load_checkpoint(folder_ / "run").checkpoint.position.step, 10);
+  EXPECT_EQ(load_checkpoint(folder_ / "run" / "best").checkpoint.position.step, 5);
 }
 
 TEST_F(TrainerTest, NothingIsTakenFromTheDeviceAfterTheSwitch) {

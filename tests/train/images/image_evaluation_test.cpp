@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/errors.h"
 #include "tests/train/images/small_training.h"
@@ -49,6 +50,33 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
     correct += static_cast<std::int32_t>(best) == batch.labels[0] ? 1 : 0;
   }
   EXPECT_EQ(evaluate(experiment_.context, *experiment_.model, data, 6).correct, correct);
+}
+
+// Of equal logits the lower class ranks first, and a logit that is no number ranks before all.
+TEST_F(EvaluateTest, RanksTiesByClassAndNaNFirst) {
+  const ShapesDataset data = dataset(40);
+  std::int64_t zeros = 0, below_five = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    std::vector<float> image(data.image_shape().elements());
+    std::int32_t label = 0;
+    data.read({.index = i}, image.data(), &label);
+    zeros += label == 0;
+    below_five += label < 5;
+  }
+  ASSERT_GT(zeros, 0);
+  const auto accuracy_with = [&](float value) {
+    for (const Parameter& parameter : experiment_.model->parameters()) {
+      const std::vector<float> values(parameter.value.spec().bytes() / sizeof(float), value);
+      experiment_.context.write(parameter.value, values.data());
+    }
+    return evaluate(experiment_.context, *experiment_.model, data, 8);
+  };
+  const Accuracy tied = accuracy_with(0);
+  EXPECT_EQ(tied.correct, zeros);
+  EXPECT_EQ(tied.correct_top5, below_five);
+  const Accuracy undefined = accuracy_with(std::nanf(""));
+  EXPECT_EQ(undefined.correct, 0);
+  EXPECT_EQ(undefined.correct_top5, 0);
 }
 
 TEST_F(EvaluateTest, LeavesTrainingAsItWas) {

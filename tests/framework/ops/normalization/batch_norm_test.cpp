@@ -205,7 +205,8 @@ TEST_P(BatchNorm, TrainingMovesTheRunningValues) {
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
                          testing::Values(Shape{4, 16, 6, 6}, Shape{2, 64, 4, 4}, Shape{3, 3, 5, 7},
                                          Shape{2, 1, 3, 3}, Shape{5, 20, 1, 1}, Shape{2, 17, 1, 2},
-                                         Shape{1, 32, 9, 1}, Shape{1, 83, 40, 26}),
+                                         Shape{1, 32, 9, 1}, Shape{1, 83, 40, 26},
+                                         Shape{1, 3, 79, 79}),
                          shape_name);
 
 // One number a channel has no variance: y is beta and no gradient reaches x.
