@@ -51,7 +51,7 @@ TEST_F(ImageTrainingTest, TrainsOnAFolderAndKeepsItsMean) {
   EXPECT_EQ(outcome.json()["data"], "some data");
   EXPECT_EQ(outcome.json()["steps"], 8);
   EXPECT_EQ(outcome.json()["top5"], nullptr) << "of two classes";
-  EXPECT_GE(outcome.json()["data_wait_seconds"], 0);
+  EXPECT_TRUE(outcome.json()["data_wait_seconds"].is_number());
   EXPECT_TRUE(outcome.json()["bad_images"].empty());
   EXPECT_THAT(outcome.messages, HasSubstr("mean of 16 training images taken in"));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "mean.safetensors"));

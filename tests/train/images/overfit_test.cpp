@@ -1,4 +1,5 @@
-// Every network of the paper overfits one batch, which fails if a gradient is wrong.
+// Every network of the paper overfits one batch, so data, layers, loss and optimizer fit each other.
+// A slightly wrong gradient may pass here; the tests of the ops find it.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

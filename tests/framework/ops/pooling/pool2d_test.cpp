@@ -126,7 +126,7 @@ TEST(MaxPool2d, TakesInfinitiesAndNotANumbersAsTheyAre) {
   EXPECT_TRUE(std::isnan(nan.outputs[0].at(0, 3, 1, 0)));
 }
 
-// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1. Covers every max pooling of the
+// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1, by hand. Covers every max pooling of the
 // networks at its size, including a stride of 2 over an odd extent.
 TEST(MaxPool2d, CeilModeIsChainersCoverAll) {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {{55, 27}, {27, 13}, {13, 6}, {112, 56},
@@ -136,7 +136,6 @@ TEST(MaxPool2d, CeilModeIsChainersCoverAll) {
     const std::vector<TensorSpec> x = {{{1, 1, image, image}}};
     const auto op = max_pool2d_op({.kernel = 3, .stride = 2, .ceil_mode = true});
     EXPECT_EQ(op->outputs(x)[0].spec.shape, (Shape{1, 1, expected, expected}));
-    EXPECT_EQ((image - 3 + 1) / 2 + 1, expected) << "the formula";
   }
 }
 
