@@ -1,5 +1,5 @@
-// Every network of the paper overfits one batch, so data, layers, loss and optimizer fit each other.
-// A slightly wrong gradient may pass here; the tests of the ops find it.
+// Every network of the paper overfits one batch, so data, layers, loss and optimizer fit each
+// other. A slightly wrong gradient may pass here; the tests of the ops find it.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -126,8 +126,8 @@ TEST(MaxPool2d, TakesInfinitiesAndNotANumbersAsTheyAre) {
   EXPECT_TRUE(std::isnan(nan.outputs[0].at(0, 3, 1, 0)));
 }
 
-// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1, by hand. Covers every max pooling of the
-// networks at its size, including a stride of 2 over an odd extent.
+// Chainer's cover_all: ceil((n + 2 padding - kernel) / stride) + 1, by hand. Covers every max
+// pooling of the networks at its size, including a stride of 2 over an odd extent.
 TEST(MaxPool2d, CeilModeIsChainersCoverAll) {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {{55, 27}, {27, 13}, {13, 6}, {112, 56},
                                                          {56, 28}, {28, 14}, {14, 7}, {147, 73},
