@@ -42,6 +42,7 @@ CommandResult run(const OptionList& list, const CompareArguments& arguments, Con
   options.device.deterministic = true;  // otherwise correct losses may differ
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
+  check_given_for(list, allocators);
   std::optional<AtomicFile> page;  // opened first, so that a wrong path fails before training
   if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison =

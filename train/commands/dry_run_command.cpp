@@ -93,6 +93,8 @@ void write_files(const DryRunArguments& arguments, const DryRunResult& answered)
 
 CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
+  for (std::string& name : arguments.allocators) name = canonical_allocator_name(name);
+  check_given_for(list, arguments.allocators);
   check(arguments);
   require_folder_of(arguments.trace);
   require_folder_of(arguments.graph);
@@ -105,7 +107,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                          .planner = arguments.planner};
   const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
   for (const std::string& given : arguments.allocators) {
-    question.allocators.push_back({.allocator = canonical_allocator_name(given),
+    question.allocators.push_back({.allocator = given,
                                    .allocator_options = arguments.allocator_options,
                                    .planner = arguments.planner,
                                    .planner_table = all_planners(),

@@ -91,6 +91,7 @@ CommandResult replay_stream(std::istream& in, const std::string& source,
 CommandResult run(const OptionList& list, ReplayArguments arguments, Console& console) {
   arguments.one_given = list.given("--allocator");
   arguments.several_given = list.given("--allocators");
+  check_given_for(list, chosen_allocators(arguments));
   try {
     if (arguments.events == "-") {
       return replay_stream(std::cin, "standard input", arguments, console);

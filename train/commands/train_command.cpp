@@ -4,6 +4,7 @@
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/commands/commands.h"
+#include "train/options/allocator_names.h"
 #include "train/trainer.h"
 
 namespace skyline {
@@ -17,6 +18,7 @@ struct TrainArguments {
 
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
+  check_given_for(list, {canonical_allocator_name(arguments.options.memory.allocator)});
   Trainer trainer(resolved(arguments.options), console);
   trainer.start(arguments.output);
   return trainer.run();
@@ -34,6 +36,7 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
       merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
   check_given(list, options.model);
+  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
   if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
   Trainer trainer(resolved(std::move(options)), console);
   trainer.resume(loaded, changes);

@@ -46,8 +46,9 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
 }
 
 DeviceOptions resolved(DeviceOptions options, const std::string& device) {
-  if (device != kCuda && (options.prefetch || options.tf32 || !options.engines_file.empty())) {
-    throw UsageError("--prefetch, --tf32 and --engines need --device cuda");
+  if (device != kCuda && (options.prefetch || options.tf32 || options.deterministic ||
+                          !options.engines_file.empty())) {
+    throw UsageError("--prefetch, --tf32, --deterministic and --engines need --device cuda");
   }
   if (options.engines_file.empty()) return options;
   make_absolute(options.engines_file);

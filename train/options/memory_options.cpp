@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/option_list.h"
@@ -40,21 +43,38 @@ void add_allocator_options(OptionList& list, AllocatorOptions& options) {
   using Limits = std::numeric_limits<std::int64_t>;
   list.add("--max-split-size",
            checked(bytes(caching.max_split_bytes), [&caching] { check_max_split(caching); }),
-           "caching: never split segments for requests of this size or more", kNeutral);
+           "caching: never split segments for requests of this size or more",
+           kNeutral | kCachingOnly);
   list.add("--garbage-collection-threshold", number(caching.garbage_collection_threshold, 0, 1),
            "caching: above this fraction of the capacity, release segments that have long been "
            "unused (0: never)",
-           kNeutral);
+           kNeutral | kCachingOnly);
   list.add("--expandable-segments", flag(caching.expandable_segments),
-           "caching: one growing segment per pool", kNeutral);
+           "caching: one growing segment per pool", kNeutral | kCachingOnly);
   list.add("--roundup-power2-divisions",
            checked(integer(caching.roundup_power2_divisions, Limits::min(), Limits::max()),
                    [&caching] { check_divisions(caching); }),
-           "caching: round requests up to one of N steps between powers of two", kNeutral);
+           "caching: round requests up to one of N steps between powers of two",
+           kNeutral | kCachingOnly);
   list.add("--bfc-limit", bytes(options.bfc.limit_bytes),
-           "bfc: most bytes to reserve (default: the device's capacity)", kNeutral);
+           "bfc: most bytes to reserve (default: the device's capacity)", kNeutral | kBfcOnly);
   list.add("--no-bfc-growth", negated_flag(options.bfc.growth),
-           "bfc: reserve the whole limit at once", kNeutral);
+           "bfc: reserve the whole limit at once", kNeutral | kBfcOnly);
+}
+
+void check_given_for(const OptionList& list, const std::vector<std::string>& allocators) {
+  static constexpr std::pair<unsigned, std::string_view> kOwners[] = {
+      {kCachingOnly, "caching"}, {kBfcOnly, "bfc"}, {kPlannedOnly, kPlannedAllocator}};
+  for (const Option& option : list.options()) {
+    for (const auto& [trait, owner] : kOwners) {
+      if (!option.given || (option.traits & trait) == 0) continue;
+      // Names of comparisons go on: planned-grow, caching@1GiB.
+      const auto is_owner = [&](const std::string& name) { return name.starts_with(owner); };
+      if (std::ranges::any_of(allocators, is_owner)) continue;
+      throw UsageError(fmt::format("{} is for the allocator {}, got {}", option.name(), owner,
+                                   fmt::join(allocators, ", ")));
+    }
+  }
 }
 
 void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& json) {
@@ -81,7 +101,7 @@ void add_memory_options(OptionList& list, MemoryOptions& options) {
              },
              policy_names(), "policy"),
       "How to plan when batch shapes vary (default: per-shape for images, upper-bound for seq2seq)",
-      kNeutral);
+      kNeutral | kPlannedOnly);
   list.add("--warmup-steps", integer(options.warmup_steps, 1, 1000),
            "Steps on the pool before the switch to the plan; the last one is recorded", kNeutral);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "memory/allocators/allocator_options.h"
 #include "memory/session/session.h"
@@ -33,13 +34,14 @@ struct MemoryOptions {
 MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
 
 // --max-split-size, --garbage-collection-threshold, --expandable-segments and
-// --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc). Other allocators
-// ignore them.
+// --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc).
 void add_allocator_options(OptionList& list, AllocatorOptions& options);
 // Writes their values under the names of their flags.
 void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& json);
 // --planner, with the names of all planners.
 void add_planner_option(OptionList& list, std::string& planner);
+// Throws UsageError for a given option of an allocator that is not among these names.
+void check_given_for(const OptionList& list, const std::vector<std::string>& allocators);
 // --capacity, the options of allocators, --planner, --policy and --warmup-steps.
 void add_memory_options(OptionList& list, MemoryOptions& options);
 

@@ -208,6 +208,29 @@ TEST_F(TrainCommandsTest, ADamagedCheckpointIsNamed) {
   EXPECT_NE(answer.messages.find("checkpoint"), std::string::npos) << answer.messages;
 }
 
+TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"train", "--expandable-segments"},
+       "--expandable-segments is for the allocator caching, got planned"},
+      {{"train", "--allocator", "caching", "--no-bfc-growth"},
+       "--no-bfc-growth is for the allocator bfc, got caching"},
+      {{"train", "--allocator", "pool", "--policy", "grow"},
+       "--policy is for the allocator planned, got best-fit-pool"},
+      {{"compare", "--allocators", "pool,caching@1GiB", "--policy", "grow"},
+       "--policy is for the allocator planned, got best-fit-pool, caching@1GiB"},
+      {{"dry-run", "--model", "mlp", "--allocators", "pool,planned", "--expandable-segments"},
+       "--expandable-segments is for the allocator caching, got best-fit-pool, planned"},
+      {{"replay", "-", "--allocator", "bfc", "--expandable-segments"},
+       "--expandable-segments is for the allocator caching, got bfc"},
+      {{"train", "--deterministic"},
+       "--prefetch, --tf32, --deterministic and --engines need --device cuda"}};
+  for (const auto& [words, expected] : cases) {
+    const Outcome answer = skyline_program(words);
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_EQ(answer.messages, "error: " + expected + "\n");
+  }
+}
+
 TEST_F(TrainCommandsTest, ADivergingRunNamesStepAndLayer) {
   const Outcome answer = train({"--learning-rate", "1e6", "--images", "64", "--out", run_});
   EXPECT_EQ(answer.exit_code, 1);
