@@ -20,7 +20,8 @@ std::string row(const std::string& pattern, const std::string& words) {
   return fmt::format("    {}) words=\"{}\" ;;\n", pattern, words);
 }
 
-// What may follow an option comes before what may follow any other word.
+// Returns the rows of a command. The shell takes the first row that fits, so those of an option
+// come before the one for every other word.
 std::string rows_of(const Command& command) {
   OptionList list;
   command.declare(list);

@@ -139,7 +139,7 @@ class Addresses {
   std::vector<int> addresses_;  // columns, by block
 };
 
-// What CBC found; the program's order and no addresses without a solution.
+// CBC's answer. Without one, the order is the program's and there are no addresses.
 struct Solution {
   std::vector<OpId> order;
   std::vector<double> addresses = {};              // in units, by request

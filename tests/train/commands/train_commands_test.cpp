@@ -154,7 +154,7 @@ TEST_F(TrainCommandsTest, AResumedRunMayGoOnLonger) {
                                  "(was 1)"),
             std::string::npos)
       << longer.messages;
-  // What goes on longer now is the same as what was longer from the beginning.
+  // A run that is made longer ends like one that was so long from the beginning.
   const std::string whole = (folder_ / "whole").string(), parts = (folder_ / "parts").string();
   const auto run = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--schedule", "constant", "--json"});

@@ -52,7 +52,8 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
   EXPECT_EQ(evaluate(experiment_.context, *experiment_.model, data, 6).correct, correct);
 }
 
-// Of equal logits the lower class ranks first, and a logit that is no number ranks before all.
+// The lower class ranks first among equal logits. A logit that is no number ranks before all
+// others.
 TEST_F(EvaluateTest, RanksTiesByClassAndNaNFirst) {
   const ShapesDataset data = dataset(40);
   std::int64_t zeros = 0, below_five = 0;
