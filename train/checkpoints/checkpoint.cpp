@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/sha256.h"
+#include "train/checkpoints/input_file.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -101,23 +101,22 @@ std::string to_text(const Json& json) {
 }
 
 // In the format of sha256sum.
-std::string sum_line(std::string_view content, const char* name) {
-  return fmt::format("{}  {}\n", sha256_hex(std::as_bytes(std::span(content))), name);
+std::string sum_line(std::string_view sha256, const char* name) {
+  return fmt::format("{}  {}\n", sha256, name);
 }
 
-Safetensors decoded(const fs::path& folder, const char* name, const std::string& sums) {
-  const std::string content = read_file(folder / name);
-  if (sums.find(sum_line(content, name)) == std::string::npos) {
+Safetensors checked(const fs::path& folder, const char* name, const std::string& sums) {
+  if (sums.find(sum_line(file_sha256(folder / name), name)) == std::string::npos) {
     throw CheckpointError(fmt::format("{} is damaged: its SHA-256 is not the one in {}",
                                       (folder / name).string(), kSums));
   }
-  return decode_safetensors(std::as_bytes(std::span(content)), (folder / name).string());
+  return read_safetensors(folder / name);
 }
 
 Checkpoint load_folder(const fs::path& folder) {
   const std::string sums = read_file(folder / kSums);
-  Safetensors weights = decoded(folder, kWeights, sums);
-  Safetensors state = decoded(folder, kState, sums);
+  Safetensors weights = checked(folder, kWeights, sums);
+  Safetensors state = checked(folder, kState, sums);
   const auto position = state.metadata.find(kPosition);
   const std::string file = (folder / kState).string();
   if (position == state.metadata.end()) {
@@ -149,12 +148,11 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   fs::remove_all(folder, error);
   fs::create_directories(folder, error);
   if (error) throw WriteError(folder, error.value());
-  write_safetensors(folder / kWeights, checkpoint.weights, {{"format", "skyline"}});
-  write_safetensors(folder / kState, checkpoint.state,
-                    {{kPosition, to_text(to_json(checkpoint.position))}});
-  std::string sums;
-  for (const char* name : {kWeights, kState}) sums += sum_line(read_file(folder / name), name);
-  write_atomically(folder / kSums, sums);
+  const std::string weights =
+      write_safetensors(folder / kWeights, checkpoint.weights, {{"format", "skyline"}});
+  const std::string state = write_safetensors(folder / kState, checkpoint.state,
+                                              {{kPosition, to_text(to_json(checkpoint.position))}});
+  write_atomically(folder / kSums, sum_line(weights, kWeights) + sum_line(state, kState));
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {

@@ -26,9 +26,11 @@ struct TrainingPosition {
   bool operator==(const TrainingPosition&) const = default;
 };
 
+// The tensors are read where they lie, when they are read: in a run that is saved, in the files of
+// a loaded checkpoint.
 struct Checkpoint {
-  std::vector<NamedTensor> weights;  // for inference: parameters and running statistics
-  std::vector<NamedTensor> state;    // for training only: momentum and the like
+  std::vector<StoredTensor> weights;  // for inference: parameters and running statistics
+  std::vector<StoredTensor> state;    // for training only: momentum and the like
   TrainingPosition position;
 };
 

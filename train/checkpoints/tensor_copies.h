@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,15 +9,16 @@
 
 namespace skyline {
 
-// Copies a tensor to the host with its elements in the order of its shape: images and filters turn
-// from channels-last to N C H W, which other tools expect in files.
-NamedTensor to_host(Context& context, const std::string& name, const Tensor& tensor);
+// Returns a resident tensor as files hold it, with its elements in the order of its shape: images
+// and filters turn from channels-last to N C H W, which other tools expect. Nothing is copied until
+// the result is read; context and tensor outlive it.
+StoredTensor stored(Context& context, const std::string& name, const Tensor& tensor);
 
-// Overwrites a resident tensor; the inverse of to_host(). Throws ShapeError naming the tensor when
-// dtype or shape differ.
-void to_device(Context& context, const NamedTensor& host, const Tensor& tensor);
+// Overwrites a resident tensor, in pieces; the inverse of stored(). Throws ShapeError naming the
+// tensor when dtype or shape differ.
+void load(Context& context, const StoredTensor& from, const Tensor& to);
 
-// Returns the SHA-256 of the tensors' concatenated bytes.
+// Returns the SHA-256 of the tensors' concatenated bytes, in the order of memory.
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors);
 
 // Return the values of parameters or buffers.

@@ -31,16 +31,16 @@ Named state_of(const ModelRun& run) {
   return named;
 }
 
-std::vector<NamedTensor> copies(Context& context, const Named& named) {
-  std::vector<NamedTensor> result;
-  for (const auto& [name, tensor] : named) result.push_back(to_host(context, name, tensor));
+std::vector<StoredTensor> stored(Context& context, const Named& named) {
+  std::vector<StoredTensor> result;
+  for (const auto& [name, tensor] : named) result.push_back(stored(context, name, tensor));
   return result;
 }
 
-void restore_each(Context& context, const Named& named, const std::vector<NamedTensor>& stored,
+void restore_each(Context& context, const Named& named, const std::vector<StoredTensor>& tensors,
                   std::string_view file, const std::set<std::string>& ignored = {}) {
-  std::map<std::string_view, const NamedTensor*> by_name;
-  for (const NamedTensor& tensor : stored) by_name.emplace(tensor.name, &tensor);
+  std::map<std::string_view, const StoredTensor*> by_name;
+  for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const auto& [name, tensor] : named) {
     const auto found = by_name.extract(name);
     if (found.empty()) {
@@ -48,7 +48,7 @@ void restore_each(Context& context, const Named& named, const std::vector<NamedT
                             " has no tensor '" + name + "'");
     }
     try {
-      to_device(context, *found.mapped(), tensor);
+      load(context, *found.mapped(), tensor);
     } catch (const ShapeError& error) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
     }
@@ -65,8 +65,8 @@ void restore_each(Context& context, const Named& named, const std::vector<NamedT
 Checkpoint capture(ModelRun& run, TrainingPosition position) {
   position.random_seed = run.context.random().seed;
   position.random_next = run.context.random().next;
-  return {.weights = copies(run.context, weights_of(run)),
-          .state = copies(run.context, state_of(run)),
+  return {.weights = stored(run.context, weights_of(run)),
+          .state = stored(run.context, state_of(run)),
           .position = std::move(position)};
 }
 

@@ -9,8 +9,8 @@
 namespace skyline {
 
 // Captures everything that the next step of a run depends on: parameters and running statistics as
-// weights, velocities or moments as state, and the random stream in the position. The caller fills
-// the rest of `position`.
+// weights, velocities or moments as state, and the random stream in the position. The tensors are
+// those of the run: save the result before its next step. The caller fills the rest of `position`.
 Checkpoint capture(ModelRun& run, TrainingPosition position);
 
 // Puts a checkpoint's tensors and random stream into a run.

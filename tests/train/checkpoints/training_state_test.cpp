@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/small_training.h"
 #include "train/images/auxiliary_names.h"
 
@@ -23,13 +24,13 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
   const std::vector<float> memory = {0, 100, 1, 101, 10, 110, 11, 111};
   const Tensor tensor =
       experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter", memory.data());
-  const NamedTensor host = to_host(experiment->context, "filter", tensor);
+  const HostCopy host = host_copy(stored(experiment->context, "filter", tensor));
   std::vector<float> values(8);
   std::memcpy(values.data(), host.bytes.data(), host.bytes.size());
   EXPECT_EQ(values, (std::vector<float>{0, 1, 10, 11, 100, 101, 110, 111}));
 
   const Tensor copy = experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter");
-  to_device(experiment->context, host, copy);
+  load(experiment->context, stored(host), copy);
   std::vector<float> back(8);
   experiment->context.download(copy.detach(), back.data());
   EXPECT_EQ(back, memory);
@@ -38,10 +39,10 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
 TEST(TensorCopiesTest, AnotherShapeIsRefusedByName) {
   const auto experiment = make("mlp");
   const Tensor tensor = experiment->context.resident({{2, 3}}, Category::kParameter, "fc.weight");
-  NamedTensor host = to_host(experiment->context, "fc.weight", tensor);
+  StoredTensor host = stored(experiment->context, "fc.weight", tensor);
   host.shape = {3, 2};
   try {
-    to_device(experiment->context, host, tensor);
+    load(experiment->context, host, tensor);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_NE(std::string(error.what()).find("fc.weight"), std::string::npos);
@@ -117,7 +118,7 @@ TEST(AuxiliaryHeadsTest, AreWhatInferenceDoesNotHave) {
 TEST(AuxiliaryHeadsTest, OnlyTheirTensorsMayBeLeftOver) {
   const auto trained = make("lenet");
   Checkpoint checkpoint = capture(*trained, {});
-  NamedTensor head = checkpoint.weights.front();
+  StoredTensor head = checkpoint.weights.front();
   head.name = "loss1_fc.weight";
   checkpoint.weights.push_back(head);
   ImageRun inference({}, seeded(Mode::kInference),
