@@ -90,7 +90,7 @@ void for_each_piece(
     const StoredTensor& tensor,
     const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take) {
   const std::uint64_t end = tensor.bytes();
-  std::vector<std::byte> buffer(std::min<std::uint64_t>(kPieceBytes, end));
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kStoredPieceBytes, end));
   for (std::uint64_t offset = 0; offset < end; offset += buffer.size()) {
     const auto piece = std::span(buffer).first(std::min(buffer.size(), end - offset));
     tensor.read(offset, piece);

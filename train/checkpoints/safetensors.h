@@ -44,7 +44,7 @@ inline constexpr const char* kMetadata =
     "__metadata__";  // in the header, beside the tensors' names
 
 // Bytes that a tensor is moved in at a time: large enough for devices and disks, small beside them.
-inline constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
+inline constexpr std::size_t kStoredPieceBytes = std::size_t{1} << 18;
 
 // A tensor of a file, wherever its bytes lie: on a device, in a file, in host memory. They are
 // little-endian and row-major in the order of `shape`, product(shape) · stored_type_bytes(dtype) of
@@ -59,7 +59,7 @@ struct StoredTensor {
   std::uint64_t bytes() const;  // throws std::logic_error where stored_bytes() has no answer
 };
 
-// Calls take(offset, piece) for all bytes of a tensor, in order, in pieces of kPieceBytes.
+// Calls take(offset, piece) for all bytes of a tensor, in order, in pieces of kStoredPieceBytes.
 void for_each_piece(
     const StoredTensor& tensor,
     const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take);

@@ -114,7 +114,8 @@ void load(Context& context, const StoredTensor& from, const Tensor& to) {
   }
   const RowOrder order = row_order(to);
   const std::uint64_t row = order.row_bytes(), end = spec.bytes();
-  std::vector<std::byte> file(std::max<std::uint64_t>(kPieceBytes / row, 1) * row), memory(file);
+  std::vector<std::byte> file(std::max<std::uint64_t>(kStoredPieceBytes / row, 1) * row),
+      memory(file);
   for (std::uint64_t offset = 0; offset < end; offset += file.size()) {
     const std::uint64_t bytes = std::min(file.size(), end - offset);
     from.read(offset, std::span(file).first(bytes));
@@ -131,11 +132,11 @@ void load(Context& context, const StoredTensor& from, const Tensor& to) {
 
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors) {
   Sha256 sha256;
-  std::vector<std::byte> buffer(kPieceBytes);
+  std::vector<std::byte> buffer(kStoredPieceBytes);
   for (const Tensor& tensor : tensors) {
     const std::uint64_t end = tensor.spec().bytes();
-    for (std::uint64_t offset = 0; offset < end; offset += kPieceBytes) {
-      const auto piece = std::span(buffer).first(std::min(kPieceBytes, end - offset));
+    for (std::uint64_t offset = 0; offset < end; offset += kStoredPieceBytes) {
+      const auto piece = std::span(buffer).first(std::min(kStoredPieceBytes, end - offset));
       read_memory(context, tensor, offset, piece);
       sha256.update(piece);
     }
