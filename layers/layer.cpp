@@ -39,32 +39,44 @@ std::string Layer::full_name(const Context& context, std::string_view what) cons
   return text.append(name_).append(".").append(what);
 }
 
-void Layer::add_weight(Context& context, std::string_view what, const TensorSpec& spec,
-                       std::int64_t fan_in, Initializer initializer) {
-  parameters_.push_back(make_parameter(context, spec, full_name(context, what), nullptr));
+void Layer::add_weight(Context& context, const TensorName& what, const TensorSpec& spec,
+                       std::int64_t fan_in, Initializer initializer, std::int64_t channels) {
+  parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
+  const Tensor& value = parameters_.back().value;
+  weights_.push_back({what.stored, value.detach(), channels});
   if (!context.options().execute) return;
   const InitialValues initial = initializer(context.random(), fan_in);
-  fill(context, parameters_.back().value,
+  fill(context, value,
        [&](std::size_t first, std::span<float> values) { initial.draw(first, values); });
 }
 
-void Layer::add_parameter(Context& context, std::string_view what, const TensorSpec& spec,
+void Layer::add_parameter(Context& context, const TensorName& what, const TensorSpec& spec,
                           float value) {
-  parameters_.push_back(make_parameter(context, spec, full_name(context, what), nullptr));
+  parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
+  weights_.push_back({what.stored, parameters_.back().value.detach()});
   fill(context, parameters_.back().value, value);
 }
 
-void Layer::add_buffer(Context& context, std::string_view what, const TensorSpec& spec,
+void Layer::add_buffer(Context& context, const TensorName& what, const TensorSpec& spec,
                        float value) {
-  std::string name = full_name(context, what);
+  std::string name = full_name(context, what.name);
   Tensor tensor = context.resident(spec, Category::kState, name);
+  weights_.push_back({what.stored, tensor});
   fill(context, tensor, value);
   buffers_.push_back({std::move(name), std::move(tensor)});
 }
 
-void Layer::own(const Layer& part) {
+void Layer::own_as(std::string_view stored, const Layer& part) {
   parameters_.insert(parameters_.end(), part.parameters_.begin(), part.parameters_.end());
   buffers_.insert(buffers_.end(), part.buffers_.begin(), part.buffers_.end());
+  for (StoredWeight& weight : weights_below(stored, part)) weights_.push_back(std::move(weight));
+}
+
+std::vector<StoredWeight> weights_below(std::string_view name, const Layer& part) {
+  std::vector<StoredWeight> weights = part.weights();
+  if (name.empty()) return weights;
+  for (StoredWeight& weight : weights) weight.name = std::string(name) + "." + weight.name;
+  return weights;
 }
 
 }  // namespace skyline

@@ -86,6 +86,10 @@ std::uint64_t StoredTensor::bytes() const {
                                      fmt::join(shape, ", ")));
 }
 
+std::string spec_text(const StoredTensor& tensor) {
+  return fmt::format("{} [{}]", stored_type_name(tensor.dtype), fmt::join(tensor.shape, ", "));
+}
+
 void for_each_piece(
     const StoredTensor& tensor,
     const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take) {

@@ -59,6 +59,8 @@ struct StoredTensor {
   std::uint64_t bytes() const;  // throws std::logic_error where stored_bytes() has no answer
 };
 
+std::string spec_text(const StoredTensor& tensor);  // "F32 [10, 84]"
+
 // Calls take(offset, piece) for all bytes of a tensor, in order, in pieces of kStoredPieceBytes.
 void for_each_piece(
     const StoredTensor& tensor,

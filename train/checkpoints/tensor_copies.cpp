@@ -65,12 +65,13 @@ struct RowOrder {
   }
 };
 
-RowOrder row_order(const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  RowOrder order{.element_bytes = dtype_bytes(tensor.spec().dtype)};
-  if (shape.rank() != 4) return order;
-  order.channels = static_cast<std::uint64_t>(shape[1]);
-  order.pixels = static_cast<std::uint64_t>(shape[2] * shape[3]);
+RowOrder row_order(const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  RowOrder order{.element_bytes = dtype_bytes(spec.dtype)};
+  if (spec.shape.rank() < 2 || spec.shape[0] == 0) return order;
+  const std::int64_t row = spec.shape.elements() / spec.shape[0];
+  order.channels = static_cast<std::uint64_t>(weight.channels);
+  order.pixels = static_cast<std::uint64_t>(row / weight.channels);
   return order;
 }
 
@@ -81,39 +82,41 @@ void read_memory(Context& context, const Tensor& tensor, std::uint64_t offset,
 }
 
 // Reads a piece in the order of files: turns all rows that it touches.
-void read_turned(Context& context, const Tensor& tensor, std::uint64_t offset,
+void read_turned(Context& context, const StoredWeight& weight, std::uint64_t offset,
                  std::span<std::byte> piece) {
-  const RowOrder order = row_order(tensor);
-  if (order.same()) return read_memory(context, tensor, offset, piece);
+  const RowOrder order = row_order(weight);
+  if (order.same()) return read_memory(context, weight.value, offset, piece);
   const std::uint64_t row = order.row_bytes(), begin = offset / row * row;
   const std::uint64_t end = (offset + piece.size() + row - 1) / row * row;
   std::vector<std::byte> memory(end - begin), rows(end - begin);
-  read_memory(context, tensor, begin, memory);
+  read_memory(context, weight.value, begin, memory);
   order.to_file(memory, rows);
   std::memcpy(piece.data(), &rows[offset - begin], piece.size());
 }
 
 }  // namespace
 
-StoredTensor stored(Context& context, const std::string& name, const Tensor& tensor) {
-  return {.name = name,
-          .dtype = stored_type(tensor.spec().dtype),
-          .shape = extents(tensor.shape()),
-          .read = [&context, tensor = tensor.detach()](std::uint64_t offset,
-                                                       std::span<std::byte> piece) {
-            read_turned(context, tensor, offset, piece);
+StoredTensor stored(Context& context, const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  return {.name = weight.name,
+          .dtype = stored_type(spec.dtype),
+          .shape = extents(spec.shape),
+          .read = [&context, weight](std::uint64_t offset, std::span<std::byte> piece) {
+            read_turned(context, weight, offset, piece);
           }};
 }
 
-void load(Context& context, const StoredTensor& from, const Tensor& to) {
-  const TensorSpec& spec = to.spec();
-  if (from.dtype != stored_type(spec.dtype) || from.shape != extents(spec.shape)) {
-    std::string got(stored_type_name(from.dtype));
-    for (const std::int64_t extent : from.shape) got += " " + std::to_string(extent);
-    throw ShapeError("checkpoint", from.name, got, spec.str());
+bool fits(const StoredTensor& tensor, const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  return tensor.dtype == stored_type(spec.dtype) && tensor.shape == extents(spec.shape);
+}
+
+void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
+  if (!fits(from, to)) {
+    throw ShapeError("checkpoint", from.name, spec_text(from), to.value.spec().str());
   }
   const RowOrder order = row_order(to);
-  const std::uint64_t row = order.row_bytes(), end = spec.bytes();
+  const std::uint64_t row = order.row_bytes(), end = to.value.spec().bytes();
   std::vector<std::byte> file(std::max<std::uint64_t>(kStoredPieceBytes / row, 1) * row),
       memory(file);
   for (std::uint64_t offset = 0; offset < end; offset += file.size()) {
@@ -125,7 +128,7 @@ void load(Context& context, const StoredTensor& from, const Tensor& to) {
       order.to_memory(std::span(file).first(bytes), memory);
     }
     if (context.options().execute) {
-      context.compute().write(to.address() + offset, memory.data(), bytes);
+      context.compute().write(to.value.address() + offset, memory.data(), bytes);
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "train/checkpoints/safetensors.h"
+#include "train/checkpoints/finite_tensor.h"
 
 namespace skyline {
 namespace {
@@ -40,7 +40,7 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder) 
   auto mean = std::make_shared<MeanImage>();
   mean->side = static_cast<int>(tensor->shape[0]);
   mean->values.resize(tensor->bytes() / sizeof(float));
-  tensor->read(0, std::as_writable_bytes(std::span(mean->values)));
+  finite(*tensor, path.string()).read(0, std::as_writable_bytes(std::span(mean->values)));
   return mean;
 }
 

@@ -24,13 +24,13 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
   const std::vector<float> memory = {0, 100, 1, 101, 10, 110, 11, 111};
   const Tensor tensor =
       experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter", memory.data());
-  const HostCopy host = host_copy(stored(experiment->context, "filter", tensor));
+  const HostCopy host = host_copy(stored(experiment->context, {"filter", tensor, 2}));
   std::vector<float> values(8);
   std::memcpy(values.data(), host.bytes.data(), host.bytes.size());
   EXPECT_EQ(values, (std::vector<float>{0, 1, 10, 11, 100, 101, 110, 111}));
 
   const Tensor copy = experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter");
-  load(experiment->context, stored(host), copy);
+  load(experiment->context, stored(host), {"filter", copy, 2});
   std::vector<float> back(8);
   experiment->context.download(copy.detach(), back.data());
   EXPECT_EQ(back, memory);
@@ -39,10 +39,10 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
 TEST(TensorCopiesTest, AnotherShapeIsRefusedByName) {
   const auto experiment = make("mlp");
   const Tensor tensor = experiment->context.resident({{2, 3}}, Category::kParameter, "fc.weight");
-  StoredTensor host = stored(experiment->context, "fc.weight", tensor);
+  StoredTensor host = stored(experiment->context, {"fc.weight", tensor});
   host.shape = {3, 2};
   try {
-    load(experiment->context, host, tensor);
+    load(experiment->context, host, {"fc.weight", tensor});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_NE(std::string(error.what()).find("fc.weight"), std::string::npos);
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(small_
 TEST(TrainingStateTest, WeightsAreWhatInferenceNeeds) {
   const auto experiment = make("resnet20");
   const Checkpoint checkpoint = capture(*experiment, {});
-  EXPECT_EQ(checkpoint.weights.size(), 59u + 38u);
+  EXPECT_EQ(checkpoint.weights.size(), 59u + 38u + 19u) << "running values and batch counters";
   EXPECT_EQ(checkpoint.state.size(), 59u);
   EXPECT_EQ(checkpoint.weights.front().name, "conv1.weight");
   EXPECT_EQ(checkpoint.weights.front().shape, (std::vector<std::int64_t>{16, 3, 3, 3}));

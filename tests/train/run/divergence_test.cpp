@@ -20,10 +20,10 @@ class DivergenceTest : public ::testing::Test {
   void spoil(const std::string& name) {
     for (const Parameter& parameter : experiment_.model->parameters()) {
       if (parameter.name != name) continue;
-      HostCopy host = host_copy(stored(experiment_.context, name, parameter.value));
+      HostCopy host = host_copy(stored(experiment_.context, {name, parameter.value}));
       const float nan = std::numeric_limits<float>::quiet_NaN();
       std::memcpy(host.bytes.data(), &nan, sizeof nan);
-      load(experiment_.context, stored(host), parameter.value);
+      load(experiment_.context, stored(host), {name, parameter.value});
     }
   }
   Divergence explained(const Batch& batch) {
