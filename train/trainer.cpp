@@ -57,7 +57,8 @@ Trainer::~Trainer() = default;
 // Reads the file first, so that a wrong one leaves no run folder.
 void Trainer::initialize() {
   if (options_.init_weights.empty()) return;
-  const InitialWeights initial = load_initial_weights(*run_, options_.init_weights);
+  const InitialWeights initial =
+      load_initial_weights(run_->context, run_->network(), options_.init_weights);
   for (const std::string& warning : initial.warnings) console_.warn(warning);
   console_.say(fmt::format("began with {} of {} tensors of {}", initial.loaded, initial.all,
                            options_.init_weights));

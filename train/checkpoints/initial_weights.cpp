@@ -44,13 +44,14 @@ void warn(InitialWeights& result, const fs::path& from, std::vector<std::string>
 
 }  // namespace
 
-InitialWeights load_initial_weights(ModelRun& run, const fs::path& from) {
+InitialWeights load_initial_weights(Context& context, const Network& network,
+                                    const fs::path& from) {
   InitialWeights result;
   const std::vector<StoredTensor> tensors = tensors_of(from, result);
   std::map<std::string_view, const StoredTensor*> by_name;
   for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   std::vector<std::string> missing, different, left_over;
-  for (const StoredWeight& weight : run.network().weights()) {
+  for (const StoredWeight& weight : network.weights()) {
     const auto found = by_name.extract(weight.name);
     if (!weight.value) continue;  // a new run has seen no batch
     ++result.all;
@@ -60,7 +61,7 @@ InitialWeights load_initial_weights(ModelRun& run, const fs::path& from) {
       different.push_back(fmt::format("{} ({}, here {})", weight.name, spec_text(*found.mapped()),
                                       weight.value.spec().str()));
     } else {
-      load(run.context, *found.mapped(), weight);
+      load(context, *found.mapped(), weight);
       ++result.loaded;
     }
   }

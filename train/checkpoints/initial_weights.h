@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "train/run/model_run.h"
+#include "framework/context.h"
+#include "models/model.h"
 
 namespace skyline {
 
@@ -15,11 +16,12 @@ struct InitialWeights {
   std::vector<std::string> warnings;  // what did not match, by name
 };
 
-// Overwrites the weights of a run that has not begun with those of the same name and shape in
+// Overwrites the weights of a network with those of the same name and shape in
 // `from`: a .safetensors file with PyTorch's names and order of elements, a run folder or a
 // checkpoint. All others keep their initial values. Throws CheckpointError if nothing matches,
 // UsageError if `from` does not exist, and what read_safetensors() and load_checkpoint() throw;
-// then the run may be half loaded.
-InitialWeights load_initial_weights(ModelRun& run, const std::filesystem::path& from);
+// then the network may be half loaded.
+InitialWeights load_initial_weights(Context& context, const Network& network,
+                                    const std::filesystem::path& from);
 
 }  // namespace skyline

@@ -75,10 +75,15 @@ void restore_each(Context& context, const std::vector<StoredWeight>& weights,
 
 }  // namespace
 
+std::vector<StoredTensor> stored_weights(Context& context, const Network& network,
+                                         std::int64_t steps) {
+  return stored(context, network.weights(), steps);
+}
+
 Checkpoint capture(ModelRun& run, TrainingPosition position) {
   position.random_seed = run.context.random().seed;
   position.random_next = run.context.random().next;
-  return {.weights = stored(run.context, run.network().weights(), position.step),
+  return {.weights = stored_weights(run.context, run.network(), position.step),
           .state = stored(run.context, state_of(run), position.step),
           .position = std::move(position)};
 }
