@@ -28,7 +28,8 @@ class Decoder {
     data_bytes_ = file_bytes_ - data;
     Safetensors result;
     std::vector<Extent> extents;
-    for (const auto& [name, entry] : parse_header().items()) {
+    const HeaderJson header = parse_header();
+    for (const auto& [name, entry] : header.items()) {
       if (name == kMetadata) {
         result.metadata = metadata(entry);
       } else {
