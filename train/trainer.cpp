@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory/planners/solvers/solver_planners.h"
+#include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
@@ -53,7 +54,18 @@ Trainer::Trainer(TrainOptions options, Console& console)
 
 Trainer::~Trainer() = default;
 
+// Reads the file first, so that a wrong one leaves no run folder.
+void Trainer::initialize() {
+  if (options_.init_weights.empty()) return;
+  const InitialWeights initial =
+      load_initial_weights(run_->context, run_->network(), options_.init_weights);
+  for (const std::string& warning : initial.warnings) console_.warn(warning);
+  console_.say(fmt::format("began with {} of {} tensors of {}", initial.loaded, initial.all,
+                           options_.init_weights));
+}
+
 void Trainer::start(const std::optional<std::filesystem::path>& out) {
+  initialize();
   directory_ = RunDirectory::create(out, options_.model);
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
@@ -71,6 +83,7 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
         "the run has done {} steps already, which is more than the {} of {}",
         loaded.checkpoint.position.step, total_steps_, options_.steps ? "--steps" : "--epochs"));
   }
+  check_position(loaded.checkpoint.position);
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   position_.arguments = to_json(options_);
@@ -83,6 +96,29 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   if (!changes.empty()) directory_->write_arguments(to_json(options_));
   console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
                            changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
+}
+
+// Throws CheckpointError unless the position is one that this run's data leads to.
+void Trainer::check_position(const TrainingPosition& position) {
+  const std::int64_t epochs = (position.step - position.batch) / batches_per_epoch_;
+  if (position.batch > batches_per_epoch_ || epochs != position.epoch ||
+      epochs * batches_per_epoch_ + position.batch != position.step) {
+    throw CheckpointError(fmt::format(
+        "the checkpoint is not of this data: step {} is said to be batch {} of epoch {}, but an "
+        "epoch has {} batches",
+        position.step, position.batch, position.epoch + 1, batches_per_epoch_));
+  }
+  position_ = position;
+  try {
+    evaluation_due();
+    mean_loss();
+    evaluation_text();
+    for (const std::string& name : workload_->metric_names()) metric(name);
+    position_.more->value("last_loss", 0.0);
+  } catch (const Json::exception& error) {
+    throw CheckpointError(
+        fmt::format("the checkpoint's position holds a value of another type: {}", error.what()));
+  }
 }
 
 CommandResult Trainer::run() {

@@ -38,7 +38,8 @@ class Trainer {
   Trainer(TrainOptions options, Console& console);
   ~Trainer();
 
-  // Makes a new run folder; see RunDirectory::create.
+  // Loads --init-weights, names what did not match, and makes a new run folder; see
+  // load_initial_weights() and RunDirectory::create.
   void start(const std::optional<std::filesystem::path>& out);
   // Continues from a checkpoint; says which options changed. Throws CheckpointError if it belongs
   // to another model, UsageError if the changed options end the run before the checkpoint.
@@ -56,6 +57,8 @@ class Trainer {
   bool evaluation_due() const;
   const Session* session() const { return run_->memory.session(); }
 
+  void initialize();
+  void check_position(const TrainingPosition& position);
   void step();
   LoggedStep timed_step();
   bool evaluate(const Interrupt& interrupt);

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
-#include "train/checkpoints/safetensors.h"
+#include "train/checkpoints/finite_tensor.h"
 
 namespace skyline {
 namespace {
@@ -21,9 +20,11 @@ double seconds_since(Clock::time_point started) {
 }  // namespace
 
 void write_mean(const std::filesystem::path& folder, const MeanImage& mean) {
-  NamedTensor tensor{.name = kTensor, .shape = {mean.side, mean.side, 3}};
-  tensor.bytes.resize(mean.values.size() * sizeof(float));
-  std::memcpy(tensor.bytes.data(), mean.values.data(), tensor.bytes.size());
+  const auto read = [&mean](std::uint64_t offset, std::span<std::byte> piece) {
+    std::ranges::copy(std::as_bytes(std::span(mean.values)).subspan(offset, piece.size()),
+                      piece.begin());
+  };
+  const StoredTensor tensor{.name = kTensor, .shape = {mean.side, mean.side, 3}, .read = read};
   write_safetensors(folder / kMeanFile, {&tensor, 1});
 }
 
@@ -31,15 +32,15 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder) 
   const std::filesystem::path path = folder / kMeanFile;
   if (!std::filesystem::exists(path)) return nullptr;
   const Safetensors file = read_safetensors(path);
-  const NamedTensor* tensor = file.find(kTensor);
+  const StoredTensor* tensor = file.find(kTensor);
   const bool fits = tensor != nullptr && tensor->dtype == StoredType::kF32 &&
                     tensor->shape.size() == 3 && tensor->shape[0] == tensor->shape[1] &&
                     tensor->shape[2] == 3;
   if (!fits) throw SafetensorsError(path.string(), "no mean image of shape [side, side, 3]");
   auto mean = std::make_shared<MeanImage>();
   mean->side = static_cast<int>(tensor->shape[0]);
-  mean->values.resize(tensor->bytes.size() / sizeof(float));
-  std::memcpy(mean->values.data(), tensor->bytes.data(), tensor->bytes.size());
+  mean->values.resize(tensor->bytes() / sizeof(float));
+  finite(*tensor, path.string()).read(0, std::as_writable_bytes(std::span(mean->values)));
   return mean;
 }
 
