@@ -48,8 +48,7 @@ struct LogReaders {
 // Thread rule: one thread.
 class RunDirectory {
  public:
-  // Creates `out`, which must be empty or not exist (UsageError otherwise). Without `out`, creates
-  // parent/<model>-<YYYYMMDD-HHMMSS>-<n> with the first free n from 1.
+  // Makes a new folder; see new_run_folder().
   static RunDirectory create(const std::optional<std::filesystem::path>& out,
                              std::string_view model, const std::filesystem::path& parent = "runs");
 

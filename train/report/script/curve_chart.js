@@ -37,7 +37,7 @@ class CurveChart extends Chart {
   }
 
   drawBase(context) {
-    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 44));
+    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 32));
     for (let value = Math.ceil(this.low / step) * step; value <= this.high; value += step) {
       const y = Math.round(this.y(value)) + 0.5;
       this.rule(context, this.left, y, this.right, y, {colour: 'grid'});
@@ -46,7 +46,7 @@ class CurveChart extends Chart {
     }
     this.rule(
         context, this.left, this.bottom + 0.5, this.right, this.bottom + 0.5, {colour: 'line'});
-    this.countAxis(context, 'steps');
+    this.stepsAxis(context);
     this.curves.forEach((curve) => this.drawCurve(context, curve));
   }
   drawCurve(context, {xs, ys, colour, width, dots}) {

@@ -32,7 +32,7 @@ function stepsTitle(index, per, first, count) {
   return `Steps ${formatCount(begin + first)} to ${formatCount(end + first)}`;
 }
 
-// Summarises the points in each column of pixels from `x` to `end`: count, sum, minimum and maximum.
+// Summarises the points in each column of pixels from `x` to `end`: count, sum, minimum, maximum.
 // `begins` marks the first column after a gap.
 function pixelColumns(chart, {steps, per, mean, least, most}) {
   const {first} = chart.steps;

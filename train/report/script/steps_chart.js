@@ -62,11 +62,6 @@ class StepsBaseChart extends StepChart {
     }
     context.stroke();
   }
-  stepsAxis(context) {
-    this.countAxis(context, '');
-    this.text(context, 'steps', this.right + 36, this.bottom + 15);
-  }
-
   blockAt() {
     return null;
   }
