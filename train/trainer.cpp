@@ -104,7 +104,9 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   saved_step_ = position_.step;
-  if (!changes.empty()) directory_->write_arguments(to_json(options_));
+  const bool has_arguments = directory_->has_arguments();
+  if (!has_arguments) console_.warn("arguments.json is missing or damaged and is written anew");
+  if (!has_arguments || !changes.empty()) directory_->write_arguments(to_json(options_));
   console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
                            changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
 }
@@ -137,8 +139,11 @@ CommandResult Trainer::run() {
 std::string Trainer::rescued(const RunFolderLost& lost) {
   const auto place = directory_->place();
   if (!place) return fmt::format("{}; nothing of it could be saved", lost.what());
-  if (saved_step_ != position_.step) {
-    directory_->writing([this] { checkpoints_->save(capture(*run_, position_)); });
+  try {
+    const auto save_there = [this] { checkpoints_->save(capture(*run_, position_)); };
+    if (saved_step_ != position_.step) directory_->writing(save_there);
+  } catch (const WriteError& error) {
+    return fmt::format("{}; it could not be saved there: {}", lost.what(), error.what());
   }
   return fmt::format("{}; saved there after step {}. Continue with: skyline train --resume {}",
                      lost.what(), position_.step, place->string());

@@ -13,6 +13,7 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/trainer.h"
 
@@ -109,6 +110,8 @@ TEST_F(LostFolder, ARunWithoutItsLogIsSavedAndFails) {
   EXPECT_EQ(load_checkpoint(run_).checkpoint.position.step, 2);
   EXPECT_EQ(resume(run_).exit_code, 0);
   EXPECT_EQ(losses(run_).size(), 6u) << "steps 3 to 8";
+  const Outcome again = run({"train", "--resume", run_.string()});
+  EXPECT_EQ(again.exit_code, 0) << again.messages;
 }
 
 // Too small a limit for weights, but not for the log.
@@ -167,6 +170,20 @@ TEST_F(LostFolder, APipeInThePlaceOfArgumentsOrALogIsNamed) {
   EXPECT_EQ(arguments.exit_code, 1);
   EXPECT_THAT(arguments.messages,
               AllOf(HasSubstr("arguments.json"), HasSubstr("a pipe, not a file")));
+}
+
+// A checkpoint holds the arguments, too.
+TEST_F(LostFolder, LostArgumentsAreWrittenAnew) {
+  ASSERT_EQ(train(run_).exit_code, 0);
+  const std::string arguments = read_file(run_ / "arguments.json");
+  for (const char* content : {"", "{\"model\": \"len", "7"}) {
+    write_atomically(run_ / "arguments.json", content);
+    if (*content == '\0') fs::remove(run_ / "arguments.json");
+    const Outcome resumed = resume(run_);
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.messages;
+    EXPECT_THAT(resumed.messages, HasSubstr("arguments.json is missing or damaged"));
+    EXPECT_EQ(read_file(run_ / "arguments.json"), arguments);
+  }
 }
 
 // `latest` says what to try first, nothing more.

@@ -73,12 +73,15 @@ RunDirectory RunDirectory::create(const std::optional<fs::path>& out, std::strin
 
 RunDirectory RunDirectory::resume(const fs::path& folder, const ResumePoint& point,
                                   const LogReaders& readers) {
-  if (!fs::exists(fs::symlink_status(folder / kArguments))) {
+  const auto holds = [&folder](const char* name) {
+    return fs::exists(fs::symlink_status(folder / name));
+  };
+  if (!holds(kArguments) && !holds("checkpoints") && !holds("best")) {
     throw UsageError(fmt::format("{} is not a run: {} is missing", folder.string(), kArguments));
   }
   RunDirectory run(folder);  // takes the lock before anything is cut
   run.cut_steps(run.log_, kLog, point.steps, readers.step);
-  if (fs::exists(fs::symlink_status(run.named(kEvaluations)))) {
+  if (point.evaluated_step > 0 || holds(kEvaluations)) {
     LogFile evaluations = run.open(kEvaluations);
     run.cut_steps(evaluations, kEvaluations, point.evaluated_step, readers.evaluation);
   }
@@ -111,6 +114,10 @@ void RunDirectory::cut_steps(LogFile& file, std::string_view name, std::int64_t 
     return true;
   });
   file.cut(kept_bytes);
+  if (before < last_step) {
+    warnings_.push_back(
+        fmt::format("{} ends after step {} of {}", (path() / name).string(), before, last_step));
+  }
   if (damaged == 0) return;
   warnings_.push_back(
       fmt::format("{}: {} damaged line{} skipped, the first is line {}; all others "
@@ -132,6 +139,11 @@ void RunDirectory::cut_epochs(std::int64_t epochs) {
   if (std::max<std::int64_t>(rows, 0) == epochs) return;
   warnings_.push_back(fmt::format("{} has {} of {} epochs", (path() / kEpochs).string(),
                                   std::max<std::int64_t>(rows, 0), epochs));
+}
+
+bool RunDirectory::has_arguments() const {
+  if (!fs::exists(fs::symlink_status(named(kArguments)))) return false;
+  return Json::parse(read_file(named(kArguments)), nullptr, false).is_object();
 }
 
 void RunDirectory::write_arguments(const Json& arguments) {

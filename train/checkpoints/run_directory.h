@@ -54,8 +54,8 @@ class RunDirectory {
 
   // Resumes a run: cuts log.jsonl and evaluations.jsonl after the last line of a step that was
   // done or evaluated, and epochs.csv after the last completed epoch. Damaged lines stay in the
-  // files, are not given to `readers` and are told by warnings(). Throws UsageError when `folder`
-  // contains no run.
+  // files and are not given to `readers`; take_warnings() tells them and what is missing. Throws
+  // UsageError when `folder` contains no run.
   static RunDirectory resume(const std::filesystem::path& folder, const ResumePoint& point,
                              const LogReaders& readers = {});
 
@@ -64,6 +64,8 @@ class RunDirectory {
   std::filesystem::path checkpoints() const { return folder_.inside() / "checkpoints"; }
   std::filesystem::path best() const { return folder_.inside() / "best"; }  // like checkpoints()
 
+  // False if the file is missing or damaged.
+  bool has_arguments() const;
   void write_arguments(const nlohmann::ordered_json& arguments);
 
   // Append one line; the object begins with {"step": n, …}.

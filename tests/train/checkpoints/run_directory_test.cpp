@@ -120,9 +120,14 @@ TEST(RunDirectoryTest, ResumeCutsOffATornLine) {
   { six_steps(folder / "run"); }
   const std::string whole = read_file(folder / "run/log.jsonl");
   std::ofstream(folder / "run/log.jsonl", std::ios::app) << "{\"step\":7,\"lo";
-  RunDirectory run = RunDirectory::resume(folder / "run", {.steps = 100, .epochs = 2});
+  {
+    RunDirectory run = RunDirectory::resume(folder / "run", {.steps = 6, .epochs = 2});
+    EXPECT_TRUE(run.take_warnings().empty()) << "a killed process leaves such a line";
+  }
   EXPECT_EQ(read_file(folder / "run/log.jsonl"), whole);
-  EXPECT_TRUE(run.take_warnings().empty()) << "a killed process leaves such a line";
+  EXPECT_THAT(
+      RunDirectory::resume(folder / "run", {.steps = 8, .epochs = 2}).take_warnings(),
+      testing::ElementsAre((folder / "run/log.jsonl").string() + " ends after step 6 of 8"));
 }
 
 // Each fault damages line 3 of six.
