@@ -23,7 +23,7 @@ class LogFile {
 
   // Takes the lock of the file, which ends with the process. Returns false if another has it.
   bool lock();
-  // True if `path` still leads to this file.
+  // True if `path` still leads to this file. Costs one system call.
   bool is_at(const std::filesystem::path& path) const;
   std::uint64_t bytes() const;
 
@@ -45,6 +45,7 @@ class LogFile {
  private:
   std::filesystem::path shown_;
   int file_ = -1;
+  std::uint64_t device_ = 0, inode_ = 0;  // the file's identity
 };
 
 }  // namespace skyline
