@@ -57,14 +57,23 @@ LogFile::LogFile(const std::filesystem::path& path, std::filesystem::path shown)
   OpenedFile opened = open_regular(path, O_RDWR | O_CREAT | O_APPEND);
   if (opened.file < 0) throw WriteError(shown_, opened.cause);
   file_ = opened.file;
+  struct stat facts {};
+  if (::fstat(file_, &facts) != 0) throw WriteError(shown_, errno);
+  device_ = facts.st_dev;
+  inode_ = facts.st_ino;
 }
 
 LogFile::LogFile(LogFile&& other) noexcept
-    : shown_(std::move(other.shown_)), file_(std::exchange(other.file_, -1)) {}
+    : shown_(std::move(other.shown_)),
+      file_(std::exchange(other.file_, -1)),
+      device_(other.device_),
+      inode_(other.inode_) {}
 
 LogFile& LogFile::operator=(LogFile&& other) noexcept {
   std::swap(shown_, other.shown_);
   std::swap(file_, other.file_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
 }
 
@@ -75,10 +84,8 @@ LogFile::~LogFile() {
 bool LogFile::lock() { return ::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 bool LogFile::is_at(const std::filesystem::path& path) const {
-  struct stat there {
-  }, mine{};
-  return ::stat(path.c_str(), &there) == 0 && ::fstat(file_, &mine) == 0 &&
-         there.st_dev == mine.st_dev && there.st_ino == mine.st_ino;
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == inode_;
 }
 
 std::uint64_t LogFile::bytes() const {

@@ -60,7 +60,8 @@ bool holds_checkpoint(const fs::path& folder) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& path) : folder_(path), log_(open(kLog)) {
+RunDirectory::RunDirectory(const fs::path& path)
+    : folder_(path), log_(open(kLog)), log_path_(path / kLog) {
   if (!log_.lock()) {
     throw UsageError(fmt::format("another process is writing {}", path.string()));
   }
@@ -191,7 +192,10 @@ void RunDirectory::writing(const std::function<void()>& act) const {
   }
 }
 
+// Every step calls this, so the usual case costs one system call: if the log is there, so is the
+// folder.
 void RunDirectory::check() const {
+  if (log_.is_at(log_path_)) return;
   if (!folder_.in_place()) {
     const auto now = place();
     throw RunFolderLost(
@@ -199,10 +203,8 @@ void RunDirectory::check() const {
                           now->string())
             : fmt::format("the run folder {} was removed during the run", path().string()));
   }
-  if (!log_.is_at(named(kLog))) {
-    throw RunFolderLost(
-        fmt::format("{} was moved, replaced or removed during the run", (path() / kLog).string()));
-  }
+  throw RunFolderLost(
+      fmt::format("{} was moved, replaced or removed during the run", log_path_.string()));
 }
 
 std::optional<StoredJson> arguments_of_unsaved_run(const fs::path& folder) {

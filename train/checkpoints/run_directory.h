@@ -100,6 +100,7 @@ class RunDirectory {
 
   OpenFolder folder_;
   LogFile log_;
+  std::filesystem::path log_path_;
   std::vector<std::string> warnings_;
 };
 
