@@ -38,7 +38,7 @@ WriteError::WriteError(std::filesystem::path path, const std::string& cause)
       path_(std::move(path)) {}
 
 std::string special_file(const std::filesystem::path& path) {
-  struct stat facts {};
+  struct stat facts = {};
   if (::stat(path.c_str(), &facts) == 0) {
     return S_ISREG(facts.st_mode) ? ""
                                   : fmt::format("it is {}, not a file", kind_of(facts.st_mode));

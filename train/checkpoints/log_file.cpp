@@ -57,7 +57,7 @@ LogFile::LogFile(const std::filesystem::path& path, std::filesystem::path shown)
   OpenedFile opened = open_regular(path, O_RDWR | O_CREAT | O_APPEND);
   if (opened.file < 0) throw WriteError(shown_, opened.cause);
   file_ = opened.file;
-  struct stat facts {};
+  struct stat facts = {};
   if (::fstat(file_, &facts) != 0) throw WriteError(shown_, errno);
   device_ = facts.st_dev;
   inode_ = facts.st_ino;
@@ -84,7 +84,7 @@ LogFile::~LogFile() {
 bool LogFile::lock() { return ::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 bool LogFile::is_at(const std::filesystem::path& path) const {
-  struct stat facts {};
+  struct stat facts = {};
   return ::stat(path.c_str(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == inode_;
 }
 

@@ -18,8 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool same_folder(const fs::path& path, int folder) {
-  struct stat there {
-  }, mine{};
+  struct stat there = {}, mine = {};
   return ::stat(path.c_str(), &there) == 0 && ::fstat(folder, &mine) == 0 &&
          there.st_dev == mine.st_dev && there.st_ino == mine.st_ino;
 }
