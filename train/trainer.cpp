@@ -67,11 +67,27 @@ void Trainer::initialize() {
 void Trainer::start(const std::optional<std::filesystem::path>& out) {
   initialize();
   directory_ = RunDirectory::create(out, options_.model);
+  begin();
+}
+
+void Trainer::start_again(const std::filesystem::path& folder,
+                          const std::vector<std::string>& changes) {
+  initialize();
+  directory_ = RunDirectory::resume(folder, {});
+  tell_warnings();
+  console_.say(fmt::format("{} has no checkpoint: starting again from step 1{}{}", folder.string(),
+                           changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
+  begin();
+}
+
+// The first step's state; directory_ is open and holds no step.
+void Trainer::begin() {
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   directory_->write_arguments(to_json(options_));
   position_.order_seed = options_.data.seed;
   position_.arguments = to_json(options_);
+  log_.emplace(logged_figures());
   workload_->prepare();
   workload_->save(directory_->path(), position_);
 }
@@ -89,11 +105,22 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   position_.arguments = to_json(options_);
   const std::filesystem::path folder = run_folder_of(loaded);
   workload_->resume(folder, position_);
-  directory_ = RunDirectory::resume(folder, position_.step, position_.epoch);
+  log_.emplace(logged_figures());
+  directory_ = RunDirectory::resume(
+      folder,
+      {.steps = position_.step,
+       .epochs = position_.epoch,
+       .evaluated_step = position_.more->value(kEvaluatedStep, std::int64_t{0})},
+      {.step = [this](const Json& line) { log_->restore_step(line); },
+       .evaluation = [this](const Json& line) { log_->restore_evaluation(line); }});
+  log_->restore_missing(position_.step);
+  tell_warnings();
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   saved_step_ = position_.step;
-  if (!changes.empty()) directory_->write_arguments(to_json(options_));
+  const bool has_arguments = directory_->has_arguments();
+  if (!has_arguments) console_.warn("arguments.json is missing or damaged and is written anew");
+  if (!has_arguments || !changes.empty()) directory_->write_arguments(to_json(options_));
   console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
                            changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
 }
@@ -113,7 +140,7 @@ void Trainer::check_position(const TrainingPosition& position) {
     evaluation_due();
     mean_loss();
     evaluation_text();
-    for (const std::string& name : workload_->metric_names()) metric(name);
+    for (const Metric& figure : workload_->metrics()) metric(figure.name);
     position_.more->value("last_loss", 0.0);
   } catch (const Json::exception& error) {
     throw CheckpointError(
@@ -121,10 +148,47 @@ void Trainer::check_position(const TrainingPosition& position) {
   }
 }
 
+LoggedFigures Trainer::logged_figures() const {
+  LoggedFigures figures{.allocator = options_.memory.allocator,
+                        .lengths_name = workload_->lengths_name(),
+                        .lengths = {},
+                        .metrics = workload_->metrics()};
+  for (const auto& [name, length] : run_->batch_facts().lengths) figures.lengths.push_back(name);
+  return figures;
+}
+
+void Trainer::tell_warnings() {
+  for (const std::string& warning : directory_->take_warnings()) console_.warn(warning);
+}
+
 CommandResult Trainer::run() {
+  try {
+    return run_to_end();
+  } catch (const RunFolderLost& lost) {
+    progress_.reset();
+    throw RunFolderLost(rescued(lost));
+  } catch (const WriteError&) {
+    if (!directory_->place()) directory_->check();  // throws the cause
+    throw;
+  }
+}
+
+std::string Trainer::rescued(const RunFolderLost& lost) {
+  const auto place = directory_->place();
+  if (!place) return fmt::format("{}; nothing of it could be saved", lost.what());
+  try {
+    const auto save_there = [this] { checkpoints_->save(capture(*run_, position_)); };
+    if (saved_step_ != position_.step) directory_->writing(save_there);
+  } catch (const WriteError& error) {
+    return fmt::format("{}; it could not be saved there: {}", lost.what(), error.what());
+  }
+  return fmt::format("{}; saved there after step {}. Continue with: skyline train --resume {}",
+                     lost.what(), position_.step, place->string());
+}
+
+CommandResult Trainer::run_to_end() {
   const double started = now_seconds();
   Interrupt interrupt;
-  log_.emplace(options_.memory.allocator, workload_->lengths_name(), position_.step + 1);
   progress_.emplace(console_, total_steps_, static_cast<double>(options_.batch_size),
                     std::string(workload_->item()), position_.step, options_.print_every);
   bool finished = true;                                  // whether no due evaluation was cut short
@@ -157,6 +221,7 @@ void Trainer::step() {
                        session() == nullptr ? ""
                        : step.planned       ? "planned"
                                             : "warm-up");
+  directory_->check();
   if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
 }
@@ -209,6 +274,7 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   workload_->report_problems();
   if (epoch_ended()) {
     finish_epoch();
+    tell_warnings();
   } else if (!done()) {
     console_.say(fmt::format("step {}{}", position_.step, evaluation_text()));
   }
@@ -222,10 +288,11 @@ void Trainer::keep_evaluation(const Evaluation& evaluation) {
   for (const auto& [name, value] : evaluation.metrics) metrics[name] = value;
   (*position_.more)[kEvaluation] = {{"text", evaluation.text}, {"metrics", metrics}};
   (*position_.more)[kEvaluatedStep] = position_.step;
+  directory_->log_evaluation(log_->add(position_.step, position_.epoch + 1, evaluation));
   const auto& [name, value] = evaluation.metrics.front();
   if (position_.best.contains(name) && value <= position_.best[name]) return;
   position_.best[name] = value;
-  if (best_) best_->save(capture(*run_, position_));
+  if (best_) directory_->writing([this] { best_->save(capture(*run_, position_)); });
 }
 
 void Trainer::finish_epoch() {
@@ -233,7 +300,7 @@ void Trainer::finish_epoch() {
   console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
                            evaluation_text(), log_->epoch_words().text()));
   Json row = {{"epoch", position_.epoch + 1}, {"steps", position_.step}, {"loss", loss}};
-  for (const std::string& name : workload_->metric_names()) row[name] = metric(name);
+  for (const Metric& figure : workload_->metrics()) row[figure.name] = metric(figure.name);
   log_->end_epoch(row, *run_);
   directory_->log_epoch(row);
   (*position_.more)["last_loss"] = loss;
@@ -243,7 +310,8 @@ void Trainer::finish_epoch() {
 }
 
 void Trainer::save() {
-  checkpoints_->save(capture(*run_, position_));
+  directory_->check();
+  directory_->writing([this] { checkpoints_->save(capture(*run_, position_)); });
   saved_step_ = position_.step;
 }
 
@@ -283,7 +351,6 @@ void Trainer::note_plan() {
 void Trainer::on_session_event(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
   const std::int64_t next_step = position_.step + 1;
-  if (event.kind == Kind::kReplanned && log_) log_->note_replan();
   if (event.kind == Kind::kReplanFailed) {
     console_.warn("the device cannot hold the new plan, so all stays as it was: " + event.problem);
     return;
@@ -339,8 +406,9 @@ CommandResult Trainer::result(int exit_code) {
                      .trace = trace_,
                      .plan = plan_,
                      .losses = log_->losses(),
-                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps),
-                     .steps = log_->chart()};
+                     .evaluations = {log_->metrics(), log_->evaluations()},
+                     .steps = log_->chart(),
+                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps)};
   add_order(summary);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
@@ -349,6 +417,7 @@ CommandResult Trainer::result(int exit_code) {
   const EngineChoices& engines = *options_.device.engines;
   if (!engines.by_problem.empty())
     directory_->replace(std::string(kEnginesFile), engines.to_json());
+  directory_->check();
 
   CommandResult result;
   result.exit_code = exit_code;
@@ -377,7 +446,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
                {"steps", position_.step},
                {"epochs", position_.epoch},
                {"loss", loss}};
-  for (const std::string& name : workload_->metric_names()) json[name] = metric(name);
+  for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -390,9 +459,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);
   if (!log_->chart().lines.empty()) {
-    const StepsLine& line = log_->chart().lines.front();
-    json["memory"]["replans_per_hundred_steps"] =
-        counts_per_hundred(line.replans, line.reserved_bytes.size());
+    json["memory"]["replans_by_steps"] = replans_json(log_->chart());
   }
   return json;
 }

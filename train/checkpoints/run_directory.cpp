@@ -1,17 +1,13 @@
 #include "train/checkpoints/run_directory.h"
 
-#include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <ctime>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
+#include "train/checkpoints/new_run_folder.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -22,72 +18,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kArguments = "arguments.json";
 constexpr const char* kLog = "log.jsonl";
+constexpr const char* kEvaluations = "evaluations.jsonl";
 constexpr const char* kEpochs = "epochs.csv";
 
-void make_folders(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw WriteError(path, error.value());
-}
-
-void make_given(const fs::path& out) {
-  std::error_code ignored;
-  if (fs::exists(out, ignored)) {
-    if (!fs::is_directory(out)) {
-      throw UsageError(fmt::format("{} is a file; a run needs a folder", out.string()));
-    }
-    if (!fs::is_empty(out)) {
-      throw UsageError(fmt::format("{} is not empty; a run needs its own folder", out.string()));
-    }
-  }
-  make_folders(out);
-}
-
-// create_directory() tells whether this process made the folder, so two runs that start in the same
-// second get two folders.
-fs::path make_named(const fs::path& parent, std::string_view model) {
-  make_folders(parent);
-  const std::tm now = fmt::localtime(std::time(nullptr));
-  for (int number = 1;; ++number) {
-    const fs::path path = parent / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", model, now, number);
-    std::error_code error;
-    if (fs::create_directory(path, error)) return path;
-    if (error) throw WriteError(path, error.value());
-  }
-}
-
-// Calls take(line) for each complete line, without its end, until it returns false.
-template <typename Take>
-void for_each_line(std::string_view text, Take take) {
-  for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    if (!take(text.substr(0, end))) return;
-    text.remove_prefix(end + 1);
-  }
-}
-
-// Returns the lines of a log up to a step.
-std::string log_until(std::string_view log, std::int64_t steps) {
-  std::size_t length = 0;
-  for_each_line(log, [&](std::string_view line) {
-    const Json parsed = Json::parse(line, nullptr, false);
-    const bool whole = parsed.is_object() && parsed.contains("step");
-    if (!whole || !parsed["step"].is_number() || parsed["step"] > steps) return false;
-    length += line.size() + 1;
-    return true;
-  });
-  return std::string(log.substr(0, length));
-}
-
-// Returns the header and the first rows of a CSV file.
-std::string rows_until(std::string_view csv, std::int64_t rows) {
-  std::size_t length = 0;
-  std::int64_t lines = 0;
-  for_each_line(csv, [&](std::string_view line) {
-    if (lines++ > rows) return false;
-    length += line.size() + 1;
-    return true;
-  });
-  return std::string(csv.substr(0, length));
+// Returns the step of a log's line; nothing if the line is damaged.
+std::optional<std::int64_t> step_of(const Json& line) {
+  const auto step = line.is_object() ? line.find("step") : line.end();
+  if (step == line.end() || !step->is_number_integer()) return {};
+  return step->get<std::int64_t>();
 }
 
 std::string csv_cell(const Json& value) {
@@ -100,60 +38,113 @@ std::string csv_cell(const Json& value) {
   return quoted.append(1, '"');
 }
 
-}  // namespace
-
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
-
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      log_(std::exchange(other.log_, -1)),
-      epochs_csv_(std::move(other.epochs_csv_)) {}
-
-RunDirectory& RunDirectory::operator=(RunDirectory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(log_, other.log_);
-  std::swap(epochs_csv_, other.epochs_csv_);
-  return *this;
+// Renames a file to the first free "epochs-<n>.csv"; returns the new name.
+std::string put_aside(const fs::path& file) {
+  for (int number = 1;; ++number) {
+    const std::string name =
+        fmt::format("{}-{}{}", file.stem().string(), number, file.extension().string());
+    if (fs::exists(fs::symlink_status(file.parent_path() / name))) continue;
+    fs::rename(file, file.parent_path() / name);
+    return name;
+  }
 }
 
-RunDirectory::~RunDirectory() {
-  if (log_ >= 0) ::close(log_);
+bool holds_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::directory_iterator entries(folder, ignored);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with("step-") &&
+           entry.path().extension() != ".tmp";
+  });
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const fs::path& path)
+    : folder_(path), log_(open(kLog)), log_path_(path / kLog) {
+  if (!log_.lock()) {
+    throw UsageError(fmt::format("another process is writing {}", path.string()));
+  }
 }
 
 RunDirectory RunDirectory::create(const std::optional<fs::path>& out, std::string_view model,
                                   const fs::path& parent) {
-  if (out) make_given(*out);
-  RunDirectory run(out ? *out : make_named(parent, model));
-  run.open_log();
-  return run;
+  return RunDirectory(new_run_folder(out, model, parent));
 }
 
-RunDirectory RunDirectory::resume(const fs::path& folder, std::int64_t steps, std::int64_t epochs) {
-  if (!fs::exists(folder / kArguments)) {
+RunDirectory RunDirectory::resume(const fs::path& folder, const ResumePoint& point,
+                                  const LogReaders& readers) {
+  const auto holds = [&folder](const char* name) {
+    return fs::exists(fs::symlink_status(folder / name));
+  };
+  if (!holds(kArguments) && !holds("checkpoints") && !holds("best")) {
     throw UsageError(fmt::format("{} is not a run: {} is missing", folder.string(), kArguments));
   }
-  RunDirectory run(folder);
-  run.open_log();  // takes the lock before anything is cut
-  const std::string kept = log_until(read_file(folder / kLog), steps);
-  if (::ftruncate(run.log_, static_cast<off_t>(kept.size())) != 0) {
-    throw WriteError(folder / kLog, errno);
+  RunDirectory run(folder);  // takes the lock before anything is cut
+  run.cut_steps(run.log_, kLog, point.steps, readers.step);
+  if (point.evaluated_step > 0 || holds(kEvaluations)) {
+    LogFile evaluations = run.open(kEvaluations);
+    run.cut_steps(evaluations, kEvaluations, point.evaluated_step, readers.evaluation);
   }
-  if (fs::exists(folder / kEpochs)) {
-    run.epochs_csv_ = rows_until(read_file(folder / kEpochs), epochs);
-    run.replace(kEpochs, run.epochs_csv_);
-  }
+  run.cut_epochs(point.epochs);
   return run;
 }
 
-void RunDirectory::open_log() {
-  const fs::path path = path_ / kLog;
-  constexpr mode_t kReadableByAll = 0666;  // before the user's umask
-  log_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kReadableByAll);
-  if (log_ < 0) throw WriteError(path, errno);
-  // The lock ends with the file descriptor, however the process ends.
-  if (::flock(log_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw UsageError(fmt::format("another process is writing {}", path_.string()));
+LogFile RunDirectory::open(std::string_view name) const {
+  return LogFile(named(name), path() / name);
+}
+
+// A line that a fault damaged must not take the later ones with it, so the file is cut after the
+// last good line of a step that was done.
+void RunDirectory::cut_steps(LogFile& file, std::string_view name, std::int64_t last_step,
+                             const std::function<void(const Json&)>& reader) {
+  std::uint64_t kept_bytes = 0;
+  std::int64_t number = 0, before = 0, damaged = 0, first_damaged = 0;
+  file.for_each_line([&](std::string_view line, std::uint64_t end) {
+    ++number;
+    const Json parsed = Json::parse(line, nullptr, false);
+    const auto step = step_of(parsed);
+    if (step && *step > last_step) return true;
+    if (!step || *step <= before) {
+      if (++damaged == 1) first_damaged = number;
+      return true;
+    }
+    before = *step;
+    kept_bytes = end;
+    if (reader) reader(parsed);
+    return true;
+  });
+  file.cut(kept_bytes);
+  if (before < last_step) {
+    warnings_.push_back(
+        fmt::format("{} ends after step {} of {}", (path() / name).string(), before, last_step));
   }
+  if (damaged == 0) return;
+  warnings_.push_back(
+      fmt::format("{}: {} damaged line{} skipped, the first is line {}; all others "
+                  "are kept",
+                  (path() / name).string(), damaged, damaged == 1 ? "" : "s", first_damaged));
+}
+
+void RunDirectory::cut_epochs(std::int64_t epochs) {
+  std::int64_t rows = -1;  // without the header
+  if (fs::exists(fs::symlink_status(named(kEpochs)))) {
+    LogFile file = open(kEpochs);
+    std::uint64_t kept_bytes = 0;
+    file.for_each_line([&](std::string_view, std::uint64_t end) {
+      kept_bytes = end;
+      return ++rows < epochs;
+    });
+    file.cut(kept_bytes);
+  }
+  if (std::max<std::int64_t>(rows, 0) == epochs) return;
+  warnings_.push_back(fmt::format("{} has {} of {} epochs", (path() / kEpochs).string(),
+                                  std::max<std::int64_t>(rows, 0), epochs));
+}
+
+bool RunDirectory::has_arguments() const {
+  if (!fs::exists(fs::symlink_status(named(kArguments)))) return false;
+  return Json::parse(read_file(named(kArguments)), nullptr, false).is_object();
 }
 
 void RunDirectory::write_arguments(const Json& arguments) {
@@ -161,17 +152,9 @@ void RunDirectory::write_arguments(const Json& arguments) {
   replace(kArguments, arguments.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-void RunDirectory::log_step(const Json& line) {
-  const std::string text = line.dump() + "\n";
-  const off_t before = ::lseek(log_, 0, SEEK_END);
-  try {
-    write_all(log_, std::as_bytes(std::span(text)), path_ / kLog);
-  } catch (const WriteError&) {
-    // A full disk may have taken half a line. If cutting it off fails too, resume() will do it.
-    [[maybe_unused]] const int ignored = ::ftruncate(log_, before);
-    throw;
-  }
-}
+void RunDirectory::log_step(const Json& line) { log_.append(line.dump()); }
+
+void RunDirectory::log_evaluation(const Json& line) { open(kEvaluations).append(line.dump()); }
 
 void RunDirectory::log_epoch(const Json& row) {
   std::vector<std::string> names, values;
@@ -179,18 +162,63 @@ void RunDirectory::log_epoch(const Json& row) {
     names.push_back(csv_cell(key));
     values.push_back(csv_cell(value));
   }
-  const std::string header = fmt::format("{}\n", fmt::join(names, ","));
-  if (!epochs_csv_.empty() && !epochs_csv_.starts_with(header)) {
-    throw std::logic_error("[epochs.csv] the columns changed to " + header);
+  const std::string header = fmt::format("{}", fmt::join(names, ","));
+  LogFile file = open(kEpochs);
+  file.end_line();
+  if (file.bytes() > 0 && file.first_line() != header) {
+    const std::string aside = put_aside(named(kEpochs));
+    warnings_.push_back(fmt::format("{} has other columns than this run writes, so it is now {}",
+                                    (path() / kEpochs).string(), aside));
+    file = open(kEpochs);
   }
-  const std::string before = epochs_csv_.empty() ? header : epochs_csv_;
-  const std::string content = fmt::format("{}{}\n", before, fmt::join(values, ","));
-  replace(kEpochs, content);
-  epochs_csv_ = content;
+  const std::string text = fmt::format("{}", fmt::join(values, ","));
+  file.append(file.bytes() == 0 ? header + '\n' + text : text);
 }
 
 void RunDirectory::replace(std::string_view name, std::string_view content) const {
-  write_atomically(path_ / name, content);
+  const std::string special = special_file(named(name));
+  if (!special.empty()) throw WriteError(path() / name, special);
+  writing([&] { write_atomically(named(name), content); });
+}
+
+void RunDirectory::writing(const std::function<void()>& act) const {
+  try {
+    act();
+  } catch (const WriteError& error) {
+    if (error.error_number() == 0) throw;
+    throw WriteError(folder_.shown(error.path()), error.error_number());
+  } catch (const fs::filesystem_error& error) {
+    throw WriteError(folder_.shown(error.path1()), error.code().value());
+  }
+}
+
+// Every step calls this, so the usual case costs one system call: if the log is there, so is the
+// folder.
+void RunDirectory::check() const {
+  if (log_.is_at(log_path_)) return;
+  if (!folder_.in_place()) {
+    const auto now = place();
+    throw RunFolderLost(
+        now ? fmt::format("the run folder {} was moved to {} during the run", path().string(),
+                          now->string())
+            : fmt::format("the run folder {} was removed during the run", path().string()));
+  }
+  throw RunFolderLost(
+      fmt::format("{} was moved, replaced or removed during the run", log_path_.string()));
+}
+
+std::optional<StoredJson> arguments_of_unsaved_run(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path file = folder / kArguments;
+  if (!fs::exists(file, ignored) || holds_checkpoint(folder / "checkpoints") ||
+      holds_checkpoint(folder / "best")) {
+    return {};
+  }
+  const Json arguments = Json::parse(read_file(file), nullptr, false);
+  if (!arguments.is_object()) {
+    throw UsageError(fmt::format("{} is damaged, and the run has no checkpoint", file.string()));
+  }
+  return StoredJson(arguments);
 }
 
 }  // namespace skyline

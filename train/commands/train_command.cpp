@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/run_directory.h"
 #include "train/commands/commands.h"
 #include "train/options/allocator_names.h"
 #include "train/trainer.h"
@@ -24,6 +25,25 @@ CommandResult start(const OptionList& list, const TrainArguments& arguments, Con
   return trainer.run();
 }
 
+ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
+                               const StoredJson& stored, const std::filesystem::path& folder) {
+  ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
+  const std::filesystem::path engines = folder / kEnginesFile;
+  check_given(list, resumed.options.model);
+  check_given_for(list, {canonical_allocator_name(resumed.options.memory.allocator)});
+  if (std::filesystem::exists(engines)) resumed.options.device.engines_file = engines.string();
+  return resumed;
+}
+
+// A run whose first checkpoint failed, or that was killed before it.
+CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
+                          const StoredJson& stored, Console& console) {
+  auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
+  Trainer trainer(resolved(std::move(options)), console);
+  trainer.start_again(arguments.resume, changes);
+  return trainer.run();
+}
+
 CommandResult resume(const OptionList& list, const TrainArguments& arguments, Console& console) {
   if (arguments.output) {
     throw UsageError("--resume writes to the folder that it resumes: leave out --output");
@@ -31,13 +51,12 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   if (!arguments.config.empty()) {
     throw UsageError("--resume takes the run's own options: leave out --config");
   }
+  if (const auto stored = arguments_of_unsaved_run(arguments.resume)) {
+    return start_again(list, arguments, *stored, console);
+  }
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   auto [options, changes] =
-      merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
-  const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
-  check_given(list, options.model);
-  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
-  if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
+      resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
   Trainer trainer(resolved(std::move(options)), console);
   trainer.resume(loaded, changes);
   return trainer.run();

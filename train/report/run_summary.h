@@ -21,9 +21,10 @@ struct RunSummary {
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
   std::optional<OrderView> order;  // of the same step
-  std::vector<double> losses;
-  std::optional<double> step_seconds;  // median
+  StepSeries losses;               // over all steps of the run, like the next two
+  EvaluationCurves evaluations;
   StepsChart steps;                    // empty unless steps differ
+  std::optional<double> step_seconds;  // median
 };
 
 // Returns the table of allocators, the saving in one line, and the plan as a map for a terminal of

@@ -87,9 +87,9 @@ void tell(const std::string& name, const RunFacts& run) {
   std::cout << name << ": " << run.figures.planned_steps << " of " << run.losses.size()
             << " steps planned, " << run.figures.deviations << " deviations, "
             << run.figures.replans << " re-plans, by hundreds:";
-  for (const std::uint64_t count : counts_per_hundred(run.replans, run.losses.size())) {
-    std::cout << ' ' << count;
-  }
+  std::vector<std::uint64_t> counts((run.losses.size() + 99) / 100);
+  for (const std::uint64_t step : run.replans) ++counts[step / 100];
+  for (const std::uint64_t count : counts) std::cout << ' ' << count;
   std::cout << "; reserved " << run.reserved_bytes << " bytes, " << run.resident_bytes
             << " of them resident\n";
 }
