@@ -16,9 +16,14 @@ struct TrainArguments {
   std::filesystem::path resume, config;
 };
 
+void check_capacity_of(const MemoryOptions& memory) {
+  check_capacity("--capacity", memory.device, memory.capacity_bytes);
+}
+
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   check_given_for(list, {canonical_allocator_name(arguments.options.memory.allocator)});
+  check_capacity_of(arguments.options.memory);
   Trainer trainer(resolved(arguments.options), console);
   trainer.start(arguments.output);
   return trainer.run();
@@ -37,6 +42,7 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
   check_given(list, options.model);
   check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
+  check_capacity_of(options.memory);
   if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
   Trainer trainer(resolved(std::move(options)), console);
   trainer.resume(loaded, changes);

@@ -9,6 +9,7 @@
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
 #include "train/report/order_view.h"
+#include "train/run/process_summary.h"
 #include "train/run/steps_chart.h"
 
 namespace skyline {
@@ -21,7 +22,8 @@ struct LossCurve {
 // A row of `compare`. Unmeasured values stay empty and are never printed as zero.
 struct ComparisonRow {
   std::string allocator;
-  std::optional<std::uint64_t> peak_reserved_bytes;
+  std::optional<std::uint64_t> peak_reserved_bytes;  // of the whole run
+  std::optional<std::uint64_t> peak_reserved_after_switch_bytes;
   std::optional<std::uint64_t> resident_bytes;
   std::optional<double> gap;  // to the lower bound
   std::optional<std::uint64_t> device_allocations_after_switch;
@@ -49,6 +51,7 @@ struct ReportData {
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
+  std::optional<ProcessSummary> process;
   StepsChart steps;                // over the steps of the run
   std::optional<OrderView> order;  // of a training step, without resident bytes
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.

@@ -52,6 +52,8 @@ class TrainingLog {
   const WordRate& epoch_words() const noexcept { return epoch_words_; }
   const WordRate& words() const noexcept { return words_; }
   std::optional<double> step_seconds_median(std::int64_t warmup_steps) const;
+  // Bytes that these figures take on the heap.
+  std::uint64_t history_bytes() const noexcept;
   double first_wait_seconds() const noexcept { return first_wait_seconds_; }
   double later_wait_seconds() const noexcept { return later_wait_seconds_; }  // all but the first
 
