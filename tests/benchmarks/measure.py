@@ -111,10 +111,12 @@ def allocators(runner):
         result = json.loads(output or '{"allocators": {}}')
         for name, run in result["allocators"].items():
             allocation_ns = run["allocate_ns_median"] - result["clock_ns"]
+            after_switch = run["peak_reserved_after_switch"]
             rows.append([model, name, mebibytes(run["peak_reserved"]),
+                         mebibytes(after_switch) if after_switch else "–",
                          f"{100 * run['gap_to_lower_bound']:.1f} %", f"{allocation_ns:.0f} ns",
                          f"{1e3 * run['step_seconds_median']:.3g} ms"])
-    return markdown(["model", "allocator", "reserved peak", "above the least possible",
+    return markdown(["model", "allocator", "reserved peak", "after the switch", "above the least possible",
                      "one allocation", "step"], rows)
 
 

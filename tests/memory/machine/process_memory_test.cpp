@@ -56,7 +56,8 @@ TEST(ProcessMemoryTest, SeesWhatIsTouchedAndItsPeak) {
   EXPECT_EQ(device.resident_bytes(), 16 * kMiB);
   const ProcessMemory after = process_memory();
   EXPECT_LT(after.resident_bytes, during.resident_bytes - 16 * kMiB);
-  EXPECT_GE(after.peak_resident_bytes, during.resident_bytes) << "the peak stays";
+  // The kernel counts the peak in pieces.
+  EXPECT_GE(after.peak_resident_bytes, during.resident_bytes - kMiB) << "the peak stays";
 }
 
 }  // namespace
