@@ -185,6 +185,12 @@ def orders(runner):
     return markdown(header, rows)
 
 
+def resident_set(runner):
+    script = "tests/benchmarks/resident_set.py"
+    return runner.output(sys.executable, script, "--build", runner.build,
+                         shown=f"python3 {script}").strip()
+
+
 def pytorch(script, program):
     def measure(runner):
         require_torch()
@@ -204,6 +210,7 @@ PARTS = {
     "orders": orders,
     "olla": printed("skyline", "reproduce", "olla"),
     "pgmo": printed("skyline", "reproduce", "pgmo"),
+    "resident-set": resident_set,
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,
