@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace skyline {
@@ -9,6 +10,14 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point started) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+// Returns how many batches of the data set fit into the options' bytes; at least one.
+std::size_t most_batches(const Dataset& dataset, const LoaderOptions& options) {
+  const std::size_t batch_bytes =
+      options.batch_size * dataset.image_shape().elements() * sizeof(float);
+  const std::size_t fitting = options.most_bytes / std::max<std::size_t>(batch_bytes, 1);
+  return std::clamp<std::size_t>(fitting, 1, options.prefetch + 1);
 }
 
 }  // namespace
@@ -20,10 +29,15 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
       batches_per_epoch_(skyline::batches_per_epoch(
           dataset.name(), {dataset.size(), options.batch_size, options.drop_last, options.start},
           "samples")),
+      most_batches_(most_batches(dataset, options)),
       position_(within_epoch(options.start, batches_per_epoch_)) {
   if (options_.prefetch == 0) return;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
-    workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    try {
+      workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    } catch (const std::system_error&) {
+      break;  // no room for another stack: the threads there are do it, or the consumer's own
+    }
   }
 }
 
@@ -33,7 +47,7 @@ Loader::~Loader() {
 }
 
 void Loader::next(Batch& batch) {
-  if (options_.prefetch > 0) return take(batch);
+  if (!workers_.empty()) return take(batch);
   if (failure_) std::rethrow_exception(failure_);
   try {
     make(batch);
@@ -62,6 +76,7 @@ void Loader::take(Batch& batch) {
   const auto started = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
+  keep_buffers(batch);
   const auto settled = [this] { return !pending_.empty() && pending_.front().settled(); };
   const bool waits = !settled();
   ready_.wait(lock, settled);
@@ -70,10 +85,37 @@ void Loader::take(Batch& batch) {
     failure_ = pending_.front().failure;
     std::rethrow_exception(failure_);
   }
-  std::swap(batch, pending_.front().batch);
-  spares_.push_back(std::move(pending_.front().batch));
+  batch = std::move(pending_.front().batch);
   pending_.pop_front();
+  lent_ = true;
   room_.notify_all();
+}
+
+// A batch without buffers is new, or was given back before.
+void Loader::keep_buffers(Batch& batch) {
+  lent_ = false;
+  if (!batch.images.empty() && pending_.size() + spares_.size() < most_batches_) {
+    Batch& spare = spares_.emplace_back();
+    spare.images.swap(batch.images);
+    spare.labels.swap(batch.labels);
+  }
+  batch.images = {};
+  batch.labels = {};
+  room_.notify_all();
+}
+
+void Loader::give_back(Batch& batch) {
+  if (workers_.empty()) return;  // next() reuses the batch itself
+  const std::lock_guard lock(mutex_);
+  keep_buffers(batch);
+}
+
+std::size_t Loader::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t elements = 0;
+  for (const Pending& pending : pending_) elements += pending.batch.images.capacity();
+  for (const Batch& spare : spares_) elements += spare.images.capacity();
+  return elements * sizeof(float);
 }
 
 void Loader::work(const std::stop_token& stop) {
@@ -96,8 +138,9 @@ void Loader::work(const std::stop_token& stop) {
 
 bool Loader::can_begin() const {
   if (stopped_) return false;
-  if (pending_.size() < options_.prefetch) return true;
-  return pending_.back().begun < pending_.back().indices.size();
+  const std::size_t ahead = std::min(options_.prefetch, most_batches_ - (lent_ ? 1 : 0));
+  if (pending_.size() < ahead) return true;
+  return !pending_.empty() && pending_.back().begun < pending_.back().indices.size();
 }
 
 // Returns the last batch, or opens a new one when all samples of the last have begun.

@@ -27,17 +27,21 @@ struct LoaderOptions {
   bool shuffle = true;       // otherwise in the data set's order
   bool drop_last = true;     // leave out the samples that do not fill a batch
   std::size_t prefetch = 2;  // batches made ahead; 0: made on demand on the caller's thread
-  std::size_t threads = 1;   // that read samples ahead
-  BatchPosition start;       // the first batch to return
+  // Images held at most, those of the consumer's batch included until it is given back; one batch
+  // is always held. Fewer batches are made ahead of large ones.
+  std::size_t most_bytes = std::size_t{24} << 20;
+  std::size_t threads = 1;  // that read samples ahead
+  BatchPosition start;      // the first batch to return
 };
 
 // Returns the batches of one epoch after another, without end. Its own threads make them ahead and
 // share the samples of each batch. The batches are the same for any `prefetch` and any number of
 // threads. Thread rule: one consumer. The data set must outlive the loader; destroying the loader
 // stops its threads at any moment.
-// The threads sleep while `prefetch` batches are ready. When a batch is taken, all of them read the
-// samples of one batch and compete with the computation for cores. Computing threads wait for their
-// slowest one, so a short burst on all cores costs less than a long one on a few.
+// The threads sleep while `prefetch` batches are ready, or as many as LoaderOptions permit. When a
+// batch is taken, all of them read the samples of one batch and compete with the computation for
+// cores. Computing threads wait for their slowest one, so a short burst on all cores costs less
+// than a long one on a few.
 class Loader {
  public:
   // Throws DataError when the batch size is 0 or larger than the data, or the start is past the end
@@ -54,6 +58,12 @@ class Loader {
   // first failed sample in place of that batch, and again at every later call.
   void next(Batch& batch);
   Batch next();
+  // Takes the buffers of a batch that next() returned and whose samples have been used, so that the
+  // threads fill them before the next call of next(). Size and position of the batch stay.
+  void give_back(Batch& batch);
+
+  // Bytes of all images that it holds.
+  std::size_t held_bytes() const;
 
   // How long the last next() waited for its batch; 0 when the batch was ready.
   double last_wait_seconds() const noexcept { return last_wait_seconds_; }
@@ -79,12 +89,14 @@ class Loader {
   void end_sample(Pending& pending, std::size_t i, std::exception_ptr failure);
   void make(Batch& batch);
   void take(Batch& batch);
+  void keep_buffers(Batch& batch);
 
   const Dataset& dataset_;
   const LoaderOptions options_;
   const RandomBits random_;
   const std::size_t batches_per_epoch_;
-  double last_wait_seconds_ = 0;  // the consumer's
+  const std::size_t most_batches_;  // ahead and with the consumer
+  double last_wait_seconds_ = 0;    // the consumer's
 
   // Guarded by mutex_, except when prefetch is 0: then only the consumer uses them.
   BatchPosition position_;          // of the batch to open next
@@ -92,10 +104,11 @@ class Loader {
   std::uint64_t order_epoch_ = 0;
   std::exception_ptr failure_;  // what next() has thrown
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any room_, ready_;
   std::deque<Pending> pending_;        // guarded by mutex_; only the last has samples left to begin
   std::vector<Batch> spares_;          // guarded by mutex_
+  bool lent_ = false;                  // guarded by mutex_; the consumer holds a batch
   bool stopped_ = false;               // guarded by mutex_; a sample has failed, so no more begin
   std::vector<std::jthread> workers_;  // last: they use everything above
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -49,9 +50,13 @@ void parallel_for(std::size_t count, std::size_t threads,
   {
     std::vector<std::jthread> others;
     for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
-      others.emplace_back([&run, worker] {
-        while (run.step(worker)) continue;
-      });
+      try {
+        others.emplace_back([&run, worker] {
+          while (run.step(worker)) continue;
+        });
+      } catch (const std::system_error&) {
+        break;  // no room for another stack: the threads there are do all the work
+      }
     }
     while (run.step(0)) {
       if (progress) progress(run.done);

@@ -24,7 +24,8 @@ PAPER = ["alexnet", "googlenet", "resnet50", "inception-resnet", "inception-resn
          "mobilenet_v2", "resnet18", "vgg16"]
 FROM_CLOCKS = {"seconds", "planning_seconds", "step_seconds_median", "allocate_ns_median",
                "allocate_ns", "clock_ns", "stalled_seconds", "words_per_second", "data_wait",
-               "data_wait_seconds", "first_batch_seconds", "run_directory"}
+               "data_wait_seconds", "first_batch_seconds", "run_directory",
+               "process", "machine_memory"}  # the last two are the system's
 
 
 def without_times(value):

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,6 +10,9 @@
 int main(int count, char** arguments) {
   // A write beyond `ulimit -f` then fails with a WriteError instead of killing the program.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Buffers of batches, images and checkpoints are mappings of their own, so that the system has
+  // them back at once. By default, the C library learns to keep blocks of up to 32 MiB.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   return skyline::run_program(
       skyline::all_commands(),
       std::span<const char* const>(arguments, static_cast<std::size_t>(count)),

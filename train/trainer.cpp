@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "memory/machine/machine_memory.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
@@ -47,6 +48,7 @@ Trainer::Trainer(TrainOptions options, Console& console)
     console.say(fmt::format("batches differ in length: planning by --policy {}",
                             policy_name(*options_.memory.policy)));
   }
+  say_limit();
   MemoryOptions memory = options_.memory;
   memory.listener = [this](const SessionEvent& event) { on_session_event(event); };
   run_ = workload_->on(memory, Mode::kTraining);
@@ -62,6 +64,16 @@ void Trainer::initialize() {
   for (const std::string& warning : initial.warnings) console_.warn(warning);
   console_.say(fmt::format("began with {} of {} tensors of {}", initial.loaded, initial.all,
                            options_.init_weights));
+}
+
+// A limit below the physical memory decides what fits.
+void Trainer::say_limit() const {
+  if (options_.memory.device != "cpu" || options_.memory.capacity_bytes) return;
+  const MachineMemory machine = machine_memory();
+  if (!machine.limit) return;
+  console_.say(fmt::format("{} permits {}, {} of it free: the device has {}", machine.limit->name,
+                           format_bytes(machine.limit->limit_bytes),
+                           format_bytes(machine.limit->free_bytes()), format_bytes(machine.bytes)));
 }
 
 void Trainer::start(const std::optional<std::filesystem::path>& out) {
@@ -395,6 +407,8 @@ CommandResult Trainer::result(int exit_code) {
     plan_ = plan(trace_, options_.memory.planner, {}, all_planners());
   }
   if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
+  const ModelRun* run = run_.get();
+  process_ = process_summary({&run, 1}, log_->history_bytes());
   const double loss = position_.batch > 0 ? mean_loss() : position_.more->value("last_loss", 0.0);
   RunSummary summary{.title = options_.model + " on " + workload_->data_name(),
                      .facts = {{"model", options_.model},
@@ -403,6 +417,7 @@ CommandResult Trainer::result(int exit_code) {
                                {"steps", std::to_string(position_.step)},
                                {"loss", fmt::format("{:.4f}", loss)}},
                      .memory = *memory_,
+                     .process = process_,
                      .trace = trace_,
                      .plan = plan_,
                      .losses = log_->losses(),
@@ -458,6 +473,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["run_directory"] = directory_->path().string();
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);
+  json["process"] = to_json(*process_);
   if (!log_->chart().lines.empty()) {
     json["memory"]["replans_by_steps"] = replans_json(log_->chart());
   }

@@ -56,6 +56,7 @@ class Trainer {
   CommandResult run();
 
  private:
+  void say_limit() const;
   bool done() const noexcept { return position_.step >= total_steps_; }
   bool epoch_ended() const noexcept { return position_.batch == batches_per_epoch_; }
   bool evaluation_due() const;
@@ -104,6 +105,7 @@ class Trainer {
   std::uint64_t events_told_ = 0;  // plans and deviations reported
   std::uint64_t device_allocations_at_switch_ = 0;
   std::optional<MemorySummary> memory_;
+  std::optional<ProcessSummary> process_;
   Trace trace_;  // the step that the report shows; plan_ is its plan
   Plan plan_;
 };

@@ -56,7 +56,8 @@ std::size_t ExpandableSegment::trim() noexcept {
 
 void ExpandableSegment::reserve_range() {
   const Device& device = segments_.device();
-  const std::size_t most_bytes = std::min(device.capacity_bytes(), kMostAddressBytes);
+  const std::size_t most_bytes =
+      std::min({device.capacity_bytes(), device.address_bytes(), kMostAddressBytes});
   range_ = segments_.device().reserve(align_up(most_bytes, page_bytes_));
   uncommitted_ = &segments_.add(range_->base(), nullptr, nullptr);
   uncommitted_->state = Chunk::State::kUncommitted;

@@ -1,29 +1,43 @@
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
+#include <map>
 #include <optional>
 
 #include "memory/device/device_account.h"
+#include "memory/machine/machine_memory.h"
 
 namespace skyline {
+
+// Where a device's bytes lie: address → bytes.
+using OpenPages = std::map<const std::byte*, std::size_t>;
 
 // Host memory from the operating system, page-aligned. Allocations of 2 MiB and more start on a
 // huge page and request huge pages. A range is inaccessible address space; commit() opens its
 // pages, which become resident when first touched. Outlives its ranges.
 class CpuDevice final : public Device {
  public:
-  // Default capacity: the machine's physical memory.
-  explicit CpuDevice(std::optional<std::size_t> capacity_bytes = {});
+  // Default capacity: what the machine and the limits of this process leave it, see
+  // machine_memory(). `root` as there.
+  explicit CpuDevice(std::optional<std::size_t> capacity_bytes = {},
+                     const std::filesystem::path& root = "/");
 
   std::string_view name() const noexcept override { return "cpu"; }
   bool has_memory() const noexcept override { return true; }
   std::size_t capacity_bytes() const noexcept override { return account_.capacity_bytes(); }
+  std::size_t address_bytes() const noexcept override;
   std::byte* allocate(std::size_t bytes) override;
   void deallocate(std::byte* address, std::size_t bytes) noexcept override;
   std::unique_ptr<Range> reserve(std::size_t bytes) override;
+  std::size_t resident_bytes() const override;
   DeviceStatistics statistics() const noexcept override { return account_.statistics(); }
 
  private:
+  CpuDevice(MachineMemory memory, CgroupLimits cgroups);
+
   DeviceAccount account_;
+  OpenPages pages_;
 };
 
 }  // namespace skyline

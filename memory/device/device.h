@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -48,8 +49,18 @@ class Device {
   virtual void fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept;
   virtual void read(void* host, const std::byte* from, std::size_t bytes) const noexcept;
 
+  // Returns how many of its reserved bytes lie in the process's resident set, as far as they were
+  // touched; 0 for memory that is not the host's. Milliseconds.
+  virtual std::size_t resident_bytes() const { return 0; }
+
   // Returns the maximum of reserved bytes.
   virtual std::size_t capacity_bytes() const noexcept = 0;
+
+  // Returns how much address space one range may take now, so that enough is left for everything
+  // else.
+  virtual std::size_t address_bytes() const noexcept {
+    return std::numeric_limits<std::size_t>::max();
+  }
 
   // `bytes` > 0. The address is aligned to at least 512 bytes, on the host to a page. Throws
   // OutOfMemory.

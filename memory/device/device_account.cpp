@@ -6,31 +6,50 @@
 #include "memory/device/out_of_memory.h"
 
 namespace skyline {
+namespace {
+
+// The kernel's own words have no numbers.
+void blame(OutOfMemoryFacts& facts, const MemoryLimit& limit) {
+  facts.reason = limit.name;
+  if (limit.limit_bytes == 0) return;
+  facts.reason += " is reached";
+  facts.system_limit_bytes = limit.limit_bytes;
+  facts.system_free_bytes = limit.free_bytes();
+}
+
+}  // namespace
 
 void DeviceAccount::require(std::size_t bytes) const {
-  if (bytes > capacity_bytes_ - statistics_.reserved_bytes) refuse(bytes);
+  if (bytes > capacity_bytes_ - statistics_.reserved_bytes) refuse(bytes, limits_.capacity);
+  const std::optional<MemoryLimit> limit = tightest(limits_.cgroups.now());
+  if (limit && bytes > limit->free_bytes()) refuse(bytes, limit);
 }
 
-void DeviceAccount::refuse(std::size_t bytes) const {
-  throw OutOfMemory({.where = std::string(where_),
-                     .shortage = Shortage::kDevice,
-                     .requested_bytes = bytes,
-                     .allocated_bytes = {},
-                     .reserved_bytes = statistics_.reserved_bytes,
-                     .capacity_bytes = capacity_bytes_,
-                     .largest_free_block_bytes = {},
-                     .request = {}});
+void DeviceAccount::refuse(std::size_t bytes, const std::optional<MemoryLimit>& limit) const {
+  OutOfMemoryFacts facts{.where = std::string(where_),
+                         .shortage = Shortage::kDevice,
+                         .requested_bytes = bytes,
+                         .allocated_bytes = {},
+                         .reserved_bytes = statistics_.reserved_bytes,
+                         .capacity_bytes = capacity_bytes_,
+                         .largest_free_block_bytes = {},
+                         .request = {}};
+  if (limit) blame(facts, *limit);
+  throw OutOfMemory(std::move(facts));
 }
 
-void DeviceAccount::refuse_range(std::size_t bytes, std::size_t reserved_bytes) const {
-  throw OutOfMemory({.where = std::string(where_) + " range",
-                     .shortage = Shortage::kLimit,
-                     .requested_bytes = bytes,
-                     .allocated_bytes = {},
-                     .reserved_bytes = statistics_.reserved_bytes,
-                     .capacity_bytes = reserved_bytes,
-                     .largest_free_block_bytes = {},
-                     .request = {}});
+void DeviceAccount::refuse_range(std::size_t bytes, std::size_t reserved_bytes,
+                                 const std::optional<MemoryLimit>& limit) const {
+  OutOfMemoryFacts facts{.where = std::string(where_) + " range",
+                         .shortage = Shortage::kLimit,
+                         .requested_bytes = bytes,
+                         .allocated_bytes = {},
+                         .reserved_bytes = statistics_.reserved_bytes,
+                         .capacity_bytes = reserved_bytes,
+                         .largest_free_block_bytes = {},
+                         .request = {}};
+  if (limit) blame(facts, *limit);
+  throw OutOfMemory(std::move(facts));
 }
 
 void DeviceAccount::take(std::size_t bytes) noexcept {

@@ -5,7 +5,8 @@ namespace {
 
 std::string sentence(const OutOfMemoryFacts& facts) {
   std::string text = "[" + facts.where + "] out of memory (";
-  text += shortage_name(facts.shortage);
+  const bool by_system = facts.shortage != Shortage::kFragmentation && !facts.reason.empty();
+  text += by_system ? facts.reason : std::string(shortage_name(facts.shortage));
   text += "): requested " + std::to_string(facts.requested_bytes) + " bytes";
   if (!facts.request.empty()) text += " for " + facts.request;
   const auto fact = [&text](const char* name, const std::optional<std::size_t>& bytes) {
@@ -14,6 +15,8 @@ std::string sentence(const OutOfMemoryFacts& facts) {
   fact("allocated", facts.allocated_bytes);
   fact("reserved", facts.reserved_bytes);
   fact(facts.shortage == Shortage::kLimit ? "limit" : "capacity", facts.capacity_bytes);
+  fact("the system's limit", facts.system_limit_bytes);
+  fact("free of it", facts.system_free_bytes);
   fact("largest free block", facts.largest_free_block_bytes);
   fact("free on the card", facts.card_free_bytes);
   fact("held there by other programs and the driver", facts.held_by_others_bytes);

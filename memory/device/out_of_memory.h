@@ -30,6 +30,10 @@ struct OutOfMemoryFacts {
   std::optional<std::size_t> card_free_bytes;           // of a GPU, as its driver reports
   std::optional<std::size_t> held_by_others_bytes;  // of a GPU: by other programs and its driver
   std::string request;                              // op and layer, if known
+  // The limit of the system that refused, or the kernel's own words: "memory.max of cgroup /jobs is
+  // reached". Replaces the shortage in the message; empty: the device's own capacity.
+  std::string reason = {};
+  std::optional<std::size_t> system_limit_bytes = {}, system_free_bytes = {};
 };
 
 // Thrown by devices, allocators and adaptors, with their counters as before the request.

@@ -1,6 +1,7 @@
 #include "memory/planners/workers.h"
 
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -19,8 +20,14 @@ void run_workers(int workers, const std::function<void(int)>& work) {
   {
     std::vector<std::jthread> threads;
     threads.reserve(errors.size() - 1);
-    for (int worker = 1; worker < workers; ++worker) threads.emplace_back(guarded, worker);
+    int worker = 1;
+    try {
+      for (; worker < workers; ++worker) threads.emplace_back(guarded, worker);
+    } catch (const std::system_error&) {
+      // No room for another stack: this thread does the work of those that are missing.
+    }
     guarded(0);
+    for (; worker < workers; ++worker) guarded(worker);
   }
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);

@@ -125,7 +125,10 @@ void Arena::commit_around_survivors(std::size_t bytes) {
 }
 
 void Arena::commit_at(std::size_t shift_bytes, std::size_t bytes) {
-  if (!range_) range_ = device_.reserve(address_bytes_);
+  if (!range_) {
+    const std::size_t wanted_bytes = std::max(shift_bytes + bytes, device_.address_bytes());
+    range_ = device_.reserve(std::min(address_bytes_, wanted_bytes));
+  }
   const std::size_t held_bytes = arena_bytes();
   range_->commit(std::max<std::size_t>(shift_bytes + bytes, unplanned_.overdue.end_bytes()));
   shift_bytes_ = shift_bytes;

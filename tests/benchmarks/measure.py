@@ -111,10 +111,12 @@ def allocators(runner):
         result = json.loads(output or '{"allocators": {}}')
         for name, run in result["allocators"].items():
             allocation_ns = run["allocate_ns_median"] - result["clock_ns"]
+            after_switch = run["peak_reserved_after_switch"]
             rows.append([model, name, mebibytes(run["peak_reserved"]),
+                         mebibytes(after_switch) if after_switch else "–",
                          f"{100 * run['gap_to_lower_bound']:.1f} %", f"{allocation_ns:.0f} ns",
                          f"{1e3 * run['step_seconds_median']:.3g} ms"])
-    return markdown(["model", "allocator", "reserved peak", "above the least possible",
+    return markdown(["model", "allocator", "reserved peak", "after the switch", "above the least possible",
                      "one allocation", "step"], rows)
 
 
@@ -183,6 +185,12 @@ def orders(runner):
     return markdown(header, rows)
 
 
+def resident_set(runner):
+    script = "tests/benchmarks/resident_set.py"
+    return runner.output(sys.executable, script, "--build", runner.build,
+                         shown=f"python3 {script}").strip()
+
+
 def pytorch(script, program):
     def measure(runner):
         require_torch()
@@ -202,6 +210,7 @@ PARTS = {
     "orders": orders,
     "olla": printed("skyline", "reproduce", "olla"),
     "pgmo": printed("skyline", "reproduce", "pgmo"),
+    "resident-set": resident_set,
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,

@@ -208,6 +208,58 @@ TEST(Loader, UsesTheBuffersOfOldBatchesAgain) {
   EXPECT_LE(buffers.size(), 5u);  // two queued, one in the making, one taken, one spare
 }
 
+// Ten images of two pixels take 80 bytes.
+TEST(Loader, HoldsNoMoreImagesThanPermitted) {
+  const Numbers data(100);
+  for (const std::size_t most : {1, 2, 3}) {
+    Loader loader(data, {.batch_size = 10, .prefetch = 2, .most_bytes = most * 80 + 79},
+                  test_random(4));
+    Batch batch;
+    for (std::size_t taken = 0; taken < 20; ++taken) {
+      loader.next(batch);
+      const std::size_t with_consumer = batch.images.capacity() * sizeof(float);
+      ASSERT_LE(loader.held_bytes() + with_consumer, most * 80) << most;
+      if (taken % 3 == 0) loader.give_back(batch);
+    }
+  }
+}
+
+TEST(Loader, OneBatchIsHeldHoweverLargeItIs) {
+  const Numbers data(100);
+  Loader plain(data, {.batch_size = 10, .prefetch = 0}, test_random(4));
+  const auto expected = images_of(plain, 20);
+  Loader loader(data, {.batch_size = 10, .most_bytes = 1}, test_random(4));
+  EXPECT_EQ(images_of(loader, 20), expected);
+}
+
+// With one buffer, the threads fill it while the consumer computes only if it was given back.
+TEST(Loader, FillsABufferThatWasGivenBackBeforeItIsAskedForTheNext) {
+  const Numbers data(100);
+  Loader loader(data, {.batch_size = 10, .most_bytes = 1}, test_random(4));
+  Batch batch;
+  loader.next(batch);
+  const float* const buffer = batch.images.data();
+  EXPECT_EQ(data.reads, 10u) << "the only buffer is the consumer's";
+  const BatchPosition position = batch.position;
+  loader.give_back(batch);
+  wait_for_reads(data, 20);
+  EXPECT_TRUE(batch.images.empty());
+  EXPECT_EQ(batch.size, 10u);
+  EXPECT_EQ(batch.position, position);
+  loader.next(batch);
+  EXPECT_EQ(batch.images.data(), buffer);
+}
+
+TEST(Loader, WorksWithoutThreadsOfItsOwnWhenBatchesAreGivenBack) {
+  const Numbers data(20);
+  Loader loader(data, {.batch_size = 10, .prefetch = 0}, test_random(4));
+  Batch batch;
+  loader.next(batch);
+  loader.give_back(batch);
+  loader.next(batch);
+  EXPECT_EQ(batch.images.size(), 20u);
+}
+
 TEST(Loader, ThrowsWhatTheDataThrewInThatBatchsPlace) {
   for (const std::size_t prefetch : {0, 1, 5}) {
     Numbers data(40);

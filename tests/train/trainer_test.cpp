@@ -165,7 +165,31 @@ TEST_F(TrainerTest, NothingIsTakenFromTheDeviceAfterTheSwitch) {
   EXPECT_EQ(memory["fallback_peak_reserved"], 0);
   // Ten training steps without the warm-up, and two evaluations of three steps.
   EXPECT_EQ(memory["planned_steps"], 9 + 2 * 3);
-  EXPECT_LT(memory["peak_reserved"], memory["warm_up_peak_reserved"]);
+  EXPECT_LT(memory["peak_reserved_after_switch"], memory["warm_up_peak_reserved"]);
+  EXPECT_EQ(memory["peak_reserved"], memory["warm_up_peak_reserved"]) << "the whole run";
+}
+
+TEST_F(TrainerTest, ShowsTheResidentSetAndItsParts) {
+  const CommandResult result = train(small_options(), "run");
+  const Json json = parsed_in_order(result.json);
+  const Json& process = json["process"];
+  EXPECT_GT(process["resident_set"], process["reserved"]) << "the program is resident, too";
+  EXPECT_GE(process["peak_resident_set"], process["resident_set"]);
+  EXPECT_EQ(process["peak_reserved"], json["memory"]["peak_reserved"]);
+  std::uint64_t sum = 0;
+  for (const auto& [name, bytes] : process["resident_set_of"].items()) {
+    sum += bytes.get<std::uint64_t>();
+  }
+  EXPECT_EQ(sum, process["resident_set"]);
+  const Json& parts = process["resident_set_of"];
+  EXPECT_GT(parts["device_memory"], 0);
+  EXPECT_LE(parts["device_memory"], process["reserved"].get<std::uint64_t>() + 64 * 4096);
+  EXPECT_GT(parts["host_batches"], 0);
+  EXPECT_GE(parts["histories"], 10 * 2 * sizeof(double)) << "losses and seconds of ten steps";
+  for (const char* text : {"after the switch", "resident set", "program and libraries"}) {
+    EXPECT_NE(result.text.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(page_data(read_file(folder_ / "run" / "report.html"))["process"][1][0], "resident set");
 }
 
 TEST_F(TrainerTest, TheSwitchIsToldWithWhatItSaves) {

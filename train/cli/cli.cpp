@@ -12,7 +12,9 @@
 #include <sstream>
 #include <system_error>
 
+#include "memory/machine/machine_memory.h"
 #include "models/image_size.h"
+#include "train/cli/byte_sizes.h"
 #include "train/cli/did_you_mean.h"
 #include "train/cli/table.h"
 
@@ -268,7 +270,11 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(sentence(error));
   } catch (const std::bad_alloc&) {
-    return failed("the program is out of host memory");
+    const auto limit = machine_memory().limit;
+    return failed(
+        "the program is out of host memory" +
+        (limit ? fmt::format(": {} leaves {}", limit->name, format_bytes(limit->free_bytes()))
+               : std::string()));
   } catch (const std::logic_error& error) {
     return failed(fmt::format("internal error: {}", error.what()));
   } catch (const std::exception& error) {

@@ -28,6 +28,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
     const ComparedAllocator compared = compared_allocator(text);
     check_device_of(compared.allocator, device);
     const std::string name = compared.name();
+    check_capacity(name + ": its capacity", device, compared.capacity_bytes);
     if (std::ranges::find(names, name) != names.end()) {
       throw UsageError("--allocators: allocator '" + name + "' is given twice");
     }
@@ -39,6 +40,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
+  check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
   options.device.deterministic = true;  // otherwise correct losses may differ
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);

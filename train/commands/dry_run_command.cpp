@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "memory/formats/graph_file.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/atomic_file.h"
+#include "train/cli/byte_sizes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
@@ -91,6 +93,24 @@ void write_files(const DryRunArguments& arguments, const DryRunResult& answered)
   }
 }
 
+// "this machine leaves a step 227 MiB (memory.max of cgroup /jobs): planned, bfc fit".
+std::string machine_text(const DryRunResult& answered) {
+  if (!answered.machine) return {};
+  const MachineMemory& machine = *answered.machine;
+  std::vector<std::string> fitting;
+  for (const AllocatorAnswer& row : answered.allocators) {
+    if (row.unlimited.fits && row.unlimited.peak_reserved_bytes <= machine.bytes) {
+      fitting.push_back(row.unlimited.allocator);
+    }
+  }
+  const bool all = fitting.size() == answered.allocators.size();
+  return fmt::format("this machine leaves {} ({}): {}\n", format_bytes(machine.bytes),
+                     machine.limit ? machine.limit->name : "physical memory",
+                     all               ? "the step fits under each allocator"
+                     : fitting.empty() ? "the step does not fit"
+                                       : fmt::format("it fits under {}", fmt::join(fitting, ", ")));
+}
+
 CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
   for (std::string& name : arguments.allocators) name = canonical_allocator_name(name);
@@ -113,9 +133,12 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                                    .planner_table = all_planners(),
                                    .commit_bytes = commit_bytes});
   }
-  const DryRunResult answered = answer_or_refuse(question);
+  DryRunResult answered = answer_or_refuse(question);
+  if (arguments.device == "cpu" && !arguments.device_memory_bytes) {
+    answered.machine = machine_memory();
+  }
   write_files(arguments, answered);
-  return {.json = json_of(answered), .text = dry_run_text(answered)};
+  return {.json = json_of(answered), .text = dry_run_text(answered) + machine_text(answered)};
 }
 
 }  // namespace
@@ -136,7 +159,7 @@ CommandRun declare_dry_run(OptionList& list) {
   add_device_options(list, arguments->device_options);
   list.add("--capacity,--device-memory", bytes(arguments->device_memory_bytes),
            "Say whether the step fits this device memory, and the largest batch that does "
-           "(default: no limit)");
+           "(default: say whether it fits this machine)");
   list.add("--allocators",
            choices(arguments->allocators, allocator_names_and_aliases(), "allocator"),
            "Allocators to compare");

@@ -18,6 +18,7 @@
 #include "train/images/image_run.h"
 #include "train/images/mean_file.h"
 #include "train/options/train_options.h"
+#include "train/run/process_summary.h"
 
 namespace skyline {
 namespace {
@@ -132,12 +133,14 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
                static_cast<std::size_t>(options.data.decode_threads));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
+  const ModelRun* const runs[] = {&run};
   Json json = {{"model", options.model},
                {"data", data.test->name()},
                {"checkpoint", loaded.path.string()},
                {"step", position.step}};
   json.update(to_json(accuracy, data.classes));
   json["seconds"] = seconds.count();
+  json["process"] = to_json(process_summary(runs, 0));
   json["bad_images"] = bad_images_json(data);
   return {.json = json_text(json),
           .text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,

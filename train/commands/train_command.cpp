@@ -17,9 +17,14 @@ struct TrainArguments {
   std::filesystem::path resume, config;
 };
 
+void check(const OptionList& list, const TrainOptions& options) {
+  check_given(list, options.model);
+  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
+  check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
+}
+
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
-  check_given(list, arguments.options.model);
-  check_given_for(list, {canonical_allocator_name(arguments.options.memory.allocator)});
+  check(list, arguments.options);
   Trainer trainer(resolved(arguments.options), console);
   trainer.start(arguments.output);
   return trainer.run();
@@ -28,9 +33,8 @@ CommandResult start(const OptionList& list, const TrainArguments& arguments, Con
 ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
                                const StoredJson& stored, const std::filesystem::path& folder) {
   ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
+  check(list, resumed.options);
   const std::filesystem::path engines = folder / kEnginesFile;
-  check_given(list, resumed.options.model);
-  check_given_for(list, {canonical_allocator_name(resumed.options.memory.allocator)});
   if (std::filesystem::exists(engines)) resumed.options.device.engines_file = engines.string();
   return resumed;
 }

@@ -77,7 +77,8 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
     if (real < batch_size) fill_up(batch, batch_size);
     const std::vector<std::int32_t> labels = batch.labels;
     std::ranges::replace(batch.labels, kNotCounted, 0);  // the loss needs a valid class
-    const std::vector<float> logits = inference_step(context, model, batch).logits;
+    const std::vector<float> logits =
+        inference_step(context, model, batch, [&] { loader.give_back(batch); }).logits;
     const std::size_t classes = logits.size() / batch.size;
     for (std::size_t row = 0; row < real; ++row) {
       count(accuracy, std::span(logits).subspan(row * classes, classes), labels[row]);

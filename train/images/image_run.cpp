@@ -21,16 +21,54 @@ ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& 
 }
 
 void ImageRun::seek(const BatchPosition& position, std::uint64_t seed) {
+  next_ = position;
+  seed_ = seed;
+  open_loader();
+}
+
+void ImageRun::open_loader() {
   loader_.emplace(
       *data_->train,
       LoaderOptions{
-          .batch_size = options_.batch_size, .threads = options_.decode_threads, .start = position},
-      random_bits(seed));
+          .batch_size = options_.batch_size, .threads = options_.decode_threads, .start = next_},
+      random_bits(seed_));
 }
 
 double ImageRun::next() {
+  if (!loader_) open_loader();  // a signal stopped the evaluation
   loader_->next(batch_);
+  next_ = within_epoch({batch_.position.epoch, batch_.position.batch + 1},
+                       loader_->batches_per_epoch());
   return loader_->last_wait_seconds();
+}
+
+// A step whose loss was not finite is run again, but its batch has been given back.
+void ImageRun::read_again() {
+  if (!loader_ || !batch_.images.empty()) return;
+  Loader(*data_->train,
+         {.batch_size = options_.batch_size, .prefetch = 0, .start = batch_.position},
+         random_bits(seed_))
+      .next(batch_);
+}
+
+// Batches that came by take() stay.
+AfterUpload ImageRun::give_back() {
+  if (!loader_) return {};
+  return [this] { loader_->give_back(batch_); };
+}
+
+Tensor ImageRun::forward_loss() {
+  read_again();
+  return skyline::forward_loss(context, *model, batch_, give_back());
+}
+
+float ImageRun::inference_step() {
+  read_again();
+  return skyline::inference_step(context, *model, batch_, give_back()).loss;
+}
+
+std::uint64_t ImageRun::host_bytes() const {
+  return batch_.images.capacity() * sizeof(float) + (loader_ ? loader_->held_bytes() : 0);
 }
 
 void ImageRun::take_empty_batch(std::int64_t size) {
@@ -45,8 +83,11 @@ float ImageRun::step(const Batch& batch, const UpdateParams& params) {
 
 Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) {
   plan_evaluation();
+  const bool loads = loader_.has_value();
+  loader_.reset();  // its batches' memory serves the evaluation
   const Accuracy accuracy = skyline::evaluate(
       context, *model, *data_->test, evaluation_batch_size(), options_.decode_threads, progress);
+  if (loads) open_loader();
   Evaluation evaluation{.metrics = {{"top1", accuracy.top1()}},
                         .text = fmt::format("test top-1 {:.2f} %", 100 * accuracy.top1()),
                         .sample = {}};

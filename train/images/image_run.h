@@ -39,10 +39,12 @@ class ImageRun final : public ModelRun {
   using ModelRun::step;
   // Calls take() and step().
   float step(const Batch& batch, const UpdateParams& params);
-  Tensor forward_loss() override { return skyline::forward_loss(context, *model, batch_); }
-  float inference_step() override { return skyline::inference_step(context, *model, batch_).loss; }
+  Tensor forward_loss() override;
+  float inference_step() override;
   ShapeKey shape_key() const override { return training_key(batch_.size); }
   std::size_t input_bytes() const override { return skyline::input_bytes(*model, batch_.size); }
+
+  std::uint64_t host_bytes() const override;
 
   // Reports top-1, and top-5 if there are more than five classes.
   Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) override;
@@ -50,13 +52,18 @@ class ImageRun final : public ModelRun {
   std::unique_ptr<Model> model;
 
  private:
+  void open_loader();
+  void read_again();
+  AfterUpload give_back();
   std::size_t evaluation_batch_size() const;
   void plan_evaluation();
 
   ImageRunOptions options_;
   const ImageData* data_;
-  std::optional<Loader> loader_;
-  Batch batch_;
+  std::optional<Loader> loader_;  // empty until seek(), and while an evaluation runs
+  BatchPosition next_;            // the batch that next() returns
+  std::uint64_t seed_ = 0;        // of the order
+  Batch batch_;                   // without contents once they are on the device
   bool evaluation_planned_ = false;
 };
 

@@ -19,10 +19,12 @@ std::array<TensorSpec, 2> input_specs(const Model& model, std::size_t batch_size
 
 // A batch on the device. Callers move its tensors out, so that each is freed by its last reader.
 struct Uploaded {
-  Uploaded(Context& context, const Model& model, const Batch& batch) {
+  Uploaded(Context& context, const Model& model, const Batch& batch,
+           const AfterUpload& after_upload) {
     const auto [images_spec, labels_spec] = input_specs(model, batch.size);
     images = context.upload(images_spec, batch.images.data(), "images");
     labels = context.upload(labels_spec, batch.labels.data(), "labels");
+    if (after_upload) after_upload();
   }
   Tensor images, labels;
 };
@@ -46,8 +48,9 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size) {
   return bytes;
 }
 
-Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
-  Uploaded uploaded(context, model, batch);
+Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
+                    const AfterUpload& after_upload) {
+  Uploaded uploaded(context, model, batch, after_upload);
   Prediction prediction = model.forward(context, std::move(uploaded.images));
   const LayerScope scope(context, "loss");
   Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
@@ -58,12 +61,13 @@ Tensor forward_loss(Context& context, const Model& model, const Batch& batch) {
   return loss;
 }
 
-Inference inference_step(Context& context, const Model& model, const Batch& batch) {
+Inference inference_step(Context& context, const Model& model, const Batch& batch,
+                         const AfterUpload& after_upload) {
   // In training mode, the staging memory of training steps is large enough.
   if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
   const ModeScope mode(context, Mode::kInference);
   StepScope step(context, inference_key(batch.size));
-  Uploaded uploaded(context, model, batch);
+  Uploaded uploaded(context, model, batch, after_upload);
   Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
   Inference inference;
   if (context.options().execute) {

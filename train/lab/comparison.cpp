@@ -151,6 +151,14 @@ void require_one(const std::vector<ComparedRun>& runs) {
                                        runs.front().memory.allocator, runs.front().problem));
 }
 
+ProcessSummary process_of(const std::vector<std::unique_ptr<ComparedTraining>>& trainings) {
+  std::vector<const ModelRun*> runs;
+  for (const auto& training : trainings) {
+    if (training->run() != nullptr) runs.push_back(training->run());
+  }
+  return process_summary(runs, 0);
+}
+
 // Returns the order of the last batch's step; nothing if all runs are inference or do not fit.
 std::optional<OrderView> order_of(const std::vector<std::unique_ptr<ComparedTraining>>& trainings,
                                   Workload& workload, const StepOptions& options, Mode mode) {
@@ -218,6 +226,7 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
                         .trace = workload->longest_step(mode),
                         .plan = {},
                         .allocator_options = limited_options(options.memory),
+                        .process = process_of(trainings),
                         .clock_ns = clock_ns()};
   comparison.plan = plan(comparison.trace, options.memory.planner, {}, all_planners());
   for (const auto& training : trainings) comparison.runs.push_back(training->finish());

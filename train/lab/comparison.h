@@ -11,6 +11,7 @@
 #include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
+#include "train/run/process_summary.h"
 #include "train/translation/longest_batches.h"
 
 namespace skyline {
@@ -38,6 +39,7 @@ struct Comparison {
   Plan plan;
   AllocatorOptions allocator_options;  // of the runs; bfc always has a limit
   std::vector<BadImage> bad_images;    // skipped images, replaced by others
+  ProcessSummary process;              // with all runs that fit
   double clock_ns = 0;                 // cost of one clock reading, included in allocate_ns_median
 
   std::optional<LongestBatchFacts> longest_batch;  // if step shapes vary

@@ -33,7 +33,7 @@ bool is_plan(const std::string& name) {
 std::optional<double> gap_of(const Comparison& comparison, const ComparedRun& run) {
   if (comparison.plan.lower_bound == 0 || !run.fits()) return {};
   const auto step_bytes =
-      static_cast<double>(run.memory.peak_reserved_bytes - run.memory.resident_bytes);
+      static_cast<double>(run.memory.steady_peak_bytes() - run.memory.resident_bytes);
   return step_bytes / static_cast<double>(comparison.plan.lower_bound) - 1;
 }
 
@@ -57,7 +57,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json to_json(const Comparison& comparison) {
   Json allocators = Json::object();
-  const std::uint64_t baseline = baseline_of(comparison).memory.peak_reserved_bytes;
+  const std::uint64_t baseline = baseline_of(comparison).memory.steady_peak_bytes();
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {
       allocators[run.memory.allocator] = {{"fits", false},
@@ -75,7 +75,7 @@ Json to_json(const Comparison& comparison) {
     row["step_seconds_median"] = or_null(run.step_seconds_median);
     row["allocate_ns_median"] = or_null(run.allocate_ns_median);
     row["saved_bytes"] = static_cast<std::int64_t>(baseline) -
-                         static_cast<std::int64_t>(run.memory.peak_reserved_bytes);
+                         static_cast<std::int64_t>(run.memory.steady_peak_bytes());
     row["parameters_sha256"] = run.parameters_sha256;
     row["state_sha256"] = run.state_sha256;
     if (run.memory.session && !run.steps.lines.empty()) {
@@ -90,6 +90,7 @@ Json to_json(const Comparison& comparison) {
                {"lower_bound", comparison.plan.lower_bound},
                {"blocks", comparison.trace.size()},
                {"clock_ns", comparison.clock_ns},
+               {"process", to_json(comparison.process)},
                {"bad_images", to_json(comparison.bad_images)},
                {"allocators", std::move(allocators)}};
   if (comparison.longest_batch) json["longest_batch"] = to_json(*comparison.longest_batch);
@@ -100,6 +101,7 @@ std::string comparison_text(const Comparison& comparison) {
   const ComparedRun& baseline = baseline_of(comparison);
   Table table({{"allocator", Align::kLeft},
                {"reserved peak"},
+               {"after the switch"},
                {"resident"},
                {"gap"},
                {"device allocations"},
@@ -110,7 +112,7 @@ std::string comparison_text(const Comparison& comparison) {
   std::string problems;
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {
-      table.add_row({run.memory.allocator, "", "", "", "", "", "", "", "does not fit"});
+      table.add_row({run.memory.allocator, "", "", "", "", "", "", "", "", "does not fit"});
       problems += fmt::format("{} does not fit: {}\n", run.memory.allocator, run.problem);
       continue;
     }
@@ -119,22 +121,27 @@ std::string comparison_text(const Comparison& comparison) {
     };
     const auto gap = gap_of(comparison, run);
     table.add_row({run.memory.allocator, format_bytes(run.memory.peak_reserved_bytes),
+                   run.memory.peak_reserved_after_switch_bytes
+                       ? format_bytes(*run.memory.peak_reserved_after_switch_bytes)
+                       : "",
                    format_bytes(run.memory.resident_bytes), gap ? number(gap, 100, 2) + " %" : "",
                    std::to_string(run.memory.device_allocations_after_switch),
                    fmt::format("{:.0f}", run.memory.calls_per_step),
                    number(run.allocate_ns_median, 1, 0), number(run.step_seconds_median, 1e3, 2),
                    &run == &baseline ? ""
-                                     : saving_sentence(baseline.memory.peak_reserved_bytes,
-                                                       run.memory.peak_reserved_bytes)});
+                                     : saving_sentence(baseline.memory.steady_peak_bytes(),
+                                                       run.memory.steady_peak_bytes())});
   }
   return bad_images_text(comparison.bad_images) + table.str() + problems +
          fmt::format(
-             "lower bound of a step: {} in {} requests; device allocations are those after "
-             "the switch;\none reading of the clock, {:.0f} ns, is part of each allocation\n"
+             "lower bound of a step: {} in {} requests; gaps, savings and device allocations are "
+             "those after the switch;\none reading of the clock, {:.0f} ns, is part of each "
+             "allocation\n"
              "losses and parameters after {} steps: {}\n",
              format_bytes(comparison.plan.lower_bound), comparison.trace.size(),
              comparison.clock_ns, baseline.losses.size(),
              comparison.bit_equal() ? "equal bit for bit" : "NOT EQUAL") +
+         "\n" + process_text(comparison.process) +
          (comparison.longest_batch ? longest_batch_text(*comparison.longest_batch) + "\n" : "");
 }
 
@@ -147,6 +154,7 @@ ReportData comparison_report(const Comparison& comparison) {
   report.baseline = baseline_of(comparison).memory.allocator;
   report.bit_equal = comparison.bit_equal();
   report.order = comparison.order;
+  report.process = comparison.process;
   bool planned = false;
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {
@@ -169,6 +177,7 @@ ReportData comparison_report(const Comparison& comparison) {
     report.comparison.push_back(
         {.allocator = run.memory.allocator,
          .peak_reserved_bytes = run.memory.peak_reserved_bytes,
+         .peak_reserved_after_switch_bytes = run.memory.peak_reserved_after_switch_bytes,
          .resident_bytes = run.memory.resident_bytes,
          .gap = gap_of(comparison, run),
          .device_allocations_after_switch = run.memory.device_allocations_after_switch,

@@ -219,6 +219,11 @@ Json to_json(const DryRunResult& answer) {
     }
     if (answer.inference_batch) json["largest_inference_batch"] = *answer.inference_batch;
   }
+  if (answer.machine) {
+    json["machine_memory"] = answer.machine->bytes;
+    const auto& limit = answer.machine->limit;
+    json["machine_limit"] = limit ? Json(limit->name) : Json("physical memory");
+  }
   json["seconds"] = answer.seconds;
   return json;
 }

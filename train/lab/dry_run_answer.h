@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/machine/machine_memory.h"
 #include "train/lab/largest_batch.h"
 #include "train/lab/model_dry_run.h"
 #include "train/lab/order/step_order.h"
@@ -39,6 +40,8 @@ struct DryRunResult {
   // limit, and the largest inference batch that fits when planned.
   std::vector<AllocatorUse> single_image;
   std::optional<std::int64_t> inference_batch;
+  // What this machine leaves to the step, for `cpu` without device_memory_bytes.
+  std::optional<MachineMemory> machine;
   double seconds = 0;  // total
 };
 

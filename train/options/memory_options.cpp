@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "memory/machine/machine_memory.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/option_list.h"
 #include "train/options/allocator_names.h"
@@ -32,6 +33,18 @@ void check_divisions(const CachingOptions& options) {
 }
 
 }  // namespace
+
+void check_capacity(std::string_view option, const std::string& device,
+                    const std::optional<std::uint64_t>& capacity_bytes) {
+  if (device != "cpu" || !capacity_bytes) return;
+  const MachineMemory machine = machine_memory();
+  const std::uint64_t most_bytes = machine.limit ? machine.limit->free_bytes() : machine.bytes;
+  if (*capacity_bytes <= most_bytes) return;
+  throw UsageError(
+      fmt::format("{} {} is more than there is: {} ({})", option, format_bytes(*capacity_bytes),
+                  format_bytes(most_bytes),
+                  machine.limit ? "free of " + machine.limit->name : "physical memory"));
+}
 
 MemoryOptions with_listener(MemoryOptions memory, SessionListener listener) {
   memory.listener = std::move(listener);

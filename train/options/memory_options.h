@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memory/allocators/allocator_options.h"
@@ -29,6 +30,11 @@ struct MemoryOptions {
   bool record = false;                       // keep the trace of the last step
   SessionListener listener;                  // of the planned allocator
 };
+
+// Throws UsageError if a capacity of the device `cpu` is more than this machine has or leaves free.
+// `option` names the option in the message.
+void check_capacity(std::string_view option, const std::string& device,
+                    const std::optional<std::uint64_t>& capacity_bytes);
 
 // Returns `memory` with `listener`.
 MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);

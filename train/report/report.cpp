@@ -69,6 +69,7 @@ Json known(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 Json row_json(const ComparisonRow& row) {
   return {{"allocator", row.allocator},
           {"peakReservedBytes", known(row.peak_reserved_bytes)},
+          {"afterSwitchBytes", known(row.peak_reserved_after_switch_bytes)},
           {"residentBytes", known(row.resident_bytes)},
           {"gap", known(row.gap)},
           {"deviceAllocationsAfterSwitch", known(row.device_allocations_after_switch)},
@@ -177,6 +178,16 @@ Json steps_json(const StepsChart& chart) {
   return json;
 }
 
+// Rows of [name, bytes now, bytes at their peak].
+Json process_json(const ProcessSummary& summary) {
+  Json rows = Json::array();
+  rows.push_back({"reserved by the device", summary.reserved_bytes, summary.peak_reserved_bytes});
+  rows.push_back(
+      {"resident set", summary.process.resident_bytes, summary.process.peak_resident_bytes});
+  for (const auto& [name, bytes] : summary.parts()) rows.push_back({name, bytes, nullptr});
+  return rows;
+}
+
 Json phase_names() {
   Json names = Json::array();
   for (const Phase phase : {Phase::kOutside, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
@@ -214,6 +225,7 @@ std::string report_json(const ReportData& data) {
     json["evaluations"] = evaluations_json(data.evaluations);
   }
   if (!data.steps.lines.empty()) json["steps"] = steps_json(data.steps);
+  if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -10,6 +10,7 @@
 #include "memory/trace.h"
 #include "train/report/order_view.h"
 #include "train/run/evaluation.h"
+#include "train/run/process_summary.h"
 #include "train/run/samples.h"
 #include "train/run/step_series.h"
 #include "train/run/steps_chart.h"
@@ -30,7 +31,8 @@ struct EvaluationCurves {
 // A row of `compare`. Unmeasured values stay empty and are never printed as zero.
 struct ComparisonRow {
   std::string allocator;
-  std::optional<std::uint64_t> peak_reserved_bytes;
+  std::optional<std::uint64_t> peak_reserved_bytes;  // of the whole run
+  std::optional<std::uint64_t> peak_reserved_after_switch_bytes;
   std::optional<std::uint64_t> resident_bytes;
   std::optional<double> gap;  // to the lower bound
   std::optional<std::uint64_t> device_allocations_after_switch;
@@ -59,6 +61,7 @@ struct ReportData {
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
   EvaluationCurves evaluations;
+  std::optional<ProcessSummary> process;
   StepsChart steps;                // over the steps of the run
   std::optional<OrderView> order;  // of a training step, without resident bytes
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.

@@ -56,13 +56,18 @@ std::string summary_text(const RunSummary& summary, int width) {
       memory.warm_up_peak_reserved_bytes.value_or(replayed_bytes(summary, kPool));
   Table table({{"allocator", Align::kLeft},
                {"reserved peak"},
+               {"after the switch"},
                {"resident"},
                {"gap"},
                {"how", Align::kLeft}});
-  const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how) {
-    const double step_bytes = static_cast<double>(bytes - memory.resident_bytes);
+  const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how,
+                       std::optional<std::uint64_t> after_switch = {}) {
+    const double step_bytes =
+        static_cast<double>(after_switch.value_or(bytes) - memory.resident_bytes);
     const double bound = static_cast<double>(summary.plan.lower_bound);
-    table.add_row({std::string(name), format_bytes(bytes), format_bytes(memory.resident_bytes),
+    table.add_row({std::string(name), format_bytes(bytes),
+                   after_switch ? format_bytes(*after_switch) : "",
+                   format_bytes(memory.resident_bytes),
                    bound > 0 ? percent(step_bytes / bound - 1) : "", std::string(how)});
   };
   if (memory.allocator != kNetworkWise) {
@@ -72,7 +77,8 @@ std::string summary_text(const RunSummary& summary, int width) {
     row(kPool, pool_bytes,
         memory.warm_up_peak_reserved_bytes ? "warm-up" : "the recorded step, replayed");
   }
-  row(memory.allocator, memory.peak_reserved_bytes, "this run");
+  row(memory.allocator, memory.peak_reserved_bytes, "this run",
+      memory.peak_reserved_after_switch_bytes);
   std::string text = table.str();
   text += fmt::format("lower bound of a step: {} in {} requests; plan of {}: {}, gap {}{}\n",
                       format_bytes(summary.plan.lower_bound), summary.trace.size(),
@@ -81,10 +87,11 @@ std::string summary_text(const RunSummary& summary, int width) {
                       summary.plan.proved_optimal ? ", proved optimal" : "");
   if (memory.blocks) {
     text += fmt::format("against the pool, the plan {}; {} device allocations after the switch\n",
-                        saving_sentence(pool_bytes, memory.peak_reserved_bytes),
+                        saving_sentence(pool_bytes, memory.steady_peak_bytes()),
                         memory.device_allocations_after_switch);
   }
   if (memory.session) text += session_text(*memory.session, summary.steps);
+  if (summary.process) text += "\n" + process_text(*summary.process);
   const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
   return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
 }
@@ -112,6 +119,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
   report.losses = {{summary.memory.allocator, summary.losses}};
   report.evaluations = summary.evaluations;
   report.steps = summary.steps;
+  report.process = summary.process;
   report.order = summary.order;
   directory.replace("report.html", render_report(report));
 }

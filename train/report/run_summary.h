@@ -9,6 +9,7 @@
 #include "train/checkpoints/run_directory.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
+#include "train/run/process_summary.h"
 
 namespace skyline {
 
@@ -17,6 +18,7 @@ struct RunSummary {
   std::string title;  // "lenet on shapes"
   std::vector<ReportFact> facts;
   MemorySummary memory;
+  std::optional<ProcessSummary> process;
   Trace trace;  // of a training step
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
@@ -27,8 +29,8 @@ struct RunSummary {
   std::optional<double> step_seconds;  // median
 };
 
-// Returns the table of allocators, the saving in one line, and the plan as a map for a terminal of
-// `width` columns.
+// Returns the table of allocators, the saving in one line, the table of the process and the plan as
+// a map for a terminal of `width` columns.
 std::string summary_text(const RunSummary& summary, int width);
 
 // Writes trace.csv, plan.csv, graph.json (unless the graph is empty) and report.html into the run

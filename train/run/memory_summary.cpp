@@ -54,7 +54,7 @@ void update_totals(MemorySummary& facts, const ModelRun& run,
     facts.warm_up_peak_reserved_bytes = session->pool_statistics().peak_reserved_bytes;
   }
   facts.planning_seconds = facts.session->planning_seconds;
-  facts.peak_reserved_bytes = facts.session->peak_reserved_bytes_since_switch;
+  facts.peak_reserved_after_switch_bytes = facts.session->peak_reserved_bytes_since_switch;
   facts.device_allocations_after_switch = facts.session->device_allocations_since_switch;
 }
 
@@ -63,6 +63,7 @@ nlohmann::ordered_json to_json(const MemorySummary& facts) {
       {"allocator", facts.allocator},
       {"resident_bytes", facts.resident_bytes},
       {"peak_reserved", facts.peak_reserved_bytes},
+      {"peak_reserved_after_switch", or_null(facts.peak_reserved_after_switch_bytes)},
       {"warm_up_peak_reserved", or_null(facts.warm_up_peak_reserved_bytes)},
       {"device_allocations_after_switch", facts.device_allocations_after_switch},
       {"calls_per_step", facts.calls_per_step},

@@ -15,9 +15,10 @@ namespace skyline {
 struct MemorySummary {
   std::string allocator;
   std::uint64_t resident_bytes = 0;  // rounded
-  // The most bytes taken from the device at once, resident memory included; for `planned` since
-  // the switch: arena + pool + fallback.
+  // The most bytes taken from the device at once in the whole run, resident memory included.
   std::uint64_t peak_reserved_bytes = 0;
+  // The same since the switch: arena + pool + fallback. Empty without a switch.
+  std::optional<std::uint64_t> peak_reserved_after_switch_bytes;
   std::uint64_t device_allocations_after_switch = 0;
   double calls_per_step = 0;  // requests and releases
   std::optional<double> allocate_ns_median;
@@ -29,6 +30,11 @@ struct MemorySummary {
   std::optional<bool> proved_optimal;
   std::string planner;
   std::optional<SessionStatistics> session;
+
+  // The peak that the allocator needs once it runs steadily: after the switch if there is one.
+  std::uint64_t steady_peak_bytes() const {
+    return peak_reserved_after_switch_bytes.value_or(peak_reserved_bytes);
+  }
 };
 
 // Call right after a training step: calls and plan are those of the latest step.

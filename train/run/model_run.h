@@ -48,6 +48,9 @@ class ModelRun {
   // Rounded bytes of parameters, gradients, optimizer state, running values and staged inputs.
   std::uint64_t resident_bytes() const { return network_bytes_ + context.staging_bytes(); }
 
+  // Bytes of batches on the host, in hand and made ahead; not resident memory of the device.
+  virtual std::uint64_t host_bytes() const { return 0; }
+
   // Continues at the batch `position` in the order given by `seed`. Like next() and evaluate(),
   // only for runs with data.
   virtual void seek(const BatchPosition& position, std::uint64_t seed) = 0;

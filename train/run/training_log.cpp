@@ -148,4 +148,14 @@ std::optional<double> TrainingLog::step_seconds_median(std::int64_t warmup_steps
   return median(std::move(seconds));
 }
 
+std::uint64_t TrainingLog::history_bytes() const noexcept {
+  const auto bytes = [](const auto& values) { return values.capacity() * sizeof(values.front()); };
+  std::uint64_t sum = bytes(losses_) + bytes(step_seconds_) + bytes(chart_.live_bytes);
+  for (const StepsLine& line : chart_.lines) {
+    sum += bytes(line.reserved_bytes) + bytes(line.replans);
+  }
+  for (const StepsSeries& series : chart_.lengths) sum += bytes(series.values);
+  return sum;
+}
+
 }  // namespace skyline

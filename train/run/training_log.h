@@ -74,6 +74,8 @@ class TrainingLog {
   const WordRate& words() const noexcept { return words_; }
   // Of the steps after the warm-up; in long runs of every second step, every fourth and so on.
   std::optional<double> step_seconds_median(std::int64_t warmup_steps) const;
+  // Bytes that these figures take on the heap.
+  std::uint64_t history_bytes() const noexcept;
   double first_wait_seconds() const noexcept { return first_wait_seconds_; }
   double later_wait_seconds() const noexcept { return later_wait_seconds_; }  // all but the first
 

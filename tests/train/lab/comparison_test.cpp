@@ -47,7 +47,7 @@ TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
     EXPECT_TRUE(run.step_seconds_median && run.allocate_ns_median);
   }
   const auto reserved = [&](std::size_t i) {
-    return comparison.runs[i].memory.peak_reserved_bytes;
+    return comparison.runs[i].memory.steady_peak_bytes();
   };
   EXPECT_LT(reserved(2), reserved(1) + 4096) << "but for the arena's last page";
   EXPECT_LT(reserved(2), reserved(0));
@@ -114,6 +114,39 @@ TEST(ComparisonTest, JsonHasItsKeys) {
       EXPECT_TRUE(json["allocators"][name].contains(key)) << name << " " << key;
     }
   }
+}
+
+// The warm-up of `planned` is part of its whole run; savings and gaps count from the switch.
+TEST(ComparisonTest, ThePeakOfTheWholeRunStandsBesideThatAfterTheSwitch) {
+  const Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 4);
+  const MemorySummary& pool = comparison.runs[0].memory;
+  const MemorySummary& planned = comparison.runs[1].memory;
+  EXPECT_EQ(pool.peak_reserved_after_switch_bytes, std::nullopt);
+  EXPECT_EQ(planned.peak_reserved_bytes, pool.peak_reserved_bytes) << "the warm-up used a pool";
+  ASSERT_TRUE(planned.peak_reserved_after_switch_bytes);
+  EXPECT_LT(*planned.peak_reserved_after_switch_bytes, planned.peak_reserved_bytes);
+  const Json json = to_json(comparison);
+  const Json& row = json["allocators"]["planned"];
+  EXPECT_EQ(row["peak_reserved"], planned.peak_reserved_bytes);
+  EXPECT_EQ(row["peak_reserved_after_switch"], *planned.peak_reserved_after_switch_bytes);
+  EXPECT_EQ(row["saved_bytes"],
+            pool.peak_reserved_bytes - *planned.peak_reserved_after_switch_bytes);
+  EXPECT_TRUE(json["allocators"]["best-fit-pool"]["peak_reserved_after_switch"].is_null());
+  const ReportData report = comparison_report(comparison);
+  EXPECT_EQ(report.comparison[1].peak_reserved_bytes, planned.peak_reserved_bytes);
+  EXPECT_EQ(report.comparison[1].peak_reserved_after_switch_bytes,
+            planned.peak_reserved_after_switch_bytes);
+}
+
+TEST(ComparisonTest, CountsTheDevicesOfAllRunsInOneProcess) {
+  const Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 4);
+  const std::uint64_t pool = comparison.runs[0].memory.peak_reserved_bytes;
+  EXPECT_EQ(comparison.process.peak_reserved_bytes,
+            pool + comparison.runs[1].memory.peak_reserved_bytes);
+  EXPECT_GT(comparison.process.device_resident_bytes, 0u);
+  EXPECT_NE(comparison_text(comparison).find("resident set"), std::string::npos);
+  EXPECT_EQ(to_json(comparison)["process"]["peak_reserved"],
+            comparison.process.peak_reserved_bytes);
 }
 
 TEST(ComparisonTest, AnythingThatDiffersIsFound) {

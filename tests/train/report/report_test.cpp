@@ -48,7 +48,10 @@ ReportData small_report() {
                  {"planned", {{0, 5120, 0}}}};
   data.resident_bytes = 512;
   data.comparison = {{.allocator = "best-fit-pool", .peak_reserved_bytes = 9216, .gap = 0.8},
-                     {.allocator = "planned", .peak_reserved_bytes = 5120, .gap = 0.0}};
+                     {.allocator = "planned",
+                      .peak_reserved_bytes = 9216,
+                      .peak_reserved_after_switch_bytes = 5120,
+                      .gap = 0.0}};
   const StepSeries losses = StepSeries::of(std::vector<double>{2.5, 1.25});
   data.losses = {{"best-fit-pool", losses}, {"planned", losses}};
   data.bit_equal = true;
@@ -83,6 +86,29 @@ TEST(Report, HoldsTheWholeRun) {
   EXPECT_EQ(data["losses"][1],
             json({{"name", "planned"}, {"steps", 2}, {"per", 1}, {"mean", {2.5, 1.25}}}));
   EXPECT_EQ(data["bitEqual"], true);
+  EXPECT_FALSE(data.contains("process"));
+}
+
+TEST(Report, ShowsTheProcessWithItsPeaks) {
+  ReportData data = small_report();
+  data.process = ProcessSummary{.process = {.resident_bytes = 700,
+                                            .peak_resident_bytes = 900,
+                                            .program_bytes = 200,
+                                            .anonymous_bytes = 500,
+                                            .heap_used_bytes = 90},
+                                .reserved_bytes = 400,
+                                .peak_reserved_bytes = 600,
+                                .device_resident_bytes = 300,
+                                .host_batch_bytes = 80};
+  const json rows = page_data(render_report(data))["process"];
+  EXPECT_EQ(rows[0], json({"reserved by the device", 400, 600}));
+  EXPECT_EQ(rows[1], json({"resident set", 700, 900}));
+  EXPECT_EQ(rows[2], json({"device memory", 300, nullptr}));
+  EXPECT_EQ(rows[5], json({"host batches", 80, nullptr}));
+  const json read = page_data(render_report(data));
+  EXPECT_EQ(read["comparison"][1]["peakReservedBytes"], 9216);
+  EXPECT_EQ(read["comparison"][1]["afterSwitchBytes"], 5120);
+  EXPECT_TRUE(read["comparison"][0]["afterSwitchBytes"].is_null());
 }
 
 TEST(Report, KeepsWhatIsUnknownApartFromZero) {

@@ -78,7 +78,7 @@ RunFacts run(Workload& workload, const MemoryOptions& memory) {
     result.figures = figures;
   }
   result.parameters_sha256 = tensors_sha256(run.context, values_of(run.network().parameters()));
-  result.reserved_bytes = memory_summary(run, memory.allocator, 0).peak_reserved_bytes;
+  result.reserved_bytes = memory_summary(run, memory.allocator, 0).steady_peak_bytes();
   result.resident_bytes = run.resident_bytes();
   return result;
 }

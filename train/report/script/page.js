@@ -6,7 +6,7 @@ const data = JSON.parse(byId('data').textContent);
 // none. Allocators that were not measured are left out.
 function reservedPeaks() {
   const rows = data.comparison.length > 0 ?
-      data.comparison.map((row) => ({name: row.allocator, bytes: row.peakReservedBytes})) :
+      data.comparison.map((row) => ({name: row.allocator, bytes: steadyBytes(row)})) :
       data.curves.map(({name, reserved}) => ({name, bytes: largest(reserved, 0)}));
   return rows.filter(({bytes}) => bytes);
 }
@@ -149,4 +149,5 @@ if (data.order !== undefined) fillOrder(data.order, data.steps !== undefined);
 if (data.comparison.length > 0)
   fillComparison(data, baselineOf(data.comparison, (row) => row.allocator));
 if (data.steps !== undefined) fillSteps(data);
+if (data.process !== undefined) fillProcess(data.process);
 if (data.losses.length > 0) fillLosses(data);

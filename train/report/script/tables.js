@@ -3,9 +3,12 @@
 const measured = (value, format) =>
     value === null ? element('span', {title: 'not measured'}, '–') : format(value);
 
+// The peak that the allocator needs once it runs steadily.
+const steadyBytes = (row) => row.afterSwitchBytes ?? row.peakReservedBytes;
+
 // "−3.2 MiB, −18 %" against the baseline.
 function savingCell(row, baseline) {
-  const [bytes, least] = [row.peakReservedBytes, baseline.peakReservedBytes];
+  const [bytes, least] = [steadyBytes(row), steadyBytes(baseline)];
   if (bytes === null || least === null || least === 0) return measured(null);
   if (row === baseline) return element('span', {}, 'baseline');
   const saved = least - bytes;
@@ -18,10 +21,11 @@ function savingCell(row, baseline) {
 
 function comparisonCells(row, baseline, widest) {
   const bar = element('i');
-  bar.style.width = `${100 * (row.peakReservedBytes ?? 0) / widest}%`;
+  bar.style.width = `${100 * (steadyBytes(row) ?? 0) / widest}%`;
   return [
     row.allocator,
     measured(row.peakReservedBytes, formatBytes),
+    row.afterSwitchBytes === null ? '' : formatBytes(row.afterSwitchBytes),
     row.peakReservedBytes === null ? '' : bar,
     savingCell(row, baseline),
     measured(row.residentBytes, formatBytes),
@@ -43,17 +47,25 @@ const kEquality = {
 function fillComparison({comparison, bitEqual}, baseline) {
   byId('comparison-section').hidden = false;
   if (bitEqual !== null) byId('equality').textContent = kEquality[bitEqual];
-  const widest = largest(comparison.map((row) => row.peakReservedBytes ?? 0), 1);
+  const widest = largest(comparison.map((row) => steadyBytes(row) ?? 0), 1);
   const number = 'number';
   const table = makeTable(
       [
-        'Allocator', 'Reserved peak', '', `Against ${baseline.allocator}`, 'Resident', 'Gap',
+        'Allocator', 'Reserved peak', 'After the switch', '', `Against ${baseline.allocator}`, 'Resident', 'Gap',
         'Device allocations after the switch', 'Calls per step', 'Per allocation', 'Step'
       ],
-      ['name', number, 'bar', number, number, number, number, number, number, number],
+      ['name', number, number, 'bar', number, number, number, number, number, number, number],
       comparison.map((row) => comparisonCells(row, baseline, widest)));
   [...table.tBodies[0].rows].forEach((row, i) => {
     if (comparison[i].allocator === 'planned') row.className = 'winner';
   });
   byId('comparison').append(table);
 }
+
+function fillProcess(rows) {
+  byId('process-section').hidden = false;
+  byId('process').append(makeTable(
+      ['', 'Now', 'At its peak'], ['name', 'number', 'number'],
+      rows.map(([name, now, peak]) => [name, formatBytes(now), measured(peak, formatBytes)])));
+}
+

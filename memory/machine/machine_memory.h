@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+
+#include "memory/machine/memory_limit.h"
+
+namespace skyline {
+
+// What a process needs beside the bytes of its device, and so what the host's device leaves free of
+// a limit: program and libraries, generated kernels, batches on the host, heap.
+// tests/benchmarks/resident_set.py measures it.
+inline constexpr std::size_t kKeptBytes = std::size_t{48} << 20;
+
+// How much a device on the host may hold.
+struct MachineMemory {
+  std::size_t bytes = 0;
+  // The limit of a cgroup or of the process that leaves the least: `bytes` is what is free of it
+  // less kKeptBytes. Empty: `bytes` is the physical memory, which is less.
+  std::optional<MemoryLimit> limit;
+};
+
+// `root` as in CgroupLimits.
+MachineMemory machine_memory(const std::filesystem::path& root = "/");
+
+}  // namespace skyline

@@ -1,0 +1,108 @@
+// Commands under the system's limits, and capacities above what there is.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/temporary_folder.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // the sanitizer's shadow takes terabytes of addresses
+#else
+constexpr bool kSanitized = false;
+#endif
+
+namespace skyline {
+namespace {
+
+std::size_t mapped_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
+class MemoryLimitsTest : public ::testing::Test {
+ protected:
+  ~MemoryLimitsTest() override { setrlimit(RLIMIT_AS, &old_); }
+
+  void SetUp() override { getrlimit(RLIMIT_AS, &old_); }
+  void permit_more_addresses(std::size_t bytes) {
+    const rlimit lower{mapped_bytes() + bytes, old_.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &lower), 0);
+  }
+  // Two steps of one epoch.
+  Outcome train(const std::string& model, int batch_size, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"train",
+                                      "--model",
+                                      model,
+                                      "--images",
+                                      std::to_string(2 * batch_size),
+                                      "--batch-size",
+                                      std::to_string(batch_size),
+                                      "--epochs",
+                                      "1",
+                                      "--threads",
+                                      "1",
+                                      "--out",
+                                      folder_ / "run"};
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words);
+  }
+
+  TemporaryFolder folder_;
+  rlimit old_{};
+};
+
+TEST_F(MemoryLimitsTest, TrainsWithinFewAddresses) {
+  if (kSanitized) GTEST_SKIP() << "limits of addresses leave no room for a sanitizer's shadow";
+  permit_more_addresses(std::size_t{600} << 20);
+  const Outcome outcome = train("lenet", 16, {"--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_NE(outcome.messages.find("RLIMIT_AS (ulimit -v) permits"), std::string::npos)
+      << outcome.messages;
+  EXPECT_EQ(outcome.json()["memory"]["device_allocations_after_switch"], 0);
+}
+
+TEST_F(MemoryLimitsTest, NamesTheLimitThatDoesNotSuffice) {
+  if (kSanitized) GTEST_SKIP() << "limits of addresses leave no room for a sanitizer's shadow";
+  permit_more_addresses(std::size_t{200} << 20);
+  const Outcome outcome = train("resnet20", 128);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.messages.find("RLIMIT_AS (ulimit -v)"), std::string::npos) << outcome.messages;
+}
+
+TEST_F(MemoryLimitsTest, RefusesACapacityAboveWhatThereIs) {
+  const Outcome outcome = train("lenet", 16, {"--capacity", "900000GiB"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.messages.find("--capacity"), std::string::npos) << outcome.messages;
+  EXPECT_NE(outcome.messages.find("is more than there is: "), std::string::npos)
+      << outcome.messages;
+  const Outcome compared = skyline_program(
+      {"compare", "--model", "lenet", "--steps", "2", "--allocators", "planned,pool@900000GiB"});
+  EXPECT_EQ(compared.exit_code, 2);
+  EXPECT_NE(compared.messages.find("more than there is"), std::string::npos) << compared.messages;
+}
+
+TEST_F(MemoryLimitsTest, ADryRunSaysWhetherTheStepFitsThisMachine) {
+  const Outcome small = skyline_program({"dry-run", "--model", "lenet"});
+  EXPECT_NE(small.output.find("this machine leaves "), std::string::npos);
+  EXPECT_NE(small.output.find("the step fits under each allocator"), std::string::npos);
+  const Outcome large =
+      skyline_program({"dry-run", "--model", "lenet", "--batch-size", "1000000000"});
+  EXPECT_NE(large.output.find("the step does not fit"), std::string::npos) << large.output;
+  const Outcome given = skyline_program({"dry-run", "--model", "lenet", "--device-memory", "1GiB"});
+  EXPECT_EQ(given.output.find("this machine"), std::string::npos) << "another device was asked for";
+}
+
+TEST_F(MemoryLimitsTest, EvaluateReportsItsProcess) {
+  ASSERT_EQ(train("lenet", 16).exit_code, 0);
+  const auto json = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
+  EXPECT_GT(json["process"]["resident_set"], json["process"]["reserved"]);
+  EXPECT_GT(json["process"]["reserved"], 0);
+}
+
+}  // namespace
+}  // namespace skyline
