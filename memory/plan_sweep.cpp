@@ -45,57 +45,50 @@ void sort_items(std::vector<Item>& items) {
   }
 }
 
-// Returns the positions by ascending key, those with equal keys in their order.
+// Returns the keys of all blocks in ascending order, equal keys in the order of the blocks.
 template <class Key>
-std::vector<std::uint32_t> order_by(const std::vector<Placed>& placed, Key Placed::*key) {
+std::vector<Item> sorted_by_key(const std::vector<Placed>& placed, Key Placed::*key) {
   std::vector<Item> items(placed.size());
   for (std::uint32_t i = 0; i < items.size(); ++i) items[i] = {bits_of(placed[i].*key), i};
   sort_items(items);
-  std::vector<std::uint32_t> order(items.size());
-  std::ranges::transform(items, order.begin(), &Item::place);
-  return order;
+  return items;
 }
 
 }  // namespace
 
 PlanSweep::PlanSweep(const std::vector<Placed>& placed)
-    : placed_(placed),
-      by_begin_(order_by(placed, &Placed::begin)),
-      rank_(placed.size()),
-      live_(placed.size()) {
-  for (std::uint32_t rank = 0; rank < by_begin_.size(); ++rank) rank_[by_begin_[rank]] = rank;
+    : placed_(placed), rank_(placed.size()), live_(placed.size()) {
+  ranges_.reserve(placed.size());
+  for (const auto& [begin, place] : sorted_by_key(placed, &Placed::begin)) {
+    rank_[place] = static_cast<std::uint32_t>(ranges_.size());
+    ranges_.push_back({begin, placed[place].end, place});
+  }
 }
 
 std::optional<std::pair<Placed, Placed>> PlanSweep::first_overlap() {
-  const std::vector<std::uint32_t> by_upper = order_by(placed_, &Placed::upper);
+  const std::vector<Item> by_upper = sorted_by_key(placed_, &Placed::upper);
   auto dying = by_upper.begin();
-  for (const std::uint32_t place : order_by(placed_, &Placed::lower)) {
-    const Placed& block = placed_[place];
-    for (; placed_[*dying].upper <= block.lower; ++dying) retire(*dying);
-    if (const Placed* other = meets(place)) return std::pair(*other, block);
-    live_.insert(rank_[place]);
-    live_bytes_ += block.end - block.begin;
+  for (const auto& [lower, place] : sorted_by_key(placed_, &Placed::lower)) {
+    for (; dying->key <= lower; ++dying) retire(rank_[dying->place]);
+    const std::uint32_t rank = rank_[place];
+    if (const auto other = meets(rank)) return std::pair(placed_[*other], placed_[place]);
+    live_.insert(rank);
+    live_bytes_ += ranges_[rank].end - ranges_[rank].begin;
     most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
   }
   return std::nullopt;
 }
 
-void PlanSweep::retire(std::uint32_t place) {
-  live_.erase(rank_[place]);
-  live_bytes_ -= placed_[place].end - placed_[place].begin;
+void PlanSweep::retire(std::uint32_t rank) {
+  live_.erase(rank);
+  live_bytes_ -= ranges_[rank].end - ranges_[rank].begin;
 }
 
-const Placed* PlanSweep::meets(std::uint32_t place) const {
-  const Placed& block = placed_[place];
-  if (const auto above = live_.above(rank_[place])) {
-    const Placed& other = placed_[by_begin_[*above]];
-    if (other.begin < block.end) return &other;
-  }
-  if (const auto below = live_.below(rank_[place])) {
-    const Placed& other = placed_[by_begin_[*below]];
-    if (other.end > block.begin) return &other;
-  }
-  return nullptr;
+std::optional<std::uint32_t> PlanSweep::meets(std::uint32_t rank) const {
+  const auto above = live_.above(rank), below = live_.below(rank);
+  if (above && ranges_[*above].begin < ranges_[rank].end) return ranges_[*above].place;
+  if (below && ranges_[*below].end > ranges_[rank].begin) return ranges_[*below].place;
+  return std::nullopt;
 }
 
 }  // namespace skyline

@@ -32,12 +32,18 @@ class PlanSweep {
   std::uint64_t most_live_bytes() const { return most_live_bytes_; }
 
  private:
-  void retire(std::uint32_t place);
-  const Placed* meets(std::uint32_t place) const;
+  struct Range {
+    std::uint64_t begin, end;
+    std::uint32_t place;  // in placed_
+  };
+
+  void retire(std::uint32_t rank);
+  // Returns the place of a live block that shares a byte with this one.
+  std::optional<std::uint32_t> meets(std::uint32_t rank) const;
 
   const std::vector<Placed>& placed_;
-  std::vector<std::uint32_t> by_begin_;  // rank by address → position in placed_
-  std::vector<std::uint32_t> rank_;      // position in placed_ → rank by address
+  std::vector<Range> ranges_;        // by address: a rank is a position here
+  std::vector<std::uint32_t> rank_;  // by place
   LiveRanks live_;
   std::uint64_t live_bytes_ = 0;  // cannot overflow: live blocks do not overlap
   std::uint64_t most_live_bytes_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "memory/planners/packing.h"
@@ -18,16 +19,15 @@ Deadline first_deadline(const Packing& packing, const Deadline& deadline);
 // blocks do not fit below 2^63.
 using PlannerPass = std::function<bool(const Deadline& deadline, Placement& out)>;
 
-// Returns the placement of planner `name`'s first pass, which gets first_deadline(). If that has
-// passed before the pass ends, returns placement_without_pass(). Throws TraceError, naming the
-// planner, if no placement lies below 2^63.
+// Returns what a planner answers if no pass of it ends in time: place_by_sweep(), in O(n log n),
+// marked as out of time. Made before the pass, so that it does not come on top of the limit. Empty
+// if there is no limit, or if the placement ends above 2^63.
+std::optional<Placement> fallback_placement(const Packing& packing, const Deadline& limit);
+
+// Returns the placement of planner `name`'s first pass, which gets first_deadline(); if that passes
+// before the pass ends, fallback_placement(). Throws TraceError, naming the planner, if no
+// placement lies below 2^63.
 Placement first_placement(const Packing& packing, const Deadline& deadline, std::string_view name,
                           const PlannerPass& pass);
-
-// Places the blocks with place_by_sweep(), which takes O(n log n), and marks the placement as out
-// of time. Throws TraceError, naming the planner, if the deadline has not passed, so that the pass
-// failed for want of addresses, or if this placement ends above 2^63, too.
-Placement placement_without_pass(const Packing& packing, const Deadline& deadline,
-                                 std::string_view name);
 
 }  // namespace skyline

@@ -25,7 +25,8 @@ class PortfolioSearch {
       : packing_(packing),
         options_(options),
         budget_(packing, options, deadline),
-        proved_bound_(packing.lower_bound) {}
+        proved_bound_(packing.lower_bound),
+        fallback_(fallback_placement(packing, first_deadline(packing, deadline))) {}
 
   bool settled() const {
     return found_ && (best_.peak <= std::max(budget_.good_enough_bytes, proved_bound_) ||
@@ -78,7 +79,10 @@ class PortfolioSearch {
   }
 
   Plan plan() {
-    if (!found_) best_ = placement_without_pass(packing_, deadline(), "portfolio");
+    if (!found_) {
+      require_addressable(fallback_ && passed(deadline()), "portfolio");
+      best_ = *std::move(fallback_);
+    }
     Plan plan = to_plan(packing_, std::move(best_), name_, options_);
     plan.proved_bound = proved_bound_;
     plan.proved_optimal = plan.peak == proved_bound_;
@@ -124,6 +128,7 @@ class PortfolioSearch {
   const PlanOptions& options_;
   SearchBudget budget_;
   std::uint64_t proved_bound_;
+  std::optional<Placement> fallback_;
   Placement best_, next_;
   std::string_view name_;
   bool found_ = false;

@@ -245,6 +245,7 @@ bool packed(const Packing& packing, SortKey key, const Deadline& deadline, Place
 
 bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
                       std::uint64_t work, Placement& best, std::uint64_t& proved_bound) {
+  if (best.out_of_time) return false;  // no time is left to divide the packing into parts
   PackingSearch search(packing, seed, budget, best);
   search.run(work);
   proved_bound = std::max(proved_bound, search.bound_bytes());

@@ -32,6 +32,9 @@ std::uint64_t highest_fixed_end(const Packing& packing) {
   return highest;
 }
 
+// True if one sweep gives the same placement as looking at all blocks.
+bool is_plain(const Packing& packing) { return packing.gaps.empty() && packing.fixed.empty(); }
+
 }  // namespace
 
 std::vector<BlockIndex> in_order_of_requests(const Packing& packing) {
@@ -60,7 +63,7 @@ bool place_by_sweep(const Packing& packing, Placement& out) {
 
 bool pack_in_order_of_requests(const Packing& packing, const Deadline& deadline,
                                std::uint64_t limit, Placement& out) {
-  if (packing.gaps.empty() && packing.fixed.empty()) {
+  if (is_plain(packing)) {
     return place_by_sweep(packing, out) && out.peak <= limit;
   }
   HolePacker packer(packing, HoleChoice::kSmallest);
@@ -71,8 +74,9 @@ bool pack_in_order_of_requests(const Packing& packing, const Deadline& deadline,
 Plan program_order(const Trace& trace, const PlanOptions& options) {
   const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
+  const Deadline of_pass = is_plain(packing) ? Deadline() : deadline;  // a sweep needs none
   Placement placement = first_placement(
-      packing, deadline, kProgramOrderPlanner, [&](const Deadline& limit, Placement& out) {
+      packing, of_pass, kProgramOrderPlanner, [&](const Deadline& limit, Placement& out) {
         return pack_in_order_of_requests(packing, limit, kMaxAddress, out);
       });
   return to_plan(packing, std::move(placement), kProgramOrderPlanner, options);
