@@ -14,7 +14,7 @@ struct Item {
 
 constexpr unsigned kDigitBits = 11;
 constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-constexpr std::size_t kFewItems = 2 * kDigits;  // below it, comparing is faster than counting
+constexpr std::size_t kFewItems = 256;  // below it, comparing is faster than counting
 
 std::uint64_t bits_of(std::uint64_t address) { return address; }
 // Maps ticks to numbers in the same order.
