@@ -2,6 +2,8 @@
 # Installs what is missing, builds, and runs every test that this machine can run:
 #   bash tests/run.sh           release, then address + undefined-behaviour and thread sanitizers
 #   bash tests/run.sh --quick   release only
+#   bash tests/run.sh --long    all random cases under sanitizers too, with a fresh seed; for nights.
+#                               SKYLINE_TEST_SEED=N repeats the run that printed "seed N"
 # The last line is "N passed, N failed, N skipped", summed over all builds. Exits 1 if a test failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -9,6 +11,7 @@ source train/install.sh
 packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 
 passed=0 failed=0 skipped=0
+test_timeout=600  # seconds
 
 # Prints "NAME: REASON" for each skipped or disabled test of a JUnit file.
 skipped_tests() {
@@ -32,7 +35,7 @@ run_tests() {
   local results="build/$1/results.xml" log="build/$1/tests.log" status tests failures skips
   say "testing $1"
   rm -f "$results"
-  ctest --test-dir "build/$1" -E '_NOT_BUILT' -j 2 --timeout 600 --output-on-failure --no-tests=error \
+  ctest --test-dir "build/$1" -E '_NOT_BUILT' -j 2 --timeout "$test_timeout" --output-on-failure --no-tests=error \
     --output-junit results.xml >"$log" 2>&1
   status=$?
   if [[ ! -s $results ]]; then
@@ -63,8 +66,12 @@ test_build() {
 
 case ${1:-} in
   '' | --quick) ;;
+  --long)
+    export SKYLINE_TEST_LONG=1 SKYLINE_TEST_SEED=${SKYLINE_TEST_SEED:-$(date +%s)}
+    test_timeout=14400
+    ;;
   *)
-    say "unknown option '$1', expected --quick"
+    say "unknown option '$1', expected --quick or --long"
     exit 2
     ;;
 esac
@@ -72,6 +79,9 @@ esac
 # memory: run everything at fixed addresses.
 if [[ -z ${SKYLINE_FIXED_ADDRESSES:-} ]] && setarch -R true 2>/dev/null; then
   SKYLINE_FIXED_ADDRESSES=1 exec setarch -R bash tests/run.sh "$@"
+fi
+if [[ -n ${SKYLINE_TEST_SEED:-} ]]; then
+  say "random cases begin at seed $SKYLINE_TEST_SEED; SKYLINE_TEST_SEED=$SKYLINE_TEST_SEED repeats them"
 fi
 install_packages
 # Two tests run at a time, so a waiting thread must yield its core.

@@ -384,10 +384,11 @@ void Trainer::on_session_event(const SessionEvent& event) {
                                                                 : "planned anew";
   console_.say(fmt::format(
       "{} before step {}: {} requests in {} (lower bound {}, gap {:.2f} %{}), planned in {:.2f} "
-      "ms; reserved {} before, {} after: {}",
+      "ms, checked in {:.2f} ms; reserved {} before, {} after: {}",
       what, next_step, event.blocks, format_bytes(event.peak), format_bytes(event.lower_bound),
       100 * event.gap, event.proved_optimal ? ", proved optimal" : "", 1e3 * event.planning_seconds,
-      format_bytes(event.reserved_bytes_before), format_bytes(event.reserved_bytes_after),
+      1e3 * event.validation_seconds, format_bytes(event.reserved_bytes_before),
+      format_bytes(event.reserved_bytes_after),
       saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 

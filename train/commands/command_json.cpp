@@ -49,6 +49,11 @@ Json certificate_json(const PlanCertificate& claims) {
           {"seconds", claims.seconds}};
 }
 
+const char* verdict_name(Verdict verdict) {
+  if (verdict == Verdict::kProved) return "proved";
+  return verdict == Verdict::kRefuted ? "refuted" : "not settled";
+}
+
 Json value_json(const RecordedStep& step, ValueId id) {
   const StepValue& value = step.graph.values[id];
   return {{"value", id},
@@ -88,7 +93,7 @@ Json op_json(const RecordedStep& step, std::size_t number) {
 }  // namespace
 
 std::string PlanCheck::proof() const {
-  if (plan->peak == plan->lower_bound) return "checked";
+  if (plan->peak == plan->lower_bound || verdict == Verdict::kProved) return "checked";
   return plan->proved_bound > plan->lower_bound ? "claimed" : "none";
 }
 
@@ -170,9 +175,11 @@ std::string json_of(const PlanCheck& check) {
     json["lower_bound"] = plan.lower_bound;
     json["gap"] = plan.gap();
     json["proved_bound"] = plan.proved_bound;
-    json["proved_optimal"] = plan.proved_optimal;
+    json["claimed_optimal"] = plan.proved_optimal;
+    json["proved_optimal"] = check.proved_optimal();
     json["proof"] = check.proof();
   }
+  json["verdict"] = check.verdict ? Json(verdict_name(*check.verdict)) : Json(nullptr);
   json["certificate"] = check.claims ? certificate_json(*check.claims) : Json(nullptr);
   return json_text(json);
 }

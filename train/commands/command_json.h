@@ -40,6 +40,9 @@ struct ModelSummary {
   ModelTotals all, auxiliary_heads;
 };
 
+// What repeating a planner's search says of the bound that a plan's file claims.
+enum class Verdict { kProved, kRefuted, kNotSettled };
+
 // The result of checking a plan.
 struct PlanCheck {
   std::string reason = {};                     // why the plan is invalid; empty: valid
@@ -47,8 +50,13 @@ struct PlanCheck {
   std::optional<Plan> plan = {};               // matched with the trace
   std::optional<PlanCertificate> claims = {};  // from the plan's file
 
-  // The proof of optimality: "checked" here, "claimed" by the file, or "none".
+  std::optional<Verdict> verdict = {};  // if the search was repeated
+
+  // The proof of a bound: "checked" here (the peak is the lower bound, or the search was repeated),
+  // "claimed" by the file, or "none".
   std::string proof() const;
+  // True if no plan has a lower peak, as far as this was checked.
+  bool proved_optimal() const { return plan->proved_optimal && proof() == "checked"; }
 };
 
 struct Translations {

@@ -91,6 +91,7 @@ nlohmann::ordered_json to_json(const SessionStatistics& statistics) {
           {"deviations", statistics.deviations},
           {"replans", statistics.replans},
           {"planning_seconds", statistics.planning_seconds},
+          {"validation_seconds", statistics.validation_seconds},
           {"fallback_bytes", statistics.peak_fallback_bytes}};
 }
 

@@ -68,4 +68,3 @@ function fillProcess(rows) {
       ['', 'Now', 'At its peak'], ['name', 'number', 'number'],
       rows.map(([name, now, peak]) => [name, formatBytes(now), measured(peak, formatBytes)])));
 }
-
