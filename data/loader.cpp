@@ -2,13 +2,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include "data/host_memory.h"
 
 namespace skyline {
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point started) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+// The order of an epoch, the batches made ahead and the one in use.
+void require_memory(const Dataset& dataset, const LoaderOptions& options) {
+  const std::size_t size = dataset.size();
+  require_host_memory(dataset.name(), "the order of " + std::to_string(size) + " images",
+                      size * sizeof(std::size_t));
+  const std::size_t batches = options.prefetch + 1;
+  require_host_memory(
+      dataset.name(),
+      "reading " + std::to_string(batches) + " batches of " + std::to_string(options.batch_size) +
+          " images",
+      batches * options.batch_size * dataset.image_shape().elements() * sizeof(float));
 }
 
 }  // namespace
@@ -21,9 +37,17 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
           dataset.name(), {dataset.size(), options.batch_size, options.drop_last, options.start},
           "samples")),
       position_(within_epoch(options.start, batches_per_epoch_)) {
+  require_memory(dataset_, options_);
   if (options_.prefetch == 0) return;
-  for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
+  for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) start_worker();
+}
+
+// Goes on with fewer threads when the system gives no more: they change no batch.
+void Loader::start_worker() {
+  try {
     workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  } catch (const std::system_error&) {
+    if (workers_.empty()) throw;
   }
 }
 

@@ -40,8 +40,8 @@ struct LoaderOptions {
 // slowest one, so a short burst on all cores costs less than a long one on a few.
 class Loader {
  public:
-  // Throws DataError when the batch size is 0 or larger than the data, or the start is past the end
-  // of its epoch.
+  // Throws DataError when the batch size is 0 or larger than the data, the start is past the end of
+  // its epoch, or the batches take more memory than the system has left.
   Loader(const Dataset& dataset, LoaderOptions options, RandomBits random);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -71,6 +71,7 @@ class Loader {
     bool settled() const { return begun == ended && (failure || ended == indices.size()); }
   };
 
+  void start_worker();
   void open(Pending& pending);  // for position_, which then advances
   void read_sample(Pending& pending, std::size_t i) const;
   void work(const std::stop_token& stop);

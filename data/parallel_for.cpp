@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -48,10 +49,13 @@ void parallel_for(std::size_t count, std::size_t threads,
   Run run{.count = count, .work = work};
   {
     std::vector<std::jthread> others;
-    for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
-      others.emplace_back([&run, worker] {
-        while (run.step(worker)) continue;
-      });
+    try {
+      for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
+        others.emplace_back([&run, worker] {
+          while (run.step(worker)) continue;
+        });
+      }
+    } catch (const std::system_error&) {  // the system gives no more threads: fewer do the work
     }
     while (run.step(0)) {
       if (progress) progress(run.done);
