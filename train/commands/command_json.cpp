@@ -128,16 +128,16 @@ std::string json_of(const ReplayResult& result, bool one_allocator) {
   return json_text(replay_json(result, one_allocator));
 }
 
-std::string json_of(const ImageScan& scan, const ImageCollection& collection) {
+std::string json_of(const ImageScan& scan) {
   Json classes = Json::array();
   for (std::size_t label = 0; label < scan.classes.size(); ++label) {
     const ImageScan::ClassCounts& counts = scan.classes[label];
-    classes.push_back({{"name", collection.class_names[label]},
+    classes.push_back({{"name", scan.class_names[label]},
                        {"train", counts.train},
                        {"val", counts.test},
                        {"bad", counts.bad}});
   }
-  return json_text({{"data", collection.name},
+  return json_text({{"data", scan.name},
                     {"images", scan.images},
                     {"bytes", scan.bytes},
                     {"classes", std::move(classes)},
@@ -184,6 +184,17 @@ std::string json_of(const PlanCheck& check) {
   return json_text(json);
 }
 
+std::string json_of(const TextScan& scan) {
+  const TextSummary& summary = scan.summary;
+  return json_text({{"lines", summary.lines},
+                    {"pairs", summary.kept},
+                    {"empty", summary.empty},
+                    {"invalid_utf8", summary.invalid_utf8},
+                    {"source_words", scan.source_words},
+                    {"target_words", scan.target_words},
+                    {"bad", summary.faults}});
+}
+
 std::string json_of(const Translations& translations) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < translations.sources.size(); ++i) {
@@ -193,6 +204,7 @@ std::string json_of(const Translations& translations) {
   Json json = {{"checkpoint", translations.checkpoint},
                {"sentences", translations.sources.size()},
                {"seconds", translations.seconds},
+               {"unknown_words", translations.unknown_words},
                {"translations", rows}};
   if (translations.bleu) {
     json["bleu"] = *translations.bleu;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/text/parallel_text.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/plan.h"
 #include "models/models.h"
@@ -14,7 +15,6 @@ namespace skyline {
 
 struct Comparison;
 struct DryRunResult;
-struct ImageCollection;
 struct ImageScan;
 struct OllaReproduction;
 struct OrderCheck;
@@ -59,16 +59,23 @@ struct PlanCheck {
   bool proved_optimal() const { return plan->proved_optimal && proof() == "checked"; }
 };
 
+// Pairs of lines that check-data has read.
+struct TextScan {
+  TextSummary summary;
+  std::size_t source_words = 0, target_words = 0;  // different ones
+};
+
 struct Translations {
   std::string checkpoint;
   double seconds = 0;
   std::vector<std::string> sources, translations;  // one line each
+  std::vector<std::string> unknown_words;          // of the sources, each once
   std::optional<double> bleu, exact_match;         // if a reference was given
 };
 
 std::string json_of(const Comparison& comparison);
 std::string json_of(const DryRunResult& result);
-std::string json_of(const ImageScan& scan, const ImageCollection& collection);
+std::string json_of(const ImageScan& scan);
 std::string json_of(const ModelSummary& summary);
 std::string json_of(const OllaReproduction& reproduction);
 std::string json_of(const OrderCheck& check);
@@ -79,6 +86,7 @@ std::string json_of(const PlanResult& result);
 // Ops refer to values by id. `phase` selects the ops of one phase; empty: all.
 std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
 std::string json_of(const ReplayResult& result, bool one_allocator);
+std::string json_of(const TextScan& scan);
 std::string json_of(const Translations& translations);
 
 }  // namespace skyline

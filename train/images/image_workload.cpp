@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "train/images/bad_images_report.h"
+#include "train/images/idx_data.h"
 #include "train/images/mean_file.h"
+#include "train/images/trained_data.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
 
@@ -72,16 +74,23 @@ DryRunFacts ImageWorkload::dry_step(const ModelRun&) {
 }
 
 void ImageWorkload::prepare() {
+  if (data_.train_idx != nullptr) {
+    console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
+  }
   mean_ = compute_mean(data_, options_.data, console_);
   set_mean(data_, mean_);
 }
 
 void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& position) const {
   if (mean_ != nullptr) write_mean(folder, *mean_);
-  (*position.more)["classes"] = data_.test->class_names();
+  store_data(data_, position);
 }
 
-void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition&) {
+void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition& position) {
+  const TrainedData trained = trained_data(position);
+  if (data_.train_idx != nullptr && trained.normalisation) {
+    set_normalisation(data_, *trained.normalisation);
+  }
   mean_ = read_mean(folder);
   if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
     return set_mean(data_, mean_);

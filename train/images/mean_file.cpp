@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/finite_tensor.h"
+#include "train/checkpoints/safetensors.h"
 
 namespace skyline {
 namespace {
@@ -15,6 +17,15 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point started) {
   return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+std::string mean_text(const MeanImage& mean, const Dataset& images, double seconds) {
+  const std::size_t all = images.size(), chosen = std::min(all, kMostMeanImages);
+  std::string text = fmt::format("mean of {} training image{} taken in {:.2f} s", mean.images,
+                                 mean.images == 1 ? "" : "s", seconds);
+  if (chosen < all) text += fmt::format("; {} of {} were chosen at random", chosen, all);
+  if (mean.images < chosen) text += fmt::format("; {} could not be read", chosen - mean.images);
+  return text;
 }
 
 }  // namespace
@@ -44,6 +55,14 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder) 
   return mean;
 }
 
+std::shared_ptr<const MeanImage> stored_mean(const std::filesystem::path& folder) {
+  std::shared_ptr<const MeanImage> mean = read_mean(folder);
+  if (mean != nullptr) return mean;
+  throw CheckpointError(
+      fmt::format("{}: {} is missing, and there are no training images to compute the mean of",
+                  folder.string(), kMeanFile));
+}
+
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               Console& console) {
   constexpr double kBetweenLines = 0.1;  // seconds
@@ -57,12 +76,7 @@ std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataO
         console.show_transient(fmt::format("mean image: {} of {} images", done, images));
       });
   console.wipe_transient();
-  if (mean != nullptr) {
-    const std::size_t all = data.train->size(), used = std::min(all, kMostMeanImages);
-    console.say(fmt::format("mean of {} training images{} taken in {:.2f} s", used,
-                            used < all ? fmt::format(", chosen at random out of {},", all) : "",
-                            seconds_since(started)));
-  }
+  if (mean != nullptr) console.say(mean_text(*mean, *data.train, seconds_since(started)));
   return mean;
 }
 

@@ -98,6 +98,8 @@ TEST_F(ImageTrainingTest, BadImagesAreNamedOnceSkippedAndSummedUp) {
        {"/train/blue/bad 1.jpg", "/train/blue/bad 2.jpg", "/val/blue/bad \"3\".jpg"}) {
     EXPECT_EQ(count(outcome.messages, "skipped " + root + name), 1u) << outcome.messages;
   }
+  EXPECT_THAT(outcome.messages, HasSubstr("mean of 16 training images taken in"));
+  EXPECT_THAT(outcome.messages, HasSubstr(" s; 2 could not be read"));
   EXPECT_THAT(outcome.output, HasSubstr("3 images could not be read: " + root +
                                         "/train/blue/bad 1.jpg (file ends early, after 248 "
                                         "bytes); "));
