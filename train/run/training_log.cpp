@@ -150,11 +150,12 @@ std::optional<double> TrainingLog::step_seconds_median(std::int64_t warmup_steps
 
 std::uint64_t TrainingLog::history_bytes() const noexcept {
   const auto bytes = [](const auto& values) { return values.capacity() * sizeof(values.front()); };
-  std::uint64_t sum = bytes(losses_) + bytes(step_seconds_) + bytes(chart_.live_bytes);
+  std::uint64_t sum = bytes(losses_.points()) + bytes(chart_.live_bytes.points()) +
+                      bytes(step_seconds_.kept()) + bytes(evaluations_.kept());
   for (const StepsLine& line : chart_.lines) {
-    sum += bytes(line.reserved_bytes) + bytes(line.replans);
+    sum += bytes(line.reserved_bytes.points()) + bytes(line.replans.points());
   }
-  for (const StepsSeries& series : chart_.lengths) sum += bytes(series.values);
+  for (const StepsSeries& line : chart_.lengths) sum += bytes(line.values.points());
   return sum;
 }
 
