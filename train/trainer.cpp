@@ -187,7 +187,7 @@ CommandResult Trainer::run() {
 
 std::string Trainer::rescued(const RunFolderLost& lost) {
   const auto place = directory_->place();
-  if (!place) return fmt::format("{}; nothing of it could be saved", lost.what());
+  if (!place) return lost.what();
   try {
     const auto save_there = [this] { checkpoints_->save(capture(*run_, position_)); };
     if (saved_step_ != position_.step) directory_->writing(save_there);

@@ -98,7 +98,7 @@ TEST_F(LostFolder, ARemovedRunFails) {
     const Outcome cut = train(run_, moment, [&] { fs::remove_all(run_); });
     EXPECT_EQ(cut.exit_code, 1);
     EXPECT_THAT(cut.messages, HasSubstr("error: the run folder " + run_.string() +
-                                        " was removed during the run; nothing of it could"));
+                                        " was removed during the run; nothing of it can"));
     EXPECT_FALSE(fs::exists(run_));
   }
 }
@@ -200,7 +200,8 @@ TEST_F(LostFolder, AnyLatestIsReplacedOrNamed) {
     fs::remove(run_ / "checkpoints/latest");
     make(run_ / "checkpoints/latest");
     EXPECT_EQ(run({"train", "--resume", run_.string(), "--epochs", "3"}).exit_code, 0);
-    EXPECT_EQ(fs::read_symlink(run_ / "checkpoints/latest"), "step-000000012");
+    EXPECT_THAT(fs::read_symlink(run_ / "checkpoints/latest").string(),
+                testing::StartsWith("step-000000012"));
   }
 }
 

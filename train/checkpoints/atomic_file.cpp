@@ -43,9 +43,10 @@ std::string special_file(const std::filesystem::path& path) {
     return S_ISREG(facts.st_mode) ? ""
                                   : fmt::format("it is {}, not a file", kind_of(facts.st_mode));
   }
+  if (errno != ENOENT) return {};
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(path, error);
-  if (error || errno != ENOENT) return {};
+  if (error) return {};
   return fmt::format("it is a link to {}, which does not exist", target.string());
 }
 

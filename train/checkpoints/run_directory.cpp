@@ -201,7 +201,9 @@ void RunDirectory::check() const {
     throw RunFolderLost(
         now ? fmt::format("the run folder {} was moved to {} during the run", path().string(),
                           now->string())
-            : fmt::format("the run folder {} was removed during the run", path().string()));
+            : fmt::format(
+                  "the run folder {} was removed during the run; nothing of it can be saved",
+                  path().string()));
   }
   throw RunFolderLost(
       fmt::format("{} was moved, replaced or removed during the run", log_path_.string()));
