@@ -8,13 +8,14 @@
 namespace skyline {
 namespace {
 
-// The kernel's own words have no numbers.
+// The kernel's own words have no numbers. What was free when the device took its capacity from the
+// limit is no news.
 void blame(OutOfMemoryFacts& facts, const MemoryLimit& limit) {
   facts.reason = limit.name;
   if (limit.limit_bytes == 0) return;
   facts.reason += " is reached";
   facts.system_limit_bytes = limit.limit_bytes;
-  facts.system_free_bytes = limit.free_bytes();
+  if (limit.free_bytes() < facts.requested_bytes) facts.system_free_bytes = limit.free_bytes();
 }
 
 }  // namespace

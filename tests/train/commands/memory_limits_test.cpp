@@ -99,9 +99,9 @@ TEST_F(MemoryLimitsTest, ADryRunSaysWhetherTheStepFitsThisMachine) {
 
 TEST_F(MemoryLimitsTest, EvaluateReportsItsProcess) {
   ASSERT_EQ(train("lenet", 16).exit_code, 0);
-  const auto json = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
-  EXPECT_GT(json["process"]["resident_set"], json["process"]["reserved"]);
-  EXPECT_GT(json["process"]["reserved"], 0);
+  const auto written = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
+  EXPECT_GT(written["process"]["resident_set"], written["process"]["reserved"]);
+  EXPECT_GT(written["process"]["reserved"], 0);
 }
 
 }  // namespace

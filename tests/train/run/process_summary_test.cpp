@@ -25,15 +25,15 @@ TEST(ProcessSummaryTest, PartsAddUpToTheResidentSet) {
                          .device_resident_bytes = 560,
                          .host_batch_bytes = 70,
                          .history_bytes = 10};
-  const nlohmann::ordered_json json = to_json(summary);
-  EXPECT_EQ(json["resident_set"], 1000);
-  EXPECT_EQ(json["peak_resident_set"], 1500);
+  const nlohmann::ordered_json written = to_json(summary);
+  EXPECT_EQ(written["resident_set"], 1000);
+  EXPECT_EQ(written["peak_resident_set"], 1500);
   const nlohmann::ordered_json expected = {
       {"device_memory", 560},    {"program_and_libraries", 200},
       {"generated_kernels", 50}, {"host_batches", 70},
       {"histories", 10},         {"other_heap", 40},
       {"heap_slack", 30},        {"other", 40}};
-  EXPECT_EQ(json["resident_set_of"], expected);
+  EXPECT_EQ(written["resident_set_of"], expected);
 }
 
 // Blocks of a heap that were never touched are not resident.
