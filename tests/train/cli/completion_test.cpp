@@ -108,7 +108,7 @@ class ZshCompletion : public Completion {
         << "zpty shell 'HOME=" << folder << " TERM=dumb zsh -f -i'\n"
         << "zpty -w shell \"PS1= ; source complete.zsh\"\n"
         << "zpty -w shell \"skyline() { print -r -- GOT:\\$*: }\"\n"
-        << "zpty -w shell \"print READY-1\"; zpty -r -m shell dropped '*READY-1*READY-1*'\n"
+        << "zpty -w shell 'print READY-$((1+1))'; zpty -r -m shell dropped '*READY-2*'\n"
         << "zpty -n -w shell $'" << words << "\\t\\n'\n"
         << "zpty -r -m shell text '*GOT:*:*'\n"
         << "print -r -- \"${${text##*GOT:}%%:*}\"\n";

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/data/images/idx_files.h"
+#include "tests/data/images/idx_bytes.h"
 #include "tests/data/images/image_files.h"
 
 namespace skyline::tests {

@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "data/images/shapes.h"
-#include "tests/data/images/idx_files.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
