@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <chrono>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "train/images/mean_file.h"
 #include "train/options/train_options.h"
 #include "train/run/process_summary.h"
+#include "train/run/use_threads.h"
 
 namespace skyline {
 namespace {
@@ -122,7 +122,7 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   check_classes(*data.test, position);
   give_mean(data, options.data, run_folder_of(loaded), console);
 
-  omp_set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   ImageRun run(options.memory, context, {.model = options.model, .shape = data.shape()});

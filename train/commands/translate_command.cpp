@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <chrono>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/options/train_options.h"
+#include "train/run/use_threads.h"
 #include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
@@ -149,7 +149,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position);
   const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
 
-  omp_set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   MemoryOptions memory = options.memory;
