@@ -29,7 +29,7 @@ struct LoaderOptions {
   std::size_t prefetch = 2;  // batches made ahead; 0: made on demand on the caller's thread
   // Images held at most, those of the consumer's batch included until it is given back; one batch
   // is always held. Fewer batches are made ahead of large ones.
-  std::size_t most_bytes = std::size_t{24} << 20;
+  std::size_t most_bytes = std::size_t{16} << 20;
   std::size_t threads = 1;  // that read samples ahead
   BatchPosition start;      // the first batch to return
 };

@@ -1,16 +1,15 @@
 // Separate from workload.h, so that the interface depends on neither of its implementations.
 
-#include <omp.h>
-
 #include "train/images/image_workload.h"
 #include "train/options/train_options.h"
+#include "train/run/use_threads.h"
 #include "train/translation/translation_workload.h"
 #include "train/workload.h"
 
 namespace skyline {
 
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console) {
-  omp_set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   if (translates(options)) return std::make_unique<TranslationWorkload>(options, console);
   return std::make_unique<ImageWorkload>(options, console);
 }

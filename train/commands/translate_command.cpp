@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/options/train_options.h"
+#include "train/run/use_threads.h"
 #include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
@@ -180,7 +180,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));
 
-  omp_set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   MemoryOptions memory = options.memory;

@@ -34,7 +34,8 @@ class MemoryLimitsTest : public ::testing::Test {
     ASSERT_EQ(setrlimit(RLIMIT_AS, &lower), 0);
   }
   // Two steps of one epoch.
-  Outcome train(const std::string& model, int batch_size, std::vector<std::string> more = {}) {
+  Outcome train(const std::string& model, int batch_size, std::vector<std::string> more = {},
+                int threads = 1) {
     std::vector<std::string> words = {"train",
                                       "--model",
                                       model,
@@ -45,7 +46,7 @@ class MemoryLimitsTest : public ::testing::Test {
                                       "--epochs",
                                       "1",
                                       "--threads",
-                                      "1",
+                                      std::to_string(threads),
                                       "--out",
                                       folder_ / "run"};
     words.insert(words.end(), more.begin(), more.end());
@@ -72,6 +73,16 @@ TEST_F(MemoryLimitsTest, NamesTheLimitThatDoesNotSuffice) {
   const Outcome outcome = train("resnet20", 128);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.messages.find("RLIMIT_AS (ulimit -v)"), std::string::npos) << outcome.messages;
+}
+
+TEST_F(MemoryLimitsTest, NamesTheLimitThatLeavesNoRoomForStacks) {
+  if (kSanitized) GTEST_SKIP() << "limits of addresses leave no room for a sanitizer's shadow";
+  permit_more_addresses(std::size_t{100} << 20);
+  const Outcome outcome = train("lenet", 16, {}, 500);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.messages.find("the stacks of 500 threads need"), std::string::npos)
+      << outcome.messages;
+  EXPECT_NE(outcome.messages.find("RLIMIT_AS (ulimit -v)"), std::string::npos);
 }
 
 TEST_F(MemoryLimitsTest, RefusesACapacityAboveWhatThereIs) {

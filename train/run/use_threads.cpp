@@ -1,0 +1,42 @@
+#include "train/run/use_threads.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <pthread.h>
+
+#include <stdexcept>
+
+#include "memory/machine/process_limits.h"
+#include "train/cli/byte_sizes.h"
+
+namespace skyline {
+namespace {
+
+std::size_t stack_bytes() {
+  pthread_attr_t attributes;
+  std::size_t bytes = 0;
+  if (pthread_getattr_default_np(&attributes) != 0) return bytes;
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  return bytes;
+}
+
+}  // namespace
+
+void use_threads(std::int64_t threads) {
+  omp_set_num_threads(static_cast<int>(threads));
+  const auto limit = address_limit();
+  if (!limit || threads < 2) return;
+  const std::size_t needed_bytes = static_cast<std::size_t>(threads - 1) * stack_bytes();
+  if (needed_bytes > limit->free_bytes()) {
+    throw std::runtime_error(fmt::format(
+        "the stacks of {} threads need {}, but {} leaves {}: use fewer --threads", threads,
+        format_bytes(needed_bytes), limit->name, format_bytes(limit->free_bytes())));
+  }
+#pragma omp parallel
+  {
+#pragma omp barrier
+  }
+}
+
+}  // namespace skyline
