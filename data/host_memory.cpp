@@ -21,10 +21,11 @@ std::string gibibytes(std::uint64_t bytes) {
 std::uint64_t available_host_bytes() {
   std::ifstream facts("/proc/meminfo");
   std::string name, unit;
-  for (std::uint64_t kibibytes = 0; facts >> name >> kibibytes; std::getline(facts, unit)) {
-    if (name == "MemAvailable:") return kibibytes * 1024;
+  std::uint64_t kibibytes = 0, available = 0;
+  for (; facts >> name >> kibibytes; std::getline(facts, unit)) {
+    if (name == "MemAvailable:" || name == "SwapFree:") available += kibibytes * 1024;
   }
-  return std::numeric_limits<std::uint64_t>::max();
+  return available > 0 ? available : std::numeric_limits<std::uint64_t>::max();
 }
 
 void require_host_memory(const std::string& source, const std::string& what, std::uint64_t bytes) {

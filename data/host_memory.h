@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// Bytes that the operating system can still give without swapping ("MemAvailable" of
-// /proc/meminfo); the largest number if it does not say.
+// Bytes that the operating system can still give ("MemAvailable" and "SwapFree" of /proc/meminfo);
+// the largest number if it does not say.
 std::uint64_t available_host_bytes();
 
 // Throws DataError when `bytes` of host memory are more than what is available: "[source] what

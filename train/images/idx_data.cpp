@@ -93,20 +93,18 @@ ImageData open_idx(const DataOptions& options, bool needs_train) {
   ImageData data;
   data.named = collection.recognised;
   data.description = description(options, collection);
-  const auto open = [&collection](IdxSplit split) {
-    return std::make_unique<IdxDataset>(collection.name, collection.class_names, std::move(split));
+  const auto open = [&collection](IdxSplit split, std::unique_ptr<Dataset>& dataset) {
+    auto images =
+        std::make_unique<IdxDataset>(collection.name, collection.class_names, std::move(split));
+    IdxDataset* const opened = images.get();
+    dataset = std::move(images);
+    return opened;
   };
-  if (train) {
-    const Normalisation normalisation = normalisation_of(*train);
-    auto images = open(*std::move(train));
-    data.train_idx = images.get();
-    data.train = std::move(images);
-    data.normalisation = normalisation;
-  }
-  auto images = open(std::move(test));
-  data.test_idx = images.get();
-  data.test = std::move(images);
-  if (data.normalisation) set_normalisation(data, *data.normalisation);
+  data.test_idx = open(std::move(test), data.test);
+  if (!train) return data;
+  const Normalisation normalisation = normalisation_of(*train);
+  data.train_idx = open(*std::move(train), data.train);
+  set_normalisation(data, normalisation);
   return data;
 }
 

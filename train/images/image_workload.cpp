@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/host_memory.h"
+#include "memory/alignment.h"
 #include "train/images/bad_images_report.h"
 #include "train/images/idx_data.h"
 #include "train/images/mean_file.h"
@@ -27,6 +29,22 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
   for (const std::string& warning : data_.warnings) console.warn(warning);
+  if (options.memory.device == "cpu") require_memory();
+}
+
+// A step that the machine cannot hold would be ended by the system without a word. Small batches
+// need no dry run to know that they fit.
+void ImageWorkload::require_memory() const {
+  constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
+  const LoaderOptions reading;
+  const std::uint64_t batch_bytes =
+      run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
+  if (batch_bytes <= kSmallBatch) return;
+  const DryRunFacts step = dry_run(Mode::kTraining).step(options_.batch_size, Mode::kTraining);
+  require_host_memory(data_name(),
+                      fmt::format("training with batches of {} images", options_.batch_size),
+                      step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
+                          (reading.prefetch + 1) * batch_bytes);
 }
 
 std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {

@@ -37,6 +37,7 @@ class ImageWorkload final : public Workload {
  private:
   Context::Options context(Mode mode) const;
   DryRun dry_run(Mode mode) const;
+  void require_memory() const;
 
   TrainOptions options_;
   // All runs and dry runs make their requests in one sequence.

@@ -28,16 +28,33 @@ ImageShape input_of(const TrainedNetwork& trained) {
                         ": the checkpoint does not say what its network's input looks like");
 }
 
-// Reads image files as the run's validation images were read.
-std::unique_ptr<Dataset> cropped_images(const TrainedNetwork& trained, const Collection& collection,
-                                        const std::shared_ptr<BadImages>& bad) {
+// The images to predict, and what is found about them while they are read.
+struct ImagesToPredict {
+  Collection collection;
+  std::shared_ptr<BadImages> bad = std::make_shared<BadImages>();
+  std::shared_ptr<BadImages> scaled = std::make_shared<BadImages>();
+};
+
+// Reads images as the run's test images were read.
+std::unique_ptr<Dataset> open_images(const TrainedNetwork& trained, const ImagesToPredict& images) {
+  const ImageShape input = input_of(trained);
+  if (const auto& normalisation = trained.data.normalisation) {
+    return std::make_unique<ScaledImages>(images.collection, input, *normalisation, images.bad,
+                                          images.scaled);
+  }
   const DataOptions& options = trained.options.data;
-  auto images = std::make_unique<ImageDataset>(
-      collection, Split::kTest, pipeline_of(options, input_of(trained).height),
-      BadImagePolicy::kSkip, random_bits(options.seed), bad);
-  if (options.mean == "none") return images;
-  images->set_mean(stored_mean(run_folder_of(trained.loaded)));
-  return images;
+  auto dataset = std::make_unique<ImageDataset>(
+      images.collection, Split::kTest, pipeline_of(options, input.height), BadImagePolicy::kSkip,
+      random_bits(options.seed), images.bad);
+  if (options.mean != "none") dataset->set_mean(stored_mean(run_folder_of(trained.loaded)));
+  return dataset;
+}
+
+ModelShape shape_of(const TrainedNetwork& trained) {
+  const ImageShape input = input_of(trained);
+  const auto named = static_cast<std::int64_t>(trained.data.class_names.size());
+  return {input.channels, input.height, input.width,
+          static_cast<int>(trained.options.data.classes.value_or(named))};
 }
 
 std::vector<std::size_t> ascending_labels(std::size_t classes) {
@@ -50,7 +67,7 @@ std::vector<std::size_t> ascending_labels(std::size_t classes) {
 void add_rows(Table& table, const PredictedImage& image, const TrainedData& data) {
   std::string name = image.path;
   for (const Guess& guess : image.guesses) {
-    table.add_row({std::exchange(name, ""), printable(class_name(data, guess.label)),
+    table.add_row({std::exchange(name, " "), printable(class_name(data, guess.label)),
                    fmt::format("{:.2f} %", 100 * guess.probability)});
   }
 }
@@ -72,38 +89,31 @@ std::vector<Guess> top_guesses(std::span<const float> logits, std::size_t most) 
   return guesses;
 }
 
-Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& images,
+Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& files,
                     std::size_t most_guesses) {
-  const auto collection = std::make_shared<const ImageCollection>(
+  const ImagesToPredict images{std::make_shared<const ImageCollection>(
       ImageCollection{.name = "images",
                       .class_names = trained.data.class_names,
                       .train = {},
-                      .test = image_files_below(images),
-                      .warnings = {}});
-  const auto bad = std::make_shared<BadImages>(), scaled = std::make_shared<BadImages>();
+                      .test = image_files_below(files),
+                      .warnings = {}})};
   Predictions predictions{.images = {}, .bad = {}, .scaled = {}, .input = input_of(trained)};
-  const ImageShape& input = predictions.input;
-  const std::unique_ptr<Dataset> dataset =
-      trained.data.normalisation ? std::make_unique<ScaledImages>(
-                                       collection, input, *trained.data.normalisation, bad, scaled)
-                                 : cropped_images(trained, collection, bad);
+  const auto visit = [&](std::size_t index, std::span<const float> logits, std::int32_t label) {
+    if (label == kNotCounted) return;
+    const std::string path = images.collection->test.path(index);
+    std::vector<Guess> guesses = top_guesses(logits, most_guesses);
+    if (guesses.empty()) return images.bad->add(path, "gives outputs that are no numbers");
+    predictions.images.push_back({printable(path), std::move(guesses)});
+  };
+  const std::unique_ptr<Dataset> dataset = open_images(trained, images);
+  const std::unique_ptr<ImageRun> run = inference_run(trained, shape_of(trained));
   const TrainOptions& options = trained.options;
-  const std::int64_t classes =
-      options.data.classes.value_or(static_cast<std::int64_t>(trained.data.class_names.size()));
-  const auto run = inference_run(
-      trained, {input.channels, input.height, input.width, static_cast<int>(classes)});
   for_each_image(run->context, *run->model, *dataset,
                  {.batch_size = static_cast<std::size_t>(options.batch_size),
                   .decode_threads = static_cast<std::size_t>(options.data.decode_threads)},
-                 [&](std::size_t index, std::span<const float> logits, std::int32_t label) {
-                   if (label == kNotCounted) return;
-                   const std::string path = collection->test.path(index);
-                   std::vector<Guess> guesses = top_guesses(logits, most_guesses);
-                   if (guesses.empty()) return bad->add(path, "gives outputs that are no numbers");
-                   predictions.images.push_back({printable(path), std::move(guesses)});
-                 });
-  predictions.bad = bad->all();
-  predictions.scaled = scaled->all();
+                 visit);
+  predictions.bad = images.bad->all();
+  predictions.scaled = images.scaled->all();
   return predictions;
 }
 

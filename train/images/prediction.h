@@ -41,7 +41,7 @@ struct Predictions {
 // network trained on IDX files or drawn shapes, they are scaled to its input, in grey if that is,
 // and normalised as in training. `trained.options` must be resolved. Throws CheckpointError,
 // DataError, ShapeError, OutOfMemory.
-Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& images,
+Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& files,
                     std::size_t most_guesses);
 
 // The name of a class: the training's, or its number.

@@ -112,7 +112,7 @@ class ZshCompletion : public Completion {
         << "zpty -n -w shell $'" << words << "\\t\\n'\n"
         << "zpty -r -m shell text '*GOT:*:*'\n"
         << "print -r -- \"${${text##*GOT:}%%:*}\"\n";
-    return output_of("zsh -f " + (folder_ / "type.zsh").string());
+    return output_of("timeout 60 zsh -f " + (folder_ / "type.zsh").string());
   }
 };
 
