@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/run_directory.h"
 #include "train/commands/commands.h"
 #include "train/options/allocator_names.h"
+#include "train/run_folder/run_directory.h"
 #include "train/trainer.h"
 
 namespace skyline {

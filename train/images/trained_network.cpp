@@ -1,10 +1,9 @@
 #include "train/images/trained_network.h"
 
-#include <omp.h>
-
 #include "train/checkpoints/training_state.h"
 #include "train/cli/option_list.h"
 #include "train/images/auxiliary_names.h"
+#include "train/run/use_threads.h"
 
 namespace skyline {
 
@@ -35,7 +34,7 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, Console& conso
 
 std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
   const TrainOptions& options = trained.options;
-  omp_set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
   auto run = std::make_unique<ImageRun>(options.memory, context,

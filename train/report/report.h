@@ -8,12 +8,12 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
+#include "train/history/samples.h"
+#include "train/history/step_series.h"
+#include "train/history/steps_chart.h"
 #include "train/report/order_view.h"
 #include "train/run/evaluation.h"
 #include "train/run/process_summary.h"
-#include "train/run/samples.h"
-#include "train/run/step_series.h"
-#include "train/run/steps_chart.h"
 
 namespace skyline {
 

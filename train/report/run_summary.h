@@ -6,10 +6,10 @@
 
 #include "memory/plan.h"
 #include "memory/step_graph.h"
-#include "train/checkpoints/run_directory.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
 #include "train/run/process_summary.h"
+#include "train/run_folder/run_directory.h"
 
 namespace skyline {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "train/history/steps_chart.h"
 #include "train/run/model_run.h"
-#include "train/run/steps_chart.h"
 
 namespace skyline {
 

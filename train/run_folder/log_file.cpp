@@ -1,4 +1,4 @@
-#include "train/checkpoints/log_file.h"
+#include "train/run_folder/log_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "train/run/steps_chart.h"
+#include "train/history/steps_chart.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "train/checkpoints/run_directory.h"
+#include "train/run_folder/run_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

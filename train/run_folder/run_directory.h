@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/log_file.h"
-#include "train/checkpoints/open_folder.h"
 #include "train/checkpoints/stored_json.h"
+#include "train/run_folder/log_file.h"
+#include "train/run_folder/open_folder.h"
 
 namespace skyline {
 

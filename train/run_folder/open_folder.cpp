@@ -1,4 +1,4 @@
-#include "train/checkpoints/open_folder.h"
+#include "train/run_folder/open_folder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

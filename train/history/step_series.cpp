@@ -1,4 +1,4 @@
-#include "train/run/step_series.h"
+#include "train/history/step_series.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "train/history/samples.h"
+#include "train/history/step_series.h"
+#include "train/history/steps_chart.h"
 #include "train/run/evaluation.h"
 #include "train/run/model_run.h"
-#include "train/run/samples.h"
-#include "train/run/step_series.h"
-#include "train/run/steps_chart.h"
 
 namespace skyline {
 

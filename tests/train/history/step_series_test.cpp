@@ -1,4 +1,4 @@
-#include "train/run/step_series.h"
+#include "train/history/step_series.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "train/run/samples.h"
-#include "train/run/steps_chart.h"
+#include "train/history/samples.h"
+#include "train/history/steps_chart.h"
 
 namespace skyline {
 namespace {

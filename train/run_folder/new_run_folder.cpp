@@ -1,4 +1,4 @@
-#include "train/checkpoints/new_run_folder.h"
+#include "train/run_folder/new_run_folder.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "train/checkpoints/log_file.h"
+#include "train/run_folder/log_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/run/step_series.h"
+#include "train/history/step_series.h"
 
 namespace skyline {
 

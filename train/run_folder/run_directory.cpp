@@ -1,4 +1,4 @@
-#include "train/checkpoints/run_directory.h"
+#include "train/run_folder/run_directory.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "train/checkpoints/new_run_folder.h"
 #include "train/cli/usage_error.h"
+#include "train/run_folder/new_run_folder.h"
 
 namespace skyline {
 namespace {
