@@ -12,9 +12,9 @@
 #include "train/cli/cli.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
-#include "train/history/training_log.h"
 #include "train/options/train_options.h"
 #include "train/run/memory_summary.h"
+#include "train/run/training_log.h"
 #include "train/run_folder/run_directory.h"
 #include "train/workload.h"
 

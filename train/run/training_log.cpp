@@ -1,4 +1,4 @@
-#include "train/history/training_log.h"
+#include "train/run/training_log.h"
 
 #include <fmt/format.h>
 
