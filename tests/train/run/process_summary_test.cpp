@@ -56,8 +56,8 @@ TEST(ProcessSummaryTest, TheTableHasBothPeaks) {
                                                      .anonymous_bytes = 3 << 20},
                                          .reserved_bytes = 1 << 20,
                                          .peak_reserved_bytes = 2 << 20});
-  EXPECT_NE(text.find("reserved by the device     1 MiB         2 MiB"), std::string::npos) << text;
-  EXPECT_NE(text.find("resident set               3 MiB         5 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("reserved by the device   1 MiB        2 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("resident set             3 MiB        5 MiB"), std::string::npos) << text;
 }
 
 TEST(ProcessSummaryTest, MeasuresTheDevicesOfItsRuns) {
