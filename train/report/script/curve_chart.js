@@ -15,7 +15,7 @@ class CurveChart extends Chart {
     this.from = 1;
     this.to = Math.max(last, 2);
     this.low = -largest(values.map((value) => -value), 0);
-    this.high = 1.05 * largest(values, 1e-9);
+    this.high = 1.05 * largest(values, 0) || 1;  // a curve of zeros
     this.step = null;
     this.base.addEventListener('pointermove', (event) => {
       this.visit(Math.round(this.valueAtX(event.offsetX)), event.clientX, event.clientY);
