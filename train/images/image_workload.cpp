@@ -92,11 +92,14 @@ DryRunFacts ImageWorkload::dry_step(const ModelRun&) {
 }
 
 void ImageWorkload::prepare() {
-  if (data_.train_idx != nullptr) {
-    console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
-  }
+  say_normalisation();
   mean_ = compute_mean(data_, options_.data, console_);
   set_mean(data_, mean_);
+}
+
+void ImageWorkload::say_normalisation() {
+  if (data_.train_idx == nullptr) return;
+  console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
 }
 
 void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& position) const {
@@ -109,6 +112,7 @@ void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPo
   if (data_.train_idx != nullptr && trained.normalisation) {
     set_normalisation(data_, *trained.normalisation);
   }
+  say_normalisation();
   mean_ = read_mean(folder);
   if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
     return set_mean(data_, mean_);

@@ -38,6 +38,7 @@ class ImageWorkload final : public Workload {
   Context::Options context(Mode mode) const;
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
+  void say_normalisation();
 
   TrainOptions options_;
   // All runs and dry runs make their requests in one sequence.

@@ -110,6 +110,7 @@ TEST_F(IdxTrainingTest, ResumingKeepsTheNormalisation) {
   write_file(data_ / "train-images-idx3-ubyte", idx_bytes({30, 18, 20}, Bytes(30 * 18 * 20, 250)));
   const Outcome outcome = skyline_program({"train", "--resume", run_, "--steps", "5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.messages, HasSubstr(normalisation_text(*before)));
   EXPECT_EQ(trained().normalisation, before);
   EXPECT_EQ(load_checkpoint(run_).checkpoint.position.step, 5);
 }

@@ -254,7 +254,7 @@ TEST_F(ImageTrainingTest, CheckDataRefusesWhatItCannotScan) {
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.messages, HasSubstr(sentence));
   }
-  EXPECT_THAT(skyline_program({"check-data"}).messages, HasSubstr("no images given"));
+  EXPECT_THAT(skyline_program({"check-data"}).messages, HasSubstr("no data given"));
 }
 
 }  // namespace
