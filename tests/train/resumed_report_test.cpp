@@ -15,7 +15,6 @@ namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // 3 epochs of 4 steps.
 TrainOptions image_options() {
@@ -45,7 +44,7 @@ TrainOptions text_options() {
 class ResumedReport : public ::testing::Test {
  protected:
   // Trains to a step, from the beginning or further.
-  json train(TrainOptions options, const std::string& name, std::int64_t steps) {
+  nlohmann::json train(TrainOptions options, const std::string& name, std::int64_t steps) {
     options.steps = steps;
     Trainer trainer(options, console_);
     if (fs::exists(folder_ / name)) {
@@ -65,18 +64,18 @@ class ResumedReport : public ::testing::Test {
 TEST_F(ResumedReport, ShowsTheWholeRun) {
   TrainOptions options = image_options();
   options.schedule = "constant";  // does not depend on the number of steps
-  const json whole = train(options, "whole", 12);
+  const nlohmann::json whole = train(options, "whole", 12);
   ASSERT_EQ(whole["losses"][0]["mean"].size(), 12u);
-  EXPECT_EQ(whole["evaluations"]["steps"], json({4, 8, 12}));
+  EXPECT_EQ(whole["evaluations"]["steps"], nlohmann::json({4, 8, 12}));
   for (const char* metric : {"test top-1", "test top-5", "test"}) {
     EXPECT_NE(whole["evaluations"].dump().find(metric), std::string::npos);
   }
   train(options, "cut", 4);
   train(options, "cut", 8);
-  const json resumed = train(options, "cut", 12);
+  const nlohmann::json resumed = train(options, "cut", 12);
   EXPECT_EQ(resumed["losses"], whole["losses"]);
   EXPECT_EQ(resumed["evaluations"], whole["evaluations"]);
-  const json idle = train(options, "cut", 12);
+  const nlohmann::json idle = train(options, "cut", 12);
   EXPECT_EQ(idle["losses"], whole["losses"]) << "no step is left to do";
   EXPECT_EQ(idle["evaluations"], whole["evaluations"]);
 }
@@ -90,7 +89,7 @@ TEST_F(ResumedReport, LeavesGapsWhereTheLogWasLost) {
   log.replace(third, log.find('\n', third) - third, "damaged");
   log.resize(log.find("{\"step\":7"));
   write_atomically(folder_ / "run/log.jsonl", log);
-  const json losses = train(options, "run", 12)["losses"][0]["mean"];
+  const nlohmann::json losses = train(options, "run", 12)["losses"][0]["mean"];
   ASSERT_EQ(losses.size(), 12u);
   for (std::size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(losses[i].is_null(), i == 2 || i == 6 || i == 7) << i;
@@ -100,15 +99,15 @@ TEST_F(ResumedReport, LeavesGapsWhereTheLogWasLost) {
 TEST_F(ResumedReport, OfTextShowsMemoryOverAllSteps) {
   TrainOptions options = text_options();
   options.schedule = "constant";
-  const json whole = train(options, "whole", 12);
+  const nlohmann::json whole = train(options, "whole", 12);
   train(options, "cut", 6);
-  const json resumed = train(options, "cut", 12);
+  const nlohmann::json resumed = train(options, "cut", 12);
   EXPECT_EQ(resumed["losses"], whole["losses"]);
   EXPECT_EQ(resumed["steps"]["lengths"], whole["steps"]["lengths"]);
   EXPECT_EQ(resumed["steps"]["live"], whole["steps"]["live"]);
   EXPECT_EQ(resumed["steps"]["lines"][0]["steps"], 12);
   EXPECT_EQ(resumed["steps"]["first"], 1);
-  EXPECT_EQ(resumed["evaluations"]["steps"], json({6, 12}));
+  EXPECT_EQ(resumed["evaluations"]["steps"], nlohmann::json({6, 12}));
   EXPECT_EQ(resumed["evaluations"], whole["evaluations"]);
 }
 
@@ -134,7 +133,7 @@ TEST_F(ResumedReport, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
 
   Trainer trainer(options, console_);
   trainer.start(folder_ / "run");
-  const json memory = parsed_json(trainer.run().json)["memory"];
+  const nlohmann::json memory = parsed_json(trainer.run().json)["memory"];
   EXPECT_EQ(memory["device_allocations_after_switch"], all - taken[0]);
 }
 

@@ -37,7 +37,7 @@ std::string file_of(const std::string& header, std::size_t data_bytes) {
   return content + header + std::string(data_bytes, '\0');
 }
 
-std::string refusal(const std::string& content) {
+std::string refusal_of_file(const std::string& content) {
   try {
     decode_safetensors(std::as_bytes(std::span(content)), "w");
     return "accepted";
@@ -103,28 +103,29 @@ TEST(SafetensorsTest, RefusesToWriteWhatIsInconsistent) {
 }
 
 TEST(SafetensorsTest, NamesWhatIsWrongWithAForeignFile) {
-  EXPECT_EQ(refusal(""),
+  EXPECT_EQ(refusal_of_file(""),
             "w: is not a safetensors file: it has 0 bytes, the header's length alone takes 8");
-  EXPECT_THAT(refusal("PK\3\4 a zip archive of pickles"),
+  EXPECT_THAT(refusal_of_file("PK\3\4 a zip archive of pickles"),
               testing::HasSubstr("bytes, more than the 100000000 allowed"));
-  EXPECT_EQ(refusal(file_of("{}", 0).substr(0, 9)),
+  EXPECT_EQ(refusal_of_file(file_of("{}", 0).substr(0, 9)),
             "w: ends early: the header needs 2 bytes, 1 are left");
-  EXPECT_EQ(refusal(file_of("", 0)), "w: header: does not begin with '{'");
-  EXPECT_EQ(refusal(file_of("[1]", 0)), "w: header: does not begin with '{'");
-  EXPECT_EQ(refusal(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
-  EXPECT_EQ(refusal(file_of("{\"a\":1e999}", 0)), "w: header: holds a number out of range");
-  EXPECT_EQ(refusal(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: header: is nested too deeply");
-  EXPECT_EQ(refusal(file_of("{\"a\":3}", 0)), "w: tensor 'a': is not an object");
-  EXPECT_EQ(refusal(file_of("{\"__metadata__\":{\"a\":1}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("", 0)), "w: header: does not begin with '{'");
+  EXPECT_EQ(refusal_of_file(file_of("[1]", 0)), "w: header: does not begin with '{'");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":1e999}", 0)), "w: header: holds a number out of range");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: header: is nested too deeply");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":3}", 0)), "w: tensor 'a': is not an object");
+  EXPECT_EQ(refusal_of_file(file_of("{\"__metadata__\":{\"a\":1}}", 0)),
             "w: __metadata__: 'a' is not a string");
-  EXPECT_EQ(refusal(file_of("{}", 4)), "w: is damaged: 4 bytes of data follow the last tensor");
-  EXPECT_EQ(refusal(file_of("{}", 0)), "accepted");
+  EXPECT_EQ(refusal_of_file(file_of("{}", 4)),
+            "w: is damaged: 4 bytes of data follow the last tensor");
+  EXPECT_EQ(refusal_of_file(file_of("{}", 0)), "accepted");
 }
 
 // Returns the refusal of a file with one tensor "a" that has these fields.
 std::string refusal_of(const std::string& dtype, const std::string& shape,
                        const std::string& offsets, std::size_t data_bytes = 8) {
-  return refusal(file_of(
+  return refusal_of_file(file_of(
       "{\"a\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
       data_bytes));
 }
@@ -151,17 +152,17 @@ TEST(SafetensorsTest, NamesTheFieldThatIsWrong) {
             "w: tensor 'a': data_offsets end at 8, but the file holds 7 bytes of data");
   EXPECT_EQ(refusal_of("\"F32\"", "[2]", "[4,12]", 12),
             "w: tensor 'a': data_offsets begin at 4, expected 0: a gap lies before it");
-  EXPECT_EQ(refusal(file_of("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0)),
             "w: tensor 'a': the field 'data_offsets' is missing");
-  EXPECT_EQ(refusal(file_of("{\"a\":{\"type\":\"F32\"}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":{\"type\":\"F32\"}}", 0)),
             "w: tensor 'a': the field 'type' is unknown");
 }
 
 TEST(SafetensorsTest, RefusesOverlapsAndRepeatedNames) {
   const std::string fields = R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
-  EXPECT_EQ(refusal(file_of("{\"a\":" + fields + ",\"b\":" + fields + "}", 4)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"b\":" + fields + "}", 4)),
             "w: tensor 'b': data_offsets begin at 0, expected 4: tensors overlap");
-  EXPECT_EQ(refusal(file_of("{\"a\":" + fields + ",\"a\":" + fields + "}", 4)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"a\":" + fields + "}", 4)),
             "w: header: the key 'a' is repeated");
 }
 
@@ -173,9 +174,9 @@ TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {
     const std::vector<std::byte> bytes = host_copy(tensors[i]).bytes;
     whole.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  EXPECT_EQ(refusal(whole), "accepted");
+  EXPECT_EQ(refusal_of_file(whole), "accepted");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_NE(refusal(whole.substr(0, length)), "accepted") << length;
+    EXPECT_NE(refusal_of_file(whole.substr(0, length)), "accepted") << length;
   }
   const auto seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -184,7 +185,7 @@ TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {
     std::string damaged = whole;
     damaged[random() % layout.head.size()] = static_cast<char>(random());
     // Some damage is legal (a letter of a name); any exception but SafetensorsError fails the test.
-    EXPECT_NO_THROW(refusal(damaged));
+    EXPECT_NO_THROW(refusal_of_file(damaged));
   }
 }
 
