@@ -27,10 +27,9 @@ void require_memory(const Dataset& dataset, const LoaderOptions& options, std::s
   const std::size_t size = dataset.size();
   require_host_memory(dataset.name(), "the order of " + std::to_string(size) + " images",
                       size * sizeof(std::size_t));
+  const std::string count = batches == 1 ? "a batch" : std::to_string(batches) + " batches";
   require_host_memory(
-      dataset.name(),
-      "reading " + std::to_string(batches) + " batches of " + std::to_string(options.batch_size) +
-          " images",
+      dataset.name(), "reading " + count + " of " + std::to_string(options.batch_size) + " images",
       batches * options.batch_size * dataset.image_shape().elements() * sizeof(float));
 }
 

@@ -69,7 +69,7 @@ TEST_F(TrainingLogTest, RestoresItsCurvesFromItsLines) {
 TEST_F(TrainingLogTest, LinesThatLackAFigureLeaveAGap) {
   TrainingLog restored = log();
   restored.restore_step({{"step", 2}, {"loss", "x"}, {"reserved", -1}});
-  restored.restore_step({{"step", 4}, {"loss", 0.5}, {"reserved", 7}});
+  restored.restore_step({{"step", 4}, {"loss", 0.5}, {"reserved", 7u}});
   restored.restore_missing(6);
   ASSERT_EQ(restored.losses().points().size(), 6u);
   for (std::size_t i = 0; i < 6; ++i) {
