@@ -115,7 +115,7 @@ TEST_F(ResumedReport, OfTextShowsMemoryOverAllSteps) {
 // another shape, so that a pool takes more in the first steps after the warm-up.
 TEST_F(ResumedReport, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
   TrainOptions options = text_options();
-  options.memory.allocator = "best-fit-pool";
+  options.memory.allocator = "exact-pool";
   options.steps = 5;
   const std::unique_ptr<Workload> workload = make_workload(options, console_);
   workload->prepare();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/sha256.h"
 
 namespace skyline {
@@ -26,19 +27,15 @@ std::string message(int error_number) { return std::generic_category().message(e
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  // Without O_NONBLOCK, a pipe that nobody writes would block here.
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file_ < 0) refuse(path_, message(errno));
+  OpenedFile opened = open_regular(path_, O_RDONLY);
   struct stat facts = {};
-  const int error = ::fstat(file_, &facts) == 0 ? 0 : errno;
-  if (error == 0 && S_ISREG(facts.st_mode)) {
-    bytes_ = static_cast<std::uint64_t>(facts.st_size);
-    return;
+  if (opened.file >= 0 && ::fstat(opened.file, &facts) != 0) opened.cause = message(errno);
+  if (!opened.cause.empty()) {
+    if (opened.file >= 0) ::close(opened.file);
+    refuse(path_, opened.cause);
   }
-  ::close(file_);
-  refuse(path_, error != 0               ? message(error)
-                : S_ISDIR(facts.st_mode) ? message(EISDIR)
-                                         : "it is not a regular file");
+  file_ = opened.file;
+  bytes_ = static_cast<std::uint64_t>(facts.st_size);
 }
 
 InputFile::~InputFile() { ::close(file_); }

@@ -236,7 +236,7 @@ TEST_F(CheckpointTest, APipeInPlaceOfAFileIsDamage) {
   ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
   EXPECT_EQ(loaded_step(), 1);
   ASSERT_THAT(warnings_, SizeIs(1));
-  EXPECT_THAT(warnings_[0], HasSubstr("weights.safetensors: it is not a regular file"));
+  EXPECT_THAT(warnings_[0], HasSubstr("weights.safetensors: it is a pipe, not a file"));
 }
 
 TEST_F(CheckpointTest, SaysWhyNoneCanBeLoaded) {

@@ -102,7 +102,7 @@ TEST_F(MemoryLimitsTest, ADryRunSaysWhetherTheStepFitsThisMachine) {
   EXPECT_NE(small.output.find("this machine leaves "), std::string::npos);
   EXPECT_NE(small.output.find("the step fits under each allocator"), std::string::npos);
   const Outcome large =
-      skyline_program({"dry-run", "--model", "lenet", "--batch-size", "1000000000"});
+      skyline_program({"dry-run", "--model", "resnet20", "--batch-size", "1000000"});
   EXPECT_NE(large.output.find("the step does not fit"), std::string::npos) << large.output;
   const Outcome given = skyline_program({"dry-run", "--model", "lenet", "--device-memory", "1GiB"});
   EXPECT_EQ(given.output.find("this machine"), std::string::npos) << "another device was asked for";

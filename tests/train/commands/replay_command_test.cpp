@@ -335,11 +335,9 @@ TEST_F(ReplayCommand, AFullDiskLeavesNothing) {
 }
 
 TEST_F(ReplayCommand, NamesTheCauseOfAFullDevice) {
-  fs::create_symlink("/dev/full", path("out.tmp"));
-  const Outcome outcome = replay(golden_t2(), {"--allocator", "pool", "--write-rmm", path("out")});
+  const Outcome outcome = replay(golden_t2(), {"--allocator", "pool", "--write-rmm", "/dev/full"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.messages, HasSubstr("cannot write " + path("out") + ": No space left"));
-  EXPECT_EQ(files(), 1u);
+  EXPECT_THAT(outcome.messages, HasSubstr("cannot write /dev/full: No space left"));
 }
 
 // --- round trips ---
