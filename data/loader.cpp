@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "data/host_memory.h"
+
 namespace skyline {
 namespace {
 
@@ -20,6 +22,17 @@ std::size_t most_batches(const Dataset& dataset, const LoaderOptions& options) {
   return std::clamp<std::size_t>(fitting, 1, options.prefetch + 1);
 }
 
+// The order of an epoch, the batches made ahead and the one in use.
+void require_memory(const Dataset& dataset, const LoaderOptions& options, std::size_t batches) {
+  const std::size_t size = dataset.size();
+  require_host_memory(dataset.name(), "the order of " + std::to_string(size) + " images",
+                      size * sizeof(std::size_t));
+  const std::string count = batches == 1 ? "a batch" : std::to_string(batches) + " batches";
+  require_host_memory(
+      dataset.name(), "reading " + count + " of " + std::to_string(options.batch_size) + " images",
+      batches * options.batch_size * dataset.image_shape().elements() * sizeof(float));
+}
+
 }  // namespace
 
 Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
@@ -31,6 +44,7 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
           "samples")),
       most_batches_(most_batches(dataset, options)),
       position_(within_epoch(options.start, batches_per_epoch_)) {
+  require_memory(dataset_, options_, most_batches_);
   if (options_.prefetch == 0) return;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
     try {

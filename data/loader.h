@@ -44,8 +44,8 @@ struct LoaderOptions {
 // than a long one on a few.
 class Loader {
  public:
-  // Throws DataError when the batch size is 0 or larger than the data, or the start is past the end
-  // of its epoch.
+  // Throws DataError when the batch size is 0 or larger than the data, the start is past the end of
+  // its epoch, or the batches take more memory than the system has left.
   Loader(const Dataset& dataset, LoaderOptions options, RandomBits random);
   ~Loader();
   Loader(const Loader&) = delete;

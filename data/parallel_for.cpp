@@ -49,14 +49,13 @@ void parallel_for(std::size_t count, std::size_t threads,
   Run run{.count = count, .work = work};
   {
     std::vector<std::jthread> others;
-    for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
-      try {
+    try {
+      for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
         others.emplace_back([&run, worker] {
           while (run.step(worker)) continue;
         });
-      } catch (const std::system_error&) {
-        break;  // no room for another stack: the threads there are do all the work
       }
+    } catch (const std::system_error&) {  // the system gives no more threads: fewer do the work
     }
     while (run.step(0)) {
       if (progress) progress(run.done);

@@ -7,10 +7,11 @@ namespace skyline {
 BatchNorm2d::BatchNorm2d(Context& context, std::string_view name, int channels,
                          BatchNormParams params)
     : Layer(name), params_(params) {
-  add_parameter(context, "gamma", {{channels}}, 1);
-  add_parameter(context, "beta", {{channels}}, 0);
-  add_buffer(context, "running_mean", {{channels}}, 0);
-  add_buffer(context, "running_variance", {{channels}}, 1);
+  add_parameter(context, {"gamma", "weight"}, {{channels}}, 1);
+  add_parameter(context, {"beta", "bias"}, {{channels}}, 0);
+  add_buffer(context, {"running_mean"}, {{channels}}, 0);
+  add_buffer(context, {"running_variance", "running_var"}, {{channels}}, 1);
+  add_batch_counter("num_batches_tracked");
 }
 
 Tensor BatchNorm2d::operator()(Context& context, Tensor x) const {

@@ -6,7 +6,8 @@
 namespace skyline {
 
 // Batch normalization of images with parameters gamma [C] (initially 1) and beta [C] (initially 0);
-// the running mean (0) and variance (1) are buffers.
+// the running mean (0) and variance (1) are buffers. Files call them weight, bias, running_mean and
+// running_var, as PyTorch does.
 class BatchNorm2d : public Layer {
  public:
   BatchNorm2d(Context& context, std::string_view name, int channels, BatchNormParams params = {});

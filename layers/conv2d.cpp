@@ -11,10 +11,10 @@ Conv2d::Conv2d(Context& context, std::string_view name, const Options& options)
               .groups = options.groups,
               .relu = options.relu} {
   const std::int64_t of_group = options.in / options.groups;
-  add_weight(context, "weight",
+  add_weight(context, {"weight"},
              {{options.out, of_group, options.kernel.height, options.kernel.width}},
-             of_group * options.kernel.area(), options.initializer);
-  if (options.bias) add_parameter(context, "bias", {{options.out}}, 0);
+             of_group * options.kernel.area(), options.initializer, of_group);
+  if (options.bias) add_parameter(context, {"bias"}, {{options.out}}, 0);
 }
 
 Tensor Conv2d::operator()(Context& context, Tensor x) const {

@@ -16,8 +16,8 @@ ConvBatchNorm::ConvBatchNorm(Context& context, std::string_view name, const Opti
              .bias = options.bias,
              .initializer = options.initializer}),
       bn_(make_bn(context, options)) {
-  own(conv_);
-  own(bn_);
+  own_as(options.stored.conv, conv_);
+  own_as(options.stored.bn, bn_);
 }
 
 BatchNorm2d ConvBatchNorm::make_bn(Context& context, const Options& options) const {

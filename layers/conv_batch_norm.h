@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "layers/batch_norm2d.h"
 #include "layers/conv2d.h"
 
@@ -7,9 +9,14 @@ namespace skyline {
 
 // A convolution, its batch normalization and, unless normalization.relu is off, a relu: the unit of
 // residual networks. The parameters of "conv1" are conv1.weight, conv1.bn.gamma, conv1.bn.beta and,
-// if there is a bias, conv1.bias.
+// if there is a bias, conv1.bias. In files, the two layers are parts of this one.
 class ConvBatchNorm : public Layer {
  public:
+  // The names of the two layers in files.
+  struct Stored {
+    std::string conv = "conv";
+    std::string bn = "bn";
+  };
   struct Options {
     int in = 1;
     int out = 1;
@@ -20,6 +27,7 @@ class ConvBatchNorm : public Layer {
     bool bias = false;  // beta replaces it
     Initializer initializer = lecun_normal;
     BatchNormParams normalization = {.relu = true};
+    Stored stored = {};
   };
 
   ConvBatchNorm(Context& context, std::string_view name, const Options& options);

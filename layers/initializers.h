@@ -1,23 +1,33 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "framework/philox.h"
 
 namespace skyline {
 
-// Draws the initial values of a weight of `elements` elements; each of its outputs sums `fan_in`
-// inputs. Takes one stream number, so the values depend only on the seed and the order of layers.
-using Initializer = std::vector<float> (*)(RandomStream& random, std::int64_t elements,
-                                           std::int64_t fan_in);
+// The initial values of one weight, which can be drawn in pieces: value i is number i mod 4 of the
+// four at counter i / 4 of a stream, times `deviation`.
+struct InitialValues {
+  Philox philox;
+  std::uint64_t stream = 0;
+  float deviation = 1;
+
+  // Draws the values from `first` on, a multiple of 4.
+  void draw(std::uint64_t first, std::span<float> values) const;
+};
+
+// Returns the initial values of a weight whose outputs each sum `fan_in` inputs. Takes one stream
+// number, so the values depend only on the seed and the order of layers.
+using Initializer = InitialValues (*)(RandomStream& random, std::int64_t fan_in);
 
 // Normal with standard deviation sqrt(1 / fan_in) (LeCun et al. 1998, "Efficient BackProp",
 // section 4.6).
-std::vector<float> lecun_normal(RandomStream& random, std::int64_t elements, std::int64_t fan_in);
+InitialValues lecun_normal(RandomStream& random, std::int64_t fan_in);
 
 // Normal with standard deviation sqrt(2 / fan_in), for layers followed by a relu (He et al. 2015,
 // "Delving deep into rectifiers", equation 10).
-std::vector<float> he_normal(RandomStream& random, std::int64_t elements, std::int64_t fan_in);
+InitialValues he_normal(RandomStream& random, std::int64_t fan_in);
 
 }  // namespace skyline

@@ -1,5 +1,7 @@
 #include "layers/layer.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "framework/apply.h"
@@ -7,14 +9,26 @@
 namespace skyline {
 namespace {
 
-// Empty in a dry run, where nothing is copied.
-std::vector<float> constant(const Context& context, const TensorSpec& spec, float value) {
-  if (!context.options().execute) return {};
-  return std::vector<float>(static_cast<std::size_t>(spec.shape.elements()), value);
+// Overwrites a resident f32 tensor in pieces of values that draw(first, values) gives, so that the
+// host needs no copy of it.
+template <typename Draw>
+void fill(Context& context, const Tensor& tensor, Draw draw) {
+  if (!context.options().execute) return;
+  constexpr std::size_t kPiece = 1 << 16;
+  const auto elements = static_cast<std::size_t>(tensor.shape().elements());
+  std::vector<float> values(std::min(kPiece, elements));
+  for (std::size_t first = 0; first < elements; first += kPiece) {
+    const auto piece = std::span(values).first(std::min(kPiece, elements - first));
+    draw(first, piece);
+    context.compute().write(tensor.address() + first * sizeof(float), piece.data(),
+                            piece.size_bytes());
+  }
 }
 
-const float* data_or_null(const std::vector<float>& values) {
-  return values.empty() ? nullptr : values.data();
+void fill(Context& context, const Tensor& tensor, float value) {
+  if (value == 0) return;  // as resident tensors begin
+  fill(context, tensor,
+       [value](std::size_t, std::span<float> values) { std::ranges::fill(values, value); });
 }
 
 }  // namespace
@@ -25,34 +39,44 @@ std::string Layer::full_name(const Context& context, std::string_view what) cons
   return text.append(name_).append(".").append(what);
 }
 
-void Layer::add_weight(Context& context, std::string_view what, const TensorSpec& spec,
-                       std::int64_t fan_in, Initializer initializer) {
-  std::vector<float> values;
-  if (context.options().execute) {
-    values = initializer(context.random(), spec.shape.elements(), fan_in);
-  }
-  parameters_.push_back(
-      make_parameter(context, spec, full_name(context, what), data_or_null(values)));
+void Layer::add_weight(Context& context, const TensorName& what, const TensorSpec& spec,
+                       std::int64_t fan_in, Initializer initializer, std::int64_t channels) {
+  parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
+  const Tensor& value = parameters_.back().value;
+  weights_.push_back({what.stored, value.detach(), channels});
+  if (!context.options().execute) return;
+  const InitialValues initial = initializer(context.random(), fan_in);
+  fill(context, value,
+       [&](std::size_t first, std::span<float> values) { initial.draw(first, values); });
 }
 
-void Layer::add_parameter(Context& context, std::string_view what, const TensorSpec& spec,
+void Layer::add_parameter(Context& context, const TensorName& what, const TensorSpec& spec,
                           float value) {
-  const std::vector<float> values = constant(context, spec, value);
-  parameters_.push_back(
-      make_parameter(context, spec, full_name(context, what), data_or_null(values)));
+  parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
+  weights_.push_back({what.stored, parameters_.back().value.detach()});
+  fill(context, parameters_.back().value, value);
 }
 
-void Layer::add_buffer(Context& context, std::string_view what, const TensorSpec& spec,
+void Layer::add_buffer(Context& context, const TensorName& what, const TensorSpec& spec,
                        float value) {
-  const std::vector<float> values = constant(context, spec, value);
-  std::string name = full_name(context, what);
-  Tensor tensor = context.resident(spec, Category::kState, name, data_or_null(values));
+  std::string name = full_name(context, what.name);
+  Tensor tensor = context.resident(spec, Category::kState, name);
+  weights_.push_back({what.stored, tensor});
+  fill(context, tensor, value);
   buffers_.push_back({std::move(name), std::move(tensor)});
 }
 
-void Layer::own(const Layer& part) {
+void Layer::own_as(std::string_view stored, const Layer& part) {
   parameters_.insert(parameters_.end(), part.parameters_.begin(), part.parameters_.end());
   buffers_.insert(buffers_.end(), part.buffers_.begin(), part.buffers_.end());
+  for (StoredWeight& weight : weights_below(stored, part)) weights_.push_back(std::move(weight));
+}
+
+std::vector<StoredWeight> weights_below(std::string_view name, const Layer& part) {
+  std::vector<StoredWeight> weights = part.weights();
+  if (name.empty()) return weights;
+  for (StoredWeight& weight : weights) weight.name = std::string(name) + "." + weight.name;
+  return weights;
 }
 
 }  // namespace skyline

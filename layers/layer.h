@@ -6,29 +6,39 @@
 
 #include "framework/context.h"
 #include "layers/initializers.h"
+#include "layers/stored_weight.h"
 
 namespace skyline {
 
 // Base of all layers: a name, parameters and buffers. A layer must be made under the scopes
 // (LayerScope) under which it is called, so that the parameter "conv2_1.conv1.weight" belongs to
 // the layer that tags its ops "conv2_1.conv1". Layers are copyable handles: copies share tensors.
+// In files, a tensor's name is the path of the layers that own it, each by the name that its owner
+// gives it.
 class Layer {
  public:
   const std::string& name() const noexcept { return name_; }  // as given, without scopes
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
+  // Everything that inference needs; names in files begin in this layer.
+  const std::vector<StoredWeight>& weights() const noexcept { return weights_; }
 
  protected:
   explicit Layer(std::string_view name) : name_(name) {}
 
-  // Adds "<scopes>.<name>.<what>", drawn by `initializer`. Draws nothing in a dry run.
-  void add_weight(Context& context, std::string_view what, const TensorSpec& spec,
-                  std::int64_t fan_in, Initializer initializer);
+  // Adds "<scopes>.<name>.<what>", drawn by `initializer`. Draws nothing in a dry run. `channels`:
+  // of the image that a row of the weight is multiplied with, see StoredWeight.
+  void add_weight(Context& context, const TensorName& what, const TensorSpec& spec,
+                  std::int64_t fan_in, Initializer initializer, std::int64_t channels = 1);
   // Adds it with every element `value`.
-  void add_parameter(Context& context, std::string_view what, const TensorSpec& spec, float value);
-  void add_buffer(Context& context, std::string_view what, const TensorSpec& spec, float value);
-  // Adds the parameters and buffers of `part`, a layer inside this one.
-  void own(const Layer& part);
+  void add_parameter(Context& context, const TensorName& what, const TensorSpec& spec, float value);
+  void add_buffer(Context& context, const TensorName& what, const TensorSpec& spec, float value);
+  // Adds a number of batches, which only files hold.
+  void add_batch_counter(const std::string& what) { weights_.push_back({.name = what}); }
+  // Adds the parameters and buffers of `part`, a layer inside this one. In files they are below
+  // part.name(), or below `stored`; if that is empty, the part's names are this layer's.
+  void own(const Layer& part) { own_as(part.name(), part); }
+  void own_as(std::string_view stored, const Layer& part);
 
   // Returns an empty tensor if there is no such parameter.
   Tensor parameter(std::size_t index) const {
@@ -41,6 +51,10 @@ class Layer {
   std::string name_;
   std::vector<Parameter> parameters_;
   std::vector<Buffer> buffers_;
+  std::vector<StoredWeight> weights_;
 };
+
+// Returns the weights of a part that files know as `name`; empty: by the part's own names.
+std::vector<StoredWeight> weights_below(std::string_view name, const Layer& part);
 
 }  // namespace skyline

@@ -5,8 +5,9 @@
 namespace skyline {
 
 Linear::Linear(Context& context, std::string_view name, const Options& options) : Layer(name) {
-  add_weight(context, "weight", {{options.out, options.in}}, options.in, options.initializer);
-  add_parameter(context, "bias", {{options.out}}, 0);
+  add_weight(context, {"weight"}, {{options.out, options.in}}, options.in, options.initializer,
+             options.channels);
+  add_parameter(context, {"bias"}, {{options.out}}, 0);
 }
 
 Tensor Linear::operator()(Context& context, Tensor x) const {

@@ -12,6 +12,7 @@ class Linear : public Layer {
   struct Options {
     std::int64_t in = 1;
     std::int64_t out = 1;
+    std::int64_t channels = 1;  // of the image that x was flattened from, if it had several pixels
     Initializer initializer = lecun_normal;
   };
 

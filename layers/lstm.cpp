@@ -154,10 +154,11 @@ Lstm::Lstm(Context& context, std::string_view name, const Options& options)
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string number = std::to_string(layer);
     const std::int64_t in = layer == 0 ? options.in : options.units;
-    add_weight(context, "w" + number, {{gates, in}}, in, lecun_normal);
-    add_weight(context, "u" + number, {{gates, options.units}}, options.units, lecun_normal);
-    add_parameter(context, "bias_w" + number, {{gates}}, 0);
-    add_parameter(context, "bias_u" + number, {{gates}}, 0);
+    add_weight(context, {"w" + number, "weight_ih_l" + number}, {{gates, in}}, in, lecun_normal);
+    add_weight(context, {"u" + number, "weight_hh_l" + number}, {{gates, options.units}},
+               options.units, lecun_normal);
+    add_parameter(context, {"bias_w" + number, "bias_ih_l" + number}, {{gates}}, 0);
+    add_parameter(context, {"bias_u" + number, "bias_hh_l" + number}, {{gates}}, 0);
   }
 }
 

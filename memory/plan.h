@@ -20,7 +20,10 @@ struct Plan {
   std::string planner = {};     // e.g. "best-fit"
   bool proved_optimal = false;  // the peak is the proved bound
   std::uint64_t seed = 0;
-  double seconds = 0;  // spent planning
+  double seconds = 0;             // spent planning
+  double validation_seconds = 0;  // spent by the validator afterwards; 0: not measured
+  // The time limit ended the planner's first pass, so the offsets are those of program-order.
+  bool out_of_time = false;
 
   // Returns (peak − lower bound) / lower bound; 0 for an empty trace.
   double gap() const noexcept;

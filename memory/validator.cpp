@@ -6,20 +6,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <optional>
+
+#include "memory/plan_sweep.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::uint64_t kLimit = std::numeric_limits<std::int64_t>::max();
-
-// A block in its place during one use: its lifetime up to, between or after gaps.
-struct Placed {
-  std::size_t index;
-  Tick lower, upper;
-  std::uint64_t begin, end;  // addresses
-};
 
 std::string describe(const Trace& trace, const Placed& block) {
   return fmt::format("block {} (ticks [{}, {}), bytes [{}, {}))", trace.id(block.index),
@@ -30,22 +23,23 @@ std::string describe(const Trace& trace, const Placed& block) {
 std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t index, Placed& out) {
   const TraceBlock& block = trace.blocks[index];
   const std::uint64_t offset = plan.offsets[index];
-  const std::string name = trace.id(index);
+  const auto name = [&] { return trace.id(index); };
   if (block.upper <= block.lower) {
-    return fmt::format("block {} has the empty lifetime [{}, {})", name, block.lower, block.upper);
+    return fmt::format("block {} has the empty lifetime [{}, {})", name(), block.lower,
+                       block.upper);
   }
   if (offset % plan.alignment != 0) {
-    return fmt::format("block {} begins at {}, which is not a multiple of {}", name, offset,
+    return fmt::format("block {} begins at {}, which is not a multiple of {}", name(), offset,
                        plan.alignment);
   }
   const std::uint64_t bytes = std::max<std::uint64_t>(block.bytes, 1);
   const std::uint64_t slack = (plan.alignment - bytes % plan.alignment) % plan.alignment;
   if (bytes > kLimit || slack > kLimit - bytes || offset > kLimit - bytes - slack) {
-    return fmt::format("block {} of {} bytes at {} ends beyond {}", name, block.bytes, offset,
+    return fmt::format("block {} of {} bytes at {} ends beyond {}", name(), block.bytes, offset,
                        kLimit);
   }
   if (const auto fixed = trace.fixed_offset(index); fixed && *fixed != offset) {
-    return fmt::format("block {} begins at {}, but is fixed at {}", name, offset, *fixed);
+    return fmt::format("block {} begins at {}, but is fixed at {}", name(), offset, *fixed);
   }
   out = {index, block.lower, block.upper, offset, offset + bytes + slack};
   return {};
@@ -72,55 +66,6 @@ std::string fault_of_gaps(const Trace& trace, std::vector<Placed>& placed) {
   std::erase_if(placed, [](const Placed& part) { return part.lower == part.upper; });
   return {};
 }
-
-// Sweeps over time with the live blocks ordered by address: a new block can only overlap its
-// neighbours.
-class Sweep {
- public:
-  explicit Sweep(const std::vector<Placed>& placed) : placed_(placed) {}
-
-  // Returns the first pair that shares a byte at a tick.
-  std::optional<std::pair<Placed, Placed>> first_overlap() {
-    std::vector<std::size_t> by_lower(placed_.size()), by_upper(placed_.size());
-    for (std::size_t i = 0; i < placed_.size(); ++i) by_lower[i] = by_upper[i] = i;
-    std::sort(by_lower.begin(), by_lower.end(), [this](std::size_t a, std::size_t b) {
-      return placed_[a].lower != placed_[b].lower ? placed_[a].lower < placed_[b].lower : a < b;
-    });
-    std::sort(by_upper.begin(), by_upper.end(),
-              [this](std::size_t a, std::size_t b) { return placed_[a].upper < placed_[b].upper; });
-    auto dying = by_upper.begin();
-    for (const std::size_t index : by_lower) {
-      const Placed& block = placed_[index];
-      for (; placed_[*dying].upper <= block.lower; ++dying) retire(placed_[*dying]);
-      if (const Placed* other = meets(block)) return std::pair(*other, block);
-      live_.emplace_hint(live_.lower_bound(block.begin), block.begin, index);
-      live_bytes_ += block.end - block.begin;
-      most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
-    }
-    return std::nullopt;
-  }
-
-  std::uint64_t most_live_bytes() const { return most_live_bytes_; }
-
- private:
-  void retire(const Placed& block) {
-    live_.erase(block.begin);
-    live_bytes_ -= block.end - block.begin;
-  }
-
-  const Placed* meets(const Placed& block) const {
-    const auto above = live_.lower_bound(block.begin);
-    if (above != live_.end() && above->first < block.end) return &placed_[above->second];
-    if (above == live_.begin()) return nullptr;
-    const Placed& below = placed_[std::prev(above)->second];
-    return below.end > block.begin ? &below : nullptr;
-  }
-
-  const std::vector<Placed>& placed_;
-  std::map<std::uint64_t, std::size_t> live_;  // address → position in placed_
-  std::uint64_t live_bytes_ = 0;               // cannot overflow: live blocks do not overlap
-  std::uint64_t most_live_bytes_ = 0;
-};
 
 std::string fault_of_claims(const Plan& plan, std::uint64_t peak, std::uint64_t lower_bound) {
   if (plan.peak != peak) {
@@ -160,7 +105,7 @@ Validity validate(const Trace& trace, const Plan& plan) {
   }
   verdict.reason = fault_of_gaps(trace, placed);
   if (!verdict.reason.empty()) return verdict;
-  Sweep sweep(placed);
+  PlanSweep sweep(placed);
   if (const auto pair = sweep.first_overlap()) {
     const auto& [first, second] = *pair;
     verdict.reason =

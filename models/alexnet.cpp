@@ -41,7 +41,7 @@ AlexNet::AlexNet(Context& context, const ModelShape& shape)
       conv3_(context, "conv3", {.in = 256, .out = 384, .kernel = 3, .padding = 1, .relu = true}),
       conv4_(context, "conv4", {.in = 384, .out = 384, .kernel = 3, .padding = 1, .relu = true}),
       conv5_(context, "conv5", {.in = 384, .out = 256, .kernel = 3, .padding = 1, .relu = true}),
-      fc6_(context, "fc6", {.in = pool5_elements(shape), .out = 4096}),
+      fc6_(context, "fc6", {.in = pool5_elements(shape), .out = 4096, .channels = 256}),
       fc7_(context, "fc7", {.in = 4096, .out = 4096}),
       fc8_(context, "fc8", {.in = 4096, .out = shape.classes}) {
   own(conv1_, conv2_, conv3_, conv4_, conv5_, fc6_, fc7_, fc8_);

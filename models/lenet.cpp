@@ -24,7 +24,7 @@ LeNet::LeNet(Context& context, const ModelShape& shape)
     : Model(require_image("lenet", shape, kSmallestImage)),
       conv1_(context, "conv1", {.in = shape.channels, .out = 6, .kernel = 5, .padding = 2}),
       conv2_(context, "conv2", {.in = 6, .out = 16, .kernel = 5}),
-      fc1_(context, "fc1", {.in = pool2_elements(shape), .out = 120}),
+      fc1_(context, "fc1", {.in = pool2_elements(shape), .out = 120, .channels = 16}),
       fc2_(context, "fc2", {.in = 120, .out = 84}),
       fc3_(context, "fc3", {.in = 84, .out = shape.classes}) {
   own(conv1_, conv2_, fc1_, fc2_, fc3_);

@@ -10,7 +10,9 @@ namespace skyline {
 Mlp::Mlp(Context& context, const ModelShape& shape)
     : Model(shape),
       fc1_(context, "fc1",
-           {.in = std::int64_t{shape.channels} * shape.height * shape.width, .out = 256}),
+           {.in = std::int64_t{shape.channels} * shape.height * shape.width,
+            .out = 256,
+            .channels = shape.channels}),
       fc2_(context, "fc2", {.in = 256, .out = 128}),
       fc3_(context, "fc3", {.in = 128, .out = shape.classes}) {
   own(fc1_, fc2_, fc3_);

@@ -23,6 +23,8 @@ struct Row {
 };
 constexpr Row kRows[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                          {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+// In torchvision's list, a convolution is followed by its normalization.
+const ConvBatchNorm::Stored kNumbers{.conv = "0", .bn = "1"};
 constexpr int kFirst = 32, kLast = 1280;  // channels of conv1 and conv2
 
 std::vector<InvertedResidual> make_blocks(Context& context) {
@@ -48,8 +50,11 @@ InvertedResidual::Layers InvertedResidual::make_layers(Context& context, std::st
   const int width = options.expansion * options.in;
   std::optional<ConvBatchNorm> expand;
   if (options.expansion > 1) {
-    const ConvBatchNorm::Options pointwise{
-        .in = options.in, .out = width, .initializer = he_normal, .normalization = kRelu6};
+    const ConvBatchNorm::Options pointwise{.in = options.in,
+                                           .out = width,
+                                           .initializer = he_normal,
+                                           .normalization = kRelu6,
+                                           .stored = kNumbers};
     expand.emplace(context, "expand", pointwise);
   }
   ConvBatchNorm depthwise(context, "depthwise",
@@ -60,8 +65,14 @@ InvertedResidual::Layers InvertedResidual::make_layers(Context& context, std::st
                            .padding = 1,
                            .groups = width,
                            .initializer = he_normal,
-                           .normalization = kRelu6});
-  ConvBatchNorm project(context, "project", {.in = width, .out = options.out, .normalization = {}});
+                           .normalization = kRelu6,
+                           .stored = kNumbers});
+  ConvBatchNorm project(context, "project",
+                        {.in = width,
+                         .out = options.out,
+                         .normalization = {},
+                         .stored = {.conv = options.expansion > 1 ? "2" : "1",
+                                    .bn = options.expansion > 1 ? "3" : "2"}});
   return {std::move(expand), std::move(depthwise), std::move(project)};
 }
 
@@ -69,9 +80,9 @@ InvertedResidual::InvertedResidual(Context& context, std::string_view name, cons
     : Layer(name),
       layers_(make_layers(context, name, options)),
       adds_input_(options.stride == 1 && options.in == options.out) {
-  if (layers_.expand) own(*layers_.expand);
-  own(layers_.depthwise);
-  own(layers_.project);
+  if (layers_.expand) own_as("conv.0", *layers_.expand);
+  own_as(layers_.expand ? "conv.1" : "conv.0", layers_.depthwise);
+  own_as("conv", layers_.project);
 }
 
 Tensor InvertedResidual::operator()(Context& context, Tensor x) const {
@@ -92,17 +103,22 @@ MobileNetV2::MobileNetV2(Context& context, const ModelShape& shape)
               .stride = 2,
               .padding = 1,
               .initializer = he_normal,
-              .normalization = kRelu6}),
+              .normalization = kRelu6,
+              .stored = kNumbers}),
       blocks_(make_blocks(context)),
       conv2_(context, "conv2",
              {.in = kRows[std::size(kRows) - 1].c,
               .out = kLast,
               .initializer = he_normal,
-              .normalization = kRelu6}),
+              .normalization = kRelu6,
+              .stored = kNumbers}),
       fc_(context, "fc", {.in = kLast, .out = shape.classes}) {
-  own(conv1_);
-  for (const InvertedResidual& block : blocks_) own(block);
-  own(conv2_, fc_);
+  int number = 0;
+  own_as("features.0", conv1_);
+  for (const InvertedResidual& block : blocks_)
+    own_as("features." + std::to_string(++number), block);
+  own_as("features." + std::to_string(++number), conv2_);
+  own_as("classifier.1", fc_);
 }
 
 Prediction MobileNetV2::forward(Context& context, Tensor images) const {

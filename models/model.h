@@ -34,7 +34,8 @@ struct Prediction {
   std::vector<AuxiliaryLogits> auxiliary;  // empty in inference
 };
 
-// Base of all networks: parameters and buffers. The parameters have gradients if the context was in
+// Base of all networks: parameters and buffers, with the names that files give them: those of
+// torchvision where the network is its own. The parameters have gradients if the context was in
 // training mode when the network was made.
 class Network {
  public:
@@ -43,22 +44,26 @@ class Network {
   // In the order in which the layers were made.
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
+  // The same tensors as files hold them, with their names there.
+  const std::vector<StoredWeight>& weights() const noexcept { return weights_; }
 
  protected:
   // Adds the layers' parameters and buffers to the network's lists.
   template <typename... Layers>
   void own(const Layers&... layers) {
-    (own_one(layers), ...);
+    (own_as(layers.name(), layers), ...);
+  }
+  // Adds a layer that files know by another name than layer.name(), such as PyTorch's "features.0".
+  void own_as(std::string_view stored, const Layer& layer) {
+    parameters_.insert(parameters_.end(), layer.parameters().begin(), layer.parameters().end());
+    buffers_.insert(buffers_.end(), layer.buffers().begin(), layer.buffers().end());
+    for (StoredWeight& weight : weights_below(stored, layer)) weights_.push_back(std::move(weight));
   }
 
  private:
-  void own_one(const Layer& layer) {
-    parameters_.insert(parameters_.end(), layer.parameters().begin(), layer.parameters().end());
-    buffers_.insert(buffers_.end(), layer.buffers().begin(), layer.buffers().end());
-  }
-
   std::vector<Parameter> parameters_;
   std::vector<Buffer> buffers_;
+  std::vector<StoredWeight> weights_;
 };
 
 // A network that classifies images. It returns logits; loss and metrics are the trainer's.

@@ -1,7 +1,5 @@
 #include "models/models.h"
 
-#include <array>
-
 #include "models/alexnet.h"
 #include "models/inception/googlenet.h"
 #include "models/inception/inception_resnet.h"
@@ -26,7 +24,7 @@ constexpr ModelShape imagenet(int size) {
   return {.channels = 3, .height = size, .width = size, .classes = 1000};
 }
 
-constexpr std::array<ModelEntry, 11> kModels = {{
+constexpr ModelEntry kModels[] = {
     {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.02f, 1, make<Mlp>},
     {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.02f, 1, make<LeNet>},
     {"resnet20",
@@ -51,7 +49,7 @@ constexpr std::array<ModelEntry, 11> kModels = {{
      imagenet(299), 0.01f, 0, make<InceptionResNet>},
     {"vgg16", "VGG-16 (Simonyan and Zisserman 2015), configuration D", imagenet(224), 0.01f, 0,
      make<Vgg16>},
-}};
+};
 
 }  // namespace
 

@@ -14,15 +14,20 @@ ProjectionBlock::ProjectionBlock(Context& context, std::string_view name, Branch
   branch.back().normalization.relu = false;
   for (ConvBatchNorm::Options& options : branch) {
     options.initializer = he_normal;
-    const std::string conv = "conv" + std::to_string(branch_.size() + 1);
-    own(branch_.emplace_back(context, conv, options));
+    const std::string number = std::to_string(branch_.size() + 1);
+    options.stored = {.conv = "conv" + number, .bn = "bn" + number};
+    own_as("", branch_.emplace_back(context, "conv" + number, options));
   }
   const int in = branch.front().in, out = branch.back().out;
   const Size2d stride = branch.front().stride;
   if (stride == 1 && in == out) return;
-  const ConvBatchNorm::Options projection{
-      .in = in, .out = out, .stride = stride, .initializer = he_normal, .normalization = {}};
-  own(projection_.emplace(context, "projection", projection));
+  const ConvBatchNorm::Options projection{.in = in,
+                                          .out = out,
+                                          .stride = stride,
+                                          .initializer = he_normal,
+                                          .normalization = {},
+                                          .stored = {.conv = "0", .bn = "1"}};
+  own_as("downsample", projection_.emplace(context, "projection", projection));
 }
 
 Tensor ProjectionBlock::operator()(Context& context, Tensor x) const {
@@ -43,8 +48,9 @@ ResidualNetwork::ResidualNetwork(Context& context, const ModelShape& shape, cons
               .stride = 2,
               .padding = 3,
               .bias = form.conv1_bias,
-              .initializer = he_normal}) {
-  own(conv1_);
+              .initializer = he_normal,
+              .stored = {.conv = "conv1", .bn = "bn1"}}) {
+  own_as("", conv1_);
   int in = 64;
   for (std::size_t stage = 0; stage < form.blocks.size(); ++stage) {
     for (int i = 0; i < form.blocks[stage]; ++i) {
@@ -52,7 +58,8 @@ ResidualNetwork::ResidualNetwork(Context& context, const ModelShape& shape, cons
       ProjectionBlock::Branch branch = form.branch(in, 64 << stage, stride);
       in = branch.back().out;
       const std::string name = "res" + std::to_string(stage + 2) + static_cast<char>('a' + i);
-      own(blocks_.emplace_back(context, name, std::move(branch)));
+      own_as("layer" + std::to_string(stage + 1) + "." + std::to_string(i),
+             blocks_.emplace_back(context, name, std::move(branch)));
     }
   }
   own(fc_.emplace(context, "fc", Linear::Options{.in = in, .out = shape.classes}));

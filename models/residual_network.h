@@ -34,6 +34,8 @@ class ProjectionBlock : public Layer {
 //
 //   conv1 64 @ 7x7 / 2 - pool 3x3 / 2 - res2a … - res3a … - res4a … - res5a … - global average - fc
 //
+// Files have torchvision's names: res2a is layer1.0, its projection layer1.0.downsample.
+//
 // The width doubles from stage to stage, from 64; the first block of res3, res4 and res5 halves the
 // image.
 class ResidualNetwork : public Model {

@@ -48,11 +48,16 @@ ResidualBlock::Layers ResidualBlock::make_layers(Context& context, const std::st
           .bn2 = BatchNorm2d(context, "bn2", options.out)};
 }
 
-ResidualBlock::ResidualBlock(Context& context, std::string name, const Options& options)
-    : name_(std::move(name)), options_(options), layers_(make_layers(context, name_, options)) {}
+ResidualBlock::ResidualBlock(Context& context, const std::string& name, const Options& options)
+    : Layer(name), options_(options), layers_(make_layers(context, name, options)) {
+  own(layers_.conv1);
+  own(layers_.bn1);
+  own(layers_.conv2);
+  own(layers_.bn2);
+}
 
 Tensor ResidualBlock::operator()(Context& context, Tensor x) const {
-  const LayerScope scope(context, name_);
+  const LayerScope scope(context, name());
   // A shortcut of half the bytes comes first, so that x need not outlive conv1.
   const bool reshapes = options_.stride != 1 || options_.in != options_.out;
   Tensor residual = reshapes ? shortcut(context, x, options_.stride, options_.out) : x;
@@ -68,9 +73,7 @@ ResNet20::ResNet20(Context& context, const ModelShape& shape)
       blocks_(make_blocks(context)),
       fc_(context, "fc", {.in = 64, .out = shape.classes, .initializer = he_normal}) {
   own(conv1_, bn1_);
-  for (const ResidualBlock& block : blocks_) {
-    own(block.layers_.conv1, block.layers_.bn1, block.layers_.conv2, block.layers_.bn2);
-  }
+  for (const ResidualBlock& block : blocks_) own(block);
   own(fc_);
 }
 

@@ -13,7 +13,7 @@ namespace skyline {
 // A residual block of two 3 x 3 convolutions (He et al. 2016, figure 2, with the order of section
 // 3.4: convolution, batch normalization, relu). If the size changes, the shortcut is option A of
 // section 3.3: every second pixel, and zeros for the new channels, without parameters.
-class ResidualBlock {
+class ResidualBlock : public Layer {
  public:
   struct Options {
     int in = 16;
@@ -21,13 +21,12 @@ class ResidualBlock {
     int stride = 1;
   };
 
-  ResidualBlock(Context& context, std::string name, const Options& options);
+  ResidualBlock(Context& context, const std::string& name, const Options& options);
 
   // x [N, in, H, W] to [N, out, ceil(H / stride), ceil(W / stride)].
   Tensor operator()(Context& context, Tensor x) const;
 
  private:
-  friend class ResNet20;
   struct Layers {
     Conv2d conv1;
     BatchNorm2d bn1;
@@ -36,7 +35,6 @@ class ResidualBlock {
   };
   static Layers make_layers(Context& context, const std::string& name, const Options& options);
 
-  std::string name_;
   Options options_;
   Layers layers_;
 };

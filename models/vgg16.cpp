@@ -53,11 +53,23 @@ std::int64_t pooled_elements(const ModelShape& shape) {
 Vgg16::Vgg16(Context& context, const ModelShape& shape)
     : Model(require_image("vgg16", shape, kSmallestImage)),
       convolutions_(make_convolutions(context, shape.channels)),
-      fc6_(context, "fc6", {.in = pooled_elements(shape), .out = 4096, .initializer = he_normal}),
+      fc6_(context, "fc6",
+           {.in = pooled_elements(shape), .out = 4096, .channels = 512, .initializer = he_normal}),
       fc7_(context, "fc7", {.in = 4096, .out = 4096, .initializer = he_normal}),
       fc8_(context, "fc8", {.in = 4096, .out = shape.classes}) {
-  for (const Conv2d& convolution : convolutions_) own(convolution);
-  own(fc6_, fc7_, fc8_);
+  // In torchvision's list of layers, a relu follows each convolution, a pooling each stage, and
+  // relu and dropout each hidden layer.
+  int number = 0;
+  auto convolution = convolutions_.begin();
+  for (const Stage& stage : kStages) {
+    for (int i = 0; i < stage.convolutions; ++i, number += 2) {
+      own_as("features." + std::to_string(number), *convolution++);
+    }
+    ++number;
+  }
+  own_as("classifier.0", fc6_);
+  own_as("classifier.3", fc7_);
+  own_as("classifier.6", fc8_);
 }
 
 Prediction Vgg16::forward(Context& context, Tensor images) const {

@@ -2,6 +2,9 @@
 # Installs what is missing, builds, and runs every test that this machine can run:
 #   bash tests/run.sh           release, then address + undefined-behaviour and thread sanitizers
 #   bash tests/run.sh --quick   release only
+#   bash tests/run.sh --long    all random cases and large networks under sanitizers, too, with a
+#                               fresh seed; for nights.
+#                               SKYLINE_TEST_SEED=N repeats the run that printed "seed N"
 # The last line is "N passed, N failed, N skipped", summed over all builds. Exits 1 if a test failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -9,6 +12,8 @@ source train/install.sh
 packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 
 passed=0 failed=0 skipped=0
+test_timeout=600  # seconds
+left_out=_NOT_BUILT  # ctest lists test programs that were not built; they do not count
 
 # Prints "NAME: REASON" for each skipped or disabled test of a JUnit file.
 skipped_tests() {
@@ -26,13 +31,12 @@ skipped_tests() {
 # count ATTRIBUTE FILE: a number of the test suite in a JUnit file.
 count() { grep -oP "^\s*$1=\"\K[0-9]+" "$2" | head -n 1; }
 
-# run_tests PRESET: runs a build's tests and adds to the counts. ctest lists test programs that were
-# not built as NOT_BUILT; they do not count.
+# run_tests PRESET: runs a build's tests and adds to the counts.
 run_tests() {
   local results="build/$1/results.xml" log="build/$1/tests.log" status tests failures skips
   say "testing $1"
   rm -f "$results"
-  ctest --test-dir "build/$1" -E '_NOT_BUILT' -j 2 --timeout 600 --output-on-failure --no-tests=error \
+  ctest --test-dir "build/$1" -E "$left_out" -j 2 --timeout "$test_timeout" --output-on-failure --no-tests=error \
     --output-junit results.xml >"$log" 2>&1
   status=$?
   if [[ ! -s $results ]]; then
@@ -63,8 +67,12 @@ test_build() {
 
 case ${1:-} in
   '' | --quick) ;;
+  --long)
+    export SKYLINE_TEST_LONG=1 SKYLINE_TEST_SEED=${SKYLINE_TEST_SEED:-$(date +%s)}
+    test_timeout=14400
+    ;;
   *)
-    say "unknown option '$1', expected --quick"
+    say "unknown option '$1', expected --quick or --long"
     exit 2
     ;;
 esac
@@ -73,13 +81,19 @@ esac
 if [[ -z ${SKYLINE_FIXED_ADDRESSES:-} ]] && setarch -R true 2>/dev/null; then
   SKYLINE_FIXED_ADDRESSES=1 exec setarch -R bash tests/run.sh "$@"
 fi
+if [[ -n ${SKYLINE_TEST_SEED:-} ]]; then
+  say "random cases begin at seed $SKYLINE_TEST_SEED; SKYLINE_TEST_SEED=$SKYLINE_TEST_SEED repeats them"
+fi
 install_packages
 # Two tests run at a time, so a waiting thread must yield its core.
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 test_build release all
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
+  # Large networks run the ops that the ops' own tests run, for a third of the time.
+  [[ ${1:-} == --long ]] || left_out+='|PaperNetwork|Networks/OverfitTest|PgmoTest'
   test_build asan all_tests
+  left_out=_NOT_BUILT
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
   # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1

@@ -9,6 +9,7 @@
 
 #include "memory/machine/machine_memory.h"
 #include "memory/planners/solvers/solver_planners.h"
+#include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
@@ -55,6 +56,16 @@ Trainer::Trainer(TrainOptions options, Console& console)
 
 Trainer::~Trainer() = default;
 
+// Reads the file first, so that a wrong one leaves no run folder.
+void Trainer::initialize() {
+  if (options_.init_weights.empty()) return;
+  const InitialWeights initial =
+      load_initial_weights(run_->context, run_->network(), options_.init_weights);
+  for (const std::string& warning : initial.warnings) console_.warn(warning);
+  console_.say(fmt::format("began with {} of {} tensors of {}", initial.loaded, initial.all,
+                           options_.init_weights));
+}
+
 // A limit below the physical memory decides what fits.
 void Trainer::say_limit() const {
   if (options_.memory.device != "cpu" || options_.memory.capacity_bytes) return;
@@ -66,12 +77,29 @@ void Trainer::say_limit() const {
 }
 
 void Trainer::start(const std::optional<std::filesystem::path>& out) {
+  initialize();
   directory_ = RunDirectory::create(out, options_.model);
+  begin();
+}
+
+void Trainer::start_again(const std::filesystem::path& folder,
+                          const std::vector<std::string>& changes) {
+  initialize();
+  directory_ = RunDirectory::resume(folder, {});
+  tell_warnings();
+  console_.say(fmt::format("{} has no checkpoint: starting again from step 1{}{}", folder.string(),
+                           changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
+  begin();
+}
+
+// The first step's state; directory_ is open and holds no step.
+void Trainer::begin() {
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   directory_->write_arguments(to_json(options_));
   position_.order_seed = options_.data.seed;
   position_.arguments = to_json(options_);
+  log_.emplace(logged_figures());
   workload_->prepare();
   workload_->save(directory_->path(), position_);
 }
@@ -83,24 +111,96 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
         "the run has done {} steps already, which is more than the {} of {}",
         loaded.checkpoint.position.step, total_steps_, options_.steps ? "--steps" : "--epochs"));
   }
+  check_position(loaded.checkpoint.position);
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   position_.arguments = to_json(options_);
   const std::filesystem::path folder = run_folder_of(loaded);
   workload_->resume(folder, position_);
-  directory_ = RunDirectory::resume(folder, position_.step, position_.epoch);
+  log_.emplace(logged_figures());
+  directory_ = RunDirectory::resume(
+      folder,
+      {.steps = position_.step,
+       .epochs = position_.epoch,
+       .evaluated_step = position_.more->value(kEvaluatedStep, std::int64_t{0})},
+      {.step = [this](const Json& line) { log_->restore_step(line); },
+       .evaluation = [this](const Json& line) { log_->restore_evaluation(line); }});
+  log_->restore_missing(position_.step);
+  tell_warnings();
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
   saved_step_ = position_.step;
-  if (!changes.empty()) directory_->write_arguments(to_json(options_));
+  const bool has_arguments = directory_->has_arguments();
+  if (!has_arguments) console_.warn("arguments.json is missing or damaged and is written anew");
+  if (!has_arguments || !changes.empty()) directory_->write_arguments(to_json(options_));
   console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
                            changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
 }
 
+// Throws CheckpointError unless the position is one that this run's data leads to.
+void Trainer::check_position(const TrainingPosition& position) {
+  const std::int64_t epochs = (position.step - position.batch) / batches_per_epoch_;
+  if (position.batch > batches_per_epoch_ || epochs != position.epoch ||
+      epochs * batches_per_epoch_ + position.batch != position.step) {
+    throw CheckpointError(fmt::format(
+        "the checkpoint is not of this data: step {} is said to be batch {} of epoch {}, but an "
+        "epoch has {} batches",
+        position.step, position.batch, position.epoch + 1, batches_per_epoch_));
+  }
+  position_ = position;
+  try {
+    evaluation_due();
+    mean_loss();
+    evaluation_text();
+    for (const Metric& figure : workload_->metrics()) metric(figure.name);
+    position_.more->value("last_loss", 0.0);
+  } catch (const Json::exception& error) {
+    throw CheckpointError(
+        fmt::format("the checkpoint's position holds a value of another type: {}", error.what()));
+  }
+}
+
+LoggedFigures Trainer::logged_figures() const {
+  LoggedFigures figures{.allocator = options_.memory.allocator,
+                        .lengths_name = workload_->lengths_name(),
+                        .lengths = {},
+                        .metrics = workload_->metrics()};
+  for (const auto& [name, length] : run_->batch_facts().lengths) figures.lengths.push_back(name);
+  return figures;
+}
+
+void Trainer::tell_warnings() {
+  for (const std::string& warning : directory_->take_warnings()) console_.warn(warning);
+}
+
 CommandResult Trainer::run() {
+  try {
+    return run_to_end();
+  } catch (const RunFolderLost& lost) {
+    progress_.reset();
+    throw RunFolderLost(rescued(lost));
+  } catch (const WriteError&) {
+    if (!directory_->place()) directory_->check();  // throws the cause
+    throw;
+  }
+}
+
+std::string Trainer::rescued(const RunFolderLost& lost) {
+  const auto place = directory_->place();
+  if (!place) return lost.what();
+  try {
+    const auto save_there = [this] { checkpoints_->save(capture(*run_, position_)); };
+    if (saved_step_ != position_.step) directory_->writing(save_there);
+  } catch (const WriteError& error) {
+    return fmt::format("{}; it could not be saved there: {}", lost.what(), error.what());
+  }
+  return fmt::format("{}; saved there after step {}. Continue with: skyline train --resume {}",
+                     lost.what(), position_.step, place->string());
+}
+
+CommandResult Trainer::run_to_end() {
   const double started = now_seconds();
   Interrupt interrupt;
-  log_.emplace(options_.memory.allocator, workload_->lengths_name(), position_.step + 1);
   progress_.emplace(console_, total_steps_, static_cast<double>(options_.batch_size),
                     std::string(workload_->item()), position_.step, options_.print_every);
   bool finished = true;                                  // whether no due evaluation was cut short
@@ -133,6 +233,7 @@ void Trainer::step() {
                        session() == nullptr ? ""
                        : step.planned       ? "planned"
                                             : "warm-up");
+  directory_->check();
   if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
 }
@@ -185,6 +286,7 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   workload_->report_problems();
   if (epoch_ended()) {
     finish_epoch();
+    tell_warnings();
   } else if (!done()) {
     console_.say(fmt::format("step {}{}", position_.step, evaluation_text()));
   }
@@ -198,10 +300,11 @@ void Trainer::keep_evaluation(const Evaluation& evaluation) {
   for (const auto& [name, value] : evaluation.metrics) metrics[name] = value;
   (*position_.more)[kEvaluation] = {{"text", evaluation.text}, {"metrics", metrics}};
   (*position_.more)[kEvaluatedStep] = position_.step;
+  directory_->log_evaluation(log_->add(position_.step, position_.epoch + 1, evaluation));
   const auto& [name, value] = evaluation.metrics.front();
   if (position_.best.contains(name) && value <= position_.best[name]) return;
   position_.best[name] = value;
-  if (best_) best_->save(capture(*run_, position_));
+  if (best_) directory_->writing([this] { best_->save(capture(*run_, position_)); });
 }
 
 void Trainer::finish_epoch() {
@@ -209,7 +312,7 @@ void Trainer::finish_epoch() {
   console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
                            evaluation_text(), log_->epoch_words().text()));
   Json row = {{"epoch", position_.epoch + 1}, {"steps", position_.step}, {"loss", loss}};
-  for (const std::string& name : workload_->metric_names()) row[name] = metric(name);
+  for (const Metric& figure : workload_->metrics()) row[figure.name] = metric(figure.name);
   log_->end_epoch(row, *run_);
   directory_->log_epoch(row);
   (*position_.more)["last_loss"] = loss;
@@ -219,7 +322,8 @@ void Trainer::finish_epoch() {
 }
 
 void Trainer::save() {
-  checkpoints_->save(capture(*run_, position_));
+  directory_->check();
+  directory_->writing([this] { checkpoints_->save(capture(*run_, position_)); });
   saved_step_ = position_.step;
 }
 
@@ -259,7 +363,6 @@ void Trainer::note_plan() {
 void Trainer::on_session_event(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
   const std::int64_t next_step = position_.step + 1;
-  if (event.kind == Kind::kReplanned && log_) log_->note_replan();
   if (event.kind == Kind::kReplanFailed) {
     console_.warn("the device cannot hold the new plan, so all stays as it was: " + event.problem);
     return;
@@ -281,10 +384,11 @@ void Trainer::on_session_event(const SessionEvent& event) {
                                                                 : "planned anew";
   console_.say(fmt::format(
       "{} before step {}: {} requests in {} (lower bound {}, gap {:.2f} %{}), planned in {:.2f} "
-      "ms; reserved {} before, {} after: {}",
+      "ms, checked in {:.2f} ms; reserved {} before, {} after: {}",
       what, next_step, event.blocks, format_bytes(event.peak), format_bytes(event.lower_bound),
       100 * event.gap, event.proved_optimal ? ", proved optimal" : "", 1e3 * event.planning_seconds,
-      format_bytes(event.reserved_bytes_before), format_bytes(event.reserved_bytes_after),
+      1e3 * event.validation_seconds, format_bytes(event.reserved_bytes_before),
+      format_bytes(event.reserved_bytes_after),
       saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 
@@ -318,8 +422,9 @@ CommandResult Trainer::result(int exit_code) {
                      .trace = trace_,
                      .plan = plan_,
                      .losses = log_->losses(),
-                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps),
-                     .steps = log_->chart()};
+                     .evaluations = {log_->metrics(), log_->evaluations()},
+                     .steps = log_->chart(),
+                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps)};
   add_order(summary);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
@@ -328,6 +433,7 @@ CommandResult Trainer::result(int exit_code) {
   const EngineChoices& engines = *options_.device.engines;
   if (!engines.by_problem.empty())
     directory_->replace(std::string(kEnginesFile), engines.to_json());
+  directory_->check();
 
   CommandResult result;
   result.exit_code = exit_code;
@@ -356,7 +462,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
                {"steps", position_.step},
                {"epochs", position_.epoch},
                {"loss", loss}};
-  for (const std::string& name : workload_->metric_names()) json[name] = metric(name);
+  for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -370,9 +476,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["memory"] = to_json(*memory_);
   json["process"] = to_json(*process_);
   if (!log_->chart().lines.empty()) {
-    const StepsLine& line = log_->chart().lines.front();
-    json["memory"]["replans_per_hundred_steps"] =
-        counts_per_hundred(line.replans, line.reserved_bytes.size());
+    json["memory"]["replans_by_steps"] = replans_json(log_->chart());
   }
   return json;
 }

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/run_directory.h"
 #include "train/cli/cli.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/options/train_options.h"
 #include "train/run/memory_summary.h"
 #include "train/run/training_log.h"
+#include "train/run_folder/run_directory.h"
 #include "train/workload.h"
 
 namespace skyline {
@@ -38,8 +38,12 @@ class Trainer {
   Trainer(TrainOptions options, Console& console);
   ~Trainer();
 
-  // Makes a new run folder; see RunDirectory::create.
+  // Loads --init-weights, names what did not match, and makes a new run folder; see
+  // load_initial_weights() and RunDirectory::create.
   void start(const std::optional<std::filesystem::path>& out);
+  // Starts a run again that was never saved, in its folder.
+  void start_again(const std::filesystem::path& folder,
+                   const std::vector<std::string>& changes = {});
   // Continues from a checkpoint; says which options changed. Throws CheckpointError if it belongs
   // to another model, UsageError if the changed options end the run before the checkpoint.
   void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes = {});
@@ -47,7 +51,8 @@ class Trainer {
   // Runs until the last step or a signal. A signal lets the running step finish or stops the
   // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a
   // checkpoint before each evaluation. Throws Divergence if a loss is not finite; earlier
-  // checkpoints and logs remain.
+  // checkpoints and logs remain. Throws RunFolderLost if someone moves or removes the run folder; a
+  // folder that was moved is saved into.
   CommandResult run();
 
  private:
@@ -57,12 +62,20 @@ class Trainer {
   bool evaluation_due() const;
   const Session* session() const { return run_->memory.session(); }
 
+  void initialize();
+  void check_position(const TrainingPosition& position);
+  void begin();
+  CommandResult run_to_end();
   void step();
   LoggedStep timed_step();
   bool evaluate(const Interrupt& interrupt);
   void keep_evaluation(const Evaluation& evaluation);
   void finish_epoch();
   void save();
+  // Saves into a folder that was moved, if that is possible; returns what became of the run.
+  std::string rescued(const RunFolderLost& lost);
+  LoggedFigures logged_figures() const;
+  void tell_warnings();
 
   void note_plan();
   void on_session_event(const SessionEvent& event);

@@ -15,6 +15,7 @@
 #include "train/cli/console.h"
 #include "train/report/report.h"
 #include "train/run/dry_run.h"
+#include "train/run/evaluation.h"
 #include "train/translation/longest_batches.h"
 
 namespace skyline {
@@ -36,7 +37,7 @@ class Workload {
   virtual std::string_view item() const = 0;  // unit of the batch size: "images"
   virtual std::int64_t batches_per_epoch() const = 0;
   // All metrics that an evaluation may report, in order.
-  virtual std::vector<std::string> metric_names() const = 0;
+  virtual std::vector<Metric> metrics() const = 0;
   // The meaning of BatchFacts::lengths: "longest sentence, in words". Empty: there are none.
   virtual std::string lengths_name() const { return {}; }
   // Rows that only this workload adds to the report's table of facts.

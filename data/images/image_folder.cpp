@@ -1,6 +1,7 @@
 #include "data/images/image_folder.h"
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -100,12 +101,33 @@ void check_folder(const fs::path& folder) {
   if (!fs::is_directory(status)) throw DataError(shown(folder), "not a folder");
 }
 
-// Returns the folder's own name, also for "data/" and ".".
-std::string name_of(const fs::path& folder) {
-  std::error_code error;
-  const fs::path whole = fs::weakly_canonical(folder, error);
-  return printable((error ? folder : whole).filename().string());
-}
+// Collects files below folders; links may lead back to a folder above.
+class FileCollector {
+ public:
+  explicit FileCollector(ImageFiles& files) : files_(files) {}
+
+  void add(const fs::path& root) {
+    std::error_code error;
+    if (!fs::is_directory(root, error)) return add_file(root);
+    const std::size_t before = files_.files.size();
+    add_folder(root);
+    if (files_.files.size() == before) throw DataError(shown(root), "no images below this folder");
+  }
+
+ private:
+  void add_file(const fs::path& file) { files_.files.push_back({.path = file.string()}); }
+
+  void add_folder(const fs::path& folder) {
+    std::error_code error;
+    if (!known_.insert(fs::canonical(folder, error)).second) return;
+    const Entries entries = entries_of(folder);
+    for (const std::string& name : entries.files) add_file(folder / name);
+    for (const std::string& name : entries.folders) add_folder(folder / name);
+  }
+
+  ImageFiles& files_;
+  std::set<fs::path> known_;  // folders
+};
 
 }  // namespace
 
@@ -114,10 +136,34 @@ bool is_image_folder(const fs::path& folder) {
   return fs::exists(folder / "train", error) || !test_folder(folder).empty();
 }
 
+bool has_class_folders(const fs::path& folder) {
+  for (const char* split : {"train", "val", "test"}) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder / split, error)) {
+      std::error_code unknown;
+      if (entry.is_directory(unknown)) return true;
+    }
+  }
+  return false;
+}
+
+std::string folder_name(const fs::path& folder) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(folder, error);
+  const fs::path plain = error ? folder.lexically_normal() : whole;
+  return printable((plain.has_filename() ? plain : plain.parent_path()).filename().string());
+}
+
+ImageFiles image_files_below(const std::vector<fs::path>& roots) {
+  ImageFiles files;
+  for (const fs::path& root : roots) FileCollector(files).add(root);
+  return files;
+}
+
 ImageCollection scan_image_folder(const fs::path& folder, bool needs_train) {
   check_folder(folder);
   ImageCollection collection;
-  collection.name = name_of(folder);
+  collection.name = folder_name(folder);
   const fs::path train = folder / "train", test = test_folder(folder);
   std::error_code error;
   const bool has_train = fs::exists(train, error);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "data/images/image_collection.h"
 
@@ -8,6 +10,16 @@ namespace skyline {
 
 // Returns whether a folder contains train, val or test, as an image folder does.
 bool is_image_folder(const std::filesystem::path& folder);
+// Returns whether one of them holds the folder of a class.
+bool has_class_folders(const std::filesystem::path& folder);
+
+// Returns a folder's own name, also of "data/" and ".", on one line.
+std::string folder_name(const std::filesystem::path& folder);
+
+// Lists the images below the folders and files of `roots`, in this order, the files of a folder
+// sorted by name and before its folders. Hidden files and folders are left out, a folder that is
+// reached a second time, too. Throws DataError when a folder cannot be read or has no images.
+ImageFiles image_files_below(const std::vector<std::filesystem::path>& roots);
 
 // Lists the images of DIR/train/<class>/* and DIR/val/<class>/* (or DIR/test). The folders of train
 // are the classes; sorting their names by bytes gives the labels. Files are sorted by class, then

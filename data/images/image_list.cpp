@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/errors.h"
+#include "data/images/class_names.h"
 #include "data/images/decoding/image_decoder.h"
 #include "data/images/image_error.h"
 #include "data/printable.h"
@@ -116,9 +117,12 @@ ImageCollection read_image_lists(const ImageListOptions& options) {
   }
   collection.test = ListReader(options.test, options.root, classes, range).run();
   if (options.train.empty() && !options.classes) classes = largest_label(collection.test) + 1;
-  for (int label = 0; label < classes; ++label) {
-    collection.class_names.push_back(std::to_string(label));
+  if (options.names.size() > static_cast<std::size_t>(classes)) {
+    throw DataError(collection.name, "number of class names", std::to_string(options.names.size()),
+                    "at most " + std::to_string(classes) + ", the number of classes");
   }
+  collection.class_names = numbered_classes(static_cast<std::size_t>(classes));
+  std::ranges::copy(options.names, collection.class_names.begin());
   return collection;
 }
 

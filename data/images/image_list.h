@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/images/image_collection.h"
 
@@ -10,8 +12,9 @@ namespace skyline {
 struct ImageListOptions {
   std::filesystem::path train;  // a text file; empty: no training images
   std::filesystem::path test;
-  std::filesystem::path root;  // base of relative paths; empty: each list's own folder
-  std::optional<int> classes;  // unset: the largest label of the training list + 1
+  std::filesystem::path root;      // base of relative paths; empty: each list's own folder
+  std::optional<int> classes;      // unset: the largest label of the training list + 1
+  std::vector<std::string> names;  // of the first classes; the others are called by their numbers
 };
 
 // A label of this size or more is taken for a mistake.

@@ -65,7 +65,7 @@ ImageScan scan_images(const ImageCollection& collection, std::size_t threads,
       [&](std::size_t done) {
         if (progress) progress(done, findings.size());
       });
-  ImageScan scan;
+  ImageScan scan{.name = collection.name, .class_names = collection.class_names};
   scan.images = findings.size();
   scan.classes.resize(collection.class_names.size());
   for (std::size_t i = 0; i < findings.size(); ++i) {

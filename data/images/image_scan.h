@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// Statistics over every file of a collection.
+// Statistics over every image of both splits.
 struct ImageScan {
   struct Size {
     std::uint32_t width = 0;
@@ -25,12 +25,14 @@ struct ImageScan {
     std::size_t bad = 0;  // unreadable images of both splits
   };
 
-  std::size_t images = 0;  // files
+  std::string name;                      // of the data
+  std::vector<std::string> class_names;  // in the order of labels
+  std::size_t images = 0;                // files, or records of IDX files
   std::uint64_t bytes = 0;
   std::vector<ClassCounts> classes;            // by label
   std::map<std::string, std::size_t> formats;  // readable images by kind: "progressive JPEG"
   Size smallest, largest;     // readable images with the fewest and most pixels, the first of ties
-  std::vector<BadImage> bad;  // sorted by path
+  std::vector<BadImage> bad;  // sorted by path, then in the order of records
 };
 
 // Decodes every image of both splits. The result is the same for any number of threads.

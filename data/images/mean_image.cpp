@@ -7,6 +7,7 @@
 
 #include "data/batch_order.h"
 #include "data/errors.h"
+#include "data/host_memory.h"
 #include "data/images/image_dataset.h"
 #include "data/parallel_for.h"
 
@@ -14,6 +15,8 @@ namespace skyline {
 namespace {
 
 constexpr float kFraction = 256;  // sums count in units of 1/256 grey level
+// Each thread has a sum of its own, of 2.4 MB at 256 x 256.
+constexpr std::size_t kMostThreads = 64;
 
 // The sum of one thread's images.
 struct Sum {
@@ -49,7 +52,11 @@ MeanImage mean_image(const ImageDataset& dataset, const RandomBits& random,
   const std::vector<std::size_t> chosen =
       chosen_images(dataset.size(), options.most_images, random);
   const std::size_t side = static_cast<std::size_t>(dataset.pipeline().side);
-  std::vector<Sum> sums(std::max<std::size_t>(options.threads, 1), Sum(side * side * 3));
+  const std::size_t workers =
+      std::clamp<std::size_t>(options.threads, 1, std::min(kMostThreads, chosen.size()));
+  require_host_memory(dataset.name(), "summing the mean image",
+                      workers * side * side * 3 * (sizeof(std::uint64_t) + sizeof(float)));
+  std::vector<Sum> sums(workers, Sum(side * side * 3));
   parallel_for(
       chosen.size(), sums.size(),
       [&](std::size_t worker, std::size_t i) {
@@ -64,7 +71,9 @@ MeanImage mean_image(const ImageDataset& dataset, const RandomBits& random,
     throw DataError(dataset.name(),
                     "none of " + std::to_string(chosen.size()) + " training images can be read");
   }
-  MeanImage mean{.side = dataset.pipeline().side, .values = std::vector<float>(side * side * 3)};
+  MeanImage mean{.side = dataset.pipeline().side,
+                 .values = std::vector<float>(side * side * 3),
+                 .images = sums[0].images};
   const double scale = 1 / (static_cast<double>(kFraction) * static_cast<double>(sums[0].images));
   std::ranges::transform(sums[0].values, mean.values.begin(), [scale](std::uint64_t sum) {
     return static_cast<float>(static_cast<double>(sum) * scale);

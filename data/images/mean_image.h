@@ -14,6 +14,7 @@ class ImageDataset;
 struct MeanImage {
   int side = 0;
   std::vector<float> values;
+  std::size_t images = 0;  // that it is the mean of; unknown, 0, if it was read from a file
 };
 
 // More training images would cost minutes and change the mean by less than one grey level: a

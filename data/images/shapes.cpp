@@ -17,7 +17,8 @@ constexpr int kLargestImage = 1024;
 // Counters per image: more than 3 · 1024² / 16 for noise and a few for the scene.
 constexpr int kCounterBits = 20;
 constexpr std::uint64_t kFirstNoiseCounter = 16;
-constexpr float kMean = 0.5f, kDeviation = 0.25f;
+constexpr auto kMean = static_cast<float>(kShapesNormalisation.mean);
+constexpr auto kDeviation = static_cast<float>(kShapesNormalisation.deviation);
 
 using Colour = std::array<float, 3>;
 

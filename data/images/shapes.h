@@ -1,6 +1,7 @@
 #pragma once
 
 #include "data/dataset.h"
+#include "data/images/normalisation.h"
 #include "data/random.h"
 
 namespace skyline {
@@ -12,6 +13,7 @@ struct ShapesOptions {
   int width = 32;
 };
 inline constexpr int kSmallestShapesImage = 16;
+inline constexpr Normalisation kShapesNormalisation{.mean = 0.5, .deviation = 0.25};
 
 // Drawn images that need no download. Each shows one anti-aliased shape of random size, place,
 // colour and rotation (as far as rotation keeps the class) over a background that fades between two
@@ -19,7 +21,8 @@ inline constexpr int kSmallestShapesImage = 16;
 // cross, star, crescent, bars. The shape is lighter or darker than its background with equal
 // probability, so no weighted sum of pixels separates the classes. Image `index` depends only on
 // (random's seed, split, index) and the image's shape. Labels are balanced: label = index mod 10.
-// Values in [0, 1] are normalised as (x − 0.5) / 0.25. Every read() draws the image again.
+// Values in [0, 1] are normalised as kShapesNormalisation says: (x − 0.5) / 0.25. Every read()
+// draws the image again.
 class ShapesDataset : public Dataset {
  public:
   // Throws DataError when an option is out of range.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "data/errors.h"
+#include "data/host_memory.h"
 #include "data/text/text_collector.h"
 
 namespace skyline {
@@ -98,6 +99,9 @@ constexpr std::uint32_t mixed(std::uint32_t x) {
   return x ^ x >> 16;
 }
 
+// Two sentences of about eight words, as word numbers and once more as vocabulary ids.
+constexpr std::uint64_t kBytesPerPair = 160;
+
 constexpr std::uint32_t kTestShare = 10;  // one number in 10 is for testing
 
 // Splits at spaces only.
@@ -149,6 +153,7 @@ std::uint32_t drawn_number(std::size_t index, Split split, const RandomBits& ran
 
 ParallelText numbers_text(std::size_t size, Split split, const RandomBits& random) {
   if (size == 0) throw DataError("numbers", "number of pairs", "0", "at least 1");
+  require_host_memory("numbers", std::to_string(size) + " pairs", size * kBytesPerPair);
   TextCollector source, target;
   TextSummary summary{.lines = size, .kept = size};
   for (std::size_t i = 0; i < size; ++i) {

@@ -166,9 +166,10 @@ Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
           .lower_bound = packing.lower_bound,
           .proved_bound = packing.lower_bound,
           .alignment = packing.alignment,
-          .planner = std::string(name),
+          .planner = std::string(placement.out_of_time ? kProgramOrderPlanner : name),
           .proved_optimal = placement.peak == packing.lower_bound,
-          .seed = options.seed};
+          .seed = options.seed,
+          .out_of_time = placement.out_of_time};
 }
 
 void require_addressable(bool found, std::string_view name) {

@@ -48,9 +48,10 @@ struct Packing {
 struct Placement {
   std::vector<std::uint64_t> offsets;
   std::uint64_t peak = 0;
+  bool out_of_time = false;  // first_placement() made it without the planner's pass
 };
 
-// Turns a placement by planner `name` into a plan.
+// Turns a placement by planner `name` into a plan, or by program-order if the time was out.
 Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
              const PlanOptions& options);
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "memory/plan.h"
@@ -32,13 +33,17 @@ struct PlanOptions {
   // In bytes. A search stops at the first plan within it, or once its proved bound shows that there
   // is none. It may end with neither: compare peak and proved bound.
   std::optional<std::uint64_t> capacity = {};
-  // Searching planners stop soon after this many seconds with the best plan so far; they always
-  // finish their first pass. Unset: a fixed amount of work, so that every run gives the same plan.
+  // Planners stop soon after this many seconds with the best plan so far. If their first pass has
+  // not ended by then, they place the blocks as program-order does (kFewBlocks blocks or fewer
+  // always get their first pass). Unset: a fixed amount of work, so that every run gives the same
+  // plan. Counts from the planner's call; the validator is not part of it.
   std::optional<double> time_limit_seconds = {};
   std::uint64_t seed = 0;
   int threads = 1;  // for searching planners; without a time limit plans do not depend on it
   BestFitLog* log = nullptr;  // if set, best-fit planners fill it; not owned
 };
+
+inline constexpr std::string_view kProgramOrderPlanner = "program-order";
 
 // Must be a pure function. Throws TraceError for an unsound trace (an empty lifetime, a sum beyond
 // 2^63 − 1).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "memory/planners/exact/exact.h"
+#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hill_climb.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/holes/program_order.h"
@@ -20,11 +21,12 @@ constexpr std::uint64_t kExactWork = 1 << 24;  // without a time limit: about a 
 // The best placement so far, and the planners that may improve it.
 class PortfolioSearch {
  public:
-  PortfolioSearch(const Packing& packing, const PlanOptions& options)
+  PortfolioSearch(const Packing& packing, const PlanOptions& options, const Deadline& deadline)
       : packing_(packing),
         options_(options),
-        budget_(packing, options),
-        proved_bound_(packing.lower_bound) {}
+        budget_(packing, options, deadline),
+        proved_bound_(packing.lower_bound),
+        fallback_(fallback_placement(packing, first_deadline(packing, deadline))) {}
 
   bool settled() const {
     return found_ && (best_.peak <= std::max(budget_.good_enough_bytes, proved_bound_) ||
@@ -40,18 +42,16 @@ class PortfolioSearch {
 
   void hole_rules() {
     if (found_ && packing_.size() > kMostBlocksForHoles) return;
-    const auto pack = [&](auto order, HoleChoice choice, std::string_view name) {
-      if (settled()) return;
+    const auto pack = [&](SortKey key, HoleChoice choice, std::string_view name) {
+      if (ended()) return;
       HolePacker packer(packing_, choice);
-      if (found_) packer.set_deadline(budget_.deadline);
-      keep(packer.pack(order(), limit(), next_), name);
+      packer.set_deadline(deadline());
+      keep(packer.pack(sorted_by(packing_, key), limit(), next_), name);
     };
-    const auto by = [this](SortKey key) {
-      return [this, key] { return sorted_by(packing_, key); };
-    };
-    pack(by(SortKey::kSize), HoleChoice::kLowest, "greedy-by-size");
-    pack(by(SortKey::kLifetime), HoleChoice::kSmallest, "greedy-by-lifetime");
-    pack([this] { return in_order_of_requests(packing_); }, HoleChoice::kSmallest, "program-order");
+    pack(SortKey::kSize, HoleChoice::kLowest, "greedy-by-size");
+    pack(SortKey::kLifetime, HoleChoice::kSmallest, "greedy-by-lifetime");
+    if (ended()) return;
+    keep(pack_in_order_of_requests(packing_, deadline(), limit(), next_), kProgramOrderPlanner);
   }
 
   // Searches get this share of the remaining time.
@@ -79,7 +79,10 @@ class PortfolioSearch {
   }
 
   Plan plan() {
-    require_addressable(found_, "portfolio");
+    if (!found_) {
+      require_addressable(fallback_ && passed(deadline()), "portfolio");
+      best_ = *std::move(fallback_);
+    }
     Plan plan = to_plan(packing_, std::move(best_), name_, options_);
     plan.proved_bound = proved_bound_;
     plan.proved_optimal = plan.peak == proved_bound_;
@@ -88,11 +91,18 @@ class PortfolioSearch {
 
  private:
   void skyline_rule(SortKey key, std::string_view name) {
-    if (settled() || !packing_.fixed.empty()) return;
+    if (ended() || !packing_.fixed.empty()) return;
     SkylinePacker skyline(packing_);
-    if (found_) skyline.set_deadline(budget_.deadline);
+    skyline.set_deadline(deadline());
     keep(skyline.pack(sorted_by(packing_, key), limit(), next_), name);
   }
+
+  Deadline deadline() const {
+    return found_ ? budget_.deadline : first_deadline(packing_, budget_.deadline);
+  }
+
+  // True if another rule would have no time or no use.
+  bool ended() const { return settled() || passed(deadline()); }
 
   // Only a lower peak is accepted.
   std::uint64_t limit() const { return found_ ? best_.peak - 1 : kMaxAddress; }
@@ -118,6 +128,7 @@ class PortfolioSearch {
   const PlanOptions& options_;
   SearchBudget budget_;
   std::uint64_t proved_bound_;
+  std::optional<Placement> fallback_;
   Placement best_, next_;
   std::string_view name_;
   bool found_ = false;
@@ -126,8 +137,9 @@ class PortfolioSearch {
 }  // namespace
 
 Plan portfolio(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  PortfolioSearch search(packing, options);
+  PortfolioSearch search(packing, options, deadline);
   const bool large = packing.size() > kMostBlocksForRestartsLast;
   search.best_fit();
   if (large) search.restart(0.25);

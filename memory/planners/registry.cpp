@@ -53,10 +53,13 @@ Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& optio
     throw std::invalid_argument(
         fmt::format("planner {} cannot keep the fixed offsets of this trace", planner));
   }
-  const auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
   Plan found = entry.function(trace, options);
-  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Clock::time_point planned = Clock::now();
   const Validity verdict = validate(trace, found);
+  found.seconds = std::chrono::duration<double>(planned - start).count();
+  found.validation_seconds = std::chrono::duration<double>(Clock::now() - planned).count();
   if (!verdict.valid) {
     throw std::logic_error(
         fmt::format("planner {} returned an invalid plan: {}", found.planner, verdict.reason));

@@ -21,7 +21,7 @@ inline constexpr std::string_view kDefaultPlanner = "portfolio";
 PlannerTable planners();
 
 // Runs the planner called `planner` in `table`, then always the validator; measures the seconds
-// spent planning. Throws std::invalid_argument for an unknown name, or for a planner that cannot
+// spent on each. Throws std::invalid_argument for an unknown name, or for a planner that cannot
 // keep the trace's fixed offsets; TraceError for an unsound trace; std::logic_error if the
 // validator rejects the plan; and whatever the planner throws.
 Plan plan(const Trace& trace, std::string_view planner = kDefaultPlanner,

@@ -17,11 +17,11 @@ Deadline deadline_in(std::optional<double> seconds) {
                                   std::chrono::duration<double>(std::clamp(*seconds, 0.0, kYear)));
 }
 
-SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options)
+SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end)
     : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
       only_good_enough(options.capacity.has_value()),
       placements(kPlacements),
-      deadline(deadline_in(options.time_limit_seconds)),
+      deadline(end),
       threads(std::max(options.threads, 1)) {}
 
 }  // namespace skyline

@@ -16,8 +16,10 @@ Deadline deadline_in(std::optional<double> seconds);
 
 inline bool passed(const Deadline& deadline) { return deadline && SearchClock::now() >= *deadline; }
 
-inline constexpr std::size_t kPlacementsPerClock = 1024;  // packers read the clock this seldom
-inline constexpr std::uint64_t kPassCost = 128;           // of starting a pass, in placements
+// Packers read the clock this seldom: a reading takes about 20 ns, a placement among many thousand
+// holes up to milliseconds.
+inline constexpr std::size_t kPlacementsPerClock = 8;
+inline constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in placements
 
 // Says when a search must end, and how many threads it may use.
 struct SearchBudget {
@@ -28,7 +30,8 @@ struct SearchBudget {
   Deadline deadline;
   int threads = 1;  // at least 1
 
-  SearchBudget(const Packing& packing, const PlanOptions& options);
+  // `end`: options.time_limit_seconds after the start of the planner.
+  SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end);
   bool over() const { return passed(deadline); }
 };
 

@@ -27,8 +27,11 @@ StepPlanner planner_of(const SessionOptions& options) {
                const Trace& trace) { return plan(trace, name, plan_options, table); };
   }
   return [planner = options.step_planner](const Trace& trace) {
+    using Clock = std::chrono::steady_clock;
     Plan made = planner(trace);
+    const Clock::time_point planned = Clock::now();
     const Validity verdict = validate(trace, made);
+    made.validation_seconds = std::chrono::duration<double>(Clock::now() - planned).count();
     if (!verdict.valid) {
       throw std::logic_error("[session] the step planner's plan is invalid: " + verdict.reason);
     }
@@ -263,6 +266,7 @@ void Session::take_plan() {
 
 void Session::count_plan(const StepPlan& planned) {
   totals_.planning_seconds += planned.plan.seconds;
+  totals_.validation_seconds += planned.plan.validation_seconds;
   totals_.last_planning_seconds = planned.plan.seconds;
 }
 
@@ -330,6 +334,7 @@ SessionEvent Session::event_before(const StepPlan& planned, ShapeKey key) const 
           .gap = planned.plan.gap(),
           .proved_optimal = planned.plan.proved_optimal,
           .planning_seconds = planned.plan.seconds,
+          .validation_seconds = planned.plan.validation_seconds,
           .reserved_bytes_before = statistics().reserved_bytes,
           .pool_peak_reserved_bytes = pool_.statistics().peak_reserved_bytes};
 }

@@ -39,8 +39,9 @@ struct SessionEvent {
   std::uint64_t lower_bound = 0, peak = 0;  // bytes
   double gap = 0;
   bool proved_optimal = false;
-  double planning_seconds = 0;
-  bool in_background = false;  // by the background thread
+  double planning_seconds = 0;    // without the validator
+  double validation_seconds = 0;  // of the validator
+  bool in_background = false;     // by the background thread
 
   // Reserved bytes of arena, pool and fallback, before planning and with the plan installed. All
   // kinds but kDeviated.
@@ -66,7 +67,8 @@ struct SessionStatistics {
   std::uint64_t failed_replans = 0;
   std::uint64_t background_plans = 0;  // of all plans, made in the background
   std::uint64_t discarded_plans = 0;   // their shape was evicted or adopted anew meanwhile
-  double planning_seconds = 0;         // of all plans
+  double planning_seconds = 0;         // of all plans, without the validator
+  double validation_seconds = 0;       // of the validator, all plans
   double last_planning_seconds = 0;
   // Time since the switch that begin_step() spent learning, planning and installing plans.
   double stalled_seconds = 0, longest_stall_seconds = 0;

@@ -64,7 +64,7 @@ AuxiliaryHead::Layers AuxiliaryHead::make_layers(Context& context, std::string_v
   const auto side = [](int extent) { return std::int64_t{(extent - 5) / 3 + 1}; };
   const std::int64_t features = 128 * side(options.height) * side(options.width);
   return {.conv = Conv2d(context, "conv", {.in = options.in, .out = 128, .relu = true}),
-          .fc1 = Linear(context, "fc1", {.in = features, .out = 1024}),
+          .fc1 = Linear(context, "fc1", {.in = features, .out = 1024, .channels = 128}),
           .fc2 = Linear(context, "fc2", {.in = 1024, .out = options.classes})};
 }
 

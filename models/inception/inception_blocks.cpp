@@ -103,7 +103,7 @@ InceptionResidualBlock::InceptionResidualBlock(Context& context, std::string_vie
       up_(make_up(context, channels)),
       scale_(options.scale),
       relu_(options.relu) {
-  own(branches_);
+  own_as("", branches_);
   own(up_);
 }
 

@@ -7,7 +7,10 @@ Without PART all parts run. Each part replaces only its own table, between the m
 <!-- measured PART --> and <!-- end PART -->, and names the machine, commit and command. A part that
 lacks its data or PyTorch says so and leaves its table as it is:
 
-    planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv
+    planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv; times
+                   MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
+                   (github.com/google/minimalloc)
+    predicted      needs a build with cuDNN, but no card: h200.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
     pytorch        needs a python3 with torch ($SKYLINE_PYTHON names another one)
@@ -130,8 +133,60 @@ def timed(name, *flags):
 
 def planners(runner):
     traces = folder("SKYLINE_TRACES")
-    return as_printed(runner.output(runner.program("planner_targets_benchmark"), traces,
-                                    shown="planner_targets_benchmark TRACES"))
+    ours = runner.output(runner.program("planner_targets_benchmark"), traces,
+                         shown="planner_targets_benchmark TRACES")
+    return as_printed(ours, *minimalloc(runner, traces))
+
+
+def minimalloc(runner, traces):
+    """One line with the seconds that MiniMalloc takes for the same instances, if it is here."""
+    program = os.environ.get("SKYLINE_MINIMALLOC")
+    if not program:
+        return []
+    instances = sorted(pathlib.Path(traces, "minimalloc").glob("[A-Z].*.csv"))
+    seconds = []
+    for instance in instances:
+        start = time.perf_counter()
+        runner.output(program, f"--capacity={instance.name.split('.')[1]}", f"--input={instance}",
+                      "--output=/dev/null",
+                      shown="minimalloc --capacity=CAPACITY --input=FILE --output=/dev/null")
+        seconds.append(time.perf_counter() - start)
+    runner.commands[-len(instances):] = runner.commands[-1:]  # one command stands for all
+    return [f"MiniMalloc, {len(seconds)} instances: {sum(seconds):.1f} s"]
+
+
+def predicted(runner):
+    """Reserved MiB of a step on the card of h200.json, which is only described."""
+    skyline, card = runner.program("skyline"), "tests/benchmarks/h200.json"
+    columns = ["planned", "best-fit-pool", "caching", "bfc", "exact-pool", "network-wise"]
+    peer = {}
+    try:
+        require_torch()
+        script = "tests/benchmarks/pytorch/pytorch_memory.py"
+        output = runner.output(PYTHON, script, "--ours", skyline, "--batches", 64, "--with=",
+                               shown=f"python3 {script} --ours skyline --batches 64")
+        peer = {row.split()[0]: row.split()[2] for row in output.splitlines()[3:]}
+    except Missing as reason:
+        print(f"  without PyTorch's column: {reason}", file=sys.stderr)
+
+    def peaks(model, *flags):
+        text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", 64, "--device",
+                             "cuda", "--engines", card, "--json", *flags)
+        allocators = json.loads(text)["allocators"] if text else {}
+        return {name: f"{row['peak_reserved'] / 2**20:,.0f}" for name, row in allocators.items()}
+
+    rows = []
+    for model in ("alexnet", "googlenet", "resnet50", "inception-resnet"):
+        plain = peaks(model)
+        less = peaks(model, "--recompute", 4, "--fused-update", "--allocators", "planned")
+        row = [plain.get(name, "") for name in columns]
+        rows.append([model, row[0], less.get("planned", ""), *row[1:], peer.get(model, "–")])
+    header = ["MiB at batch 64", "planned", "with `--recompute 4 --fused-update`", "best-fit pool",
+              "caching (PyTorch)", "bfc (TensorFlow)", "exact-size pool", "network-wise",
+              "PyTorch's own step, alive"]
+    runner.commands = [f"skyline dry-run --model M --batch-size 64 --device cuda --engines {card} "
+                       "[--recompute 4 --fused-update] --json"]
+    return markdown(header, rows)
 
 
 def images(runner):
@@ -191,13 +246,14 @@ def resident_set(runner):
                          shown=f"python3 {script}").strip()
 
 
-def pytorch(script, program):
-    def measure(runner):
+def pytorch(script, program, *flags):
+    def measure_script(runner):
         require_torch()
         path = f"tests/benchmarks/pytorch/{script}"
-        return as_printed(runner.output(PYTHON, path, "--ours", runner.program(program),
-                                        shown=f"python3 {path} --ours {program}"))
-    return measure
+        words = [path, "--ours", program, *flags]
+        return as_printed(runner.output(PYTHON, path, "--ours", runner.program(program), *flags,
+                                        shown=" ".join(["python3", *words])))
+    return measure_script
 
 
 PARTS = {
@@ -205,7 +261,9 @@ PARTS = {
     "networks": printed("cnn_step_benchmark"),
     "bare": printed("bare_step_benchmark", "alexnet", "googlenet", "resnet50", "inception-resnet"),
     "pytorch": pytorch("pytorch_step.py", "cnn_step_benchmark"),
-    "pytorch-memory": pytorch("pytorch_memory.py", "skyline"),
+    "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
+                              "cuda", "--engines", "tests/benchmarks/h200.json"),
+    "predicted": predicted,
     "dry-runs": printed("dry_run_benchmark"),
     "orders": orders,
     "olla": printed("skyline", "reproduce", "olla"),
@@ -215,6 +273,7 @@ PARTS = {
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,
     "planner-scale": printed("planner_scale_benchmark"),
+    "validator": timed("planners_benchmark", "--benchmark_filter=validate"),
     "replay": timed("replay_benchmark"),
     "images": images,
     "text": timed("text_benchmark"),

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "data/errors.h"
-#include "data/images/idx.h"
+#include "data/images/idx/idx_array.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const int rank : {1, 3}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -99,6 +100,16 @@ TEST_F(ModelsTest, NamesOfModelsParametersAndBuffersAreUnique) {
     for (const Parameter& parameter : model->parameters()) names.insert(parameter.name);
     for (const Buffer& buffer : model->buffers()) names.insert(buffer.name);
     EXPECT_EQ(names.size(), model->parameters().size() + model->buffers().size());
+    std::set<std::string> stored;
+    std::size_t tensors = 0;
+    for (const StoredWeight& weight : model->weights()) {
+      EXPECT_TRUE(stored.insert(weight.name).second) << weight.name;
+      if (!weight.value) continue;  // a normalization's number of batches
+      ++tensors;
+      const std::int64_t rows = std::max<std::int64_t>(weight.value.shape()[0], 1);
+      EXPECT_EQ(weight.value.shape().elements() / rows % weight.channels, 0) << weight.name;
+    }
+    EXPECT_EQ(tensors, names.size());
   }
 }
 

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/order/order_walk.h"
 #include "memory/validator.h"
+#include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
@@ -65,8 +67,8 @@ class TrainerTest : public ::testing::Test {
   }
   void expect_equal_ends(const std::string& a, const std::string& b) {
     const Checkpoint first = last_checkpoint(a), second = last_checkpoint(b);
-    EXPECT_EQ(first.weights, second.weights);
-    EXPECT_EQ(first.state, second.state);
+    EXPECT_EQ(host_copies(first.weights), host_copies(second.weights));
+    EXPECT_EQ(host_copies(first.state), host_copies(second.state));
     EXPECT_EQ(first.position, second.position);
     EXPECT_EQ(logged(a, "loss"), logged(b, "loss"));
     EXPECT_EQ(logged(a, "step"), logged(b, "step"));
@@ -354,6 +356,28 @@ TEST_F(TrainerTest, ABatchLargerThanTheDataIsRefusedBeforeAFolderIsMade) {
   options.batch_size = 41;
   EXPECT_THROW(train(options, "run"), DataError);
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(TrainerTest, APositionBeyondTheDataIsRefused) {
+  TrainOptions options = small_options();
+  options.steps = 4;
+  train(options, "run");
+  options.data.images = 24;  // 3 batches an epoch instead of 5
+  EXPECT_THAT([&] { resume(options, folder_ / "run"); },
+              testing::ThrowsMessage<CheckpointError>(testing::HasSubstr(
+                  "step 4 is said to be batch 4 of epoch 1, but an epoch has 3 batches")));
+}
+
+TEST_F(TrainerTest, AFactOfAnotherTypeIsRefused) {
+  const TrainOptions options = small_options();
+  train(options, "run");
+  for (const char* key : {"loss_sum", "evaluated_step", "evaluation", "last_loss"}) {
+    Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
+    (*checkpoint.position.more)[key] = Json::array();
+    const fs::path folder = folder_ / key;
+    CheckpointStore(folder / "checkpoints").save(checkpoint);
+    EXPECT_THROW(resume(options, folder), CheckpointError) << key;
+  }
 }
 
 TEST_F(TrainerTest, ACheckpointOfAnotherModelIsRefused) {

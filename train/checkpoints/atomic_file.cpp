@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,17 +12,53 @@
 namespace skyline {
 namespace {
 
+constexpr mode_t kReadableByAll = 0666;  // before the user's umask
+
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+std::string message(int error_number) { return std::generic_category().message(error_number); }
+
+std::string kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
 }  // namespace
 
 WriteError::WriteError(std::filesystem::path path, int error_number)
-    : std::runtime_error(fmt::format("cannot write {}: {}", path.string(),
-                                     std::generic_category().message(error_number))),
-      path_(std::move(path)),
-      error_number_(error_number) {}
+    : WriteError(std::move(path), message(error_number)) {
+  error_number_ = error_number;
+}
+
+WriteError::WriteError(std::filesystem::path path, const std::string& cause)
+    : std::runtime_error(fmt::format("cannot write {}: {}", path.string(), cause)),
+      path_(std::move(path)) {}
+
+std::string special_file(const std::filesystem::path& path) {
+  struct stat facts = {};
+  if (::stat(path.c_str(), &facts) == 0) {
+    return S_ISREG(facts.st_mode) ? ""
+                                  : fmt::format("it is {}, not a file", kind_of(facts.st_mode));
+  }
+  if (errno != ENOENT) return {};
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  if (error) return {};
+  return fmt::format("it is a link to {}, which does not exist", target.string());
+}
+
+OpenedFile open_regular(const std::filesystem::path& path, int flags) {
+  // O_NONBLOCK opens a pipe that has no other end, too; for regular files it means nothing.
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kReadableByAll);
+  const std::string failure = file < 0 ? message(errno) : "";
+  const std::string special = special_file(path);
+  if (file >= 0 && special.empty()) return {file, {}};
+  if (file >= 0) ::close(file);
+  return {-1, special.empty() ? failure : special};
+}
 
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
   while (!bytes.empty()) {
@@ -41,9 +78,10 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     if (std::filesystem::is_symlink(path_, ignored) && std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_);
     }
-    constexpr mode_t kReadableByAll = 0666;  // before the user's umask
     temporary_ = target_.string() + ".tmp";
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
+    // A killed process leaves such a file. Opening a pipe of that name would block.
+    ::unlink(temporary_.c_str());
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll);
   }
   if (file_ < 0) throw WriteError(path_, errno);
 }
@@ -85,12 +123,11 @@ void sync_directory(const std::filesystem::path& folder) {
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  const auto refuse = [&path](int error) {
-    return std::runtime_error(
-        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(error)));
+  const auto refuse = [&path](const std::string& cause) {
+    return std::runtime_error(fmt::format("cannot read {}: {}", path.string(), cause));
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw refuse(errno);
+  const auto [file, cause] = open_regular(path, O_RDONLY);
+  if (file < 0) throw refuse(cause);
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   std::string content;
   std::size_t length = 0;
@@ -102,7 +139,7 @@ std::string read_file(const std::filesystem::path& path) {
   } while (got > 0 || (got < 0 && errno == EINTR));
   const int error = errno;
   ::close(file);
-  if (got < 0) throw refuse(error);
+  if (got < 0) throw refuse(message(error));
   content.resize(length);
   return content;
 }

@@ -14,18 +14,21 @@ namespace skyline {
 class WriteError : public std::runtime_error {
  public:
   WriteError(std::filesystem::path path, int error_number);
+  // For causes that have no error number: "cannot write PATH: CAUSE".
+  WriteError(std::filesystem::path path, const std::string& cause);
   const std::filesystem::path& path() const noexcept { return path_; }
-  int error_number() const noexcept { return error_number_; }  // errno
+  int error_number() const noexcept { return error_number_; }  // errno, or 0
 
  private:
   std::filesystem::path path_;
-  int error_number_;
+  int error_number_ = 0;
 };
 
 // Writes a file that appears whole or not at all. It is written under a temporary name in the same
 // folder; commit() syncs it, renames it and syncs the folder; without commit() the destructor
 // removes it. A symbolic link stays a link and its target is replaced. Devices, pipes and other
-// special files are written directly.
+// special files are written directly; a pipe without a reader blocks. Whatever has the temporary
+// name is removed first.
 class AtomicFile {
  public:
   // Throws WriteError.
@@ -55,7 +58,21 @@ void sync_directory(const std::filesystem::path& folder);
 // Writes all bytes to an open file despite short writes and interruptions. Throws WriteError.
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
-// Reads a whole file. Throws std::runtime_error "cannot read PATH: cause".
+// Reads a whole regular file. Throws std::runtime_error "cannot read PATH: cause", also for a pipe
+// or a device, which could block or never end.
 std::string read_file(const std::filesystem::path& path);
+
+// An open file, or why there is none.
+struct OpenedFile {
+  int file = -1;      // a descriptor; -1: not opened
+  std::string cause;  // "it is a pipe, not a file"
+};
+
+// Opens a regular file with these flags of open(2); never blocks.
+OpenedFile open_regular(const std::filesystem::path& path, int flags);
+
+// Returns "it is a pipe, not a file" for whatever exists and is not a regular file, or a link that
+// leads nowhere; otherwise nothing.
+std::string special_file(const std::filesystem::path& path);
 
 }  // namespace skyline

@@ -4,21 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/sha256.h"
+#include "train/checkpoints/finite_tensor.h"
+#include "train/checkpoints/input_file.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kState = "state.safetensors";
@@ -66,58 +64,26 @@ std::vector<Saved> saved_checkpoints(const fs::path& folder) {
   return found;
 }
 
-Json to_json(const TrainingPosition& position) {
-  return {{"step", position.step},
-          {"epoch", position.epoch},
-          {"batch", position.batch},
-          {"order_seed", position.order_seed},
-          {"random_seed", position.random_seed},
-          {"random_next", position.random_next},
-          {"best", position.best},
-          {"more", *position.more},
-          {"arguments", *position.arguments}};
-}
-
-TrainingPosition from_json(const Json& json) {
-  TrainingPosition position;
-  json.at("step").get_to(position.step);
-  json.at("epoch").get_to(position.epoch);
-  json.at("batch").get_to(position.batch);
-  json.at("order_seed").get_to(position.order_seed);
-  json.at("random_seed").get_to(position.random_seed);
-  json.at("random_next").get_to(position.random_next);
-  for (const auto& [name, value] : json.at("best").items()) {
-    // JSON has no NaN, so it was written as null.
-    position.best[name] = value.is_null() ? std::nan("") : value.get<double>();
-  }
-  position.more = json.at("more");
-  position.arguments = json.at("arguments");
-  return position;
-}
-
-// A file name that is not UTF-8 must not prevent a checkpoint.
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // In the format of sha256sum.
-std::string sum_line(std::string_view content, const char* name) {
-  return fmt::format("{}  {}\n", sha256_hex(std::as_bytes(std::span(content))), name);
+std::string sum_line(std::string_view sha256, const char* name) {
+  return fmt::format("{}  {}\n", sha256, name);
 }
 
-Safetensors decoded(const fs::path& folder, const char* name, const std::string& sums) {
-  const std::string content = read_file(folder / name);
-  if (sums.find(sum_line(content, name)) == std::string::npos) {
+Safetensors checked(const fs::path& folder, const char* name, const std::string& sums) {
+  if (sums.find(sum_line(file_sha256(folder / name), name)) == std::string::npos) {
     throw CheckpointError(fmt::format("{} is damaged: its SHA-256 is not the one in {}",
                                       (folder / name).string(), kSums));
   }
-  return decode_safetensors(std::as_bytes(std::span(content)), (folder / name).string());
+  Safetensors file = read_safetensors(folder / name);
+  file.tensors = finite(std::move(file.tensors), (folder / name).string());
+  read_through(file.tensors);
+  return file;
 }
 
 Checkpoint load_folder(const fs::path& folder) {
   const std::string sums = read_file(folder / kSums);
-  Safetensors weights = decoded(folder, kWeights, sums);
-  Safetensors state = decoded(folder, kState, sums);
+  Safetensors weights = checked(folder, kWeights, sums);
+  Safetensors state = checked(folder, kState, sums);
   const auto position = state.metadata.find(kPosition);
   const std::string file = (folder / kState).string();
   if (position == state.metadata.end()) {
@@ -125,8 +91,8 @@ Checkpoint load_folder(const fs::path& folder) {
   }
   try {
     return {std::move(weights.tensors), std::move(state.tensors),
-            from_json(Json::parse(position->second))};
-  } catch (const Json::exception& error) {
+            training_position_from(position->second)};
+  } catch (const std::exception& error) {
     throw CheckpointError(
         fmt::format("{}: the metadata '{}' is not valid: {}", file, kPosition, error.what()));
   }
@@ -149,12 +115,11 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   fs::remove_all(folder, error);
   fs::create_directories(folder, error);
   if (error) throw WriteError(folder, error.value());
-  write_safetensors(folder / kWeights, checkpoint.weights, {{"format", "skyline"}});
-  write_safetensors(folder / kState, checkpoint.state,
-                    {{kPosition, to_text(to_json(checkpoint.position))}});
-  std::string sums;
-  for (const char* name : {kWeights, kState}) sums += sum_line(read_file(folder / name), name);
-  write_atomically(folder / kSums, sums);
+  const std::string weights = write_safetensors(
+      folder / kWeights, finite(checkpoint.weights, kWeights), {{"format", "skyline"}});
+  const std::string state = write_safetensors(folder / kState, finite(checkpoint.state, kState),
+                                              {{kPosition, to_text(checkpoint.position)}});
+  write_atomically(folder / kSums, sum_line(weights, kWeights) + sum_line(state, kState));
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
@@ -212,6 +177,13 @@ fs::path CheckpointStore::save(const Checkpoint& checkpoint) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);  // gives a full disk its space back
     throw;
+  } catch (const NotFiniteTensor& error) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    throw CheckpointError(
+        fmt::format("step {} is not saved: {}: an update overflowed, try a lower --learning-rate; "
+                    "earlier checkpoints remain",
+                    saved.step, error.what()));
   }
   replace_link(folder_ / kLatest, saved.path.filename());
   remove_others(folder_, saved, keep_);

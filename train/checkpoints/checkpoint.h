@@ -1,34 +1,20 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "train/checkpoints/safetensors.h"
-#include "train/checkpoints/stored_json.h"
+#include "train/checkpoints/training_position.h"
 
 namespace skyline {
 
-// The state of a run between two steps, except for tensors: all that the next step depends on.
-struct TrainingPosition {
-  std::int64_t step = 0;               // completed steps
-  std::int64_t epoch = 0;              // completed epochs
-  std::int64_t batch = 0;              // completed batches of the current epoch
-  std::uint64_t order_seed = 0;        // for the order of samples
-  std::uint64_t random_seed = 0;       // RandomStream::seed
-  std::uint64_t random_next = 0;       // RandomStream::next
-  std::map<std::string, double> best;  // best metrics so far; infinities become NaN
-  StoredJson more;                     // of trainer and workload: loss sums, class names, …
-  StoredJson arguments;                // the run's options
-  bool operator==(const TrainingPosition&) const = default;
-};
-
+// The tensors are read where they lie, when they are read: in a run that is saved, in the files of
+// a loaded checkpoint.
 struct Checkpoint {
-  std::vector<NamedTensor> weights;  // for inference: parameters and running statistics
-  std::vector<NamedTensor> state;    // for training only: momentum and the like
+  std::vector<StoredTensor> weights;  // for inference: parameters and running statistics
+  std::vector<StoredTensor> state;    // for training only: momentum and the like
   TrainingPosition position;
 };
 
@@ -59,7 +45,8 @@ class CheckpointStore {
 
   // Saves a checkpoint and returns its folder. Afterwards removes all but the last `keep`, and any
   // other of the same or a later step, which remain when a run resumes from an earlier checkpoint.
-  // Throws WriteError; earlier checkpoints stay.
+  // Throws WriteError, and CheckpointError if a tensor is not finite, so that a run that diverged
+  // can go on from an earlier checkpoint; earlier checkpoints stay.
   std::filesystem::path save(const Checkpoint& checkpoint);
 
  private:
@@ -71,7 +58,8 @@ class CheckpointStore {
 std::filesystem::path run_folder_of(const LoadedCheckpoint& loaded);
 
 // Loads the last good checkpoint of `path`: a run folder, its checkpoints folder, or one checkpoint
-// (then there is no fallback). Damaged checkpoints are skipped with a warning.
+// (then there is no fallback). Checkpoints that are damaged, hold a value that is not finite or a
+// position that cannot be are skipped with a warning.
 // Throws CheckpointError, and UsageError when `path` is not a folder.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -13,6 +14,8 @@
 #include <utility>
 
 #include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/input_file.h"
+#include "train/checkpoints/sha256.h"
 
 namespace skyline {
 namespace {
@@ -43,17 +46,11 @@ constexpr std::array<TypeFacts, 13> kTypes = {{
 
 const TypeFacts& facts(StoredType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
-void check_to_write(std::span<const NamedTensor> tensors) {
+void check_names(std::span<const StoredTensor> tensors) {
   std::set<std::string_view> names;
-  for (const NamedTensor& tensor : tensors) {
+  for (const StoredTensor& tensor : tensors) {
     if (tensor.name == kMetadata || !names.insert(tensor.name).second) {
       throw std::logic_error("[safetensors] the name '" + tensor.name + "' is taken");
-    }
-    const auto bytes = stored_bytes(tensor.shape, tensor.dtype);
-    if (!bytes || *bytes != tensor.bytes.size()) {
-      throw std::logic_error(
-          fmt::format("[safetensors] tensor '{}': shape [{}] does not hold {} bytes", tensor.name,
-                      fmt::join(tensor.shape, ", "), tensor.bytes.size()));
     }
   }
 }
@@ -83,17 +80,39 @@ std::optional<std::uint64_t> stored_bytes(const std::vector<std::int64_t>& shape
   return bytes;
 }
 
-const NamedTensor* Safetensors::find(std::string_view name) const noexcept {
-  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+std::uint64_t StoredTensor::bytes() const {
+  if (const auto bytes = stored_bytes(shape, dtype)) return *bytes;
+  throw std::logic_error(fmt::format("[safetensors] tensor '{}': no size has the shape [{}]", name,
+                                     fmt::join(shape, ", ")));
+}
+
+std::string spec_text(const StoredTensor& tensor) {
+  return fmt::format("{} [{}]", stored_type_name(tensor.dtype), fmt::join(tensor.shape, ", "));
+}
+
+void for_each_piece(
+    const StoredTensor& tensor,
+    const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take) {
+  const std::uint64_t end = tensor.bytes();
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kStoredPieceBytes, end));
+  for (std::uint64_t offset = 0; offset < end; offset += buffer.size()) {
+    const auto piece = std::span(buffer).first(std::min(buffer.size(), end - offset));
+    tensor.read(offset, piece);
+    take(offset, piece);
+  }
+}
+
+const StoredTensor* Safetensors::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(tensors, name, &StoredTensor::name);
   return found == tensors.end() ? nullptr : &*found;
 }
 
 SafetensorsError::SafetensorsError(std::string_view file, std::string_view what)
     : std::runtime_error(fmt::format("{}: {}", file, what)) {}
 
-SafetensorsLayout safetensors_layout(std::span<const NamedTensor> tensors,
+SafetensorsLayout safetensors_layout(std::span<const StoredTensor> tensors,
                                      const std::map<std::string, std::string>& metadata) {
-  check_to_write(tensors);
+  check_names(tensors);
   SafetensorsLayout layout;
   layout.order.resize(tensors.size());
   std::iota(layout.order.begin(), layout.order.end(), 0);
@@ -104,7 +123,7 @@ SafetensorsLayout safetensors_layout(std::span<const NamedTensor> tensors,
   if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t offset = 0;
   for (const std::size_t i : layout.order) {
-    const std::uint64_t end = offset + tensors[i].bytes.size();
+    const std::uint64_t end = offset + tensors[i].bytes();
     header[tensors[i].name] = {{"dtype", stored_type_name(tensors[i].dtype)},
                                {"shape", tensors[i].shape},
                                {"data_offsets", {offset, end}}};
@@ -119,18 +138,32 @@ SafetensorsLayout safetensors_layout(std::span<const NamedTensor> tensors,
   return layout;
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+std::string write_safetensors(const std::filesystem::path& path,
+                              std::span<const StoredTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   const SafetensorsLayout layout = safetensors_layout(tensors, metadata);
   AtomicFile file(path);
-  file.write(layout.head);
-  for (const std::size_t i : layout.order) file.write(tensors[i].bytes);
+  Sha256 sha256;
+  const auto write = [&](std::uint64_t, std::span<const std::byte> bytes) {
+    file.write(bytes);
+    sha256.update(bytes);
+  };
+  write(0, std::as_bytes(std::span(layout.head)));
+  for (const std::size_t i : layout.order) for_each_piece(tensors[i], write);
   file.commit();
+  return sha256.hex();
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path) {
-  const std::string content = read_file(path);
-  return decode_safetensors(std::as_bytes(std::span(content)), path.string());
+  const auto file = std::make_shared<const InputFile>(path);
+  const auto read = [file](std::uint64_t offset, std::span<std::byte> piece) {
+    file->read(offset, piece);
+  };
+  std::vector<std::byte> head(std::min<std::uint64_t>(kLengthBytes, file->bytes()));
+  read(0, head);
+  head.resize(safetensors_head_bytes(head, file->bytes(), path.string()));
+  read(0, head);
+  return decode_safetensors_head(head, file->bytes(), path.string(), read);
 }
 
 }  // namespace skyline

@@ -20,13 +20,15 @@ constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's limit
 // Decodes one file; every check names it.
 class Decoder {
  public:
-  Decoder(std::span<const std::byte> content, std::string_view file)
-      : content_(content), file_(file) {}
+  Decoder(std::span<const std::byte> head, std::uint64_t file_bytes, std::string_view file)
+      : head_(head), file_bytes_(file_bytes), file_(file) {}
 
-  Safetensors decode() {
-    const HeaderJson header = parse_header();
+  Safetensors decode(const ReadBytes& read) {
+    const std::uint64_t data = head_bytes();
+    data_bytes_ = file_bytes_ - data;
     Safetensors result;
     std::vector<Extent> extents;
+    const HeaderJson header = parse_header();
     for (const auto& [name, entry] : header.items()) {
       if (name == kMetadata) {
         result.metadata = metadata(entry);
@@ -38,16 +40,36 @@ class Decoder {
                              [](const Extent& e) { return std::pair(e.begin, e.end); });
     check_no_gaps(extents);
     for (Extent& extent : extents) {
-      const auto bytes = data_.subspan(extent.begin, extent.end - extent.begin);
-      extent.tensor.bytes.assign(bytes.begin(), bytes.end());
+      extent.tensor.read = [read, begin = data + extent.begin](std::uint64_t offset,
+                                                               std::span<std::byte> piece) {
+        read(begin + offset, piece);
+      };
       result.tensors.push_back(std::move(extent.tensor));
     }
     return result;
   }
 
+  std::uint64_t head_bytes() const {
+    if (head_.size() < kLengthBytes) {
+      refuse("is not a safetensors file: it has {} bytes, the header's length alone takes 8",
+             head_.size());
+    }
+    std::uint64_t length = 0;
+    for (std::size_t i = kLengthBytes; i-- > 0;) {
+      length = length << 8 | std::to_integer<std::uint64_t>(head_[i]);
+    }
+    if (length > kMostHeaderBytes) {
+      refuse("is not a safetensors file: the header's length is {} bytes, more than the {} allowed",
+             length, kMostHeaderBytes);
+    }
+    const std::uint64_t left = file_bytes_ - kLengthBytes;
+    if (length > left) refuse("ends early: the header needs {} bytes, {} are left", length, left);
+    return kLengthBytes + length;
+  }
+
  private:
   struct Extent {
-    NamedTensor tensor;  // bytes are filled in last
+    StoredTensor tensor;  // read is set last
     std::uint64_t begin = 0, end = 0;
   };
 
@@ -56,29 +78,9 @@ class Decoder {
     throw SafetensorsError(file_, fmt::format(what, std::forward<Arguments>(arguments)...));
   }
 
-  std::uint64_t header_bytes() const {
-    if (content_.size() < kLengthBytes) {
-      refuse("is not a safetensors file: it has {} bytes, the header's length alone takes 8",
-             content_.size());
-    }
-    std::uint64_t length = 0;
-    for (std::size_t i = kLengthBytes; i-- > 0;) {
-      length = length << 8 | std::to_integer<std::uint64_t>(content_[i]);
-    }
-    if (length > kMostHeaderBytes) {
-      refuse("is not a safetensors file: the header's length is {} bytes, more than the {} allowed",
-             length, kMostHeaderBytes);
-    }
-    const std::size_t left = content_.size() - kLengthBytes;
-    if (length > left) refuse("ends early: the header needs {} bytes, {} are left", length, left);
-    return length;
-  }
-
   // Refuses repeated keys, where the parser would silently keep the last one, and deep nesting.
   HeaderJson parse_header() {
-    const std::uint64_t length = header_bytes();
-    const auto header = content_.subspan(kLengthBytes, length);
-    data_ = content_.subspan(kLengthBytes + length);
+    const auto header = head_.subspan(kLengthBytes);
     std::vector<std::set<std::string>> keys;
     const auto watch = [&](int depth, HeaderJson::parse_event_t event, HeaderJson& value) {
       constexpr int kDeepest = 3;
@@ -172,9 +174,9 @@ class Decoder {
     if (extent.begin > extent.end) {
       refuse("tensor '{}': data_offsets {} to {} run backwards", name, extent.begin, extent.end);
     }
-    if (extent.end > data_.size()) {
+    if (extent.end > data_bytes_) {
       refuse("tensor '{}': data_offsets end at {}, but the file holds {} bytes of data", name,
-             extent.end, data_.size());
+             extent.end, data_bytes_);
     }
     const auto needed = stored_bytes(extent.tensor.shape, extent.tensor.dtype);
     if (!needed) refuse("tensor '{}': shape needs more than 2^63 - 1 bytes", name);
@@ -193,19 +195,34 @@ class Decoder {
       }
       end = extent.end;
     }
-    if (end != data_.size()) {
-      refuse("is damaged: {} bytes of data follow the last tensor", data_.size() - end);
+    if (end != data_bytes_) {
+      refuse("is damaged: {} bytes of data follow the last tensor", data_bytes_ - end);
     }
   }
 
-  std::span<const std::byte> content_, data_;
+  std::span<const std::byte> head_;
+  std::uint64_t file_bytes_, data_bytes_ = 0;
   std::string_view file_;
 };
 
 }  // namespace
 
+std::uint64_t safetensors_head_bytes(std::span<const std::byte> start, std::uint64_t file_bytes,
+                                     std::string_view file) {
+  return Decoder(start, file_bytes, file).head_bytes();
+}
+
+Safetensors decode_safetensors_head(std::span<const std::byte> head, std::uint64_t file_bytes,
+                                    std::string_view file, const ReadBytes& read) {
+  return Decoder(head, file_bytes, file).decode(read);
+}
+
 Safetensors decode_safetensors(std::span<const std::byte> content, std::string_view file) {
-  return Decoder(content, file).decode();
+  const auto read = [content](std::uint64_t offset, std::span<std::byte> piece) {
+    std::ranges::copy(content.subspan(offset, piece.size()), piece.begin());
+  };
+  const std::uint64_t head = safetensors_head_bytes(content, content.size(), file);
+  return decode_safetensors_head(content.first(head), content.size(), file, read);
 }
 
 }  // namespace skyline

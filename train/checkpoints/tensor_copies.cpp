@@ -1,5 +1,6 @@
 #include "train/checkpoints/tensor_copies.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -17,7 +18,7 @@ StoredType stored_type(DType dtype) {
     case DType::kUint8:
       return StoredType::kU8;
   }
-  throw std::logic_error("[to_host] unknown dtype");
+  throw std::logic_error("[stored] unknown dtype");
 }
 
 std::vector<std::int64_t> extents(const Shape& shape) {
@@ -26,63 +27,123 @@ std::vector<std::int64_t> extents(const Shape& shape) {
   return result;
 }
 
-// Calls visit(element, position) in the order n, c, h, w; `position` is in channels-last memory.
-template <typename Visit>
-void for_each_element(const Shape& shape, Visit visit) {
-  const std::int64_t channels = shape[1], height = shape[2], width = shape[3];
-  std::size_t element = 0;
-  for (std::int64_t n = 0; n < shape[0]; ++n) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t h = 0; h < height; ++h) {
-        for (std::int64_t w = 0; w < width; ++w) {
-          visit(element++, static_cast<std::size_t>(((n * height + h) * width + w) * channels + c));
-        }
-      }
-    }
+// The two orders of a tensor's elements. Along its first axis, rows follow each other in memory as
+// in files; within a row, memory has the channels of each pixel together, files the pixels of each
+// channel.
+struct RowOrder {
+  std::uint64_t channels = 1, pixels = 1;
+  std::size_t element_bytes = 1;
+
+  std::uint64_t row_bytes() const {
+    return std::max<std::uint64_t>(channels * pixels, 1) * element_bytes;
   }
+  bool same() const { return channels == 1 || pixels == 1; }
+
+  // Copies whole rows from the order of memory to that of files, or back.
+  void to_file(std::span<const std::byte> memory, std::span<std::byte> file) const {
+    turn(memory, file, pixels, channels);
+  }
+  void to_memory(std::span<const std::byte> file, std::span<std::byte> memory) const {
+    turn(file, memory, channels, pixels);
+  }
+
+ private:
+  // Transposes each row, a matrix of `height` x `width` elements.
+  void turn(std::span<const std::byte> from, std::span<std::byte> to, std::uint64_t height,
+            std::uint64_t width) const {
+    const auto rows = [&]<typename T>(T) {
+      const auto* source = reinterpret_cast<const T*>(from.data());
+      auto* target = reinterpret_cast<T*>(to.data());
+      for (std::size_t row = 0; row < from.size() / row_bytes(); ++row) {
+        for (std::uint64_t x = 0; x < width; ++x) {
+          for (std::uint64_t y = 0; y < height; ++y) *target++ = source[y * width + x];
+        }
+        source += height * width;
+      }
+    };
+    element_bytes == 4 ? rows(std::uint32_t{}) : rows(std::uint8_t{});
+  }
+};
+
+RowOrder row_order(const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  RowOrder order{.element_bytes = dtype_bytes(spec.dtype)};
+  if (spec.shape.rank() < 2 || spec.shape[0] == 0) return order;
+  const std::int64_t row = spec.shape.elements() / spec.shape[0];
+  order.channels = static_cast<std::uint64_t>(weight.channels);
+  order.pixels = static_cast<std::uint64_t>(row / weight.channels);
+  return order;
 }
 
-std::vector<std::byte> memory_bytes(Context& context, const Tensor& tensor) {
-  std::vector<std::byte> bytes(tensor.spec().bytes());
-  context.download(tensor.detach(), bytes.data());
-  return bytes;
+void read_memory(Context& context, const Tensor& tensor, std::uint64_t offset,
+                 std::span<std::byte> piece) {
+  if (!context.options().execute) return;
+  context.compute().read(piece.data(), tensor.address() + offset, piece.size());
+}
+
+// Reads a piece in the order of files: turns all rows that it touches.
+void read_turned(Context& context, const StoredWeight& weight, std::uint64_t offset,
+                 std::span<std::byte> piece) {
+  const RowOrder order = row_order(weight);
+  if (order.same()) return read_memory(context, weight.value, offset, piece);
+  const std::uint64_t row = order.row_bytes(), begin = offset / row * row;
+  const std::uint64_t end = (offset + piece.size() + row - 1) / row * row;
+  std::vector<std::byte> memory(end - begin), rows(end - begin);
+  read_memory(context, weight.value, begin, memory);
+  order.to_file(memory, rows);
+  std::memcpy(piece.data(), &rows[offset - begin], piece.size());
 }
 
 }  // namespace
 
-NamedTensor to_host(Context& context, const std::string& name, const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  NamedTensor host{name, stored_type(tensor.spec().dtype), extents(shape),
-                   memory_bytes(context, tensor)};
-  if (shape.rank() != 4) return host;
-  const std::vector<std::byte> memory = host.bytes;
-  const std::size_t size = dtype_bytes(tensor.spec().dtype);
-  for_each_element(shape, [&](std::size_t element, std::size_t position) {
-    std::memcpy(&host.bytes[element * size], &memory[position * size], size);
-  });
-  return host;
+StoredTensor stored(Context& context, const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  return {.name = weight.name,
+          .dtype = stored_type(spec.dtype),
+          .shape = extents(spec.shape),
+          .read = [&context, weight](std::uint64_t offset, std::span<std::byte> piece) {
+            read_turned(context, weight, offset, piece);
+          }};
 }
 
-void to_device(Context& context, const NamedTensor& host, const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  if (host.dtype != stored_type(tensor.spec().dtype) || host.shape != extents(shape)) {
-    std::string got(stored_type_name(host.dtype));
-    for (const std::int64_t extent : host.shape) got += " " + std::to_string(extent);
-    throw ShapeError("checkpoint", host.name, got, tensor.spec().str());
+bool fits(const StoredTensor& tensor, const StoredWeight& weight) {
+  const TensorSpec& spec = weight.value.spec();
+  return tensor.dtype == stored_type(spec.dtype) && tensor.shape == extents(spec.shape);
+}
+
+void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
+  if (!fits(from, to)) {
+    throw ShapeError("checkpoint", from.name, spec_text(from), to.value.spec().str());
   }
-  std::vector<std::byte> memory = host.bytes;
-  if (shape.rank() == 4) {
-    const std::size_t size = dtype_bytes(tensor.spec().dtype);
-    for_each_element(shape, [&](std::size_t element, std::size_t position) {
-      std::memcpy(&memory[position * size], &host.bytes[element * size], size);
-    });
+  const RowOrder order = row_order(to);
+  const std::uint64_t row = order.row_bytes(), end = to.value.spec().bytes();
+  std::vector<std::byte> file(std::max<std::uint64_t>(kStoredPieceBytes / row, 1) * row),
+      memory(file);
+  for (std::uint64_t offset = 0; offset < end; offset += file.size()) {
+    const std::uint64_t bytes = std::min(file.size(), end - offset);
+    from.read(offset, std::span(file).first(bytes));
+    if (order.same()) {
+      memory.swap(file);
+    } else {
+      order.to_memory(std::span(file).first(bytes), memory);
+    }
+    if (context.options().execute) {
+      context.compute().write(to.value.address() + offset, memory.data(), bytes);
+    }
   }
-  context.write(tensor, memory.data());
 }
 
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors) {
   Sha256 sha256;
-  for (const Tensor& tensor : tensors) sha256.update(memory_bytes(context, tensor));
+  std::vector<std::byte> buffer(kStoredPieceBytes);
+  for (const Tensor& tensor : tensors) {
+    const std::uint64_t end = tensor.spec().bytes();
+    for (std::uint64_t offset = 0; offset < end; offset += kStoredPieceBytes) {
+      const auto piece = std::span(buffer).first(std::min(kStoredPieceBytes, end - offset));
+      read_memory(context, tensor, offset, piece);
+      sha256.update(piece);
+    }
+  }
   return sha256.hex();
 }
 

@@ -1,24 +1,28 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "framework/context.h"
+#include "layers/stored_weight.h"
 #include "train/checkpoints/safetensors.h"
 
 namespace skyline {
 
-// Copies a tensor to the host with its elements in the order of its shape: images and filters turn
-// from channels-last to N C H W, which other tools expect in files.
-NamedTensor to_host(Context& context, const std::string& name, const Tensor& tensor);
+// Returns a resident tensor as files hold it, with its elements in PyTorch's order: filters and
+// weights of flattened images turn from channels-last to channels, rows, columns. Nothing is copied
+// until the result is read; the context outlives it.
+StoredTensor stored(Context& context, const StoredWeight& weight);
 
-// Overwrites a resident tensor; the inverse of to_host(). Throws ShapeError naming the tensor when
-// dtype or shape differ.
-void to_device(Context& context, const NamedTensor& host, const Tensor& tensor);
+// True if a file's tensor has the dtype and shape of `weight`.
+bool fits(const StoredTensor& tensor, const StoredWeight& weight);
 
-// Returns the SHA-256 of the tensors' concatenated bytes.
+// Overwrites a resident tensor, in pieces; the inverse of stored(). Throws ShapeError naming the
+// tensor unless it fits.
+void load(Context& context, const StoredTensor& from, const StoredWeight& to);
+
+// Returns the SHA-256 of the tensors' concatenated bytes, in the order of memory.
 std::string tensors_sha256(Context& context, std::span<const Tensor> tensors);
 
 // Return the values of parameters or buffers.

@@ -1,6 +1,8 @@
 #include "train/checkpoints/training_state.h"
 
+#include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -9,46 +11,57 @@
 namespace skyline {
 namespace {
 
-// Resident tensors with their names, in the model's order.
-using Named = std::vector<std::pair<std::string, Tensor>>;
-
-Named weights_of(const ModelRun& run) {
-  Named named;
-  for (const Parameter& parameter : run.network().parameters()) {
-    named.emplace_back(parameter.name, parameter.value);
+// Returns velocities or moments, named after the weights that they belong to: "fc.weight.velocity".
+// They have their weight's shape, and so its order of elements.
+std::vector<StoredWeight> state_of(const ModelRun& run) {
+  const std::vector<Parameter>& parameters = run.network().parameters();
+  const std::span<const Buffer> state = run.optimizer_state();
+  std::map<const Storage*, const StoredWeight*> weights;
+  for (const StoredWeight& weight : run.network().weights()) {
+    if (weight.value) weights.emplace(weight.value.storage().get(), &weight);
   }
-  for (const Buffer& buffer : run.network().buffers()) {
-    named.emplace_back(buffer.name, buffer.value);
+  std::vector<StoredWeight> result;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Parameter& parameter = parameters[i * parameters.size() / state.size()];
+    const StoredWeight& weight = *weights.at(parameter.value.storage().get());
+    const std::string part = state[i].name.substr(parameter.name.size());
+    result.push_back({weight.name + part, state[i].value, weight.channels});
   }
-  return named;
-}
-
-Named state_of(const ModelRun& run) {
-  Named named;
-  for (const Buffer& buffer : run.optimizer_state()) {
-    named.emplace_back(buffer.name, buffer.value);
-  }
-  return named;
-}
-
-std::vector<NamedTensor> copies(Context& context, const Named& named) {
-  std::vector<NamedTensor> result;
-  for (const auto& [name, tensor] : named) result.push_back(to_host(context, name, tensor));
   return result;
 }
 
-void restore_each(Context& context, const Named& named, const std::vector<NamedTensor>& stored,
-                  std::string_view file, const std::set<std::string>& ignored = {}) {
-  std::map<std::string_view, const NamedTensor*> by_name;
-  for (const NamedTensor& tensor : stored) by_name.emplace(tensor.name, &tensor);
-  for (const auto& [name, tensor] : named) {
-    const auto found = by_name.extract(name);
+// Returns the number of batches that normalizations have seen: one a step.
+StoredTensor batch_counter(const std::string& name, std::int64_t steps) {
+  return {.name = name,
+          .dtype = StoredType::kI64,
+          .read = [steps](std::uint64_t offset, std::span<std::byte> piece) {
+            const auto bytes = std::as_bytes(std::span(&steps, 1));
+            std::ranges::copy(bytes.subspan(offset, piece.size()), piece.begin());
+          }};
+}
+
+std::vector<StoredTensor> stored(Context& context, const std::vector<StoredWeight>& weights,
+                                 std::int64_t steps) {
+  std::vector<StoredTensor> result;
+  for (const StoredWeight& weight : weights) {
+    result.push_back(weight.value ? stored(context, weight) : batch_counter(weight.name, steps));
+  }
+  return result;
+}
+
+void restore_each(Context& context, const std::vector<StoredWeight>& weights,
+                  const std::vector<StoredTensor>& tensors, std::string_view file,
+                  const std::set<std::string>& ignored = {}) {
+  std::map<std::string_view, const StoredTensor*> by_name;
+  for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  for (const StoredWeight& weight : weights) {
+    const auto found = by_name.extract(weight.name);
     if (found.empty()) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
-                            " has no tensor '" + name + "'");
+                            " has no tensor '" + weight.name + "'");
     }
     try {
-      to_device(context, *found.mapped(), tensor);
+      if (weight.value) load(context, *found.mapped(), weight);
     } catch (const ShapeError& error) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
     }
@@ -62,16 +75,21 @@ void restore_each(Context& context, const Named& named, const std::vector<NamedT
 
 }  // namespace
 
+std::vector<StoredTensor> stored_weights(Context& context, const Network& network,
+                                         std::int64_t steps) {
+  return stored(context, network.weights(), steps);
+}
+
 Checkpoint capture(ModelRun& run, TrainingPosition position) {
   position.random_seed = run.context.random().seed;
   position.random_next = run.context.random().next;
-  return {.weights = copies(run.context, weights_of(run)),
-          .state = copies(run.context, state_of(run)),
+  return {.weights = stored_weights(run.context, run.network(), position.step),
+          .state = stored(run.context, state_of(run), position.step),
           .position = std::move(position)};
 }
 
 void restore(ModelRun& run, const Checkpoint& checkpoint) {
-  restore_each(run.context, weights_of(run), checkpoint.weights, "weights.safetensors");
+  restore_each(run.context, run.network().weights(), checkpoint.weights, "weights.safetensors");
   restore_each(run.context, state_of(run), checkpoint.state, "state.safetensors");
   run.context.random() = {.seed = checkpoint.position.random_seed,
                           .next = checkpoint.position.random_next};
@@ -79,7 +97,8 @@ void restore(ModelRun& run, const Checkpoint& checkpoint) {
 
 void restore_weights(ModelRun& run, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
-  restore_each(run.context, weights_of(run), checkpoint.weights, "weights.safetensors", ignored);
+  restore_each(run.context, run.network().weights(), checkpoint.weights, "weights.safetensors",
+               ignored);
 }
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/run/model_run.h"
@@ -9,9 +10,13 @@
 namespace skyline {
 
 // Captures everything that the next step of a run depends on: parameters and running statistics as
-// weights, velocities or moments as state, and the random stream in the position. The caller fills
-// the rest of `position`.
+// weights, velocities or moments as state, and the random stream in the position. The tensors are
+// those of the run: save the result before its next step. The caller fills the rest of `position`.
 Checkpoint capture(ModelRun& run, TrainingPosition position);
+
+// Returns a network's parameters and running statistics as files hold them, after `steps` steps.
+std::vector<StoredTensor> stored_weights(Context& context, const Network& network,
+                                         std::int64_t steps);
 
 // Puts a checkpoint's tensors and random stream into a run.
 // Throws CheckpointError when a tensor is missing, left over or of another shape: the checkpoint is

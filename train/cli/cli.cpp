@@ -85,6 +85,12 @@ CLI::Option* declare_value(Parser::Declared& command, Option& option) {
   CLI::App& app = *command.app;
   const std::string help = help_text(option);
   if (option.value.type.empty()) return app.add_flag(option.flag, command.flags[&option], help);
+  if (option.value.each) {
+    const auto take = [&option](const std::vector<std::string>& words) {
+      for (const std::string& word : words) option.take(word);
+    };
+    return app.add_option_function<std::vector<std::string>>(option.flag, take, help);
+  }
   if (!option.value.many) {
     return app.add_option_function<std::string>(
         option.flag, [&option](const std::string& text) { option.take(text); }, help);

@@ -15,29 +15,68 @@ std::vector<std::string> names_of(const Option& option) {
   return split_at_commas(option.flag);
 }
 
-// A pattern of the words "COMMAND BEFORE", and what may follow.
-std::string row(const std::string& pattern, const std::string& words) {
-  return fmt::format("    {}) words=\"{}\" ;;\n", pattern, words);
+// A pattern of the words "COMMAND BEFORE:WORD", and what may stand in WORD's place.
+std::string row(const std::string& pattern, const std::vector<std::string>& words) {
+  return fmt::format("    {}) words=\"{}\" ;;\n", pattern, fmt::join(words, " "));
 }
 
+// The words that a command takes where no option wants a value.
+struct Words {
+  std::vector<std::string> flags, names;  // names: of positional arguments
+  bool files = false;                     // a positional argument is a file
+
+  void add(const Option& option) {
+    for (const std::string& name : names_of(option)) flags.push_back(name);
+    if (option.flag.front() == '-') return;
+    const std::vector<std::string>& choices = option.value.choices;
+    files = files || choices.empty();
+    names.insert(names.end(), choices.begin(), choices.end());
+  }
+};
+
 // Returns the rows of a command. The shell takes the first row that fits, so those of an option
-// come before the one for every other word.
+// with a value come before the one for every other word. An empty word may be a file, if the
+// command takes any: then options are offered only to a word that begins with a dash.
 std::string rows_of(const Command& command) {
   OptionList list;
   command.declare(list);
   std::string rows;
-  std::vector<std::string> all;
+  Words words;
   for (const Option& option : list.options()) {
-    const std::string choices = fmt::format("{}", fmt::join(option.value.choices, " "));
+    words.add(option);
+    if (option.value.type.empty()) continue;  // a flag
     for (const std::string& name : names_of(option)) {
-      if (!choices.empty()) rows += row(fmt::format("'{} {}'", command.name, name), choices);
-      all.push_back(name);
+      rows += row(fmt::format("'{} {}':*", command.name, name), option.value.choices);
     }
-    if (option.flag.front() != '-' && !choices.empty()) all.push_back(choices);
   }
-  all.emplace_back(kEveryCommand);
-  return rows + row(fmt::format("'{} '*", command.name), fmt::format("{}", fmt::join(all, " ")));
+  words.flags.emplace_back(kEveryCommand);
+  rows += row(fmt::format("'{} '*:-*", command.name), words.flags);
+  if (!words.files) words.names.insert(words.names.end(), words.flags.begin(), words.flags.end());
+  return rows + row(fmt::format("'{} '*", command.name), words.names);
 }
+
+// The function of both shells. A word after "=" belongs to the option before it, a word with commas
+// completes its last part, and where no words are known the shell completes files.
+constexpr const char* kFunction = R"(_skyline() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} words=
+  if [ "$before" = = ]; then before=${{COMP_WORDS[COMP_CWORD-2]}}; fi
+  if [ "$word" = = ]; then word=; fi
+  local place="${{COMP_WORDS[1]}} $before" head=
+  [ "$COMP_CWORD" -gt 1 ] || place=
+  case $place:$word in
+    :*) words="{0}help --version --help" ;;
+    'help '*) words="{0}" ;;
+{1}  esac
+  case $word in *,*) head=${{word%,*}}, ;; esac
+  COMPREPLY=($(compgen -P "$head" -W "$words" -- "${{word##*,}}"))
+}}
+complete -o default -F _skyline skyline
+)";
+
+// zsh runs the function of bash. A shell that completes already is not started anew.
+constexpr const char* kZshStart =
+    "(( $+functions[compdef] )) || {{ autoload -U compinit && compinit -i }}\n"
+    "autoload -U bashcompinit && bashcompinit\n";
 
 }  // namespace
 
@@ -47,24 +86,7 @@ std::string completion_script(std::span<const Command> commands, const std::stri
     names += command.name + " ";
     rows += rows_of(command);
   }
-  const std::string start =
-      "autoload -U +X compinit && compinit\n"
-      "autoload -U +X bashcompinit && bashcompinit\n";
-  return (shell == kZsh ? start : "") + fmt::format(
-                                            "_skyline() {{\n"
-                                            "  local word=${{COMP_WORDS[COMP_CWORD]}} "
-                                            "before=${{COMP_WORDS[COMP_CWORD-1]}} words=\n"
-                                            "  local place=\"${{COMP_WORDS[1]}} $before\"\n"
-                                            "  [ \"$COMP_CWORD\" -gt 1 ] || place=\n"
-                                            "  case $place in\n"
-                                            "    '') words=\"{0}help --version --help\" ;;\n"
-                                            "    'help '*) words=\"{0}\" ;;\n"
-                                            "{1}"
-                                            "  esac\n"
-                                            "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-                                            "}}\n"
-                                            "complete -o default -F _skyline skyline\n",
-                                            names, rows);
+  return (shell == kZsh ? fmt::format(kZshStart) : "") + fmt::format(kFunction, names, rows);
 }
 
 }  // namespace skyline

@@ -77,6 +77,11 @@ Number parse_number(const std::string& text, Number least, Number most, std::str
   return value;
 }
 
+const std::string& not_empty(const std::string& path) {
+  if (path.empty()) throw UsageError("the name of a file or folder is empty");
+  return path;
+}
+
 }  // namespace
 
 OptionValue flag(bool& value) {
@@ -139,14 +144,20 @@ template OptionValue text(std::optional<std::string>&, std::string);
 
 template <typename T>
 OptionValue path(T& value, std::string type) {
-  return {.type = std::move(type), .parse = [&value](const std::string& given) {
-            if (given.empty()) throw UsageError("the name of a file or folder is empty");
-            value = given;
-          }};
+  return {.type = std::move(type),
+          .parse = [&value](const std::string& given) { value = not_empty(given); }};
 }
 
 template OptionValue path(std::filesystem::path&, std::string);
 template OptionValue path(std::optional<std::filesystem::path>&, std::string);
+
+OptionValue paths(std::vector<std::filesystem::path>& value, std::string type) {
+  OptionValue result{.type = std::move(type), .parse = [&value](const std::string& given) {
+                       value.emplace_back(not_empty(given));
+                     }};
+  result.each = true;
+  return result;
+}
 
 OptionValue files(std::vector<std::string>& value) {
   OptionValue result =

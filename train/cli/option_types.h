@@ -20,6 +20,7 @@ struct OptionValue {
   std::string initial;               // default shown in the help; empty: none
   std::vector<std::string> choices;  // listed after the help text
   bool many = false;                 // takes several words, or several parts between commas
+  bool each = false;                 // takes several words, each parsed by itself
 
   // Sets the variable. Throws UsageError without the option's name, which the caller puts first.
   std::function<void(const std::string& text)> parse;
@@ -59,6 +60,9 @@ OptionValue text(T& value, std::string type = "TEXT");
 // variable of the shell. T: std::filesystem::path or an optional one. Not stored.
 template <typename T>
 OptionValue path(T& value, std::string type = "TEXT");
+
+// One or more files or folders, each a word of its own, as path() takes one. Not stored.
+OptionValue paths(std::vector<std::filesystem::path>& value, std::string type = "TEXT");
 
 // Names of files, separated by commas.
 OptionValue files(std::vector<std::string>& value);

@@ -9,6 +9,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/lab/plan_answer.h"
 #include "train/lab/trace_files.h"
 
 namespace skyline {
@@ -17,8 +18,12 @@ namespace {
 struct CheckOptions {
   std::filesystem::path trace, plan;
   std::optional<std::uint64_t> alignment;
-  bool ignore_offsets = false;
+  bool ignore_offsets = false, verify = false;
+  std::optional<double> time_limit_seconds;
 };
+
+constexpr int kNotSettledExit = 3;
+constexpr std::string_view kVerifier = "exact";
 
 // Takes lifetimes, sizes, gaps and fixed offsets from the trace, never from the plan's file.
 PlanCheck check_plan(const CheckOptions& options, const CsvTrace& trace, const CsvPlan& csv) {
@@ -43,18 +48,45 @@ PlanCheck check_plan(const CheckOptions& options, const CsvTrace& trace, const C
   return check;
 }
 
-std::string proof_sentence(const Plan& plan, std::string_view proof) {
-  if (proof == "checked") return "optimal, proved: the peak is the lower bound";
-  if (proof == "none") return "nothing is proved beyond the lower bound";
-  return fmt::format("{} by the planner's search, which was not repeated here",
-                     plan.proved_optimal ? "claimed to be optimal"
-                                         : fmt::format("no plan is claimed to be below {}",
-                                                       format_bytes(plan.proved_bound)));
+// Searches for a plan below the bound that the file claims.
+Verdict repeat_search(const CheckOptions& options, const Trace& trace, const Plan& plan) {
+  const PlanResult result = answer({.trace = trace,
+                                    .planner = std::string(kVerifier),
+                                    .options = {.alignment = plan.alignment,
+                                                .capacity = plan.proved_bound - 1,
+                                                .time_limit_seconds = options.time_limit_seconds}});
+  const std::optional<bool> lower = result.feasible();
+  if (!lower) return Verdict::kNotSettled;
+  return *lower ? Verdict::kRefuted : Verdict::kProved;
 }
 
-std::string certificate_text(const PlanCertificate& claims) {
-  return fmt::format("certificate: planner {}, seed {}, {:.3g} s; its figures are correct\n",
-                     claims.planner, claims.seed, claims.seconds);
+void verify(const CheckOptions& options, const Trace& trace, PlanCheck& check) {
+  if (!check.reason.empty() || check.proof() != "claimed") return;
+  check.verdict = repeat_search(options, trace, *check.plan);
+  if (check.verdict == Verdict::kRefuted) {
+    check.reason = fmt::format("the certificate says that no plan is below {}, but there is one",
+                               check.plan->proved_bound);
+  }
+}
+
+std::string proof_sentence(const PlanCheck& check) {
+  const Plan& plan = *check.plan;
+  if (check.proof() == "none") return "nothing is proved beyond the lower bound";
+  if (plan.peak == plan.lower_bound) return "optimal, proved: the peak is the lower bound";
+  const std::string bound = fmt::format("no plan is below {}", format_bytes(plan.proved_bound));
+  const std::string what = plan.proved_optimal ? "optimal" : bound;
+  if (check.verdict == Verdict::kProved) return what + ", proved: the search was repeated";
+  return fmt::format("claimed, not proved: {}; {}", what,
+                     check.verdict ? "the search was repeated, but did not settle it"
+                                   : "--verify repeats the search");
+}
+
+std::string certificate_text(const PlanCheck& check) {
+  const PlanCertificate& claims = *check.claims;
+  return fmt::format("certificate: planner {}, seed {}, {:.3g} s; {}\n", claims.planner,
+                     claims.seed, claims.seconds,
+                     check.proof() == "claimed" ? "its peak, lower bound and gap are correct"
+                                                : "its figures are correct");
 }
 
 std::string text_of(const PlanCheck& check) {
@@ -64,8 +96,13 @@ std::string text_of(const PlanCheck& check) {
                                  format_bytes(plan.peak), plan.peak);
   text +=
       fmt::format("lower bound {} ({} bytes), gap {:.3g} %: {}\n", format_bytes(plan.lower_bound),
-                  plan.lower_bound, 100 * plan.gap(), proof_sentence(plan, check.proof()));
-  return text + (check.claims ? certificate_text(*check.claims) : "no certificate\n");
+                  plan.lower_bound, 100 * plan.gap(), proof_sentence(check));
+  return text + (check.claims ? certificate_text(check) : "no certificate\n");
+}
+
+int exit_code_of(const PlanCheck& check) {
+  if (!check.reason.empty()) return 1;
+  return check.verdict == Verdict::kNotSettled ? kNotSettledExit : 0;
 }
 
 CommandResult run(const CheckOptions& options) {
@@ -74,9 +111,12 @@ CommandResult run(const CheckOptions& options) {
   }
   CsvTrace trace = load_trace(options.trace);
   if (options.ignore_offsets) trace.trace.fixed_offsets.clear();
-  const PlanCheck check = check_plan(options, trace, load_plan(options.plan));
-  return {
-      .json = json_of(check), .text = text_of(check), .exit_code = check.reason.empty() ? 0 : 1};
+  if (options.time_limit_seconds && !options.verify) {
+    throw UsageError("--time-limit is for --verify");
+  }
+  PlanCheck check = check_plan(options, trace, load_plan(options.plan));
+  if (options.verify) verify(options, trace.trace, check);
+  return {.json = json_of(check), .text = text_of(check), .exit_code = exit_code_of(check)};
 }
 
 }  // namespace
@@ -90,6 +130,12 @@ CommandRun declare_check(OptionList& list) {
            "Offsets must be multiples of it (default: the files' column, else 1 B)");
   list.add("--ignore-offsets", flag(options->ignore_offsets),
            "Let the plan move blocks that TRACE gives an offset");
+  list.add(
+      "--verify", flag(options->verify),
+      "Repeat the search behind a bound above the lower bound. Exits with 0 if it is proved, 1 "
+      "if it is refuted, 3 if the search did not settle it");
+  list.add("--time-limit", number(options->time_limit_seconds, 0, kDay),
+           "Seconds for --verify (default: a fixed amount of work)");
   return [options](Console&) { return run(*options); };
 }
 

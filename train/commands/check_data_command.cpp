@@ -4,20 +4,25 @@
 #include <chrono>
 #include <memory>
 
+#include "data/images/idx/idx_scan.h"
 #include "data/images/image_scan.h"
 #include "data/printable.h"
+#include "data/text/parallel_text.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/images/idx_data.h"
 #include "train/images/image_data.h"
+#include "train/options/translation_options.h"
 
 namespace skyline {
 namespace {
 
 struct CheckDataArguments {
-  std::filesystem::path folder;
+  std::filesystem::path data_path;
   DataOptions data;
+  TranslationOptions texts;  // only source and target
 };
 
 std::string size_line(const char* what, const ImageScan::Size& size) {
@@ -25,12 +30,12 @@ std::string size_line(const char* what, const ImageScan::Size& size) {
   return fmt::format("{}: {} x {}, {}\n", what, size.width, size.height, size.path);
 }
 
-std::string text_of(const ImageScan& scan, const ImageCollection& collection) {
+std::string text_of(const ImageScan& scan) {
   Table table({{"class", Align::kLeft}, {"train"}, {"val"}, {"bad"}});
   ImageScan::ClassCounts all;
   for (std::size_t label = 0; label < scan.classes.size(); ++label) {
     const ImageScan::ClassCounts& counts = scan.classes[label];
-    table.add_row({printable(collection.class_names[label]), std::to_string(counts.train),
+    table.add_row({printable(scan.class_names[label]), std::to_string(counts.train),
                    std::to_string(counts.test), std::to_string(counts.bad)});
     all.train += counts.train;
     all.test += counts.test;
@@ -44,9 +49,8 @@ std::string text_of(const ImageScan& scan, const ImageCollection& collection) {
   }
   text += size_line("smallest", scan.smallest) + size_line("largest", scan.largest);
   for (const BadImage& bad : scan.bad) text += fmt::format("bad: {}: {}\n", bad.path, bad.reason);
-  return text + fmt::format("{}: {} images of {} classes in {}, {} of them bad\n", collection.name,
-                            scan.images, scan.classes.size(), format_bytes(scan.bytes),
-                            scan.bad.size());
+  return text + fmt::format("{}: {} images of {} classes in {}, {} bad\n", scan.name, scan.images,
+                            scan.classes.size(), format_bytes(scan.bytes), scan.bad.size());
 }
 
 // Shows the progress, at most ten times per second.
@@ -65,32 +69,79 @@ class ScanProgress {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-CommandResult run(const CheckDataArguments& arguments, Console& console) {
-  DataOptions data = arguments.data;
-  if (!arguments.folder.empty()) data.data = arguments.folder.string();
-  if (arguments.folder.empty() && !data.has_lists()) {
-    throw UsageError("no images given: give a folder, or --train-list and --val-list");
-  }
-  data = resolved(std::move(data));
+ImageScan scan(const DataOptions& data, Console& console) {
+  if (reads_idx_files(data)) return scan_idx(data.data, idx_naming(data));
   const ImageCollection collection = open_images(data);
   for (const std::string& warning : collection.warnings) console.warn(warning);
   ScanProgress progress(console);
-  const ImageScan scan =
-      scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
-  return {.json = json_of(scan, collection),
-          .text = text_of(scan, collection),
-          .exit_code = scan.bad.empty() ? 0 : 1};
+  return scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
+}
+
+CommandResult check_images(DataOptions data, Console& console) {
+  if (data.data.empty() && !data.has_lists()) {
+    throw UsageError(
+        "no data given: name a folder or file, or give --train-list and --val-list, or --source "
+        "and "
+        "--target");
+  }
+  if (data.data.empty()) data.data = DataOptions{}.data;
+  const ImageScan found = scan(resolved(std::move(data)), console);
+  return {.json = json_of(found), .text = text_of(found), .exit_code = found.bad.empty() ? 0 : 1};
+}
+
+// Reads pairs of every length, as validation does, from a tab-separated file unless it is empty.
+ParallelText read_pairs(const std::filesystem::path& tab_separated,
+                        const TranslationOptions& options) {
+  const ParallelTextOptions reader{.most_words = ParallelTextOptions::kUnlimited};
+  if (!tab_separated.empty()) return read_tab_separated_text(tab_separated, reader);
+  std::vector<TextFiles> files;
+  for (std::size_t i = 0; i < options.source.size(); ++i) {
+    files.push_back({options.source[i], options.target[i]});
+  }
+  return read_text_files(files, reader);
+}
+
+CommandResult check_text(const ParallelText& text) {
+  const TextScan scan{.summary = text.summary,
+                      .source_words = text.source.words.size(),
+                      .target_words = text.target.words.size()};
+  std::string answer;
+  for (const std::string& fault : scan.summary.faults) answer += "bad: " + fault + "\n";
+  answer += fmt::format("{}; {} different words of the source, {} of the target\n",
+                        scan.summary.text(), scan.source_words, scan.target_words);
+  return {.json = json_of(scan), .text = answer, .exit_code = scan.summary.faults.empty() ? 0 : 1};
+}
+
+CommandResult run(const CheckDataArguments& arguments, Console& console) {
+  const TranslationOptions& texts = arguments.texts;
+  const bool names_texts = !texts.source.empty() || !texts.target.empty();
+  if (!names_texts && std::filesystem::is_regular_file(arguments.data_path)) {
+    return check_text(read_pairs(arguments.data_path, {}));
+  }
+  if (!names_texts) {
+    DataOptions data = arguments.data;
+    data.data = arguments.data_path.string();
+    return check_images(std::move(data), console);
+  }
+  if (!arguments.data_path.empty() || arguments.data.has_lists()) {
+    throw UsageError("images and text exclude each other: give one of them");
+  }
+  return check_text(read_pairs({}, resolved(texts)));
 }
 
 }  // namespace
 
 CommandRun declare_check_data(OptionList& list) {
   const auto arguments = std::make_shared<CheckDataArguments>();
-  list.add("DIR", path(arguments->folder, "DIR"), "An image folder: train/CLASS/*, val/CLASS/*");
+  list.add(
+      "DATA", path(arguments->data_path, "DIR|FILE"),
+      "An image folder (train/CLASS/*, val/CLASS/*), a folder of IDX files, or a tab-separated "
+      "file of sentences");
   add_list_options(list, arguments->data);
-  list.add("--classes", integer(arguments->data.classes, 1, 1'000'000),
-           "Number of classes; labels must be smaller (default: largest training label + 1)");
+  add_class_options(list, arguments->data);
   add_decode_threads(list, arguments->data);
+  list.add("--source", files(arguments->texts.source), "Text: sentences, one per line");
+  list.add("--target", files(arguments->texts.target), "Their translations, line by line");
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

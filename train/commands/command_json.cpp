@@ -49,6 +49,11 @@ Json certificate_json(const PlanCertificate& claims) {
           {"seconds", claims.seconds}};
 }
 
+const char* verdict_name(Verdict verdict) {
+  if (verdict == Verdict::kProved) return "proved";
+  return verdict == Verdict::kRefuted ? "refuted" : "not settled";
+}
+
 Json value_json(const RecordedStep& step, ValueId id) {
   const StepValue& value = step.graph.values[id];
   return {{"value", id},
@@ -88,7 +93,7 @@ Json op_json(const RecordedStep& step, std::size_t number) {
 }  // namespace
 
 std::string PlanCheck::proof() const {
-  if (plan->peak == plan->lower_bound) return "checked";
+  if (plan->peak == plan->lower_bound || verdict == Verdict::kProved) return "checked";
   return plan->proved_bound > plan->lower_bound ? "claimed" : "none";
 }
 
@@ -123,16 +128,16 @@ std::string json_of(const ReplayResult& result, bool one_allocator) {
   return json_text(replay_json(result, one_allocator));
 }
 
-std::string json_of(const ImageScan& scan, const ImageCollection& collection) {
+std::string json_of(const ImageScan& scan) {
   Json classes = Json::array();
   for (std::size_t label = 0; label < scan.classes.size(); ++label) {
     const ImageScan::ClassCounts& counts = scan.classes[label];
-    classes.push_back({{"name", collection.class_names[label]},
+    classes.push_back({{"name", scan.class_names[label]},
                        {"train", counts.train},
                        {"val", counts.test},
                        {"bad", counts.bad}});
   }
-  return json_text({{"data", collection.name},
+  return json_text({{"data", scan.name},
                     {"images", scan.images},
                     {"bytes", scan.bytes},
                     {"classes", std::move(classes)},
@@ -170,11 +175,24 @@ std::string json_of(const PlanCheck& check) {
     json["lower_bound"] = plan.lower_bound;
     json["gap"] = plan.gap();
     json["proved_bound"] = plan.proved_bound;
-    json["proved_optimal"] = plan.proved_optimal;
+    json["claimed_optimal"] = plan.proved_optimal;
+    json["proved_optimal"] = check.proved_optimal();
     json["proof"] = check.proof();
   }
+  json["verdict"] = check.verdict ? Json(verdict_name(*check.verdict)) : Json(nullptr);
   json["certificate"] = check.claims ? certificate_json(*check.claims) : Json(nullptr);
   return json_text(json);
+}
+
+std::string json_of(const TextScan& scan) {
+  const TextSummary& summary = scan.summary;
+  return json_text({{"lines", summary.lines},
+                    {"pairs", summary.kept},
+                    {"empty", summary.empty},
+                    {"invalid_utf8", summary.invalid_utf8},
+                    {"source_words", scan.source_words},
+                    {"target_words", scan.target_words},
+                    {"bad", summary.faults}});
 }
 
 std::string json_of(const Translations& translations) {
@@ -186,6 +204,7 @@ std::string json_of(const Translations& translations) {
   Json json = {{"checkpoint", translations.checkpoint},
                {"sentences", translations.sources.size()},
                {"seconds", translations.seconds},
+               {"unknown_words", translations.unknown_words},
                {"translations", rows}};
   if (translations.bleu) {
     json["bleu"] = *translations.bleu;

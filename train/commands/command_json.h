@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/text/parallel_text.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/plan.h"
 #include "models/models.h"
@@ -14,7 +15,6 @@ namespace skyline {
 
 struct Comparison;
 struct DryRunResult;
-struct ImageCollection;
 struct ImageScan;
 struct OllaReproduction;
 struct OrderCheck;
@@ -40,6 +40,9 @@ struct ModelSummary {
   ModelTotals all, auxiliary_heads;
 };
 
+// What repeating a planner's search says of the bound that a plan's file claims.
+enum class Verdict { kProved, kRefuted, kNotSettled };
+
 // The result of checking a plan.
 struct PlanCheck {
   std::string reason = {};                     // why the plan is invalid; empty: valid
@@ -47,20 +50,32 @@ struct PlanCheck {
   std::optional<Plan> plan = {};               // matched with the trace
   std::optional<PlanCertificate> claims = {};  // from the plan's file
 
-  // The proof of optimality: "checked" here, "claimed" by the file, or "none".
+  std::optional<Verdict> verdict = {};  // if the search was repeated
+
+  // The proof of a bound: "checked" here (the peak is the lower bound, or the search was repeated),
+  // "claimed" by the file, or "none".
   std::string proof() const;
+  // True if no plan has a lower peak, as far as this was checked.
+  bool proved_optimal() const { return plan->proved_optimal && proof() == "checked"; }
+};
+
+// Pairs of lines that check-data has read.
+struct TextScan {
+  TextSummary summary;
+  std::size_t source_words = 0, target_words = 0;  // different ones
 };
 
 struct Translations {
   std::string checkpoint;
   double seconds = 0;
   std::vector<std::string> sources, translations;  // one line each
+  std::vector<std::string> unknown_words;          // of the sources, each once
   std::optional<double> bleu, exact_match;         // if a reference was given
 };
 
 std::string json_of(const Comparison& comparison);
 std::string json_of(const DryRunResult& result);
-std::string json_of(const ImageScan& scan, const ImageCollection& collection);
+std::string json_of(const ImageScan& scan);
 std::string json_of(const ModelSummary& summary);
 std::string json_of(const OllaReproduction& reproduction);
 std::string json_of(const OrderCheck& check);
@@ -71,6 +86,7 @@ std::string json_of(const PlanResult& result);
 // Ops refer to values by id. `phase` selects the ops of one phase; empty: all.
 std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
 std::string json_of(const ReplayResult& result, bool one_allocator);
+std::string json_of(const TextScan& scan);
 std::string json_of(const Translations& translations);
 
 }  // namespace skyline

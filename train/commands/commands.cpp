@@ -6,6 +6,7 @@ const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
       {"train", "train a model", declare_train},
       {"evaluate", "compute top-1, top-5 and loss of a checkpoint", declare_evaluate},
+      {"predict", "print the likeliest classes of images", declare_predict},
       {"translate", "translate with a checkpoint and compute BLEU", declare_translate},
       {"compare", "run the same steps under several allocators", declare_compare},
       {"dry-run", "compute the memory of a step without taking it", declare_dry_run},

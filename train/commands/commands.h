@@ -21,6 +21,7 @@ CommandRun declare_evaluate(OptionList& list);
 CommandRun declare_graph(OptionList& list);
 CommandRun declare_order(OptionList& list);
 CommandRun declare_plan(OptionList& list);
+CommandRun declare_predict(OptionList& list);
 CommandRun declare_replay(OptionList& list);
 CommandRun declare_reproduce(OptionList& list);
 CommandRun declare_summary(OptionList& list);

@@ -4,21 +4,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "data/errors.h"
-#include "models/models.h"
-#include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/training_state.h"
 #include "train/cli/json_text.h"
 #include "train/commands/commands.h"
-#include "train/images/auxiliary_names.h"
 #include "train/images/bad_images_report.h"
-#include "train/images/image_data.h"
+#include "train/images/idx_data.h"
 #include "train/images/image_evaluation.h"
-#include "train/images/image_run.h"
 #include "train/images/mean_file.h"
+#include "train/images/trained_network.h"
 #include "train/options/train_options.h"
 #include "train/run/process_summary.h"
-#include "train/run/use_threads.h"
 
 namespace skyline {
 namespace {
@@ -26,69 +20,35 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct EvaluateArguments {
-  std::filesystem::path checkpoint;
+  CheckpointArguments network;
   DataOptions data;
-  std::int64_t batch_size = 0;  // 0: the run's
-  std::int64_t threads = 0;     // 0: the run's
-  std::string device;           // empty: the run's
 };
 
-// The run's options, overridden by those of this command.
-TrainOptions merged(const OptionList& list, const EvaluateArguments& arguments,
-                    const Json& stored) {
-  TrainOptions options = train_options_from(stored);
-  if (translates(options)) {
-    throw UsageError("the checkpoint's model, " + options.model +
-                     ", translates: use skyline translate");
-  }
+// Replaces the run's data by those of this command.
+void take_data(TrainOptions& options, const OptionList& list, const DataOptions& data) {
   const auto given = [&list](const char* flag) { return list.given(flag); };
   if (given("--data") || given("--train-list") || given("--val-list")) {
-    options.data.data = arguments.data.data;
-    options.data.train_list = arguments.data.train_list;
-    options.data.val_list = arguments.data.val_list;
-    options.data.root = arguments.data.root;
+    options.data.data = data.data;
+    options.data.train_list = data.train_list;
+    options.data.val_list = data.val_list;
+    options.data.root = data.root;
   }
-  if (given("--root")) options.data.root = arguments.data.root;
-  options.data.decode_threads = arguments.data.decode_threads;
-  options.data.strict = arguments.data.strict;
-  if (arguments.batch_size > 0) options.batch_size = arguments.batch_size;
-  if (arguments.threads > 0) options.threads = arguments.threads;
-  move_to(options, arguments.device);
-  return resolved(options);
+  if (given("--root")) options.data.root = data.root;
+  options.data.decode_threads = data.decode_threads;
+  options.data.strict = data.strict;
 }
 
-// Returns class names as a checkpoint stores them, in UTF-8.
-std::string stored_text(const Json& names) {
-  return names.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// Labels are comparable only if the classes are those of the training.
-void check_classes(const Dataset& dataset, const TrainingPosition& position) {
-  if (!position.more->contains("classes")) return;
-  const Json& trained = (*position.more)["classes"];
-  const Json here = dataset.class_names();
-  if (stored_text(here) == stored_text(trained)) return;
-  if (here.size() != trained.size()) {
-    throw DataError(dataset.name(), "number of classes", std::to_string(here.size()),
-                    std::to_string(trained.size()) + ", as in training");
+// Uses the run's mean or normalisation, not those of the data at hand. A lost mean is computed
+// again.
+void normalise_as_trained(ImageData& data, const TrainedNetwork& trained, Console& console) {
+  if (data.test_idx != nullptr && trained.data.normalisation) {
+    set_normalisation(data, *trained.data.normalisation);
+    console.say(data.description + "; " + normalisation_text(*data.normalisation));
   }
-  std::size_t label = 0;
-  while (stored_text(here[label]) == stored_text(trained[label])) ++label;
-  throw DataError(dataset.name(), "class " + std::to_string(label), stored_text(here[label]),
-                  stored_text(trained[label]) + ", as in training");
-}
-
-// Uses the run's mean, or computes that of the training images.
-void give_mean(const ImageData& data, const DataOptions& options, const std::filesystem::path& run,
-               Console& console) {
-  if (data.test_images == nullptr || options.mean == "none") return;
-  std::shared_ptr<const MeanImage> mean = read_mean(run);
-  if (mean == nullptr && data.train_images == nullptr) {
-    throw DataError(run.string(), std::string(kMeanFile) +
-                                      " is missing, and there are no training images to compute "
-                                      "the mean of");
-  }
-  set_mean(data, mean != nullptr ? mean : compute_mean(data, options, console));
+  if (data.test_images == nullptr || trained.options.data.mean == "none") return;
+  const std::filesystem::path run = run_folder_of(trained.loaded);
+  const bool lost = data.train_images != nullptr && read_mean(run) == nullptr;
+  set_mean(data, lost ? compute_mean(data, trained.options.data, console) : stored_mean(run));
 }
 
 Json to_json(const Accuracy& accuracy, int classes) {
@@ -104,47 +64,46 @@ std::string to_text(const Accuracy& accuracy, int classes) {
   return text + fmt::format(", loss {:.4f} on {} images", accuracy.mean_loss(), accuracy.total);
 }
 
-// Lists reveal their number of classes only by the largest label, so the run's number is safer.
-void adopt_classes(DataOptions& data, const TrainingPosition& position) {
-  if (!data.has_lists() || data.classes || !position.more->contains("classes")) return;
-  data.classes = static_cast<std::int64_t>((*position.more)["classes"].size());
+// Lists and IDX files do not tell how many classes there are, only the largest label, so the run's
+// number is safer. Its names are compared with known ones only.
+void adopt_classes(DataOptions& data, const TrainedData& trained) {
+  data.class_names.clear();
+  const bool numbered = data.has_lists() || reads_idx_files(data);
+  if (!numbered || data.classes || trained.class_names.empty()) return;
+  data.classes = static_cast<std::int64_t>(trained.class_names.size());
 }
 
 CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Console& console) {
-  const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
-  for (const std::string& warning : loaded.warnings) console.warn(warning);
-  const TrainingPosition& position = loaded.checkpoint.position;
-  TrainOptions options = merged(list, arguments, *position.arguments);
-  adopt_classes(options.data, position);
-  const ModelEntry& entry = find_model(options.model);
-  const ImageData data = open_image_data(options.data, entry.shape, false);
+  TrainedNetwork trained = load_network(arguments.network, console);
+  TrainOptions& options = trained.options;
+  take_data(options, list, arguments.data);
+  options = resolved(options);
+  const bool names_given = !options.data.class_names.empty();
+  adopt_classes(options.data, trained.data);
+  ImageData data = open_image_data(options.data, find_model(options.model).shape, false);
   for (const std::string& warning : data.warnings) console.warn(warning);
-  check_classes(*data.test, position);
-  give_mean(data, options.data, run_folder_of(loaded), console);
+  check_classes(data, trained.data, data.named && !names_given);
+  normalise_as_trained(data, trained, console);
 
-  use_threads(options.threads);
-  Context::Options context = context_options(options);
-  context.mode = Mode::kInference;
-  ImageRun run(options.memory, context, {.model = options.model, .shape = data.shape()});
-  restore_weights(run, loaded.checkpoint, auxiliary_names(entry, data.shape()));
+  const std::unique_ptr<ImageRun> run = inference_run(trained, data.shape());
   const auto started = std::chrono::steady_clock::now();
   const Accuracy accuracy =
-      evaluate(run.context, *run.model, *data.test, static_cast<std::size_t>(options.batch_size),
+      evaluate(run->context, *run->model, *data.test, static_cast<std::size_t>(options.batch_size),
                static_cast<std::size_t>(options.data.decode_threads));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
-  const ModelRun* const runs[] = {&run};
+  const ModelRun* const runs[] = {run.get()};
   Json json = {{"model", options.model},
                {"data", data.test->name()},
-               {"checkpoint", loaded.path.string()},
-               {"step", position.step}};
+               {"checkpoint", trained.loaded.path.string()},
+               {"step", trained.position().step}};
   json.update(to_json(accuracy, data.classes));
   json["seconds"] = seconds.count();
   json["process"] = to_json(process_summary(runs, 0));
   json["bad_images"] = bad_images_json(data);
   return {.json = json_text(json),
           .text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,
-                                                      position.step, data.test->name(),
+                                                      trained.position().step, data.test->name(),
                                                       to_text(accuracy, data.classes))};
 }
 
@@ -152,13 +111,8 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
 
 CommandRun declare_evaluate(OptionList& list) {
   const auto arguments = std::make_shared<EvaluateArguments>();
-  list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
-           "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
+  add_checkpoint_arguments(list, "CHECKPOINT", arguments->network);
   add_image_sources(list, arguments->data);
-  list.add("--batch-size", integer(arguments->batch_size, 0, 1'000'000'000),
-           "Images per step (0: as in the run)");
-  list.add("--threads", integer(arguments->threads, 0, 4096), "Threads (0: as in the run)");
-  add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
   add_decoding_options(list, arguments->data);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }

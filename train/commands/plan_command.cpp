@@ -52,6 +52,9 @@ struct WrittenFile {
 void check_options(PlanCommandOptions& options) {
   for (const fs::path& file : {options.output, options.explanation}) require_folder_of(file);
   if (options.explanation.empty()) return;
+  if (options.time_limit_seconds) {
+    throw UsageError("--explain shows a whole pass; it takes no --time-limit");
+  }
   const std::string suffix = options.explanation.extension().string();
   if (suffix != ".html" && suffix != ".json") {
     throw UsageError(
@@ -159,7 +162,8 @@ void add_search_options(OptionList& list, PlanCommandOptions& options) {
   list.add("--capacity", bytes(options.capacity),
            "Stop at the first plan within it; exit with 1 if there is none or none was found");
   list.add("--time-limit", number(options.time_limit_seconds, 0, kDay),
-           "Seconds to search (default: a fixed amount of work, repeatable)");
+           "Seconds to plan; where no pass ends in time, program-order's plan is given and said so "
+           "(default: a fixed amount of work, repeatable)");
   list.add("--threads", integer(options.threads, 1, kMostThreads),
            "Threads of the search; without a time limit the plan does not depend on them");
   list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),

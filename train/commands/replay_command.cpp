@@ -73,12 +73,33 @@ OpenOptions open_options(const ReplayArguments& arguments) {
   return options;
 }
 
+// Refuses options of a plan where none is made.
+void check_plan_options(const OptionList& list, const ReplayArguments& arguments) {
+  if (arguments.plan_limit > 0) return;
+  if (list.given("--time-limit")) {
+    throw UsageError("--time-limit is for the plan, which --plan-limit 0 leaves out");
+  }
+  const auto allocators = chosen_allocators(arguments);
+  if (list.given("--planner") &&
+      std::ranges::find(allocators, kPlannedAllocator) == allocators.end()) {
+    throw UsageError(
+        "--planner is for the plan, which --plan-limit 0 leaves out, and for the allocator "
+        "planned, which is not replayed");
+  }
+}
+
 // Writes no file if the events turn out to be broken.
 CommandResult replay_stream(std::istream& in, const std::string& source,
                             const ReplayArguments& arguments, Console& console) {
-  const ReplayOptions options = replay_options(arguments);
+  ReplayOptions options = replay_options(arguments);
+  options.warn = [&console](const std::string& text) { console.warn(text); };
   const OpenedEvents opened = open_events(in, source, open_options(arguments));
   if (!opened.note.empty()) console.warn(opened.note);
+  if (arguments.device && opened.format != EventFormat::kSnapshot) {
+    throw UsageError(
+        fmt::format("--device chooses a device of a PyTorch snapshot; {} is of the format {}",
+                    source, event_format_names()[static_cast<std::size_t>(opened.format)]));
+  }
   ReplayOutputs outputs(arguments.files, opened.reader->tagged());
   const ReplayResult result = replay_events(*opened.reader, options, &outputs);
   outputs.commit();
@@ -92,6 +113,7 @@ CommandResult run(const OptionList& list, ReplayArguments arguments, Console& co
   arguments.one_given = list.given("--allocator");
   arguments.several_given = list.given("--allocators");
   check_given_for(list, chosen_allocators(arguments));
+  check_plan_options(list, arguments);
   try {
     if (arguments.events == "-") {
       return replay_stream(std::cin, "standard input", arguments, console);

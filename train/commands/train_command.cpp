@@ -5,6 +5,7 @@
 #include "train/checkpoints/checkpoint.h"
 #include "train/commands/commands.h"
 #include "train/options/allocator_names.h"
+#include "train/run_folder/run_directory.h"
 #include "train/trainer.h"
 
 namespace skyline {
@@ -16,16 +17,34 @@ struct TrainArguments {
   std::filesystem::path resume, config;
 };
 
-void check_capacity_of(const MemoryOptions& memory) {
-  check_capacity("--capacity", memory.device, memory.capacity_bytes);
+void check(const OptionList& list, const TrainOptions& options) {
+  check_given(list, options.model);
+  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
+  check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
 }
 
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
-  check_given(list, arguments.options.model);
-  check_given_for(list, {canonical_allocator_name(arguments.options.memory.allocator)});
-  check_capacity_of(arguments.options.memory);
+  check(list, arguments.options);
   Trainer trainer(resolved(arguments.options), console);
   trainer.start(arguments.output);
+  return trainer.run();
+}
+
+ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
+                               const StoredJson& stored, const std::filesystem::path& folder) {
+  ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
+  check(list, resumed.options);
+  const std::filesystem::path engines = folder / kEnginesFile;
+  if (std::filesystem::exists(engines)) resumed.options.device.engines_file = engines.string();
+  return resumed;
+}
+
+// A run whose first checkpoint failed, or that was killed before it.
+CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
+                          const StoredJson& stored, Console& console) {
+  auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
+  Trainer trainer(resolved(std::move(options)), console);
+  trainer.start_again(arguments.resume, changes);
   return trainer.run();
 }
 
@@ -36,14 +55,12 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   if (!arguments.config.empty()) {
     throw UsageError("--resume takes the run's own options: leave out --config");
   }
+  if (const auto stored = arguments_of_unsaved_run(arguments.resume)) {
+    return start_again(list, arguments, *stored, console);
+  }
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   auto [options, changes] =
-      merged_with_stored(list, arguments.options, *loaded.checkpoint.position.arguments);
-  const std::filesystem::path engines = run_folder_of(loaded) / kEnginesFile;
-  check_given(list, options.model);
-  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
-  check_capacity_of(options.memory);
-  if (std::filesystem::exists(engines)) options.device.engines_file = engines.string();
+      resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
   Trainer trainer(resolved(std::move(options)), console);
   trainer.resume(loaded, changes);
   return trainer.run();

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "data/errors.h"
+#include "data/printable.h"
 #include "data/text/line_reader.h"
 #include "data/text/tokenizer.h"
 #include "data/text/utf8.h"
@@ -99,6 +102,31 @@ std::vector<std::int32_t> encoded(const Vocabulary& vocabulary,
   return vocabulary.encode(views);
 }
 
+// Returns the words that the vocabulary lacks, each once, in the order of the lines.
+std::vector<std::string> unknown_words(const Vocabulary& vocabulary,
+                                       const std::vector<Line>& lines) {
+  std::vector<std::string> unknown;
+  std::set<std::string> seen;
+  for (const Line& line : lines) {
+    for (const std::string& word : line.words) {
+      if (vocabulary.id(word) != kUnknownWord || !seen.insert(word).second) continue;
+      unknown.push_back(word);
+    }
+  }
+  return unknown;
+}
+
+std::string unknown_words_text(const std::vector<std::string>& words) {
+  constexpr std::size_t kNamed = 50;
+  std::string named;
+  for (std::size_t i = 0; i < std::min(words.size(), kNamed); ++i) {
+    named += (i == 0 ? "" : ", ") + printable(words[i]);
+  }
+  if (words.size() > kNamed) named += fmt::format(" and {} more", words.size() - kNamed);
+  return fmt::format("{} word{} not in the source's vocabulary and read as unknown: {}",
+                     words.size(), words.size() == 1 ? " is" : "s are", named);
+}
+
 // Translates in batches. A line without words gives an empty translation.
 std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
@@ -149,6 +177,9 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position);
   const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
 
+  const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
+  if (!unknown.empty()) console.warn(unknown_words_text(unknown));
+
   use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
@@ -164,7 +195,11 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   const auto translated = answers(run, vocabularies, lines, arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
-  Translations answer{.checkpoint = loaded.path.string(), .seconds = seconds.count()};
+  Translations answer{.checkpoint = loaded.path.string(),
+                      .seconds = seconds.count(),
+                      .sources = {},
+                      .translations = {},
+                      .unknown_words = unknown};
   CommandResult result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     answer.sources.push_back(lines[i].text);

@@ -12,8 +12,7 @@ std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelSh
   const ImageRun run(memory, {.execute = false, .mode = mode},
                      {.model = std::string(entry.name), .shape = shape});
   std::set<std::string> names;
-  for (const Parameter& parameter : run.network().parameters()) names.insert(parameter.name);
-  for (const Buffer& buffer : run.network().buffers()) names.insert(buffer.name);
+  for (const StoredWeight& weight : run.network().weights()) names.insert(weight.name);
   return names;
 }
 

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// Returns the names of the parameters and buffers that a model has only in training mode, those of
+// Returns the names, in files, of the weights that a model has only in training mode, those of
 // its auxiliary heads. Takes no device memory.
 std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape);
 

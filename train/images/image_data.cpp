@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "data/errors.h"
-#include "data/images/idx.h"
+#include "data/images/class_names.h"
+#include "data/images/idx/idx_split.h"
 #include "data/images/image_folder.h"
 #include "data/images/image_list.h"
 #include "data/images/shapes.h"
 #include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
+#include "train/images/idx_data.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
@@ -39,18 +41,18 @@ ShapesOptions shapes_options(const ModelShape& wanted, std::int64_t images) {
       fmt::format("no data set '{}': neither a generator (shapes) nor a folder with images", data));
 }
 
-// Whether a folder holds a file named like MNIST's ("…-ubyte"), of either split.
-bool is_idx_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().find("ubyte") != std::string::npos) return true;
+// Class names from a file are for data that number their classes.
+void refuse_class_names(const DataOptions& options, const std::string& why) {
+  if (!options.class_names.empty()) {
+    throw UsageError("--class-names is for lists and IDX files: " + why);
   }
-  return false;
 }
 
 ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
+  refuse_class_names(options, "drawn shapes have names");
   const RandomBits random = random_bits(options.seed);
   ImageData data;
+  data.normalisation = kShapesNormalisation;
   data.train = std::make_unique<ShapesDataset>(shapes_options(wanted, options.images),
                                                Split::kTrain, random);
   data.test = std::make_unique<ShapesDataset>(shapes_options(wanted, options.test_images),
@@ -58,31 +60,15 @@ ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   return data;
 }
 
-ImageData open_idx(const DataOptions& options, bool needs_train) {
-  if (options.insize) throw UsageError("--insize: the images of IDX files come as they are");
-  const IdxCollection collection = idx_collection_of(options.data);
-  ImageData data;
-  if (needs_train) {
-    data.train = std::make_unique<IdxDataset>(options.data, Split::kTrain, collection);
-  }
-  data.test = std::make_unique<IdxDataset>(options.data, Split::kTest, collection);
-  return data;
-}
-
 ImageData open_image_files(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
   const auto collection =
       std::make_shared<const ImageCollection>(open_images(options, needs_train));
-  const ImagePipeline pipeline{
-      .insize = wanted.height,
-      .side = options.resize ? static_cast<int>(*options.resize) : side_for(wanted.height)};
-  if (pipeline.side < pipeline.insize) {
-    throw UsageError(fmt::format("--resize is {}, but the model reads {} x {}", pipeline.side,
-                                 pipeline.insize, pipeline.insize));
-  }
+  const ImagePipeline pipeline = pipeline_of(options, wanted.height);
   const BadImagePolicy policy = options.strict ? BadImagePolicy::kFail : BadImagePolicy::kSkip;
   ImageData data;
   data.bad_images = std::make_shared<BadImages>();
   data.warnings = collection->warnings;
+  data.named = !options.has_lists();
   const auto open = [&](Split split) {
     return std::make_unique<ImageDataset>(collection, split, pipeline, policy,
                                           random_bits(options.seed), data.bad_images);
@@ -101,7 +87,7 @@ ImageData open_any(const DataOptions& options, const ModelShape& wanted, bool ne
   if (options.has_lists()) return open_image_files(options, wanted, needs_train);
   if (options.data == kShapes) return open_shapes(options, wanted);
   if (!std::filesystem::is_directory(options.data)) refuse(options.data);
-  if (is_idx_folder(options.data)) return open_idx(options, needs_train);
+  if (reads_idx_files(options)) return open_idx(options, needs_train);
   return open_image_files(options, wanted, needs_train);
 }
 
@@ -128,14 +114,28 @@ ImageData open_image_data(const DataOptions& options, const ModelShape& wanted, 
   return data;
 }
 
+bool reads_idx_files(const DataOptions& options) {
+  return !options.has_lists() && has_idx_files(options.data) && !has_class_folders(options.data);
+}
+
+ImagePipeline pipeline_of(const DataOptions& options, int insize) {
+  const int side = options.resize ? static_cast<int>(*options.resize) : side_for(insize);
+  if (side >= insize) return {.insize = insize, .side = side};
+  throw UsageError(
+      fmt::format("--resize is {}, but the model reads {} x {}", side, insize, insize));
+}
+
 ImageCollection open_images(const DataOptions& options, bool needs_train) {
   if (options.has_lists()) {
     std::optional<int> classes;
     if (options.classes) classes = static_cast<int>(*options.classes);
+    std::vector<std::string> class_names;
+    if (!options.class_names.empty()) class_names = read_class_names(options.class_names);
     return read_image_lists({.train = options.train_list,
                              .test = options.val_list,
                              .root = options.root,
-                             .classes = classes});
+                             .classes = classes,
+                             .names = class_names});
   }
   if (!std::filesystem::is_directory(options.data)) refuse(options.data);
   if (!is_image_folder(options.data)) {
@@ -143,6 +143,7 @@ ImageCollection open_images(const DataOptions& options, bool needs_train) {
                     "neither an image folder (train/CLASS/*, val/CLASS/*) nor IDX files "
                     "(train-images-idx3-ubyte, …)");
   }
+  refuse_class_names(options, "the folders of an image folder name its classes");
   return scan_image_folder(options.data, needs_train);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,13 @@
 #include "data/images/image_collection.h"
 #include "data/images/image_dataset.h"
 #include "data/images/mean_image.h"
+#include "data/images/normalisation.h"
 #include "models/model.h"
 #include "train/options/data_options.h"
 
 namespace skyline {
+
+class IdxDataset;
 
 // A data set of images with a training and a test split.
 struct ImageData {
@@ -28,6 +32,15 @@ struct ImageData {
   std::shared_ptr<BadImages> bad_images;
   std::vector<std::string> warnings;  // skipped input, one line each
 
+  // Set for IDX files only.
+  IdxDataset* train_idx = nullptr;  // `train`
+  IdxDataset* test_idx = nullptr;   // `test`
+
+  // Of every level, for IDX files and drawn shapes; image files have a mean image instead.
+  std::optional<Normalisation> normalisation;
+  bool named = true;        // the data name their classes; otherwise they only number them
+  std::string description;  // what IDX files were recognised as; empty for other data
+
   ModelShape shape() const;                  // of a model for these images
   std::vector<BadImage> unreadable() const;  // so far
 };
@@ -39,9 +52,17 @@ struct ImageData {
 ImageData open_image_data(const DataOptions& options, const ModelShape& wanted,
                           bool needs_train = true);
 
+// Returns whether `options` name a folder of IDX files: one of MNIST's four files, and no folders
+// of classes below train, val or test.
+bool reads_idx_files(const DataOptions& options);
+
 // Opens the image folder or lists that `options` name. Throws UsageError if they name something
 // else, DataError.
 ImageCollection open_images(const DataOptions& options, bool needs_train = true);
+
+// Returns how image files of the options become an input of insize x insize. Throws UsageError if
+// they are scaled to less than that.
+ImagePipeline pipeline_of(const DataOptions& options, int insize);
 
 // Computes options.mean from the training images. Returns null for "none" and for data other than
 // image files. Throws DataError.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -60,18 +59,19 @@ void count(Accuracy& accuracy, std::span<const float> row, std::int32_t label) {
 
 }  // namespace
 
-Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size, std::size_t decode_threads,
-                  const EvaluationProgress& progress) {
-  batch_size = std::min(batch_size, dataset.size());
-  Loader loader(
-      dataset,
-      {.batch_size = batch_size, .shuffle = false, .drop_last = false, .threads = decode_threads},
-      {});
-  Accuracy accuracy;
+void for_each_image(Context& context, const Model& model, const Dataset& dataset,
+                    EvaluationBatches batches, const LogitsVisitor& visit,
+                    const EvaluationProgress& progress) {
+  const std::size_t batch_size = std::min(batches.batch_size, dataset.size());
+  Loader loader(dataset,
+                {.batch_size = batch_size,
+                 .shuffle = false,
+                 .drop_last = false,
+                 .threads = batches.decode_threads},
+                {});
   Batch batch;
   std::size_t done = 0;
-  for (std::size_t i = 0; i < loader.batches_per_epoch(); ++i) {
+  while (done < dataset.size()) {
     loader.next(batch);
     const std::size_t real = batch.size;
     if (real < batch_size) fill_up(batch, batch_size);
@@ -81,11 +81,23 @@ Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
         inference_step(context, model, batch, [&] { loader.give_back(batch); }).logits;
     const std::size_t classes = logits.size() / batch.size;
     for (std::size_t row = 0; row < real; ++row) {
-      count(accuracy, std::span(logits).subspan(row * classes, classes), labels[row]);
+      visit(done + row, std::span(logits).subspan(row * classes, classes), labels[row]);
     }
     done += real;
     if (progress) progress(done, dataset.size());
   }
+}
+
+Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
+                  std::size_t batch_size, std::size_t decode_threads,
+                  const EvaluationProgress& progress) {
+  Accuracy accuracy;
+  for_each_image(
+      context, model, dataset, {batch_size, decode_threads},
+      [&accuracy](std::size_t, std::span<const float> logits, std::int32_t label) {
+        count(accuracy, logits, label);
+      },
+      progress);
   if (accuracy.total == 0) {
     throw DataError(dataset.name(),
                     "none of the " + std::to_string(dataset.size()) + " images can be read");

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 
 #include "data/dataset.h"
 #include "framework/context.h"
@@ -31,10 +33,24 @@ struct Accuracy {
 // Top-5 accuracy is reported only if there are more classes than this.
 inline constexpr int kTopGuesses = 5;
 
-// Evaluates `dataset` in steps of `batch_size`. The last step is padded with repeated images, so
-// that all steps have one shape. Padding and unreadable images are not counted. Draws no random
-// numbers. Throws DataError if batch_size is 0 or no image can be read, and what the data set and
-// `progress` throw.
+struct EvaluationBatches {
+  std::size_t batch_size = 1;
+  std::size_t decode_threads = 1;
+};
+
+// Called for each image in the data set's order with its logits and its label.
+using LogitsVisitor =
+    std::function<void(std::size_t index, std::span<const float> logits, std::int32_t label)>;
+
+// Runs a network over a data set in inference steps of one shape; the last one is padded with
+// repeated images, which are not visited. Draws no random numbers. Throws DataError if the batch
+// size is 0, and what the data set and `progress` throw.
+void for_each_image(Context& context, const Model& model, const Dataset& dataset,
+                    EvaluationBatches batches, const LogitsVisitor& visit,
+                    const EvaluationProgress& progress = {});
+
+// Evaluates `dataset` as for_each_image() does. Unreadable images are not counted. Throws DataError
+// if no image can be read, too.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
                   std::size_t batch_size, std::size_t decode_threads = 1,
                   const EvaluationProgress& progress = {});

@@ -95,6 +95,7 @@ Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) 
     evaluation.metrics.emplace_back("top5", accuracy.top5());
     evaluation.text += fmt::format(", top-5 {:.2f} %", 100 * accuracy.top5());
   }
+  evaluation.metrics.emplace_back("test_loss", accuracy.mean_loss());
   return evaluation;
 }
 

@@ -35,6 +35,7 @@ class ImageRun final : public ModelRun {
   double next() override;
   void take_empty_batch(std::int64_t size) override;
   void take(Batch batch) { batch_ = std::move(batch); }
+  const Batch& batch() const { return batch_; }  // empty before the first next()
 
   using ModelRun::step;
   // Calls take() and step().

@@ -4,8 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/host_memory.h"
+#include "memory/alignment.h"
 #include "train/images/bad_images_report.h"
+#include "train/images/idx_data.h"
 #include "train/images/mean_file.h"
+#include "train/images/trained_data.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
 
@@ -25,6 +29,22 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
   for (const std::string& warning : data_.warnings) console.warn(warning);
+  if (options.memory.device == "cpu") require_memory();
+}
+
+// A step that the machine cannot hold would be ended by the system without a word. Small batches
+// need no dry run to know that they fit.
+void ImageWorkload::require_memory() const {
+  constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
+  const LoaderOptions reading;
+  const std::uint64_t batch_bytes =
+      run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
+  if (batch_bytes <= kSmallBatch) return;
+  const DryRunFacts step = dry_run(Mode::kTraining).step(options_.batch_size, Mode::kTraining);
+  require_host_memory(data_name(),
+                      fmt::format("training with batches of {} images", options_.batch_size),
+                      step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
+                          (reading.prefetch + 1) * batch_bytes);
 }
 
 std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
@@ -72,16 +92,27 @@ DryRunFacts ImageWorkload::dry_step(const ModelRun&) {
 }
 
 void ImageWorkload::prepare() {
+  say_normalisation();
   mean_ = compute_mean(data_, options_.data, console_);
   set_mean(data_, mean_);
 }
 
-void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& position) const {
-  if (mean_ != nullptr) write_mean(folder, *mean_);
-  (*position.more)["classes"] = data_.test->class_names();
+void ImageWorkload::say_normalisation() {
+  if (data_.train_idx == nullptr) return;
+  console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
 }
 
-void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition&) {
+void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& position) const {
+  if (mean_ != nullptr) write_mean(folder, *mean_);
+  store_data(data_, position);
+}
+
+void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition& position) {
+  const TrainedData trained = trained_data(position);
+  if (data_.train_idx != nullptr && trained.normalisation) {
+    set_normalisation(data_, *trained.normalisation);
+  }
+  say_normalisation();
   mean_ = read_mean(folder);
   if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
     return set_mean(data_, mean_);

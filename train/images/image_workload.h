@@ -16,7 +16,11 @@ class ImageWorkload final : public Workload {
   std::string data_name() const override { return data_.train->name(); }
   std::string_view item() const override { return "images"; }
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  std::vector<std::string> metric_names() const override { return {"top1", "top5"}; }
+  std::vector<Metric> metrics() const override {
+    return {{"top1", "test top-1", MetricKind::kShare},
+            {"top5", "test top-5", MetricKind::kShare},
+            {"test_loss", "test", MetricKind::kLoss}};
+  }
   std::vector<ReportFact> facts(Mode mode) const override;
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
@@ -33,6 +37,8 @@ class ImageWorkload final : public Workload {
  private:
   Context::Options context(Mode mode) const;
   DryRun dry_run(Mode mode) const;
+  void require_memory() const;
+  void say_normalisation();
 
   TrainOptions options_;
   // All runs and dry runs make their requests in one sequence.

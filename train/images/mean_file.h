@@ -20,6 +20,9 @@ void write_mean(const std::filesystem::path& folder, const MeanImage& mean);
 // something else.
 std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder);
 
+// Throws CheckpointError if the folder has none.
+std::shared_ptr<const MeanImage> stored_mean(const std::filesystem::path& folder);
+
 // compute_mean() with its progress on the console and a final line. Unreadable images are in
 // data.bad_images afterwards.
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,

@@ -33,7 +33,6 @@ class ComparedTraining {
       : warmup_steps_(options.memory.warmup_steps),
         rate_{options.learning_rate, options.schedule, total_steps} {
     compared_.memory.allocator = allocator;
-    compared_.steps.name = allocator;
     unless_too_large([&] {
       run_ = workload.on(memory_options(options, allocator), mode);
       run_->seek({}, options.data.seed);
@@ -105,21 +104,15 @@ class ComparedTraining {
 
   // Adds a point to the page's chart if step shapes vary.
   void note_memory() {
-    const auto lengths = run_->batch_facts().lengths;
-    if (lengths.empty()) return;
+    StepMemory step{.lengths = run_->batch_facts().lengths};
+    if (step.lengths.empty()) return;
     if (const Session* session = run_->memory.session()) {
       const std::uint64_t replans = session->session_statistics().replans;
-      if (replans > replans_) {
-        compared_.steps.replans.push_back(compared_.steps.reserved_bytes.size());
-      }
-      replans_ = replans;
+      step.replans = replans - std::exchange(replans_, replans);
     }
-    compared_.steps.reserved_bytes.push_back(run_->memory.device().statistics().reserved_bytes);
-    compared_.live_bytes.push_back(run_->memory.calls().last_step().peak_bytes);
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      if (i == compared_.lengths.size()) compared_.lengths.push_back({lengths[i].first, {}});
-      compared_.lengths[i].values.push_back(lengths[i].second);
-    }
+    step.reserved_bytes = run_->memory.device().statistics().reserved_bytes;
+    step.live_bytes = run_->memory.calls().last_step().peak_bytes;
+    compared_.steps.add(compared_.memory.allocator, step);
   }
 
   std::int64_t warmup_steps_;

@@ -25,10 +25,7 @@ struct ComparedRun {
   // Excluding the warm-up and the switch.
   std::optional<double> step_seconds_median, allocate_ns_median;
   std::uint64_t flushes = 0;  // times that cached memory was returned under pressure
-  // Memory and batch lengths over the steps, if step shapes vary.
-  StepsLine steps;
-  std::vector<std::uint64_t> live_bytes;
-  std::vector<StepsSeries> lengths;
+  StepsChart steps;           // this allocator's line; empty unless step shapes vary
   std::string parameters_sha256;
   std::string state_sha256;  // optimizer state and running values
 };

@@ -78,9 +78,8 @@ Json to_json(const Comparison& comparison) {
                          static_cast<std::int64_t>(run.memory.steady_peak_bytes());
     row["parameters_sha256"] = run.parameters_sha256;
     row["state_sha256"] = run.state_sha256;
-    if (run.memory.session && !run.lengths.empty()) {
-      row["replans_per_hundred_steps"] =
-          counts_per_hundred(run.steps.replans, run.steps.reserved_bytes.size());
+    if (run.memory.session && !run.steps.lines.empty()) {
+      row["replans_by_steps"] = replans_json(run.steps);
     }
     allocators[run.memory.allocator] = std::move(row);
   }
@@ -162,11 +161,11 @@ ReportData comparison_report(const Comparison& comparison) {
       report.facts.push_back({run.memory.allocator + " does not fit", run.problem});
       continue;
     }
-    report.losses.push_back({run.memory.allocator, run.losses});
-    if (!run.lengths.empty()) {
-      report.steps.lines.push_back(run.steps);
-      report.steps.live_bytes = run.live_bytes;
-      report.steps.lengths = run.lengths;
+    report.losses.push_back({run.memory.allocator, StepSeries::of(run.losses)});
+    if (!run.steps.lines.empty()) {
+      report.steps.lines.push_back(run.steps.lines.front());
+      report.steps.live_bytes = run.steps.live_bytes;
+      report.steps.lengths = run.steps.lengths;
       report.steps.lengths_name = "longest sentence, in words";
     }
     if (replays(run.memory.allocator)) {

@@ -198,6 +198,7 @@ Json to_json(const DryRunResult& answer) {
                {"planner", answer.plan.planner},
                {"proved_optimal", answer.plan.proved_optimal},
                {"planning_seconds", answer.plan.seconds},
+               {"validation_seconds", answer.plan.validation_seconds},
                {"order", answer.order.json()},
                {"categories", categories_json(answer)},
                {"layers", layers_json(answer)},

@@ -107,12 +107,22 @@ std::string feasibility(const PlanResult& answer) {
   return fmt::format("no, proved: no plan is below {}", both(answer.proved_bound()));
 }
 
+std::string time_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
 std::string time_line(const PlanResult& answer) {
-  const std::string time = answer.seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * answer.seconds)
-                                              : fmt::format("{:.3g} s", answer.seconds);
+  const std::string time = time_text(answer.seconds);
   if (!answer.time_is_up()) return time;
-  return time +
-         fmt::format(", the limit of {:.6g} s: the best plan so far", *answer.time_limit_seconds);
+  return time + fmt::format(", the limit of {:.6g} s: {}", *answer.time_limit_seconds,
+                            answer.plan->out_of_time ? "stopped within the first pass"
+                                                     : "the best plan so far");
+}
+
+std::string planner_line(const PlanResult& answer) {
+  std::string line = fmt::format("{}, seed {}", answer.plan->planner, answer.seed);
+  if (answer.plan->out_of_time) line += " (the planner asked for placed nothing in time)";
+  return line;
 }
 
 void add_plan_rows(const PlanResult& answer, Table& table) {
@@ -137,6 +147,7 @@ std::optional<bool> PlanResult::feasible() const {
 // Searches start no work that would end after the limit, so they may stop slightly early.
 bool PlanResult::time_is_up() const {
   constexpr double kNearlyAll = 0.9;
+  if (plan && plan->out_of_time) return true;
   return plan && time_limit_seconds && !plan->proved_optimal &&
          !(capacity && plan->peak <= *capacity) && seconds >= kNearlyAll * *time_limit_seconds;
 }
@@ -152,12 +163,14 @@ nlohmann::ordered_json PlanResult::json() const {
           {"proved_optimal", plan && plan->proved_optimal},
           {"feasible", fits ? Json(*fits) : Json(nullptr)},
           {"seconds", seconds},
+          {"validation_seconds", plan ? Json(plan->validation_seconds) : Json(nullptr)},
           {"proved_bound", proved_bound()},
           {"seed", seed},
           {"alignment", alignment},
           {"capacity", capacity ? Json(*capacity) : Json(nullptr)},
           {"fixed_blocks", fixed_blocks},
-          {"time_is_up", time_is_up()}};
+          {"time_is_up", time_is_up()},
+          {"out_of_time", plan && plan->out_of_time}};
 }
 
 std::string PlanResult::text() const {
@@ -169,9 +182,10 @@ std::string PlanResult::text() const {
     table.add_row({"capacity", both(*capacity)});
     table.add_row({"feasible", feasibility(*this)});
   }
-  if (plan) table.add_row({"planner", fmt::format("{}, seed {}", plan->planner, seed)});
+  if (plan) table.add_row({"planner", planner_line(*this)});
   table.add_row({"alignment", format_bytes(alignment)});
-  table.add_row({"time", time_line(*this)});
+  table.add_row({"planned in", time_line(*this)});
+  if (plan) table.add_row({"checked in", time_text(plan->validation_seconds)});
   return table.str();
 }
 

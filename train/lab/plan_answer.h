@@ -25,18 +25,19 @@ struct PlanResult {
   std::optional<double> time_limit_seconds = {};
   // Empty if the capacity is below the lower bound; then no search ran.
   std::optional<Plan> plan = {};
-  double seconds = 0;
+  double seconds = 0;  // spent planning, without the validator
 
   // The best known lower bound of all plans, in bytes.
   std::uint64_t proved_bound() const { return plan ? plan->proved_bound : lower_bound; }
   // True if the plan is within the capacity or no capacity is set; false if no plan can be within
   // it; empty if none was found.
   std::optional<bool> feasible() const;
-  // True if the time limit ended the search; the plan is the best one found until then.
+  // True if the time limit ended the planner; the plan is the best one found until then, or
+  // program-order's if the first pass had not ended (plan->out_of_time).
   bool time_is_up() const;
 
   // Keys: those of DESIGN.md section 6, and proved_bound, seed, alignment, capacity, fixed_blocks,
-  // time_is_up. Missing values are null.
+  // time_is_up, out_of_time, validation_seconds. Missing values are null.
   nlohmann::ordered_json json() const;
   // The same as a table.
   std::string text() const;

@@ -70,6 +70,36 @@ ReplayPlan plan_of(TraceBuilder& collected, const LiveEvents& events, const Even
   }
 }
 
+// Warns before a long step fills the memory with slots of network-wise.
+class SlotWatch {
+ public:
+  explicit SlotWatch(const ReplayOptions& options)
+      : warn_(options.warn), watches_(warn_ && keeps_slots(options.allocators)) {}
+
+  void apply(const LiveEvents& events) {
+    if (!watches_) return;
+    if (events.event().kind == AllocationEvent::Kind::kStep) requests_ = 0;
+    requests_ += events.event().kind == AllocationEvent::Kind::kAllocation;
+    if (requests_ <= kSlotsWithoutWarning) return;
+    watches_ = false;
+    warn_(fmt::format(
+        "network-wise keeps a slot for each request of a step, {} so far and about {} MB for each "
+        "further million; --allocators without it needs memory for live blocks only",
+        kSlotsWithoutWarning, kMegabytesPerMillion));
+  }
+
+ private:
+  static constexpr int kMegabytesPerMillion = 135;  // measured, with the simulated device's books
+
+  static bool keeps_slots(const std::vector<std::string>& allocators) {
+    return std::ranges::find(allocators, "network-wise") != allocators.end();
+  }
+
+  const std::function<void(const std::string&)>& warn_;
+  bool watches_;
+  std::uint64_t requests_ = 0;
+};
+
 }  // namespace
 
 bool ReplayResult::ran_out_of_memory() const {
@@ -85,7 +115,9 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
   LiveEvents events(reader);
   EventDemand demand;
   TraceBuilder collected(options.plan_limit_blocks);
+  SlotWatch slots(options);
   while (events.next()) {
+    slots.apply(events);
     demand.apply(events);
     collected.apply(events);
     if (outputs != nullptr) outputs->apply(events);

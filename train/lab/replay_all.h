@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@ namespace skyline {
 
 class ReplayOutputs;
 
+inline constexpr std::uint64_t kSlotsWithoutWarning = 1 << 20;
+
 // Options for replaying a recorded event trace.
 struct ReplayOptions {
   std::vector<std::string> allocators = {};  // full names, no aliases; `planned` is a session
@@ -22,6 +25,8 @@ struct ReplayOptions {
   std::string planner{kDefaultPlanner};              // for the plan and for `planned`
   std::uint64_t plan_limit_blocks = 100'000;         // longer traces are not planned; 0: never plan
   std::optional<double> time_limit_seconds = {};     // for making the plan
+  // Called once, before `network-wise` keeps more than kSlotsWithoutWarning slots.
+  std::function<void(const std::string&)> warn = {};
 };
 
 // Results of one allocator.
@@ -54,7 +59,8 @@ struct ReplayResult {
 // Reads the events once and sends each through every allocator and to `outputs` (may be null),
 // which this function finishes but does not commit. Each allocator has its own simulated device.
 // Memory: the live blocks, up to plan_limit_blocks blocks for the plan, and the slots of
-// `network-wise`, which reuses nothing inside a step; everything else is constant.
+// `network-wise`: it reuses nothing inside a step and must know each slot's size when the next step
+// begins, so it cannot hold fewer. Everything else is constant.
 // Throws TraceError for inconsistent events, std::invalid_argument for an unknown allocator.
 ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                            ReplayOutputs* outputs = nullptr);

@@ -86,7 +86,8 @@ Json json_of(const ReplayPlan& planned) {
   return {{"blocks", plan.offsets.size()},   {"peak", plan.peak},
           {"lower_bound", plan.lower_bound}, {"gap", plan.gap()},
           {"planner", plan.planner},         {"proved_optimal", plan.proved_optimal},
-          {"seconds", plan.seconds}};
+          {"seconds", plan.seconds},         {"validation_seconds", plan.validation_seconds},
+          {"out_of_time", plan.out_of_time}};
 }
 
 // --- text ---
@@ -175,8 +176,10 @@ std::string bound_line(const ReplayResult& result) {
                                  *result.lower_bound);
   if (!result.plan.plan) return text + "; no plan: " + result.plan.left_out + "\n";
   const Plan& plan = *result.plan.plan;
-  return text + fmt::format("; the plan's peak {} bytes{}, {:.3g} s\n", plan.peak,
-                            plan.proved_optimal ? ", proved optimal" : "", plan.seconds);
+  return text + fmt::format("; the plan's peak {} bytes{}{}, {:.3g} s, checked in {:.3g} s\n",
+                            plan.peak, plan.proved_optimal ? ", proved optimal" : "",
+                            plan.out_of_time ? ", program-order for want of time" : "",
+                            plan.seconds, plan.validation_seconds);
 }
 
 // Returns a warning if the capacity is below the lower bound, so that no allocator can succeed.

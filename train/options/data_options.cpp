@@ -7,9 +7,10 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostImages = 1'000'000'000;
+constexpr std::int64_t kMostImages = 10'000'000;  // their order takes 80 MB
 constexpr std::int64_t kMostClasses = 1'000'000;
 constexpr std::int64_t kMostPixels = 65'536;  // height and width
+constexpr std::int64_t kMostThreads = 1024;   // more only wait for each other
 
 }  // namespace
 
@@ -36,8 +37,18 @@ void add_image_sources(OptionList& list, DataOptions& options) {
   add_list_options(list, options);
 }
 
+void add_class_options(OptionList& list, DataOptions& options) {
+  list.add("--classes", integer(options.classes, 1, kMostClasses),
+           "Number of classes; labels must be smaller (default: as many as the data has)",
+           kImagesOnly | kMayBeAbsent);
+  list.add("--class-names", text(options.class_names, "FILE"),
+           "Names of the classes of IDX files or lists, one per line (default: names that are "
+           "known, or numbers)",
+           kImagesOnly | kMayBeAbsent);
+}
+
 void add_decode_threads(OptionList& list, DataOptions& options) {
-  list.add("--workers,--decode-threads", integer(options.decode_threads, 0, 4096),
+  list.add("--workers,--decode-threads", integer(options.decode_threads, 0, kMostThreads),
            "Threads that read images (0: all cores)", kImagesOnly | kNeutral | kMayBeAbsent);
 }
 
@@ -54,9 +65,7 @@ void add_data_options(OptionList& list, DataOptions& options) {
            kImagesOnly);
   list.add("--test-images", integer(options.test_images, 1, kMostImages), "",
            kImagesOnly | kStoredOnly);
-  list.add("--classes", integer(options.classes, 1, kMostClasses),
-           "Number of classes of the model (default: as many as the data has)",
-           kImagesOnly | kMayBeAbsent);
+  add_class_options(list, options);
   list.add("--insize", integer(options.insize, 1, kMostPixels),
            "Height and width of the model's input (default: the model's own)",
            kImagesOnly | kMayBeAbsent);
@@ -79,7 +88,8 @@ DataOptions resolved(DataOptions options) {
   if (!options.root.empty() && !options.has_lists()) {
     throw UsageError("--root needs --train-list or --val-list");
   }
-  for (std::string* path : {&options.data, &options.train_list, &options.val_list, &options.root}) {
+  for (std::string* path : {&options.data, &options.train_list, &options.val_list, &options.root,
+                            &options.class_names}) {
     make_absolute(*path);
   }
   if (options.decode_threads == 0) options.decode_threads = omp_get_num_procs();

@@ -16,12 +16,13 @@ struct DataOptions {
   std::int64_t test_images = 2000;  // test images of a generator
   std::uint64_t seed = 0;
   std::string train_list, val_list, root;  // text lists instead of `data`; empty: none
-  std::optional<std::int64_t> classes;     // unset: as many as the data has
-  std::optional<std::int64_t> insize;      // unset: the model's own
-  std::optional<std::int64_t> resize;      // unset: side_for(insize)
-  std::string mean = "image";              // one of mean_names()
-  std::int64_t decode_threads = 0;         // 0: all cores
-  bool strict = false;                     // the first unreadable image ends the run
+  std::string class_names;  // text file for IDX files and lists; empty: known names, or numbers
+  std::optional<std::int64_t> classes;  // unset: as many as the data has
+  std::optional<std::int64_t> insize;   // unset: the model's own
+  std::optional<std::int64_t> resize;   // unset: side_for(insize)
+  std::string mean = "image";           // one of mean_names()
+  std::int64_t decode_threads = 0;      // 0: all cores
+  bool strict = false;                  // the first unreadable image ends the run
 
   bool has_lists() const { return !train_list.empty() || !val_list.empty(); }
 };
@@ -33,6 +34,8 @@ const std::vector<std::string>& mean_names();
 void add_list_options(OptionList& list, DataOptions& options);
 // --data, and the lists that may replace it.
 void add_image_sources(OptionList& list, DataOptions& options);
+// --classes and --class-names.
+void add_class_options(OptionList& list, DataOptions& options);
 void add_decode_threads(OptionList& list, DataOptions& options);
 // --decode-threads and --strict.
 void add_decoding_options(OptionList& list, DataOptions& options);

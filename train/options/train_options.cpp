@@ -38,6 +38,7 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
 
 // Makes file names absolute, as stored runs keep them.
 TrainOptions with_whole_paths(TrainOptions options) {
+  make_absolute(options.init_weights);
   options.data = resolved(options.data);
   options.translation = resolved(options.translation);
   options.device = resolved(options.device, options.memory.device);
@@ -77,6 +78,10 @@ void add_training_options(OptionList& list, TrainOptions& options) {
 
 void add_run_options(OptionList& list, TrainOptions& options) {
   add_training_options(list, options);
+  list.add("--init-weights", text(options.init_weights, "FILE"),
+           "Begin with the weights of a .safetensors file with PyTorch's names, or of a run or "
+           "checkpoint; what does not fit is named and keeps random values",
+           kMayBeAbsent);
   list.add("--epochs", integer(options.epochs, 1, kMany), "Passes over the training data",
            kMayChange);
   list.add("--steps", integer(options.steps, 1, kMany), "Steps to run, instead of --epochs",

@@ -32,6 +32,7 @@ struct TrainOptions {
   double momentum = 0.9;
   double weight_decay = 1e-4;
   std::int64_t seed = 0;
+  std::string init_weights;  // file or folder to begin from; empty: random values
   std::int64_t threads = 0;  // 0: the model's default
   StepOptions step;
   MemoryOptions memory;

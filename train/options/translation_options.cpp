@@ -11,11 +11,13 @@
 namespace skyline {
 namespace {
 
+constexpr std::int64_t kMostPairs = 10'000'000;  // generated ones are kept: 160 bytes each
+
 // Image runs stored before translation existed lack all of these.
 constexpr unsigned kText = kTextOnly | kMayBeAbsent;
 
 void add_text_options(OptionList& list, TranslationOptions& options) {
-  list.add("--pairs", integer(options.pairs, 1, kMany), "Training pairs to generate", kText);
+  list.add("--pairs", integer(options.pairs, 1, kMostPairs), "Training pairs to generate", kText);
   list.add("--source", files(options.source),
            "Sentences to translate, one per line, plain or gzip'd; several files form one text",
            kText);
@@ -78,7 +80,7 @@ void add_translation_options(OptionList& list, TranslationOptions& options) {
   list.add("--translate-every", integer(options.translate_every, 0, kMany),
            "Steps between BLEU evaluations with a sample translation (0: after each epoch)",
            kText | kNeutral);
-  list.add("--val-pairs", integer(options.val_pairs, 1, kMany),
+  list.add("--val-pairs", integer(options.val_pairs, 1, kMostPairs),
            "Most validation pairs to translate", kText);
 }
 

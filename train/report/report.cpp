@@ -78,36 +78,102 @@ Json row_json(const ComparisonRow& row) {
           {"stepSeconds", known(row.step_seconds)}};
 }
 
-Json loss_json(const LossCurve& curve) {
-  Json values = Json::array();
-  for (const double loss : curve.losses) {
-    values.push_back(std::isfinite(loss) ? Json(loss) : Json(nullptr));
+// Numbers that are not whole get nine digits, which tell all floats apart.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53
+  if (value == std::trunc(value) && std::fabs(value) < kMostExact) {
+    return static_cast<std::int64_t>(value);
   }
-  return {{"name", curve.name}, {"values", values}};
+  return std::stod(fmt::format("{:.9g}", value));
 }
 
+using Point = StepSeries::Point;
+
+template <typename Get>
+Json points_json(const StepSeries& series, Get get) {
+  Json values = Json::array();
+  for (const Point& point : series.points()) {
+    values.push_back(point.measured == 0 ? Json(nullptr) : number(get(point)));
+  }
+  return values;
+}
+
+// Without minima and maxima if each point is one step.
+Json series_json(const StepSeries& series) {
+  Json json = {{"steps", series.steps()},
+               {"per", series.steps_per_point()},
+               {"mean", points_json(series, [](const Point& point) { return point.mean(); })}};
+  if (series.steps_per_point() == 1) return json;
+  json["least"] = points_json(series, [](const Point& point) { return point.least; });
+  json["most"] = points_json(series, [](const Point& point) { return point.most; });
+  return json;
+}
+
+Json loss_json(const LossCurve& curve) {
+  Json json = {{"name", curve.name}};
+  json.update({{"steps", curve.losses.steps()},
+               {"per", curve.losses.steps_per_point()},
+               {"mean", points_json(curve.losses, [](const Point& p) { return p.mean(); })}});
+  return json;
+}
+
+std::string_view kind_name(MetricKind kind) {
+  return kind == MetricKind::kLoss ? "loss" : kind == MetricKind::kShare ? "share" : "number";
+}
+
+Json evaluations_json(const EvaluationCurves& curves) {
+  Json json = {{"every", curves.steps.stride()}};
+  json["steps"] = json["metrics"] = Json::array();
+  for (const EvaluatedStep& evaluated : curves.steps.kept())
+    json["steps"].push_back(evaluated.step);
+  for (std::size_t i = 0; i < curves.metrics.size(); ++i) {
+    const Metric& metric = curves.metrics[i];
+    Json values = Json::array();
+    for (const EvaluatedStep& evaluated : curves.steps.kept()) {
+      values.push_back(number(evaluated.values[i]));
+    }
+    json["metrics"].push_back(
+        {{"name", metric.label}, {"kind", kind_name(metric.kind)}, {"values", values}});
+  }
+  return json;
+}
+
+// "at" lists the points at which the bytes change.
 Json steps_line_json(const StepsLine& line) {
-  Json at = Json::array(), reserved = Json::array();
-  for (std::size_t step = 0; step < line.reserved_bytes.size(); ++step) {
-    const std::uint64_t bytes = line.reserved_bytes[step];
-    if (step > 0 && bytes == line.reserved_bytes[step - 1]) continue;
-    at.push_back(step);
-    reserved.push_back(bytes);
+  Json at = Json::array(), least = Json::array(), most = Json::array(), replans = Json::array();
+  const std::vector<Point>& points = line.reserved_bytes.points();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i > 0 && points[i].least == points[i - 1].least && points[i].most == points[i - 1].most) {
+      continue;
+    }
+    at.push_back(i);
+    least.push_back(number(points[i].least));
+    most.push_back(number(points[i].most));
+  }
+  const std::vector<Point>& plans = line.replans.points();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].sum > 0) replans.push_back({i, number(plans[i].sum)});
   }
   return {{"name", line.name},
-          {"steps", line.reserved_bytes.size()},
+          {"steps", line.reserved_bytes.steps()},
+          {"per", line.reserved_bytes.steps_per_point()},
           {"at", at},
-          {"reserved", reserved},
-          {"replans", line.replans}};
+          {"least", least},
+          {"most", most},
+          {"replans", replans}};
 }
 
 Json steps_json(const StepsChart& chart) {
-  Json json = {
-      {"first", chart.first_step}, {"live", chart.live_bytes}, {"lengthsName", chart.lengths_name}};
+  Json json = {{"first", chart.first_step},
+               {"live", series_json(chart.live_bytes)},
+               {"lengthsName", chart.lengths_name}};
   json["lines"] = json["lengths"] = Json::array();
   for (const StepsLine& line : chart.lines) json["lines"].push_back(steps_line_json(line));
   for (const StepsSeries& series : chart.lengths) {
-    json["lengths"].push_back({{"name", series.name}, {"values", series.values}});
+    Json length = {{"name", series.name}};
+    length.update(series_json(series.values));
+    json["lengths"].push_back(std::move(length));
   }
   return json;
 }
@@ -155,6 +221,9 @@ std::string report_json(const ReportData& data) {
   for (const AllocatorCurve& curve : data.curves) json["curves"].push_back(curve_json(curve));
   for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
   for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
+  if (!data.evaluations.steps.kept().empty()) {
+    json["evaluations"] = evaluations_json(data.evaluations);
+  }
   if (!data.steps.lines.empty()) json["steps"] = steps_json(data.steps);
   if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);

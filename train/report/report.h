@@ -8,15 +8,24 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
+#include "train/history/samples.h"
+#include "train/history/step_series.h"
+#include "train/history/steps_chart.h"
 #include "train/report/order_view.h"
+#include "train/run/evaluation.h"
 #include "train/run/process_summary.h"
-#include "train/run/steps_chart.h"
 
 namespace skyline {
 
 struct LossCurve {
-  std::string name;            // the allocator's
-  std::vector<double> losses;  // one per step; values that are not finite leave a gap
+  std::string name;  // the allocator's
+  StepSeries losses;
+};
+
+// The figures of a run's evaluations.
+struct EvaluationCurves {
+  std::vector<Metric> metrics;
+  Samples<EvaluatedStep> steps;
 };
 
 // A row of `compare`. Unmeasured values stay empty and are never printed as zero.
@@ -51,6 +60,7 @@ struct ReportData {
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
+  EvaluationCurves evaluations;
   std::optional<ProcessSummary> process;
   StepsChart steps;                // over the steps of the run
   std::optional<OrderView> order;  // of a training step, without resident bytes
@@ -62,8 +72,9 @@ struct ReportData {
 // UTF-8 become replacement characters. Throws PlanMismatch when the plan does not have one offset
 // for each block of the trace. O(size of the data). The page's data is a JSON object. Its blocks
 // are arrays [lower, upper, bytes, offset, op, layer, phase, category, id] with texts as indices
-// into "strings". Unknown figures are null. "steps" exists only if there are lines over the steps;
-// a line lists [step, bytes] wherever its bytes change.
+// into "strings". Unknown figures are null. "steps" exists only if there are lines over the steps.
+// A series over steps has points of "per" steps each, with their means, minima and maxima; a line
+// lists its bytes wherever they change. So the page's size has a bound for runs of any length.
 std::string render_report(const ReportData& data);
 
 }  // namespace skyline

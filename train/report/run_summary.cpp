@@ -34,10 +34,9 @@ std::string session_text(const SessionStatistics& session, const StepsChart& ste
       session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
       format_bytes(session.peak_fallback_bytes));
   if (session.replans == 0 || steps.lines.empty()) return text;
-  const StepsLine& line = steps.lines.front();
-  return text +
-         fmt::format("re-plans in each hundred steps: {}\n",
-                     fmt::join(counts_per_hundred(line.replans, line.reserved_bytes.size()), " "));
+  const StepSeries& replans = steps.lines.front().replans_by_hundreds;
+  return text + fmt::format("re-plans in each {} steps: {}\n", replans.steps_per_point(),
+                            fmt::join(sums_of(replans), " "));
 }
 
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
@@ -118,6 +117,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
                    replay_trace(summary.trace, kPool).curve,
                    planned_curve(summary.trace, summary.plan)};
   report.losses = {{summary.memory.allocator, summary.losses}};
+  report.evaluations = summary.evaluations;
   report.steps = summary.steps;
   report.process = summary.process;
   report.order = summary.order;

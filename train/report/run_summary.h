@@ -6,10 +6,10 @@
 
 #include "memory/plan.h"
 #include "memory/step_graph.h"
-#include "train/checkpoints/run_directory.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
 #include "train/run/process_summary.h"
+#include "train/run_folder/run_directory.h"
 
 namespace skyline {
 
@@ -23,9 +23,10 @@ struct RunSummary {
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
   std::optional<OrderView> order;  // of the same step
-  std::vector<double> losses;
-  std::optional<double> step_seconds;  // median
+  StepSeries losses;               // over all steps of the run, like the next two
+  EvaluationCurves evaluations;
   StepsChart steps;                    // empty unless steps differ
+  std::optional<double> step_seconds;  // median
 };
 
 // Returns the table of allocators, the saving in one line, the table of the process and the plan as

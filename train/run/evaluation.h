@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,21 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> metrics;
   std::string text;    // "test top-1 90.00 %, top-5 99.00 %"
   std::string sample;  // lines to read; may be empty
+};
+
+enum class MetricKind { kLoss, kShare, kNumber };
+
+// A figure of evaluations. Losses are drawn beside the training loss, shares in percent.
+struct Metric {
+  std::string name;   // in logs: "top1"
+  std::string label;  // on pages: "top-1"
+  MetricKind kind = MetricKind::kNumber;
+};
+
+// The evaluation after a step, for the report.
+struct EvaluatedStep {
+  std::int64_t step = 0;
+  std::vector<double> values;  // in the order of the workload's metrics; NaN: not measured
 };
 
 // Called after each batch of an evaluation with the number of samples done and in total. May throw

@@ -91,16 +91,13 @@ nlohmann::ordered_json to_json(const SessionStatistics& statistics) {
           {"deviations", statistics.deviations},
           {"replans", statistics.replans},
           {"planning_seconds", statistics.planning_seconds},
+          {"validation_seconds", statistics.validation_seconds},
           {"fallback_bytes", statistics.peak_fallback_bytes}};
 }
 
-std::vector<std::uint64_t> counts_per_hundred(const std::vector<std::uint64_t>& positions,
-                                              std::size_t count) {
-  std::vector<std::uint64_t> counts((count + 99) / 100);
-  for (const std::uint64_t position : positions) {
-    if (position < count) ++counts[position / 100];
-  }
-  return counts;
+nlohmann::ordered_json replans_json(const StepsChart& chart) {
+  const StepSeries& replans = chart.lines.front().replans_by_hundreds;
+  return {{"steps", replans.steps_per_point()}, {"counts", sums_of(replans)}};
 }
 
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes) {

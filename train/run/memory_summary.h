@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/history/steps_chart.h"
 #include "train/run/model_run.h"
 
 namespace skyline {
@@ -53,9 +54,8 @@ nlohmann::ordered_json to_json(const MemorySummary& facts);
 // The session's figures in the log of a run with varying steps, under the log's names.
 nlohmann::ordered_json to_json(const SessionStatistics& statistics);
 
-// Returns how many of `positions` lie in [0, 100), [100, 200) … up to `count`.
-std::vector<std::uint64_t> counts_per_hundred(const std::vector<std::uint64_t>& positions,
-                                              std::size_t count);
+// The numbers of new plans in a run with one line: {"steps": 100, "counts": [3, 0, …]}.
+nlohmann::ordered_json replans_json(const StepsChart& chart);
 
 // "saves 3.1 MiB, 24.8 %", "takes 12 KiB more, 0.3 %" or "the same".
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,6 +14,23 @@
 namespace skyline {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Values of a log line; NaN or nothing if it has none of this name and type.
+double number_in(const Json& line, const std::string& name) {
+  const auto value = line.find(name);
+  return value != line.end() && value->is_number() ? value->get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::optional<std::uint64_t> count_in(const Json& line, const std::string& name) {
+  const auto value = line.find(name);
+  if (value == line.end() || !value->is_number_unsigned()) return {};
+  return value->get<std::uint64_t>();
+}
+
+}  // namespace
 
 void WordRate::add(const LoggedStep& step) {
   words += step.batch.words;
@@ -29,16 +47,43 @@ std::string WordRate::text() const {
   return rate ? fmt::format(", {} target words/s", format_count(std::llround(*rate))) : "";
 }
 
-TrainingLog::TrainingLog(std::string allocator, std::string lengths_name, std::int64_t first_step)
-    : allocator_(std::move(allocator)) {
-  chart_.first_step = static_cast<std::uint64_t>(first_step);
-  chart_.lengths_name = std::move(lengths_name);
+TrainingLog::TrainingLog(LoggedFigures figures) : figures_(std::move(figures)) {
+  if (figures_.lengths.empty()) return;
+  chart_.lengths_name = figures_.lengths_name;
+  chart_.lines.push_back({.name = figures_.allocator});
+  for (const std::string& name : figures_.lengths) chart_.lengths.push_back({.name = name});
+}
+
+void TrainingLog::restore_step(const Json& line) {
+  restore_missing(line.at("step").get<std::int64_t>() - 1);
+  losses_.add(number_in(line, "loss"));
+  if (figures_.lengths.empty()) return;
+  StepMemory step{.reserved_bytes = count_in(line, "reserved"),
+                  .live_bytes = count_in(line, "live")};
+  for (const std::string& name : figures_.lengths) {
+    step.lengths.emplace_back(name, count_in(line, name).value_or(0));
+  }
+  add_to_chart(std::move(step), count_in(line, "replans").value_or(0));
+}
+
+void TrainingLog::restore_missing(std::int64_t step) {
+  const auto missing = static_cast<std::uint64_t>(step) - losses_.steps();
+  losses_.add_missing(missing);
+  chart_.add_missing(missing);
+}
+
+void TrainingLog::restore_evaluation(const Json& line) {
+  EvaluatedStep evaluated{.step = line.at("step").get<std::int64_t>(), .values = {}};
+  for (const Metric& metric : figures_.metrics) {
+    evaluated.values.push_back(number_in(line, metric.name));
+  }
+  evaluations_.add(evaluated);
 }
 
 Json TrainingLog::add(const LoggedStep& step, const ModelRun& run) {
-  (losses_.empty() ? first_wait_seconds_ : later_wait_seconds_) += step.wait_seconds;
-  losses_.push_back(step.loss);
-  step_seconds_.push_back(step.seconds);
+  (steps_ == 0 ? first_wait_seconds_ : later_wait_seconds_) += step.wait_seconds;
+  step_seconds_.add({steps_++, step.seconds});
+  losses_.add(step.loss);
   epoch_words_.add(step);
   words_.add(step);
   const std::uint64_t reserved = run.memory.device().statistics().reserved_bytes;
@@ -52,28 +97,30 @@ Json TrainingLog::add(const LoggedStep& step, const ModelRun& run) {
     line["perplexity"] = *perplexity;
   }
   if (step.batch.lengths.empty()) return line;
-  const Session* session = run.memory.session();
-  if (session != nullptr) line.update(to_json(session->session_statistics()));
-  add_to_chart(step, run, reserved);
+  const std::uint64_t live = run.memory.calls().last_step().peak_bytes;
+  line["live"] = live;
+  std::uint64_t replans = 0;
+  if (const Session* session = run.memory.session()) {
+    line.update(to_json(session->session_statistics()));
+    replans = session->session_statistics().replans;
+  }
+  add_to_chart({.reserved_bytes = reserved, .live_bytes = live, .lengths = step.batch.lengths},
+               replans);
   return line;
 }
 
-void TrainingLog::add_to_chart(const LoggedStep& step, const ModelRun& run,
-                               std::uint64_t reserved_bytes) {
-  if (chart_.lines.empty()) {
-    chart_.lines.push_back({.name = allocator_, .reserved_bytes = {}, .replans = {}});
-    for (const auto& [name, length] : step.batch.lengths) chart_.lengths.push_back({name, {}});
-  }
-  chart_.lines.front().reserved_bytes.push_back(reserved_bytes);
-  chart_.live_bytes.push_back(run.memory.calls().last_step().peak_bytes);
-  for (std::size_t i = 0; i < step.batch.lengths.size(); ++i) {
-    chart_.lengths[i].values.push_back(step.batch.lengths[i].second);
-  }
+void TrainingLog::add_to_chart(StepMemory step, std::uint64_t replans) {
+  // A process that resumed counts anew.
+  step.replans = replans >= replans_ ? replans - replans_ : replans;
+  replans_ = replans;
+  chart_.add(figures_.allocator, step);
 }
 
-void TrainingLog::note_replan() {
-  if (chart_.lines.empty()) return;
-  chart_.lines.front().replans.push_back(chart_.lines.front().reserved_bytes.size());
+Json TrainingLog::add(std::int64_t step, std::int64_t epoch, const Evaluation& evaluation) {
+  Json line = {{"step", step}, {"epoch", epoch}};
+  for (const auto& [name, value] : evaluation.metrics) line[name] = value;
+  restore_evaluation(line);
+  return line;
 }
 
 void TrainingLog::end_epoch(Json& row, const ModelRun& run) {
@@ -94,17 +141,21 @@ void TrainingLog::end_epoch(Json& row, const ModelRun& run) {
 }
 
 std::optional<double> TrainingLog::step_seconds_median(std::int64_t warmup_steps) const {
-  if (steps() <= warmup_steps) return {};
-  return median(std::vector<double>(step_seconds_.begin() + warmup_steps, step_seconds_.end()));
+  std::vector<double> seconds;
+  for (const auto& [step, taken] : step_seconds_.kept()) {
+    if (step >= warmup_steps) seconds.push_back(taken);
+  }
+  return median(std::move(seconds));
 }
 
 std::uint64_t TrainingLog::history_bytes() const noexcept {
   const auto bytes = [](const auto& values) { return values.capacity() * sizeof(values.front()); };
-  std::uint64_t sum = bytes(losses_) + bytes(step_seconds_) + bytes(chart_.live_bytes);
+  std::uint64_t sum = bytes(losses_.points()) + bytes(chart_.live_bytes.points()) +
+                      bytes(step_seconds_.kept()) + bytes(evaluations_.kept());
   for (const StepsLine& line : chart_.lines) {
-    sum += bytes(line.reserved_bytes) + bytes(line.replans);
+    sum += bytes(line.reserved_bytes.points()) + bytes(line.replans.points());
   }
-  for (const StepsSeries& series : chart_.lengths) sum += bytes(series.values);
+  for (const StepsSeries& line : chart_.lengths) sum += bytes(line.values.points());
   return sum;
 }
 

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "train/history/samples.h"
+#include "train/history/step_series.h"
+#include "train/history/steps_chart.h"
+#include "train/run/evaluation.h"
 #include "train/run/model_run.h"
-#include "train/run/steps_chart.h"
 
 namespace skyline {
 
@@ -33,24 +36,43 @@ struct WordRate {
   std::string text() const;                  // ", 12,345 target words/s" or nothing
 };
 
-// Collects the figures of this process's steps: log lines, the report's chart, totals.
+// What a run logs beside its losses.
+struct LoggedFigures {
+  std::string allocator;             // of this process; the chart's line
+  std::string lengths_name;          // what BatchFacts::lengths count
+  std::vector<std::string> lengths;  // their names
+  std::vector<Metric> metrics;       // of evaluations
+};
+
+// Collects the figures of a run in bounded memory: log lines and totals of this process's steps,
+// and the report's curves over all steps of the run.
 class TrainingLog {
  public:
-  // `allocator` and `lengths_name` are for the chart; `first_step` counts from 1.
-  TrainingLog(std::string allocator, std::string lengths_name, std::int64_t first_step);
+  explicit TrainingLog(LoggedFigures figures);
+
+  // Restore the curves of a resumed run, from the log lines of its earlier steps and evaluations in
+  // ascending order. Steps without a line, up to `step`, are not measured.
+  void restore_step(const nlohmann::ordered_json& line);
+  void restore_evaluation(const nlohmann::ordered_json& line);
+  void restore_missing(std::int64_t step);
 
   // Adds the step that just ran; returns its log line.
   nlohmann::ordered_json add(const LoggedStep& step, const ModelRun& run);
-  // Notes that a new plan serves from the next step on.
-  void note_replan();
+  // Adds the evaluation after a step; returns its log line.
+  nlohmann::ordered_json add(std::int64_t step, std::int64_t epoch, const Evaluation& evaluation);
   // Adds rates and memory to the row of the epoch that just ended, after the trainer's own columns.
   void end_epoch(nlohmann::ordered_json& row, const ModelRun& run);
 
-  std::int64_t steps() const noexcept { return std::ssize(losses_); }
-  const std::vector<double>& losses() const noexcept { return losses_; }
+  std::int64_t steps() const noexcept { return steps_; }  // of this process
+  // Over all steps of the run.
+  const StepSeries& losses() const noexcept { return losses_; }
+  const std::vector<Metric>& metrics() const noexcept { return figures_.metrics; }
+  const Samples<EvaluatedStep>& evaluations() const noexcept { return evaluations_; }
   const StepsChart& chart() const noexcept { return chart_; }
+
   const WordRate& epoch_words() const noexcept { return epoch_words_; }
   const WordRate& words() const noexcept { return words_; }
+  // Of the steps after the warm-up; in long runs of every second step, every fourth and so on.
   std::optional<double> step_seconds_median(std::int64_t warmup_steps) const;
   // Bytes that these figures take on the heap.
   std::uint64_t history_bytes() const noexcept;
@@ -58,11 +80,15 @@ class TrainingLog {
   double later_wait_seconds() const noexcept { return later_wait_seconds_; }  // all but the first
 
  private:
-  void add_to_chart(const LoggedStep& step, const ModelRun& run, std::uint64_t reserved_bytes);
+  void add_to_chart(StepMemory step, std::uint64_t replans);
 
-  std::vector<double> losses_, step_seconds_;
+  LoggedFigures figures_;
+  StepSeries losses_;
   StepsChart chart_;
-  std::string allocator_;
+  Samples<EvaluatedStep> evaluations_;
+  std::uint64_t replans_ = 0;  // of the latest process, after the latest step
+  std::int64_t steps_ = 0;
+  Samples<std::pair<std::int64_t, double>> step_seconds_;  // by the number of the step
   WordRate epoch_words_, words_;
   double first_wait_seconds_ = 0, later_wait_seconds_ = 0;
 };

@@ -40,8 +40,9 @@ class Passes {
   std::size_t done_ = 0, total_;
 };
 
-double perplexity(Context& context, const Seq2Seq& model, const SentencePairs& pairs,
-                  std::size_t batch_size, Passes& passes) {
+// Sets perplexity and loss.
+void add_losses(TranslationQuality& quality, Context& context, const Seq2Seq& model,
+                const SentencePairs& pairs, std::size_t batch_size, Passes& passes) {
   const ModeScope mode(context, Mode::kInference);
   double loss_sum = 0, words = 0;
   for (std::size_t first = 0; first < pairs.source.size(); first += batch_size) {
@@ -54,7 +55,8 @@ double perplexity(Context& context, const Seq2Seq& model, const SentencePairs& p
     words += static_cast<double>(batch.target_out.size());
     passes.add(batch.size());
   }
-  return std::exp(loss_sum / words);
+  quality.perplexity = std::exp(loss_sum / words);
+  quality.loss = loss_sum / static_cast<double>(pairs.source.size());
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
   const std::size_t translated = std::min(options.pairs, data.val.source.size());
   Passes passes(progress, data.val.source.size() + translated);
   TranslationQuality quality;
-  quality.perplexity = perplexity(context, model, data.val, options.batch_size, passes);
+  add_losses(quality, context, model, data.val, options.batch_size, passes);
   for (std::size_t first = 0; first < translated; first += options.batch_size) {
     const std::size_t last = std::min(first + options.batch_size, translated);
     const auto answers =

@@ -14,8 +14,10 @@ namespace skyline {
 
 // Translation quality of a model.
 struct TranslationQuality {
-  Bleu bleu;              // over the first pairs
-  double perplexity = 0;  // per target word, including ends of sentence, over all validation pairs
+  Bleu bleu;  // over the first pairs
+  // Over all validation pairs: per target word, including ends of sentence, and per sentence, as in
+  // training.
+  double perplexity = 0, loss = 0;
   std::string sample_source, sample_answer, sample_reference;  // one pair to show
 };
 

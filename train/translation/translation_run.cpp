@@ -83,7 +83,8 @@ Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgres
   context.allocator().release_cached();
   return {.metrics = {{"bleu", quality.bleu.score()},
                       {"exact_match", quality.bleu.exact_match()},
-                      {"perplexity", quality.perplexity}},
+                      {"perplexity", quality.perplexity},
+                      {"validation_loss", quality.loss}},
           .text = fmt::format("{}, exact match {:.1f} %, perplexity {:.3f}", quality.bleu.text(),
                               100 * quality.bleu.exact_match(), quality.perplexity),
           .sample =

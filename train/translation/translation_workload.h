@@ -19,8 +19,11 @@ class TranslationWorkload final : public Workload {
   std::string data_name() const override { return data_.name; }
   std::string_view item() const override { return "sentences"; }
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  std::vector<std::string> metric_names() const override {
-    return {"bleu", "exact_match", "perplexity"};
+  std::vector<Metric> metrics() const override {
+    return {{"bleu", "validation BLEU", MetricKind::kNumber},
+            {"exact_match", "validation exact match", MetricKind::kShare},
+            {"perplexity", "validation perplexity", MetricKind::kNumber},
+            {"validation_loss", "validation", MetricKind::kLoss}};
   }
   std::string lengths_name() const override { return "longest sentence, in words"; }
   std::vector<ReportFact> facts(Mode mode) const override;

@@ -40,6 +40,18 @@ void add_columns(const std::vector<float>& row, const ResizeAxis::Taps& taps, in
   out[2] = blue;
 }
 
+void add_all(const std::uint8_t* pixels, int width, const ResizeAxis& rows,
+             const ResizeAxis& columns, float* out) {
+  const int first = columns.first_input();
+  std::vector<float> row(static_cast<std::size_t>(columns.last_input() - first + 1) * kChannels);
+  for (int y = 0; y < rows.count(); ++y) {
+    add_rows(pixels, width, rows[y], first, row);
+    for (int x = 0; x < columns.count(); ++x, out += kChannels) {
+      add_columns(row, columns[x], first, out);
+    }
+  }
+}
+
 }  // namespace
 
 ResizeAxis::ResizeAxis(int in, int out, int begin, int count) {
@@ -70,16 +82,14 @@ ResizeAxis::ResizeAxis(int in, int out, int begin, int count) {
 
 void resize(const std::uint8_t* pixels, int width, int height, int side, const CropWindow& window,
             float* out) {
-  const ResizeAxis rows(height, side, window.top, window.size);
-  const ResizeAxis columns(width, side, window.left, window.size);
-  const int first = columns.first_input();
-  std::vector<float> row(static_cast<std::size_t>(columns.last_input() - first + 1) * kChannels);
-  for (int y = 0; y < window.size; ++y) {
-    add_rows(pixels, width, rows[y], first, row);
-    for (int x = 0; x < window.size; ++x, out += kChannels) {
-      add_columns(row, columns[x], first, out);
-    }
-  }
+  add_all(pixels, width, ResizeAxis(height, side, window.top, window.size),
+          ResizeAxis(width, side, window.left, window.size), out);
+}
+
+void scale(const std::uint8_t* pixels, int width, int height, int new_width, int new_height,
+           float* out) {
+  add_all(pixels, width, ResizeAxis(height, new_height, 0, new_height),
+          ResizeAxis(width, new_width, 0, new_width), out);
 }
 
 }  // namespace skyline

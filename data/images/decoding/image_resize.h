@@ -21,6 +21,10 @@ struct CropWindow {
 void resize(const std::uint8_t* pixels, int width, int height, int side, const CropWindow& window,
             float* out);
 
+// Scales the whole image to new_height × new_width × 3 floats by the same filter.
+void scale(const std::uint8_t* pixels, int width, int height, int new_width, int new_height,
+           float* out);
+
 // One axis of resize(): the input positions that each output position adds up, and their weights,
 // which sum to 1.
 class ResizeAxis {
@@ -38,6 +42,7 @@ class ResizeAxis {
     const Range& range = ranges_[static_cast<std::size_t>(index)];
     return {range.first, range.count, weights_.data() + range.offset};
   }
+  int count() const noexcept { return static_cast<int>(ranges_.size()); }
   int first_input() const noexcept { return ranges_.front().first; }
   int last_input() const noexcept { return ranges_.back().first + ranges_.back().count - 1; }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "memory/planners/exact/exact_search.h"
+#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/skyline/skyline_packer.h"
 #include "memory/planners/split_mix.h"
@@ -233,10 +234,18 @@ class PackingSearch {
   std::uint64_t unit_bytes_ = 1;
 };
 
+template <class Packer>
+bool packed(const Packing& packing, SortKey key, const Deadline& deadline, Placement& out) {
+  Packer packer(packing);
+  packer.set_deadline(deadline);
+  return packer.pack(sorted_by(packing, key), kMaxAddress, out);
+}
+
 }  // namespace
 
 bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
                       std::uint64_t work, Placement& best, std::uint64_t& proved_bound) {
+  if (best.out_of_time) return false;  // no time is left to divide the packing into parts
   PackingSearch search(packing, seed, budget, best);
   search.run(work);
   proved_bound = std::max(proved_bound, search.bound_bytes());
@@ -251,14 +260,15 @@ bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBu
 }
 
 Plan exact(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  const SearchBudget budget(packing, options);
-  Placement best;
-  const bool found =
-      packing.fixed.empty()
-          ? SkylinePacker(packing).pack(sorted_by(packing, SortKey::kLifetime), kMaxAddress, best)
-          : HolePacker(packing).pack(sorted_by(packing, SortKey::kSize), kMaxAddress, best);
-  require_addressable(found, "exact");
+  const SearchBudget budget(packing, options, deadline);
+  Placement best =
+      first_placement(packing, deadline, "exact", [&](const Deadline& limit, Placement& out) {
+        return packing.fixed.empty()
+                   ? packed<SkylinePacker>(packing, SortKey::kLifetime, limit, out)
+                   : packed<HolePacker>(packing, SortKey::kSize, limit, out);
+      });
   std::uint64_t proved_bound = packing.lower_bound;
   improve_by_exact(packing, options.seed, budget, kWork, best, proved_bound);
   Plan plan = to_plan(packing, std::move(best), "exact", options);

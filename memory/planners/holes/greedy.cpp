@@ -1,5 +1,6 @@
 #include "memory/planners/holes/greedy.h"
 
+#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
 
 namespace skyline {
@@ -7,11 +8,14 @@ namespace {
 
 Plan greedy_by(SortKey key, HoleChoice choice, std::string_view name, const Trace& trace,
                const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  Placement placement;
-  const bool fits =
-      HolePacker(packing, choice).pack(sorted_by(packing, key), kMaxAddress, placement);
-  require_addressable(fits, name);
+  Placement placement =
+      first_placement(packing, deadline, name, [&](const Deadline& limit, Placement& out) {
+        HolePacker packer(packing, choice);
+        packer.set_deadline(limit);
+        return packer.pack(sorted_by(packing, key), kMaxAddress, out);
+      });
   return to_plan(packing, std::move(placement), name, options);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/holes/program_order.h"
 #include "memory/planners/race.h"
@@ -152,12 +153,15 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
 }
 
 Plan hill_climb(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  const SearchBudget budget(packing, options);
-  Placement best;
-  require_addressable(
-      HolePacker(packing).pack(sorted_by(packing, SortKey::kSize), kMaxAddress, best),
-      "hill-climb");
+  const SearchBudget budget(packing, options, deadline);
+  Placement best =
+      first_placement(packing, deadline, "hill-climb", [&](const Deadline& limit, Placement& out) {
+        HolePacker packer(packing);
+        packer.set_deadline(limit);
+        return packer.pack(sorted_by(packing, SortKey::kSize), kMaxAddress, out);
+      });
   improve_by_hill_climb(packing, options.seed, budget, best);
   return to_plan(packing, std::move(best), "hill-climb", options);
 }

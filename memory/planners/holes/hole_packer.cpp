@@ -1,12 +1,10 @@
 #include "memory/planners/holes/hole_packer.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "memory/errors.h"
 #include "memory/planners/holes/address_list.h"
 #include "memory/planners/holes/address_tree.h"
+#include "memory/planners/holes/fixed_blocks.h"
 
 namespace skyline {
 namespace {
@@ -21,7 +19,9 @@ std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, HoleChoice
 }  // namespace
 
 HolePacker::HolePacker(const Packing& packing, HoleChoice choice)
-    : packing_(packing), choice_(choice), ticks_(packing), used_(used_addresses(packing, choice)) {}
+    : packing_(packing), choice_(choice), ticks_(packing), used_(used_addresses(packing, choice)) {
+  if (!packing.fixed.empty()) require_fixed_apart(packing, ticks_);
+}
 
 bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out) {
   used_->clear();
@@ -41,16 +41,8 @@ bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit,
 bool HolePacker::place_fixed(std::uint64_t limit, Placement& out) {
   for (BlockIndex block = 0; block < packing_.size(); ++block) {
     if (!packing_.is_fixed(block)) continue;
-    const std::uint64_t begin = packing_.fixed[block];
-    const std::uint64_t bytes = packing_.bytes[block];
-    if (used_->hole(ticks_.of(block), bytes, begin, HoleChoice::kLowest) != begin) {
-      throw TraceError({.source = "trace",
-                        .field = "offset",
-                        .problem = fmt::format("block {} is fixed at {}, where it overlaps "
-                                               "another fixed block",
-                                               block, begin)});
-    }
-    if (!place(block, begin, limit, out)) return false;
+    if (block % kPlacementsPerClock == 0 && passed(deadline_)) return false;
+    if (!place(block, packing_.fixed[block], limit, out)) return false;
   }
   return true;
 }

@@ -21,13 +21,14 @@ class HolePacker {
     return choice == HoleChoice::kSmallest ? 1 << 12 : 1 << 15;
   }
 
+  // Throws TraceError if two fixed blocks overlap.
   explicit HolePacker(const Packing& packing, HoleChoice choice = HoleChoice::kLowest);
 
   // Later passes give up soon after it.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
   // Places the blocks in this order. Returns false, with `out` undefined, as soon as a block would
-  // end above `limit`, or soon after the deadline. Throws TraceError if two fixed blocks overlap.
+  // end above `limit`, or soon after the deadline.
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out);
 
  private:

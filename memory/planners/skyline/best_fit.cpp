@@ -1,5 +1,6 @@
 #include "memory/planners/skyline/best_fit.h"
 
+#include "memory/planners/first_placement.h"
 #include "memory/planners/skyline/skyline_packer.h"
 
 namespace skyline {
@@ -7,11 +8,14 @@ namespace {
 
 Plan skyline_by(SortKey key, std::string_view name, const Trace& trace,
                 const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  Placement placement;
-  const bool fits =
-      SkylinePacker(packing).pack(sorted_by(packing, key), kMaxAddress, placement, options.log);
-  require_addressable(fits, name);
+  Placement placement =
+      first_placement(packing, deadline, name, [&](const Deadline& limit, Placement& out) {
+        SkylinePacker packer(packing);
+        packer.set_deadline(limit);
+        return packer.pack(sorted_by(packing, key), kMaxAddress, out, options.log);
+      });
   return to_plan(packing, std::move(placement), name, options);
 }
 

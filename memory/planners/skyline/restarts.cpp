@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/planners/first_placement.h"
 #include "memory/planners/race.h"
 #include "memory/planners/split_mix.h"
 #include "memory/planners/workers.h"
@@ -102,12 +103,15 @@ bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uin
 }
 
 Plan restarts(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
-  const SearchBudget budget(packing, options);
+  const SearchBudget budget(packing, options, deadline);
   SkylinePacker packer(packing);
-  Placement best;
-  require_addressable(packer.pack(sorted_by(packing, SortKey::kLifetime), kMaxAddress, best),
-                      "restarts");
+  Placement best =
+      first_placement(packing, deadline, "restarts", [&](const Deadline& limit, Placement& out) {
+        packer.set_deadline(limit);
+        return packer.pack(sorted_by(packing, SortKey::kLifetime), kMaxAddress, out);
+      });
   improve_by_restarts(packing, packer, options.seed, budget, best);
   return to_plan(packing, std::move(best), "restarts", options);
 }

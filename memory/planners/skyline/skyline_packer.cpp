@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace skyline {
+
 bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
                          BestFitLog* log) {
   start(order.size());

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
+
+#include "tests/data/images/idx_bytes.h"
 
 namespace skyline {
-
-using Bytes = std::vector<std::uint8_t>;
 
 // A temporary folder for one test, removed with its content.
 class TemporaryFolder {
@@ -23,10 +21,5 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-// The bytes of an IDX file: header (magic 0x0800 + rank, dimensions) and contents.
-Bytes idx_bytes(const std::vector<std::uint32_t>& dimensions, const Bytes& contents);
-Bytes gzipped(const Bytes& bytes);
-Bytes joined(Bytes first, const Bytes& second);
 
 }  // namespace skyline

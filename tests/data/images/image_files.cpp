@@ -120,7 +120,7 @@ FileBytes arithmetic_jpeg() { return from_hex(kArithmeticHex); }
 
 FileBytes truncated_jpeg() {
   FileBytes bytes = baseline_jpeg();
-  bytes.resize(bytes.size() - 40);
+  bytes.erase(bytes.end() - 40, bytes.end());
   return bytes;
 }
 

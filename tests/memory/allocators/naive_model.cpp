@@ -7,6 +7,7 @@
 #include <string>
 
 #include "memory/alignment.h"
+#include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
@@ -303,9 +304,9 @@ void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTra
 }
 
 void compare_random_traces(const std::function<void(std::mt19937&)>& compare) {
-  for (unsigned seed = 0; seed < kTraces; ++seed) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + kTraces; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    std::mt19937 random(seed);
+    std::mt19937 random(static_cast<unsigned>(seed));
     compare(random);
     if (testing::Test::HasFatalFailure()) return;
   }

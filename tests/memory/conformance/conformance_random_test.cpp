@@ -11,6 +11,7 @@
 #include "memory/adaptors/checking_adaptor.h"
 #include "memory/device/cpu_device.h"
 #include "tests/memory/conformance/conformance_allocators.h"
+#include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
@@ -114,7 +115,8 @@ class RandomProgram {
 class RandomConformance : public testing::TestWithParam<ConformanceRow> {};
 
 TEST_P(RandomConformance, NoByteIsSharedAndTheCountersAreRight) {
-  for (unsigned seed = 0; seed < kSeeds && !HasFatalFailure(); ++seed) {
+  for (unsigned k = 0; k < kSeeds && !HasFatalFailure(); ++k) {
+    const auto seed = static_cast<unsigned>(first_seed() + k);
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     CpuDevice device(kCapacityBytes);
     {

@@ -23,7 +23,7 @@ TEST(OrderedTrace, RenumbersControlEdges) {
 TEST(OrderedTrace, NeedsThePeakOfTheOrder) {
   for (const OrderOptions& options :
        {OrderOptions{}, OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (std::uint64_t seed = kSeed; seed < kSeed + effort(500); ++seed) {
+    for (const std::uint64_t seed : seeds(500, kSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(12);
       const OrderAnswer best = order(graph, "optimal", options);
       const Trace trace = trace_of_order(graph, best.order, options);

@@ -70,7 +70,7 @@ TEST(PlacedOrder, ReachesTheLeastOfAllOrdersOnRandomGraphs) {
 // One in several hundred of these graphs has a first plan above its order.
 TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
   std::uint64_t hard = 0, improved = 0, met = 0;
-  for (std::uint64_t seed = kSeed; seed < kSeed + effort(20000); ++seed) {
+  for (const std::uint64_t seed : seeds(20000, kSeed)) {
     const StepGraph graph = full_chain(seed);
     const PlacedOrder placed = order_and_place(graph);
     if (placed.orders_placed == 1 && placed.jointly_optimal()) continue;
@@ -88,7 +88,7 @@ TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
 }
 
 TEST(PlacedOrder, EqualsTheJointProgram) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + effort(20); ++seed) {
+  for (const std::uint64_t seed : seeds(20, kSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(5);
     const JointSolution joint = solve_joint_program(graph, {});
     ASSERT_TRUE(joint.plan.proved_optimal) << "seed " << seed;
@@ -99,7 +99,7 @@ TEST(PlacedOrder, EqualsTheJointProgram) {
 TEST(PlacedOrder, HeedsOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (std::uint64_t seed = kSeed; seed < kSeed + effort(100); ++seed) {
+    for (const std::uint64_t seed : seeds(100, kSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(12);
       const PlacedOrder placed = order_and_place(graph, "optimal", options);
       ASSERT_EQ(fault(graph, placed, options), "") << "seed " << seed;

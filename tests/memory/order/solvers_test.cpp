@@ -59,7 +59,7 @@ TEST(SolverOrders, FollowTheOthersInOneTable) {
 }
 
 TEST(OrderProgram, EqualsOptimal) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + effort(300); ++seed) {
+  for (const std::uint64_t seed : seeds(300, kSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(9);
     const OrderAnswer answer = solve(graph, "olla-order");
     ASSERT_EQ(answer.peak, order(graph).peak) << "seed " << seed;
@@ -70,7 +70,7 @@ TEST(OrderProgram, EqualsOptimal) {
 TEST(OrderProgram, EqualsOptimalUnderOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (std::uint64_t seed = kSeed; seed < kSeed + effort(60); ++seed) {
+    for (const std::uint64_t seed : seeds(60, kSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(8);
       const OrderAnswer answer = solve(graph, "olla-order", options);
       ASSERT_EQ(answer.peak, order(graph, "optimal", options).peak) << "seed " << seed;
@@ -140,7 +140,7 @@ TEST(LocationProgram, PlacesAGivenOrder) {
 }
 
 TEST(JointProgram, EqualsAllOrdersPlaced) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + effort(40); ++seed) {
+  for (const std::uint64_t seed : seeds(40, kSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(5);
     const JointSolution joint = solve_joint_program(graph, {});
     ASSERT_EQ(joint.plan.peak, ExhaustivePlacement(graph).least_peak()) << "seed " << seed;
@@ -152,7 +152,7 @@ TEST(JointProgram, EqualsAllOrdersPlaced) {
 TEST(JointProgram, EqualsAllOrdersPlacedUnderOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (std::uint64_t seed = kSeed; seed < kSeed + effort(20); ++seed) {
+    for (const std::uint64_t seed : seeds(20, kSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(4);
       ASSERT_EQ(solve_joint_program(graph, options).plan.peak,
                 ExhaustivePlacement(graph, options).least_peak())

@@ -1,17 +1,36 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <ranges>
+#include <string>
 
 namespace skyline {
 
-// Number of random cases for a test: all in a release build, a twentieth under sanitizers, which
-// slow planners down about that much.
-constexpr std::uint64_t effort(std::uint64_t cases) {
+// True if tests run all of their cases. Sanitizers slow them down about twentyfold, so sanitizer
+// builds run all only with SKYLINE_TEST_LONG set, as `tests/run.sh --long` does.
+inline bool all_cases() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return cases / 20;
+  return std::getenv("SKYLINE_TEST_LONG") != nullptr;
 #else
-  return cases;
+  return true;
 #endif
+}
+
+// Number of cases for a test: all, or a twentieth.
+inline std::uint64_t effort(std::uint64_t cases) { return all_cases() ? cases : cases / 20; }
+
+// Added to the seeds of random cases: SKYLINE_TEST_SEED, or 0, so that every run has the same
+// cases.
+inline std::uint64_t first_seed() {
+  const char* given = std::getenv("SKYLINE_TEST_SEED");
+  return given == nullptr ? 0 : std::stoull(given);
+}
+
+// Seeds for that many random cases, from `first` on: for (const std::uint64_t seed : seeds(100)).
+inline auto seeds(std::uint64_t cases, std::uint64_t first = 0) {
+  const std::uint64_t begin = first_seed() + first;
+  return std::views::iota(begin, begin + effort(cases));
 }
 
 }  // namespace skyline

@@ -97,7 +97,7 @@ TEST(Planners, RefuseTracesThatMakeNoSense) {
 
 // If all plans found lie above 2^63, that is an error, not an overflow.
 TEST(Planners, NeverWrapAround) {
-  for (std::uint64_t seed = 0; seed < effort(2000); ++seed) {
+  for (const std::uint64_t seed : seeds(2000)) {
     const Trace trace = random_trace(seed, 8, 10, kMost / 3);
     for (const PlannerEntry& entry : all_planners()) {
       if (entry.name == "smt" && seed % 100 != 0) continue;  // takes milliseconds

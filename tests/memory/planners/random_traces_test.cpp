@@ -59,7 +59,7 @@ std::optional<Plan> plan_of_the_portfolio(const Trace& trace, const PlanOptions&
 }
 
 TEST(RandomTraces, EveryPlannerIsValidAndNoneBeatsThePortfolio) {
-  for (std::uint64_t seed = 0; seed < effort(kTraces); ++seed) {
+  for (const std::uint64_t seed : seeds(kTraces)) {
     const PlanOptions options{.alignment = 1 + seed % 3, .seed = seed};
     const Trace trace = small_trace(seed, options.alignment);
     const bool fixed = trace.has_fixed_offsets();
@@ -76,7 +76,7 @@ TEST(RandomTraces, EveryPlannerIsValidAndNoneBeatsThePortfolio) {
 }
 
 TEST(RandomTraces, TwoThreadsPlanAsOne) {
-  for (std::uint64_t seed = 0; seed < effort(2000); ++seed) {
+  for (const std::uint64_t seed : seeds(2000)) {
     const PlanOptions one{.alignment = 1, .seed = seed};
     PlanOptions two = one;
     two.threads = 2;
@@ -94,7 +94,7 @@ TEST(RandomTraces, TwoThreadsPlanAsOne) {
 
 TEST(RandomTraces, NoneIsBelowExhaustiveSearch) {
   int optimal = 0, traces = 0;
-  for (std::uint64_t seed = 0; seed < effort(3000); ++seed) {
+  for (const std::uint64_t seed : seeds(3000)) {
     Trace trace = short_lived_trace(seed, 1 + seed % 7, 10, 9);
     if (seed % 3 == 0) trace = with_gaps(std::move(trace), seed);
     const std::uint64_t least = optimum(trace);

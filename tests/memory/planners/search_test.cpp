@@ -79,9 +79,9 @@ TEST(SearchBudget, HoldsWhateverIsAskedForToWhatIsPossible) {
   EXPECT_GE(*deadline_in(-1.0), now);
   EXPECT_GT(*deadline_in(1e300), now + std::chrono::hours(24 * 365));
   const Packing packing({.blocks = {{0, 1, 100}}}, 1);
-  EXPECT_EQ(SearchBudget(packing, {.threads = -3}).threads, 1);
-  EXPECT_EQ(SearchBudget(packing, {.capacity = 7}).good_enough_bytes, 100u);
-  EXPECT_EQ(SearchBudget(packing, {.capacity = 700}).good_enough_bytes, 700u);
+  EXPECT_EQ(SearchBudget(packing, {.threads = -3}, {}).threads, 1);
+  EXPECT_EQ(SearchBudget(packing, {.capacity = 7}, {}).good_enough_bytes, 100u);
+  EXPECT_EQ(SearchBudget(packing, {.capacity = 700}, {}).good_enough_bytes, 700u);
 }
 
 TEST(Searches, ImproveOnSimpleRules) {
@@ -98,8 +98,8 @@ TEST(Searches, ImproveOnSimpleRules) {
 }
 
 TEST(Searches, AnswerAlikeOnAnyNumberOfThreads) {
-  for (std::uint64_t seed = 0; seed < effort(20); ++seed) {
-    const Trace trace = short_lived_trace(seed, 100 + 25 * seed, 100, 1 << 20);
+  for (const std::uint64_t seed : seeds(20)) {
+    const Trace trace = short_lived_trace(seed, 100 + 25 * (seed % 20), 100, 1 << 20);
     for (const char* name : {"restarts", "hill-climb"}) {
       const Plan one = plan(trace, name, {.seed = seed});
       for (const int threads : {0, 2, 3, 8}) {
@@ -144,7 +144,7 @@ TEST(Searches, CutPassesOffAtTheDeadline) {
   EXPECT_FALSE(gaps.pack(sorted_by(packing, SortKey::kSize), kMaxAddress, next));
   packer.set_deadline({});
 
-  SearchBudget budget(packing, {.time_limit_seconds = 0.01, .threads = 2});
+  SearchBudget budget(packing, {.threads = 2}, deadline_in(0.01));
   improve_by_restarts(packing, packer, 1, budget, best);
   improve_by_hill_climb(packing, 1, budget, best);
   EXPECT_LE(best.peak, simple);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "memory/adaptors/checking_adaptor.h"
 #include "memory/adaptors/recording_adaptor.h"
@@ -20,9 +21,11 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::uint64_t kMemorySeeds = 1500;  // enough for every kind of event
-constexpr std::uint64_t kSimulatedSeeds = std::max(effort(12000), kMemorySeeds);
-constexpr std::uint64_t kServedSeeds = 500;
+// Numbers of programs. Those on real memory follow those on a simulated device, so no seed is used
+// twice. 1,500 are enough for every kind of event.
+constexpr std::uint64_t kSimulatedPrograms = 12000;
+constexpr std::uint64_t kMemoryPrograms = 1500;
+constexpr std::uint64_t kServedPrograms = 500;
 constexpr int kWildSteps = 12;
 constexpr int kHotSteps = 5;
 
@@ -149,6 +152,10 @@ void run_program(Device& upstream, std::uint64_t seed, Figures& figures) {
   EXPECT_EQ(upstream.statistics().reserved_bytes, 0u);
 }
 
+auto seeds_from(std::uint64_t first, std::uint64_t count) {
+  return std::views::iota(first_seed() + first, first_seed() + first + count);
+}
+
 void expect_all_happened(const Figures& figures) {
   EXPECT_GT(figures.deviations, 1000u);
   EXPECT_GT(figures.replans, 1000u);
@@ -162,7 +169,8 @@ void expect_all_happened(const Figures& figures) {
 
 // Shapes of different numbers of requests, in any order, each as large as planned or smaller.
 TEST(RandomPrograms, AreServedByAPlanForAllOfTheirShapes) {
-  for (std::uint64_t seed = 0; seed < kServedSeeds && !testing::Test::HasFailure(); ++seed) {
+  for (const std::uint64_t seed : seeds_from(0, kServedPrograms)) {
+    if (testing::Test::HasFailure()) return;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SimulatedDevice device;
     const std::size_t shapes = 1 + seed % 4;
@@ -181,7 +189,9 @@ TEST(RandomPrograms, AreServedByAPlanForAllOfTheirShapes) {
 
 TEST(RandomPrograms, NeverShareAnAddress) {
   Figures figures;
-  for (std::uint64_t seed = 0; seed < kSimulatedSeeds && !testing::Test::HasFailure(); ++seed) {
+  for (const std::uint64_t seed :
+       seeds_from(0, std::max(effort(kSimulatedPrograms), kMemoryPrograms))) {
+    if (testing::Test::HasFailure()) return;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SimulatedDevice device;
     run_program(device, seed, figures);
@@ -191,7 +201,8 @@ TEST(RandomPrograms, NeverShareAnAddress) {
 
 TEST(RandomPrograms, NeverShareAByteOfMemory) {
   Figures figures;
-  for (std::uint64_t seed = 0; seed < kMemorySeeds && !testing::Test::HasFailure(); ++seed) {
+  for (const std::uint64_t seed : seeds_from(kSimulatedPrograms, kMemoryPrograms)) {
+    if (testing::Test::HasFailure()) return;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     CpuDevice device(256 * kMiB);
     run_program(device, seed, figures);

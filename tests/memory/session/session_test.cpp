@@ -113,6 +113,25 @@ TEST_F(SessionTest, AHotRunTakesNothingFromDeviceOrPool) {
   EXPECT_EQ(figures.peak_reserved_bytes_since_switch, kMiB + session.arena_bytes());
 }
 
+// The very first step after the switch leaves its plan.
+TEST_F(SessionTest, FiguresSinceTheSwitchIncludeItsFirstStep) {
+  Session& session = make();
+  step(session, kSizes);
+  step(session, kSizes);
+  const std::uint64_t before = device_.statistics().allocations;
+  EXPECT_EQ(session.session_statistics().device_allocations_since_switch, 0u);
+  std::vector<std::size_t> longer = kSizes;
+  longer[0] *= 2;
+  step(session, longer);
+  const std::size_t most =
+      session.arena_bytes() + session.fallback_statistics().peak_reserved_bytes;
+  for (int i = 0; i < 5; ++i) step(session, kSizes);
+  const SessionStatistics figures = session.session_statistics();
+  EXPECT_GT(device_.statistics().allocations, before) << "the fallback pool took memory";
+  EXPECT_EQ(figures.device_allocations_since_switch, device_.statistics().allocations - before);
+  EXPECT_GE(figures.peak_reserved_bytes_since_switch, most);
+}
+
 TEST_F(SessionTest, GrowMergesWhatItSawAndIsHotAgain) {
   Session& session = make();
   step(session, kSizes);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,17 +61,19 @@ TEST(AtomicFileTest, AFullDiskLeavesTheOldFile) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
-TEST(AtomicFileTest, NamesTheCauseOfAFullDevice) {
+// Opening the pipe would block, and following the link would write into another file.
+TEST(AtomicFileTest, TakesAwayWhateverHasTheTemporaryName) {
   const TemporaryFolder folder;
-  const fs::path path = folder / "a.txt";
-  fs::create_symlink("/dev/full", path.string() + ".tmp");
-  try {
-    write_atomically(path, "text");
-    FAIL() << "/dev/full took bytes";
-  } catch (const WriteError& error) {
-    EXPECT_EQ(error.what(), "cannot write " + path.string() + ": No space left on device");
-  }
-  EXPECT_EQ(files_in(folder.path()), 0u);
+  const fs::path path = folder / "a.txt", temporary = folder / "a.txt.tmp";
+  ASSERT_EQ(mkfifo(temporary.c_str(), 0600), 0);
+  write_atomically(path, "one");
+  EXPECT_EQ(read_file(path), "one");
+  write_atomically(folder / "other", "other");
+  fs::create_symlink("other", temporary);
+  write_atomically(path, "two");
+  EXPECT_EQ(read_file(path), "two");
+  EXPECT_EQ(read_file(folder / "other"), "other");
+  EXPECT_EQ(files_in(folder.path()), 2u);
 }
 
 // A rename by root would replace the device by a file.
@@ -119,7 +122,23 @@ TEST(ReadFile, ReadsWholeFilesAndNamesMissingOnes) {
   EXPECT_THAT([&] { read_file(missing); },
               testing::ThrowsMessage<std::runtime_error>("cannot read " + missing +
                                                          ": No such file or directory"));
-  EXPECT_THROW(read_file(folder.path()), std::runtime_error);
+}
+
+TEST(ReadFile, RefusesWhatIsNoRegularFileAndNeverBlocks) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe", link = folder / "link", loop = folder / "loop";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("nowhere", link);
+  fs::create_symlink("loop", loop);
+  for (const auto& [path, cause] :
+       {std::pair(pipe, "it is a pipe, not a file"),
+        std::pair(folder.path().string(), "it is a folder, not a file"),
+        std::pair(std::string("/dev/zero"), "it is a device, not a file"),
+        std::pair(link, "it is a link to nowhere, which does not exist"),
+        std::pair(loop, "Too many levels of symbolic links")}) {
+    EXPECT_THAT([&] { read_file(path); },
+                testing::ThrowsMessage<std::runtime_error>("cannot read " + path + ": " + cause));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "train/checkpoints/checkpoint.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,6 +15,7 @@
 #include "tests/train/checkpoints/numbered_checkpoint.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/input_file.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -50,6 +54,36 @@ class CheckpointTest : public testing::Test {
     ASSERT_TRUE(stream.good()) << file;
   }
 
+  // Replaces a field of a saved position by JSON, with sums that fit.
+  void edit_position(std::int64_t step, const std::string& field, const std::string& value) const {
+    const fs::path folder = checkpoints_ / fmt::format("step-{:09}", step);
+    Safetensors state = read_safetensors(folder / "state.safetensors");
+    Json position = Json::parse(state.metadata.at("skyline.position"));
+    position[field] = Json::parse(value);
+    state.metadata["skyline.position"] = position.dump();
+    write_safetensors(folder / "state.safetensors", state.tensors, state.metadata);
+    sum_again(folder);
+  }
+  // Replaces value 7 of a saved weight, with sums that fit.
+  void edit_weight(std::int64_t step, float value) const {
+    const fs::path folder = checkpoints_ / fmt::format("step-{:09}", step);
+    Safetensors weights = read_safetensors(folder / "weights.safetensors");
+    weights.tensors[1] = with_value(weights.tensors[1], value);
+    write_safetensors(folder / "weights.safetensors", weights.tensors, weights.metadata);
+    sum_again(folder);
+  }
+  static StoredTensor with_value(const StoredTensor& tensor, float value) {
+    HostCopy copy = host_copy(tensor);
+    std::memcpy(&copy.bytes[7 * sizeof value], &value, sizeof value);
+    return stored(copy);
+  }
+  static void sum_again(const fs::path& folder) {
+    std::ofstream sums(folder / "SHA256SUMS");
+    for (const char* name : {"weights.safetensors", "state.safetensors"}) {
+      sums << file_sha256(folder / name) << "  " << name << '\n';
+    }
+  }
+
   TemporaryFolder folder_;  // the run's
   fs::path checkpoints_ = folder_ / "checkpoints";
   CheckpointStore store_;
@@ -71,8 +105,8 @@ TEST_F(CheckpointTest, LoadsWhatItSaved) {
   EXPECT_EQ(path, checkpoints_ / "step-000000007");
   for (const fs::path& from : {folder_.path(), checkpoints_, path, checkpoints_ / "latest"}) {
     const LoadedCheckpoint loaded = load_checkpoint(from);
-    EXPECT_EQ(loaded.checkpoint.weights, saved.weights);
-    EXPECT_EQ(loaded.checkpoint.state, saved.state);
+    EXPECT_EQ(host_copies(loaded.checkpoint.weights), host_copies(saved.weights));
+    EXPECT_EQ(host_copies(loaded.checkpoint.state), host_copies(saved.state));
     EXPECT_EQ(loaded.checkpoint.position, saved.position);
     EXPECT_THAT(loaded.warnings, IsEmpty());
   }
@@ -88,7 +122,7 @@ TEST_F(CheckpointTest, KeepsNotANumberAmongTheMetrics) {
 TEST_F(CheckpointTest, WeightsAreAPlainSafetensorsFile) {
   save(3);
   const Safetensors weights = read_safetensors(checkpoints_ / "latest/weights.safetensors");
-  EXPECT_EQ(weights.tensors, numbered_checkpoint(3).weights);
+  EXPECT_EQ(host_copies(weights.tensors), host_copies(numbered_checkpoint(3).weights));
 }
 
 TEST_F(CheckpointTest, KeepsTheLastTwo) {
@@ -117,6 +151,92 @@ TEST_F(CheckpointTest, AMissingFileFallsBackToo) {
     EXPECT_EQ(loaded_step(), 1) << file;
     EXPECT_THAT(warnings_, SizeIs(1));
   }
+}
+
+TEST_F(CheckpointTest, AWeightThatIsNotFiniteFallsBackAndIsNamed) {
+  for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+    save(1);
+    save(2);
+    edit_weight(2, value);
+    EXPECT_EQ(loaded_step(), 1);
+    ASSERT_THAT(warnings_, SizeIs(1));
+    EXPECT_THAT(warnings_[0], HasSubstr(fmt::format("tensor 'bias': value 7 is {}", value)));
+    EXPECT_THROW(load_checkpoint(checkpoints_ / "step-000000002"), SafetensorsError);
+    edit_weight(2, 1e30f);
+    EXPECT_EQ(load_checkpoint(folder_.path()).checkpoint.position.step, 2);
+  }
+}
+
+TEST_F(CheckpointTest, APositionThatCannotBeFallsBackAndItsFieldIsNamed) {
+  const std::string counts = "whole number from 0 to 1000000000000000";
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"step", "-1", "step is -1, expected a " + counts},
+      {"step", "4611686018427387904", "step is 4611686018427387904, expected a " + counts},
+      {"step", "1e30", "step is 1e+30"},
+      {"step", "1.5", "step is 1.5"},
+      {"step", "null", "step is null"},
+      {"epoch", "-1", "epoch is -1"},
+      {"epoch", "3", "epoch is 3, expected a whole number from 0 to 2"},
+      {"batch", "-9223372036854775808", "batch is -9223372036854775808"},
+      {"batch", "3", "batch is 3, expected a whole number from 0 to 2"},
+      {"order_seed", "-5", "order_seed is -5"},
+      {"random_seed", "0.5", "random_seed is 0.5"},
+      {"random_next", "-1", "random_next is -1"},
+      {"best", "[]", "best is [], expected an object"},
+      {"best", "{\"top1\": \"high\"}", "type must be number"},
+      {"more", "7", "more is 7, expected an object"},
+      {"arguments", "null", "arguments is null, expected an object"}};
+  for (const auto& [field, value, said] : cases) {
+    save(1);
+    save(2);
+    edit_position(2, field, value);
+    EXPECT_EQ(loaded_step(), 1) << field << ' ' << value;
+    ASSERT_THAT(warnings_, SizeIs(1)) << field << ' ' << value;
+    EXPECT_THAT(warnings_[0], HasSubstr(said));
+  }
+}
+
+TEST_F(CheckpointTest, WhatIsNotFiniteIsNotSavedSoThatAnEarlierOneRemains) {
+  save(1);
+  for (const bool of_state : {false, true}) {
+    Checkpoint checkpoint = numbered_checkpoint(2);
+    StoredTensor& tensor = of_state ? checkpoint.state[0] : checkpoint.weights[1];
+    tensor = with_value(tensor, std::nanf(""));
+    EXPECT_THAT(
+        [&] { store_.save(checkpoint); },
+        ThrowsMessage<CheckpointError>(HasSubstr(
+            of_state ? "step 2 is not saved: state.safetensors: tensor 'velocity': value 7"
+                     : "step 2 is not saved: weights.safetensors: tensor 'bias': value 7")));
+    EXPECT_THAT(names(), ElementsAre("latest", "step-000000001"));
+  }
+}
+
+// Nobody copies a whole tensor: not the one that saves, checks or loads.
+TEST_F(CheckpointTest, TensorsMoveInPieces) {
+  Checkpoint checkpoint = numbered_checkpoint(1);
+  std::size_t largest = 0, bytes = 0;
+  checkpoint.weights[0].shape = {1'000'000};
+  checkpoint.weights[0].read = [&](std::uint64_t offset, std::span<std::byte> piece) {
+    EXPECT_EQ(offset, bytes);
+    bytes += piece.size();
+    largest = std::max(largest, piece.size());
+    std::ranges::fill(piece, std::byte{1});
+  };
+  store_.save(checkpoint);
+  EXPECT_EQ(bytes, 4'000'000u);
+  EXPECT_EQ(largest, kStoredPieceBytes);
+}
+
+TEST_F(CheckpointTest, APipeInPlaceOfAFileIsDamage) {
+  save(1);
+  save(2);
+  const fs::path file = checkpoints_ / "step-000000002/weights.safetensors";
+  fs::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  EXPECT_EQ(loaded_step(), 1);
+  ASSERT_THAT(warnings_, SizeIs(1));
+  EXPECT_THAT(warnings_[0], HasSubstr("weights.safetensors: it is not a regular file"));
 }
 
 TEST_F(CheckpointTest, SaysWhyNoneCanBeLoaded) {

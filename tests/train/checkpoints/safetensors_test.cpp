@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
@@ -15,13 +16,13 @@
 namespace skyline {
 namespace {
 
-NamedTensor tensor(std::string name, StoredType dtype, std::vector<std::int64_t> shape,
-                   unsigned char fill = 1) {
+StoredTensor tensor(std::string name, StoredType dtype, std::vector<std::int64_t> shape,
+                    unsigned char fill = 1) {
   const auto bytes = stored_bytes(shape, dtype).value();
-  return {std::move(name), dtype, std::move(shape), std::vector(bytes, std::byte{fill})};
+  return stored({std::move(name), dtype, std::move(shape), std::vector(bytes, std::byte{fill})});
 }
 
-std::vector<NamedTensor> some_tensors() {
+std::vector<StoredTensor> some_tensors() {
   return {tensor("labels", StoredType::kU8, {3}, 7),
           tensor("conv1.weight", StoredType::kF32, {2, 3}),
           tensor("counts", StoredType::kI32, {2}, 9), tensor("scalar", StoredType::kF64, {}, 3),
@@ -36,7 +37,7 @@ std::string file_of(const std::string& header, std::size_t data_bytes) {
   return content + header + std::string(data_bytes, '\0');
 }
 
-std::string refusal(const std::string& content) {
+std::string refusal_of_file(const std::string& content) {
   try {
     decode_safetensors(std::as_bytes(std::span(content)), "w");
     return "accepted";
@@ -52,9 +53,9 @@ TEST(SafetensorsTest, ReadsBackWhatItWrote) {
   const Safetensors read = read_safetensors(folder / "a");
   EXPECT_EQ(read.metadata, metadata);
   EXPECT_EQ(read.tensors.size(), 5u);
-  for (const NamedTensor& expected : some_tensors()) {
+  for (const StoredTensor& expected : some_tensors()) {
     ASSERT_NE(read.find(expected.name), nullptr);
-    EXPECT_EQ(*read.find(expected.name), expected);
+    EXPECT_EQ(host_copy(*read.find(expected.name)), host_copy(expected));
   }
   EXPECT_EQ(read.find("none"), nullptr);
 }
@@ -63,15 +64,15 @@ TEST(SafetensorsTest, KeepsEveryType) {
   for (int index = 0; index <= static_cast<int>(StoredType::kBool); ++index) {
     const auto type = static_cast<StoredType>(index);
     EXPECT_EQ(stored_type(stored_type_name(type)), type);
-    const std::vector<NamedTensor> one = {tensor("t", type, {3})};
-    EXPECT_EQ(one[0].bytes.size(), 3 * stored_type_bytes(type));
+    const std::vector<StoredTensor> one = {tensor("t", type, {3})};
+    EXPECT_EQ(one[0].bytes(), 3 * stored_type_bytes(type));
   }
   EXPECT_EQ(stored_type("F31"), std::nullopt);
 }
 
 // Compares byte for byte with the layout in https://huggingface.co/docs/safetensors.
 TEST(SafetensorsTest, WritesThePublishedLayout) {
-  const std::vector<NamedTensor> one = {tensor("a", StoredType::kF32, {2}, 0)};
+  const std::vector<StoredTensor> one = {tensor("a", StoredType::kF32, {2}, 0)};
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   const std::string head = safetensors_layout(one, {}).head;
   EXPECT_EQ(head.substr(0, 8), std::string("\x38\0\0\0\0\0\0\0", 8));
@@ -83,7 +84,7 @@ TEST(SafetensorsTest, AlignsEveryTensorToItsElement) {
   const SafetensorsLayout layout = safetensors_layout(tensors, {});
   EXPECT_EQ(layout.head.size() % 8, 0u);
   const auto header = parsed_json(layout.head.substr(8));
-  for (const NamedTensor& t : tensors) {
+  for (const StoredTensor& t : tensors) {
     const std::uint64_t begin = header[t.name]["data_offsets"][0];
     EXPECT_EQ(begin % stored_type_bytes(t.dtype), 0u) << t.name;
   }
@@ -91,7 +92,7 @@ TEST(SafetensorsTest, AlignsEveryTensorToItsElement) {
 
 TEST(SafetensorsTest, RefusesToWriteWhatIsInconsistent) {
   auto wrong = tensor("a", StoredType::kF32, {2});
-  wrong.bytes.pop_back();
+  wrong.shape = {-1};
   EXPECT_THROW(safetensors_layout(std::vector{wrong}, {}), std::logic_error);
   const auto one = tensor("a", StoredType::kF32, {2});
   EXPECT_THROW(safetensors_layout(std::vector{one, one}, {}), std::logic_error);
@@ -102,28 +103,29 @@ TEST(SafetensorsTest, RefusesToWriteWhatIsInconsistent) {
 }
 
 TEST(SafetensorsTest, NamesWhatIsWrongWithAForeignFile) {
-  EXPECT_EQ(refusal(""),
+  EXPECT_EQ(refusal_of_file(""),
             "w: is not a safetensors file: it has 0 bytes, the header's length alone takes 8");
-  EXPECT_THAT(refusal("PK\3\4 a zip archive of pickles"),
+  EXPECT_THAT(refusal_of_file("PK\3\4 a zip archive of pickles"),
               testing::HasSubstr("bytes, more than the 100000000 allowed"));
-  EXPECT_EQ(refusal(file_of("{}", 0).substr(0, 9)),
+  EXPECT_EQ(refusal_of_file(file_of("{}", 0).substr(0, 9)),
             "w: ends early: the header needs 2 bytes, 1 are left");
-  EXPECT_EQ(refusal(file_of("", 0)), "w: header: does not begin with '{'");
-  EXPECT_EQ(refusal(file_of("[1]", 0)), "w: header: does not begin with '{'");
-  EXPECT_EQ(refusal(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
-  EXPECT_EQ(refusal(file_of("{\"a\":1e999}", 0)), "w: header: holds a number out of range");
-  EXPECT_EQ(refusal(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: header: is nested too deeply");
-  EXPECT_EQ(refusal(file_of("{\"a\":3}", 0)), "w: tensor 'a': is not an object");
-  EXPECT_EQ(refusal(file_of("{\"__metadata__\":{\"a\":1}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("", 0)), "w: header: does not begin with '{'");
+  EXPECT_EQ(refusal_of_file(file_of("[1]", 0)), "w: header: does not begin with '{'");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":1e999}", 0)), "w: header: holds a number out of range");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: header: is nested too deeply");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":3}", 0)), "w: tensor 'a': is not an object");
+  EXPECT_EQ(refusal_of_file(file_of("{\"__metadata__\":{\"a\":1}}", 0)),
             "w: __metadata__: 'a' is not a string");
-  EXPECT_EQ(refusal(file_of("{}", 4)), "w: is damaged: 4 bytes of data follow the last tensor");
-  EXPECT_EQ(refusal(file_of("{}", 0)), "accepted");
+  EXPECT_EQ(refusal_of_file(file_of("{}", 4)),
+            "w: is damaged: 4 bytes of data follow the last tensor");
+  EXPECT_EQ(refusal_of_file(file_of("{}", 0)), "accepted");
 }
 
 // Returns the refusal of a file with one tensor "a" that has these fields.
 std::string refusal_of(const std::string& dtype, const std::string& shape,
                        const std::string& offsets, std::size_t data_bytes = 8) {
-  return refusal(file_of(
+  return refusal_of_file(file_of(
       "{\"a\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
       data_bytes));
 }
@@ -150,17 +152,17 @@ TEST(SafetensorsTest, NamesTheFieldThatIsWrong) {
             "w: tensor 'a': data_offsets end at 8, but the file holds 7 bytes of data");
   EXPECT_EQ(refusal_of("\"F32\"", "[2]", "[4,12]", 12),
             "w: tensor 'a': data_offsets begin at 4, expected 0: a gap lies before it");
-  EXPECT_EQ(refusal(file_of("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0)),
             "w: tensor 'a': the field 'data_offsets' is missing");
-  EXPECT_EQ(refusal(file_of("{\"a\":{\"type\":\"F32\"}}", 0)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":{\"type\":\"F32\"}}", 0)),
             "w: tensor 'a': the field 'type' is unknown");
 }
 
 TEST(SafetensorsTest, RefusesOverlapsAndRepeatedNames) {
   const std::string fields = R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
-  EXPECT_EQ(refusal(file_of("{\"a\":" + fields + ",\"b\":" + fields + "}", 4)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"b\":" + fields + "}", 4)),
             "w: tensor 'b': data_offsets begin at 0, expected 4: tensors overlap");
-  EXPECT_EQ(refusal(file_of("{\"a\":" + fields + ",\"a\":" + fields + "}", 4)),
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"a\":" + fields + "}", 4)),
             "w: header: the key 'a' is repeated");
 }
 
@@ -169,11 +171,12 @@ TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {
   const SafetensorsLayout layout = safetensors_layout(tensors, {{"k", "v"}});
   std::string whole = layout.head;
   for (const std::size_t i : layout.order) {
-    whole.append(reinterpret_cast<const char*>(tensors[i].bytes.data()), tensors[i].bytes.size());
+    const std::vector<std::byte> bytes = host_copy(tensors[i]).bytes;
+    whole.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  EXPECT_EQ(refusal(whole), "accepted");
+  EXPECT_EQ(refusal_of_file(whole), "accepted");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_NE(refusal(whole.substr(0, length)), "accepted") << length;
+    EXPECT_NE(refusal_of_file(whole.substr(0, length)), "accepted") << length;
   }
   const auto seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -182,7 +185,7 @@ TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {
     std::string damaged = whole;
     damaged[random() % layout.head.size()] = static_cast<char>(random());
     // Some damage is legal (a letter of a name); any exception but SafetensorsError fails the test.
-    EXPECT_NO_THROW(refusal(damaged));
+    EXPECT_NO_THROW(refusal_of_file(damaged));
   }
 }
 

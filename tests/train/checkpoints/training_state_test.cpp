@@ -4,7 +4,9 @@
 
 #include <cstring>
 
+#include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/small_training.h"
+#include "train/checkpoints/sha256.h"
 #include "train/images/auxiliary_names.h"
 
 namespace skyline {
@@ -23,25 +25,74 @@ TEST(TensorCopiesTest, FiltersTurnToTheOrderOfTheirShape) {
   const std::vector<float> memory = {0, 100, 1, 101, 10, 110, 11, 111};
   const Tensor tensor =
       experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter", memory.data());
-  const NamedTensor host = to_host(experiment->context, "filter", tensor);
+  const HostCopy host = host_copy(stored(experiment->context, {"filter", tensor, 2}));
   std::vector<float> values(8);
   std::memcpy(values.data(), host.bytes.data(), host.bytes.size());
   EXPECT_EQ(values, (std::vector<float>{0, 1, 10, 11, 100, 101, 110, 111}));
 
   const Tensor copy = experiment->context.resident({{1, 2, 2, 2}}, Category::kParameter, "filter");
-  to_device(experiment->context, host, copy);
+  load(experiment->context, stored(host), {"filter", copy, 2});
   std::vector<float> back(8);
   experiment->context.download(copy.detach(), back.data());
   EXPECT_EQ(back, memory);
 }
 
+// Reads a dense layer's weight at every offset, so that pieces begin and end within rows.
+TEST(TensorCopiesTest, PiecesAreThoseOfTheWhole) {
+  const auto experiment = make("mlp");
+  constexpr std::int64_t kRows = 3, kChannels = 5, kPixels = 4;
+  std::vector<float> memory, expected(kRows * kChannels * kPixels);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
+      for (std::int64_t channel = 0; channel < kChannels; ++channel) {
+        const std::int64_t file = (row * kChannels + channel) * kPixels + pixel;
+        expected[static_cast<std::size_t>(file)] = static_cast<float>(memory.size());
+        memory.push_back(static_cast<float>(memory.size()));
+      }
+    }
+  }
+  const StoredWeight weight{"fc.weight",
+                            experiment->context.resident({{kRows, kChannels * kPixels}},
+                                                         Category::kParameter, "fc", memory.data()),
+                            kChannels};
+  const StoredTensor whole = stored(experiment->context, weight);
+  for (std::size_t first = 0; first < expected.size(); ++first) {
+    for (std::size_t count = 1; first + count <= expected.size(); count += 3) {
+      std::vector<float> piece(count);
+      whole.read(first * sizeof(float), std::as_writable_bytes(std::span(piece)));
+      EXPECT_TRUE(
+          std::equal(piece.begin(), piece.end(), expected.begin() + static_cast<long>(first)))
+          << first << ' ' << count;
+    }
+  }
+}
+
+// More than one piece, and a last one that is shorter.
+TEST(TensorCopiesTest, LargeTensorsComeBackAndHashAsAWhole) {
+  const auto experiment = make("mlp");
+  Context& context = experiment->context;
+  constexpr std::int64_t kRows = 130, kRow = 3 * 7 * 64;
+  std::vector<float> values(kRows * kRow);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8191);
+  const TensorSpec spec{{kRows, kRow}};
+  ASSERT_GT(spec.bytes(), 2 * kStoredPieceBytes);
+  const Tensor tensor = context.resident(spec, Category::kParameter, "fc", values.data());
+  const Tensor copy = context.resident(spec, Category::kParameter, "fc");
+  load(context, stored(context, {"fc", tensor, 3}), {"fc", copy, 3});
+  std::vector<float> back(values.size());
+  context.download(copy.detach(), back.data());
+  EXPECT_EQ(back, values);
+  EXPECT_EQ(tensors_sha256(context, std::vector{copy}),
+            sha256_hex(std::as_bytes(std::span(values))));
+}
+
 TEST(TensorCopiesTest, AnotherShapeIsRefusedByName) {
   const auto experiment = make("mlp");
   const Tensor tensor = experiment->context.resident({{2, 3}}, Category::kParameter, "fc.weight");
-  NamedTensor host = to_host(experiment->context, "fc.weight", tensor);
+  StoredTensor host = stored(experiment->context, {"fc.weight", tensor});
   host.shape = {3, 2};
   try {
-    to_device(experiment->context, host, tensor);
+    load(experiment->context, host, {"fc.weight", tensor});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_NE(std::string(error.what()).find("fc.weight"), std::string::npos);
@@ -74,10 +125,32 @@ INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(small_
 TEST(TrainingStateTest, WeightsAreWhatInferenceNeeds) {
   const auto experiment = make("resnet20");
   const Checkpoint checkpoint = capture(*experiment, {});
-  EXPECT_EQ(checkpoint.weights.size(), 59u + 38u);
+  EXPECT_EQ(checkpoint.weights.size(), 59u + 38u + 19u) << "running values and batch counters";
   EXPECT_EQ(checkpoint.state.size(), 59u);
   EXPECT_EQ(checkpoint.weights.front().name, "conv1.weight");
   EXPECT_EQ(checkpoint.weights.front().shape, (std::vector<std::int64_t>{16, 3, 3, 3}));
+}
+
+TEST(TrainingStateTest, FilesHaveThePyTorchNamesOfWeightsAndTheirState) {
+  const auto run = make("resnet20");
+  const Checkpoint checkpoint = capture(*run, {.step = 12});
+  std::set<std::string> weights, state;
+  for (const StoredTensor& tensor : checkpoint.weights) weights.insert(tensor.name);
+  for (const StoredTensor& tensor : checkpoint.state) state.insert(tensor.name);
+  for (const char* name :
+       {"bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var", "bn1.num_batches_tracked",
+        "conv3_1.bn2.running_var", "conv4_3.conv2.weight", "fc.bias"}) {
+    EXPECT_TRUE(weights.contains(name)) << name;
+  }
+  EXPECT_TRUE(state.contains("conv3_1.bn2.weight.velocity"));
+  EXPECT_FALSE(state.contains("bn1.running_mean.velocity"));
+  for (const StoredTensor& tensor : checkpoint.weights) {
+    if (!tensor.name.ends_with("num_batches_tracked")) continue;
+    std::int64_t batches = 0;
+    tensor.read(0, std::as_writable_bytes(std::span(&batches, 1)));
+    EXPECT_EQ(batches, 12);
+    EXPECT_EQ(spec_text(tensor), "I64 []");
+  }
 }
 
 TEST(TrainingStateTest, AForeignCheckpointIsNamed) {
@@ -117,7 +190,7 @@ TEST(AuxiliaryHeadsTest, AreWhatInferenceDoesNotHave) {
 TEST(AuxiliaryHeadsTest, OnlyTheirTensorsMayBeLeftOver) {
   const auto trained = make("lenet");
   Checkpoint checkpoint = capture(*trained, {});
-  NamedTensor head = checkpoint.weights.front();
+  StoredTensor head = checkpoint.weights.front();
   head.name = "loss1_fc.weight";
   checkpoint.weights.push_back(head);
   ImageRun inference({}, seeded(Mode::kInference),

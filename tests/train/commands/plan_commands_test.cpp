@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,8 +39,10 @@ TEST_F(PlanCommands, PlanPrintsItsKeys) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
   nlohmann::json json = outcome.json();
   EXPECT_GE(json["seconds"], 0.0);
+  EXPECT_GT(json["validation_seconds"], 0.0);
   EXPECT_FALSE(json["planner"].get<std::string>().empty());
   json.erase("seconds");
+  json.erase("validation_seconds");
   json.erase("planner");
   EXPECT_EQ(json, (nlohmann::json{{"blocks", 5},
                                   {"lower_bound", 12},
@@ -52,7 +55,8 @@ TEST_F(PlanCommands, PlanPrintsItsKeys) {
                                   {"alignment", 1},
                                   {"capacity", nullptr},
                                   {"fixed_blocks", 0},
-                                  {"time_is_up", false}}));
+                                  {"time_is_up", false},
+                                  {"out_of_time", false}}));
 }
 
 TEST_F(PlanCommands, PlanPrintsATableAndTheMap) {
@@ -111,11 +115,38 @@ TEST_F(PlanCommands, TimeUpIsSaid) {
   EXPECT_TRUE(answer.time_is_up());
   EXPECT_THAT(answer.text(), HasSubstr("501 ms, the limit of 0.5 s: the best plan so far"));
   EXPECT_EQ(answer.json()["time_is_up"], true);
+  answer.plan->out_of_time = true;
+  answer.plan->planner = "program-order";
+  EXPECT_THAT(answer.text(),
+              HasSubstr("501 ms, the limit of 0.5 s: stopped within the first pass"));
+  EXPECT_THAT(answer.text(), HasSubstr("program-order, seed 0 (the planner asked for placed "
+                                       "nothing in time)"));
+  EXPECT_EQ(answer.json()["out_of_time"], true);
+  answer.plan->out_of_time = false;
   answer.capacity = 10;
   EXPECT_FALSE(answer.time_is_up()) << "it found what was asked for";
   answer.capacity.reset();
   answer.seconds = 0.2;
   EXPECT_FALSE(answer.time_is_up()) << "the planner was done";
+}
+
+TEST_F(PlanCommands, APlannerWithoutTimeSaysSo) {
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 5000; ++i) {
+    text += fmt::format("{},{},{},{}\n", i, i, 10000 - (i * 7919) % 4000, 1 + i % 97);
+  }
+  const std::string trace = file("many.csv", text), output = path("many_plan.csv");
+  const Outcome outcome = skyline_program({"plan", trace, "--planner", "greedy-by-size",
+                                           "--time-limit", "0", "--json", "--output", output});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_EQ(outcome.json()["out_of_time"], true);
+  EXPECT_EQ(outcome.json()["time_is_up"], true);
+  EXPECT_EQ(outcome.json()["planner"], "program-order");
+  EXPECT_EQ(skyline_program({"check", trace, output}).exit_code, 0);
+  const Outcome explained =
+      skyline_program({"plan", trace_, "--time-limit", "1", "--explain", path("e.html")});
+  EXPECT_EQ(explained.exit_code, 2);
+  EXPECT_THAT(explained.messages, HasSubstr("--explain shows a whole pass"));
 }
 
 TEST_F(PlanCommands, AProofBeyondTheLowerBoundIsAnAnswer) {

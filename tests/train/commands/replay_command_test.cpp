@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
+#include "train/lab/replay_all.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
 
@@ -275,6 +277,46 @@ TEST_F(ReplayCommand, WrongUsageIsNamed) {
                  "two outputs are to be written to");
   expect_refused(skyline_program({"replay", path("none.csv")}), "No such file or directory");
   expect_refused(skyline_program({"replay", folder_.path()}), "cannot be read");
+}
+
+TEST_F(ReplayCommand, OptionsThatDoNothingAreRefused) {
+  const std::string events = golden_t2();
+  expect_refused(replay(events, {"--device", "99"}),
+                 "--device chooses a device of a PyTorch snapshot; ");
+  expect_refused(replay(events, {"--device", "0"}), "is of the format events");
+  expect_refused(replay(events, {"--plan-limit", "0", "--time-limit", "1"}),
+                 "--time-limit is for the plan, which --plan-limit 0 leaves out");
+  expect_refused(replay(events, {"--plan-limit", "0", "--planner", "exact", "--allocator", "bfc"}),
+                 "--planner is for the plan, which --plan-limit 0 leaves out");
+  expect_refused(replay(events, {"--allocator", "bfc", "--expandable-segments"}),
+                 "--expandable-segments is for the allocator caching");
+  EXPECT_EQ(replay(events, {"--plan-limit", "0", "--planner", "best-fit"}).exit_code, 0)
+      << "the allocator planned uses the planner";
+}
+
+// network-wise has a slot for every request of a step, also for those long freed.
+TEST_F(ReplayCommand, WarnsOnceBeforeNetworkWiseFillsTheMemory) {
+  const auto events = [](std::uint64_t blocks, std::uint64_t steps_every) {
+    std::string text = "event,id,bytes\n";
+    for (std::uint64_t i = 0; i < blocks; ++i) {
+      if (steps_every > 0 && i % steps_every == 0) text += "s,,\n";
+      text += fmt::format("a,{0},8\nf,{0},\n", i % 10);
+    }
+    return text;
+  };
+  const std::vector<std::string> network_wise = {"--allocator", "network-wise", "--plan-limit",
+                                                 "0"};
+  const Outcome warned = replay(events(kSlotsWithoutWarning + 2, 0), network_wise);
+  EXPECT_EQ(warned.exit_code, 0);
+  EXPECT_THAT(warned.messages,
+              HasSubstr("network-wise keeps a slot for each request of a step, 1048576 so far"));
+  EXPECT_EQ(warned.messages.find("keeps a slot"), warned.messages.rfind("keeps a slot"));
+  EXPECT_EQ(replay(events(kSlotsWithoutWarning + 2, 500'000), network_wise).messages, "")
+      << "each step uses the slots of the one before";
+  EXPECT_EQ(replay(events(kSlotsWithoutWarning + 2, 0),
+                   {"--allocator", "best-fit-pool", "--plan-limit", "0"})
+                .messages,
+            "");
 }
 
 TEST_F(ReplayCommand, AFullDiskLeavesNothing) {

@@ -6,6 +6,7 @@
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
 #include "train/cli/usage_error.h"
+#include "train/images/image_run.h"
 
 namespace skyline {
 namespace {
@@ -37,6 +38,19 @@ TEST(TrainingDataTest, TheSeedDecidesTheImages) {
   };
   EXPECT_EQ(first_image(1), first_image(1));
   EXPECT_NE(first_image(1), first_image(2));
+}
+
+// The seed that a run is given, not one of its own, orders its batches.
+TEST(TrainingDataTest, TheSeedDecidesTheOrderOfBatches) {
+  const ImageData data = open_image_data({.images = 64}, {});
+  const auto labels = [&data](std::uint64_t seed) {
+    ImageRun run({}, {}, {.model = "mlp", .shape = data.shape(), .batch_size = 32}, &data);
+    run.seek({}, seed);
+    run.next();
+    return run.batch().labels;
+  };
+  EXPECT_EQ(labels(3), labels(3));
+  EXPECT_NE(labels(3), labels(4));
 }
 
 TEST(TrainingDataTest, UnknownNamesAndFoldersAreRefused) {

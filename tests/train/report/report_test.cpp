@@ -52,7 +52,8 @@ ReportData small_report() {
                       .peak_reserved_bytes = 9216,
                       .peak_reserved_after_switch_bytes = 5120,
                       .gap = 0.0}};
-  data.losses = {{"best-fit-pool", {2.5, 1.25}}, {"planned", {2.5, 1.25}}};
+  const StepSeries losses = StepSeries::of(std::vector<double>{2.5, 1.25});
+  data.losses = {{"best-fit-pool", losses}, {"planned", losses}};
   data.bit_equal = true;
   return data;
 }
@@ -82,7 +83,8 @@ TEST(Report, HoldsTheWholeRun) {
                                      {"live", {4096, 5120}}}));
   EXPECT_EQ(data["residentBytes"], 512);
   EXPECT_EQ(data["facts"], parsed_json(R"([["model","mlp"],["batch size","64"]])"));
-  EXPECT_EQ(data["losses"][1], json({{"name", "planned"}, {"values", {2.5, 1.25}}}));
+  EXPECT_EQ(data["losses"][1],
+            json({{"name", "planned"}, {"steps", 2}, {"per", 1}, {"mean", {2.5, 1.25}}}));
   EXPECT_EQ(data["bitEqual"], true);
   EXPECT_FALSE(data.contains("process"));
 }
@@ -112,10 +114,11 @@ TEST(Report, ShowsTheProcessWithItsPeaks) {
 TEST(Report, KeepsWhatIsUnknownApartFromZero) {
   ReportData data = small_report();
   data.bit_equal.reset();
-  data.losses[0].losses = {std::nan(""), std::numeric_limits<double>::infinity(), 0};
+  data.losses[0].losses =
+      StepSeries::of(std::vector<double>{std::nan(""), std::numeric_limits<double>::infinity(), 0});
   const json read = page_data(render_report(data));
   EXPECT_TRUE(read["bitEqual"].is_null());
-  EXPECT_EQ(read["losses"][0]["values"], json({nullptr, nullptr, 0.0}));
+  EXPECT_EQ(read["losses"][0]["mean"], json({nullptr, nullptr, 0.0}));
   const json& planned = read["comparison"][1];
   EXPECT_EQ(planned["gap"], 0.0);
   for (const char* key : {"residentBytes", "deviceAllocationsAfterSwitch", "callsPerStep",
@@ -127,16 +130,19 @@ TEST(Report, KeepsWhatIsUnknownApartFromZero) {
 
 // Steps of varying lengths; one allocator runs out of memory half-way.
 StepsChart steps_chart(std::size_t steps) {
-  StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned", .replans = {3, 40}}},
+  StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned"}},
                    .lengths = {{.name = "source"}, {.name = "target"}},
                    .lengths_name = "longest sentence, in words"};
   for (std::size_t step = 0; step < steps; ++step) {
     const std::size_t length = 1 + step * 7919 % 50;
-    chart.live_bytes.push_back(1024 * length);
-    chart.lengths[0].values.push_back(length);
-    chart.lengths[1].values.push_back(51 - length);
-    chart.lines[1].reserved_bytes.push_back(step < 3 ? 40960 : 51200);
-    if (step < steps / 2) chart.lines[0].reserved_bytes.push_back(60000 + 100 * (step / 10));
+    chart.live_bytes.add(static_cast<double>(1024 * length));
+    chart.lengths[0].values.add(static_cast<double>(length));
+    chart.lengths[1].values.add(static_cast<double>(51 - length));
+    chart.lines[1].reserved_bytes.add(step < 3 ? 40960 : 51200);
+    chart.lines[1].replans.add(step == 3 || step == 40 ? 1 : 0);
+    if (step >= steps / 2) continue;
+    chart.lines[0].reserved_bytes.add(static_cast<double>(60000 + 100 * (step / 10)));
+    chart.lines[0].replans.add(0);
   }
   return chart;
 }
@@ -149,15 +155,59 @@ TEST(Report, HoldsTheStepsOfARun) {
   const json steps = page_data(render_report(data))["steps"];
   EXPECT_EQ(steps["first"], 7);
   EXPECT_EQ(steps["lengthsName"], "longest sentence, in words");
-  EXPECT_EQ(steps["live"].size(), 100u);
+  EXPECT_EQ(steps["live"]["mean"].size(), 100u);
+  EXPECT_FALSE(steps["live"].contains("most")) << "each point is one step";
   EXPECT_EQ(steps["lines"][0]["steps"], 50);
   EXPECT_EQ(steps["lines"][0]["at"], json({0, 10, 20, 30, 40}));
   EXPECT_EQ(steps["lines"][1], json({{"name", "planned"},
                                      {"steps", 100},
+                                     {"per", 1},
                                      {"at", {0, 3}},
-                                     {"reserved", {40960, 51200}},
-                                     {"replans", {3, 40}}}));
-  EXPECT_EQ(steps["lengths"][1]["values"][0], 50);
+                                     {"least", {40960, 51200}},
+                                     {"most", {40960, 51200}},
+                                     {"replans", {{3, 1}, {40, 1}}}}));
+  EXPECT_EQ(steps["lengths"][1]["mean"][0], 50);
+}
+
+TEST(Report, OfAMillionStepsIsNotLargerThanOfSomeThousand) {
+  const auto page = [](std::size_t steps) {
+    ReportData data = small_report();
+    data.steps = steps_chart(steps);
+    data.losses.resize(1);
+    for (std::size_t step = 0; step < steps; ++step) {
+      data.losses[0].losses.add(1 + 1 / static_cast<double>(step + 1));
+    }
+    return render_report(data);
+  };
+  const std::string large = page(1'000'000);
+  EXPECT_LT(large.size(), 2 * page(8192).size());
+  const json data = page_data(large);
+  EXPECT_EQ(data["losses"][0]["per"], 256);
+  EXPECT_EQ(data["losses"][0]["mean"].size(), (1'000'002 + 255) / 256);
+  EXPECT_EQ(data["steps"]["live"]["most"][0], 1024 * 50) << "no peak is lost";
+  EXPECT_EQ(data["steps"]["live"]["least"][0], 1024);
+}
+
+EvaluationCurves small_evaluations() {
+  EvaluationCurves curves{.metrics = {{"top1", "test top-1", MetricKind::kShare},
+                                      {"loss", "test", MetricKind::kLoss},
+                                      {"bleu", "BLEU", MetricKind::kNumber}},
+                          .steps = {}};
+  curves.steps.add({.step = 1, .values = {0.25, 2, std::nan("")}});
+  curves.steps.add({.step = 2, .values = {0.5, 1.75, 31.5}});
+  return curves;
+}
+
+TEST(Report, HoldsTheEvaluationsOfARun) {
+  ReportData data = small_report();
+  EXPECT_FALSE(page_data(render_report(data)).contains("evaluations"));
+  data.evaluations = small_evaluations();
+  const json evaluations = page_data(render_report(data))["evaluations"];
+  EXPECT_EQ(evaluations["steps"], json({1, 2}));
+  EXPECT_EQ(evaluations["every"], 1);
+  EXPECT_EQ(evaluations["metrics"][0],
+            json({{"name", "test top-1"}, {"kind", "share"}, {"values", {0.25, 0.5}}}));
+  EXPECT_EQ(evaluations["metrics"][2]["values"], json({nullptr, 31.5}));
 }
 
 // An op that is executed one place earlier saves 1024 of 4096 bytes.
@@ -292,6 +342,37 @@ TEST(ReportPage, SavesThePlanAsSvg) {
   EXPECT_EQ(count_of(svg, "<svg "), count_of(svg, "</svg>"));
 }
 
+TEST(ReportPage, ShowsEvaluationsBesideTheTraining) {
+  ReportData data = small_report();
+  data.losses.resize(1);
+  data.evaluations = small_evaluations();
+  std::string page = render_report(data);
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#loss-chart canvas');
+      const box = canvas.getBoundingClientRect();
+      const clientX = box.left + box.width - 71, clientY = box.top + box.height / 2;
+      canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
+    }, 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  for (const char* made : {"Training loss of each step. Squares mark evaluations",
+                           "</svg>training</span>", "</svg>test</span>", "<h3>test top-1</h3>",
+                           "<h3>BLEU</h3>", "<th scope=\"row\">training</th><td>1.25</td>",
+                           "<th scope=\"row\">test after step 2</th><td>1.75</td>"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
+  }
+}
+
+TEST(ReportPage, SaysWhatAPointOfALongRunStandsFor) {
+  ReportData data = small_report();
+  data.losses = {{"planned", StepSeries::of(std::vector<double>(100'000, 1.5))}};
+  const std::string page = opened_in_browser(render_report(data));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  EXPECT_NE(page.find("Training loss: each point is the mean of 32 steps."), page.npos);
+}
+
 TEST(ReportPage, ShowsAHundredThousandSteps) {
   ReportData data = small_report();
   data.steps = steps_chart(100000);
@@ -311,12 +392,13 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
   EXPECT_TRUE(std::regex_search(
       page.substr(tooltip, 1000),
       std::regex(
-          "<strong>Step [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th><td>holds [23][0-9]{2}"
-          " KiB.*planned</th><td>holds 50 KiB.*alive.*source.*target")))
+          "<strong>Steps [23][0-9],[0-9]{3} to [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th>"
+          "<td>holds [23][0-9]{2} KiB.*planned</th><td>holds 50 KiB.*alive.*source.*target")))
       << page.substr(tooltip, 1000);
-  for (const char* made : {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
-                           "Re-plans of planned: 2, of which 2 in the first tenth", "peak 547 KiB",
-                           "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
+  for (const char* made :
+       {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
+        "Each point stands for 32 steps.", "Re-plans of planned: 2, of which 2 in the first tenth",
+        "peak 547 KiB", "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
     EXPECT_NE(page.find(made), page.npos) << made;
   }
   EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/small_training.h"
 
 namespace skyline {
@@ -19,10 +20,10 @@ class DivergenceTest : public ::testing::Test {
   void spoil(const std::string& name) {
     for (const Parameter& parameter : experiment_.model->parameters()) {
       if (parameter.name != name) continue;
-      NamedTensor host = to_host(experiment_.context, name, parameter.value);
+      HostCopy host = host_copy(stored(experiment_.context, {name, parameter.value}));
       const float nan = std::numeric_limits<float>::quiet_NaN();
       std::memcpy(host.bytes.data(), &nan, sizeof nan);
-      to_device(experiment_.context, host, parameter.value);
+      load(experiment_.context, stored(host), {name, parameter.value});
     }
   }
   Divergence explained(const Batch& batch) {

@@ -1,17 +1,18 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <utility>
 
 namespace skyline::tests {
 
-// Sends `signal` to this process when a message contains `text`, as a user might at that moment.
-class SignallingBuffer : public std::stringbuf {
+// Acts once, as a user might at that moment, when a message contains `text`.
+class ActingBuffer : public std::stringbuf {
  public:
-  explicit SignallingBuffer(std::string text, int signal = SIGTERM)
-      : text_(std::move(text)), signal_(signal) {}
+  ActingBuffer(std::string text, std::function<void()> act)
+      : text_(std::move(text)), act_(std::move(act)) {}
 
  protected:
   int sync() override {
@@ -28,10 +29,17 @@ class SignallingBuffer : public std::stringbuf {
   void look() {
     if (text_.empty() || str().find(text_) == std::string::npos) return;
     text_.clear();
-    std::raise(signal_);
+    act_();
   }
   std::string text_;
-  int signal_;
+  std::function<void()> act_;
+};
+
+// Sends `signal` to this process.
+class SignallingBuffer : public ActingBuffer {
+ public:
+  explicit SignallingBuffer(std::string text, int signal = SIGTERM)
+      : ActingBuffer(std::move(text), [signal] { std::raise(signal); }) {}
 };
 
 }  // namespace skyline::tests

@@ -1,6 +1,6 @@
-// Translation steps on real sentences with every hand-out checked; each batch has another shape.
-// Runs 2,000 batches of the texts in the folder SKYLINE_TEXTS, or fewer batches of numbers in words
-// if it is unset.
+// Translation steps with every hand-out checked; each batch has another shape.
+// Runs a few batches of numbers in words, and 2,000 batches of the texts in the folder
+// SKYLINE_TEXTS, which are skipped if it is unset.
 
 #include <gtest/gtest.h>
 
@@ -23,14 +23,19 @@ namespace {
 
 const char* texts() { return std::getenv("SKYLINE_TEXTS"); }
 
-std::int64_t batches() {
-  if (texts() != nullptr) return 2000;
+struct BatchForm {
+  bool real;    // of SKYLINE_TEXTS, otherwise numbers
+  bool unroll;  // LSTMs word by word, otherwise packed
+};
+
+std::int64_t batches_of(const BatchForm& form) {
+  if (form.real) return 2000;
   return std::max<std::int64_t>(static_cast<std::int64_t>(effort(36)), 12);
 }
 
 // The network is so small that memory management takes most of the time. The last batch of an epoch
 // is smaller.
-TrainOptions small_options(bool unroll, bool bucket = false) {
+TrainOptions small_options(const BatchForm& form, bool bucket = false) {
   TrainOptions options;
   options.model = "seq2seq";
   options.batch_size = 12;
@@ -40,14 +45,14 @@ TrainOptions small_options(bool unroll, bool bucket = false) {
   options.translation.units = 8;
   options.translation.vocab_size = 200;
   options.translation.dropout = 0.2;
-  options.translation.unroll = unroll;
+  options.translation.unroll = form.unroll;
   options.translation.bucket = bucket;
-  if (texts() != nullptr) {
+  if (form.real) {
     const std::filesystem::path folder = texts();
     options.translation.source = {(folder / "newstest2012.en").string()};
     options.translation.target = {(folder / "newstest2012.fr").string()};
   }
-  options.steps = batches();
+  options.steps = batches_of(form);
   options = resolved(options);
   return options;
 }
@@ -60,13 +65,13 @@ struct RunFacts {
   std::vector<std::uint64_t> replans;  // steps that began with a new plan
 };
 
-RunFacts run(Workload& workload, const MemoryOptions& memory) {
+RunFacts run(Workload& workload, const MemoryOptions& memory, std::int64_t batches) {
   const std::unique_ptr<ModelRun> steps = workload.on(memory, Mode::kTraining);
   ModelRun& run = *steps;
   run.seek({}, 0);
   const Session* session = run.memory.session();
   RunFacts result;
-  for (std::int64_t number = 1; number <= batches(); ++number) {
+  for (std::int64_t number = 1; number <= batches; ++number) {
     run.next();
     result.losses.push_back(run.step({.learning_rate = 1e-3f, .step = number}));
     if (session == nullptr) continue;
@@ -87,39 +92,50 @@ void tell(const std::string& name, const RunFacts& run) {
   std::cout << name << ": " << run.figures.planned_steps << " of " << run.losses.size()
             << " steps planned, " << run.figures.deviations << " deviations, "
             << run.figures.replans << " re-plans, by hundreds:";
-  for (const std::uint64_t count : counts_per_hundred(run.replans, run.losses.size())) {
-    std::cout << ' ' << count;
-  }
+  std::vector<std::uint64_t> counts((run.losses.size() + 99) / 100);
+  for (const std::uint64_t step : run.replans) ++counts[step / 100];
+  for (const std::uint64_t count : counts) std::cout << ' ' << count;
   std::cout << "; reserved " << run.reserved_bytes << " bytes, " << run.resident_bytes
             << " of them resident\n";
 }
 
-class RealBatches : public ::testing::TestWithParam<bool> {
+class VaryingBatches : public ::testing::TestWithParam<BatchForm> {
  protected:
+  void SetUp() override {
+    if (GetParam().real && texts() == nullptr) {
+      GTEST_SKIP() << "SKYLINE_TEXTS names no folder of texts";
+    }
+    read(/*bucket=*/false);
+  }
+  void read(bool bucket) {
+    options_ = small_options(GetParam(), bucket);
+    data_ = make_workload(options_, console_);
+  }
+  std::int64_t batches() const { return batches_of(GetParam()); }
   void expect_the_same_under(const std::string& allocator) {
-    const RunFacts other = run(*data_, with_policy(options_.memory, allocator));
+    const RunFacts other = run(*data_, with_policy(options_.memory, allocator), batches());
     tell(allocator, other);
     EXPECT_EQ(other.losses, pool().losses);
     EXPECT_EQ(other.parameters_sha256, pool().parameters_sha256);
     outcome_ = other;
   }
   const RunFacts& pool() {
-    if (!pool_) pool_ = run(*data_, with_policy(options_.memory, "best-fit-pool"));
+    if (!pool_) pool_ = run(*data_, with_policy(options_.memory, "best-fit-pool"), batches());
     return *pool_;
   }
   std::uint64_t longest_bytes() const { return data_->longest_batch()->live_bytes; }
 
-  TrainOptions options_ = small_options(GetParam());
+  TrainOptions options_;
   std::ostringstream messages_;
   Console console_{messages_, {}};
-  std::unique_ptr<Workload> data_ = make_workload(options_, console_);
+  std::unique_ptr<Workload> data_;
   RunFacts outcome_;
 
  private:
   std::optional<RunFacts> pool_;
 };
 
-TEST_P(RealBatches, GrowPlansAnewMoreAndMoreRarely) {
+TEST_P(VaryingBatches, GrowPlansAnewMoreAndMoreRarely) {
   expect_the_same_under("planned-grow");
   if (batches() < 36) return;  // too few to tell, as under sanitizers
   const auto half = static_cast<std::uint64_t>(batches() / 2);
@@ -128,12 +144,12 @@ TEST_P(RealBatches, GrowPlansAnewMoreAndMoreRarely) {
   EXPECT_LT(2 * late, static_cast<std::int64_t>(outcome_.replans.size()));
 }
 
-TEST_P(RealBatches, PerShapeDeviatesFromNoPlan) {
+TEST_P(VaryingBatches, PerShapeDeviatesFromNoPlan) {
   expect_the_same_under("planned-per-shape");
   EXPECT_EQ(outcome_.figures.deviations, 0u);
 }
 
-TEST_P(RealBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
+TEST_P(VaryingBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
   expect_the_same_under("planned-upper-bound");
   EXPECT_EQ(outcome_.figures.planned_steps, outcome_.losses.size());
   EXPECT_EQ(outcome_.figures.deviations, 0u);
@@ -146,18 +162,20 @@ TEST_P(RealBatches, UpperBoundTakesWhatTheLongestBatchTakes) {
   EXPECT_LE(outcome_.reserved_bytes, pool().reserved_bytes);
 }
 
-TEST_P(RealBatches, UpperBoundServesBatchesOfLikeLengths) {
-  options_ = small_options(GetParam(), /*bucket=*/true);
-  data_ = make_workload(options_, console_);
+TEST_P(VaryingBatches, UpperBoundServesBatchesOfLikeLengths) {
+  read(/*bucket=*/true);
   expect_the_same_under("planned-upper-bound");
   EXPECT_EQ(outcome_.figures.deviations, 0u);
   EXPECT_EQ(outcome_.figures.device_allocations_since_switch, 0u);
 }
 
-std::string batch_form(const ::testing::TestParamInfo<bool>& info) {
-  return info.param ? "unrolled" : "packed";
+std::string batch_form(const ::testing::TestParamInfo<BatchForm>& info) {
+  return info.param.unroll ? "unrolled" : "packed";
 }
-INSTANTIATE_TEST_SUITE_P(Lstm, RealBatches, ::testing::Bool(), batch_form);
+const auto kNumbers = ::testing::Values(BatchForm{false, false}, BatchForm{false, true});
+const auto kTexts = ::testing::Values(BatchForm{true, false}, BatchForm{true, true});
+INSTANTIATE_TEST_SUITE_P(Numbers, VaryingBatches, kNumbers, batch_form);
+INSTANTIATE_TEST_SUITE_P(RealTexts, VaryingBatches, kTexts, batch_form);
 
 }  // namespace
 }  // namespace skyline

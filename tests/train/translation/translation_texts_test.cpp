@@ -132,6 +132,27 @@ TEST_F(TranslationTexts, ToTranslateAreCheckedBeforehand) {
   said({"a"}, "[" + out() + "] the target's vocabulary is not the one", 1);
 }
 
+// Each word once, in their order, from an argument and from a file.
+TEST_F(TranslationTexts, WithUnknownWordsNameThem) {
+  ASSERT_EQ(
+      train({"--source", lines("a.en", 30, "a cat"), "--target", lines("a.fr", 30, "un chat")})
+          .exit_code,
+      0);
+  const Outcome known = translate({"a cat", "--json"});
+  EXPECT_EQ(known.messages.find("unknown"), std::string::npos) << known.messages;
+  EXPECT_TRUE(known.json()["unknown_words"].empty());
+  const Outcome one = translate({"a zebra"});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_THAT(one.messages, HasSubstr("warning: 1 word is not in the source's vocabulary and read "
+                                      "as unknown: zebra\n"));
+  const std::string file = write("b.en", "zebra and cat\na zebra\nyak and\n");
+  EXPECT_THAT(translate({"--input", file}).messages,
+              HasSubstr("3 words are not in the source's vocabulary and read as unknown: zebra, "
+                        "and, yak\n"));
+  EXPECT_EQ(translate({"--input", file, "--json"}).json()["unknown_words"],
+            (nlohmann::json{"zebra", "and", "yak"}));
+}
+
 TEST(CompareCommandTest, GivesAnAllocatorADeviceOfItsOwnCapacity) {
   const auto compare = [](const std::string& allocators) {
     return skyline_program(

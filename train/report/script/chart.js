@@ -141,6 +141,11 @@ class Chart {
     }
     this.text(context, name, this.right + 26, y + 15);  // clear of the last number
   }
+  // Steps have larger numbers.
+  stepsAxis(context) {
+    this.countAxis(context, '');
+    this.text(context, 'steps', this.right + 36, this.bottom + 15);
+  }
 }
 
 function niceStep(least) {

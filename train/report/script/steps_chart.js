@@ -6,58 +6,33 @@ const kReplanPixels = 9;  // closer marks are drawn as one
 const kStripPixels = 58;
 const kStripSpace = 12;
 
-// Expands the values to one per step; NaN means not measured.
-function readStepsLine({name, steps, at, reserved, replans}, count, index) {
-  const values = new Float64Array(count).fill(NaN);
-  at.forEach((step, i) => values.fill(reserved[i], step, at[i + 1] ?? steps));
+// Expands the bytes to one value a point.
+function readStepsLine({name, steps, per, at, least, most, replans}, index) {
+  const points = Math.ceil(steps / per);
+  const expand = (values) => {
+    const all = new Float64Array(points).fill(NaN);
+    at.forEach((point, i) => all.fill(values[i] ?? NaN, point, at[i + 1] ?? points));
+    return all;
+  };
   const planned = name === 'planned';
   const dash = planned ? [] : kDashes[index % kDashes.length];
-  return {name, steps, values, replans, planned, dash, peak: largest(reserved, 0)};
+  const bytes = {steps, per, mean: expand(most), least: expand(least), most: expand(most)};
+  return {name, steps, bytes, replans, planned, dash, peak: largest(most, 0)};
 }
 
 function readSteps({first, lines, live, lengths, lengthsName}) {
-  const count = largest([...lines.map((line) => line.steps), live.length], 1);
+  const all = [...lines, live, ...lengths];
+  const count = largest(all.map((series) => series.steps), 1);
   return {
     first,
     last: first + count,
     count,
-    lines: lines.map((line, index) => readStepsLine(line, count, index)),
-    live,
-    lengths,
+    per: largest(all.map((series) => series.per), 1),
+    lines: lines.map(readStepsLine),
+    live: readSeries(live),
+    lengths: lengths.map((series) => ({name: series.name, values: readSeries(series)})),
     lengthsName,
   };
-}
-
-// Summarises the values in each column of pixels from `x` to `end`: count, sum, minimum and maximum.
-// `begins` marks the first column after a gap.
-function pixelColumns(chart, values) {
-  const {first} = chart.steps;
-  const begin = Math.max(0, Math.floor(chart.from) - first);
-  const end = Math.min(values.length, Math.ceil(chart.to) - first);
-  const columns = [];
-  let gap = true;
-  for (let i = begin; i < end; ++i) {
-    const value = values[i];
-    if (Number.isNaN(value)) {
-      gap = true;
-      continue;
-    }
-    const x = chart.x(first + i);
-    const next = chart.x(first + i + 1);
-    const column = columns.at(-1);
-    if (!gap && Math.floor(column.x) === Math.floor(x)) {
-      column.least = Math.min(column.least, value);
-      column.most = Math.max(column.most, value);
-      column.sum += value;
-      column.count += 1;
-      column.end = next;
-    } else {
-      columns.push(
-          {x, end: next, least: value, most: value, sum: value, count: 1, begins: gap});
-    }
-    gap = false;
-  }
-  return columns;
 }
 
 // What both charts have in common.
@@ -87,11 +62,6 @@ class StepsBaseChart extends StepChart {
     }
     context.stroke();
   }
-  stepsAxis(context) {
-    this.countAxis(context, '');
-    this.text(context, 'steps', this.right + 36, this.bottom + 15);
-  }
-
   blockAt() {
     return null;
   }
@@ -102,19 +72,19 @@ class StepsBaseChart extends StepChart {
     this.visit(shown, null, this.top + 20);
   }
   describe(tick) {
-    const index = Math.min(tick, this.view.last - 1) - this.steps.first;
-    const live = this.steps.live[index];
-    const replanned = this.steps.lines.filter((line) => line.replans.includes(index));
-    return tooltipContent(null, `Step ${formatCount(index + this.steps.first)}`, [
-      ...this.steps.lines.map(({name, values}) => {
-        const bytes = values[index];
-        return [name, Number.isNaN(bytes) ? 'not measured' : `holds ${formatBytes(bytes)}`];
+    const {first, last, count, per, lines, live, lengths} = this.steps;
+    const index = Math.min(tick, last - 1) - first;
+    const replanned = lines.filter(
+        ({bytes, replans}) => replans.some(([point]) => point === Math.floor(index / bytes.per)));
+    const alive = seriesText(live, index, formatBytes);
+    return tooltipContent(null, stepsTitle(index, per, first, count), [
+      ...lines.map(({name, bytes}) => {
+        const text = seriesText(bytes, index, formatBytes);
+        return [name, text === 'not measured' ? text : `holds ${text}`];
       }),
-      ...(live === undefined ? [] : [['alive', formatBytes(live)]]),
-      ...this.steps.lengths.map(
-          ({name, values}) =>
-              [name, values[index] === undefined ? 'not measured' : formatCount(values[index])]),
-      ...replanned.map(({name}) => [name, 're-planned before this step']),
+      ...(live.steps === 0 ? [] : [['alive', alive]]),
+      ...lengths.map(({name, values}) => [name, seriesText(values, index, formatCount)]),
+      ...replanned.map(({name}) => [name, `re-planned ${per === 1 ? 'before this step' : 'here'}`]),
     ]);
   }
 }
@@ -125,7 +95,9 @@ class StepsMemoryChart extends StepsBaseChart {
         'Memory over steps: reserved bytes of each allocator, and the bytes alive below them';
     super(host, {height: 320, label}, steps, view);
     this.low = 0;
-    this.high = 1.06 * largest(steps.lines.map((line) => line.peak), largest(steps.live, 1));
+    this.high = 1.06 *
+        largest(steps.lines.map((line) => line.peak),
+                largest(steps.live.most.filter(isMeasured), 1));
   }
 
   drawBase(context) {
@@ -134,7 +106,7 @@ class StepsMemoryChart extends StepsBaseChart {
     this.inPlot(context, () => this.drawLive(context));
     const labels = [];
     for (const line of this.steps.lines) {
-      const columns = pixelColumns(this, line.values);
+      const columns = pixelColumns(this, line.bytes);
       this.inPlot(context, () => this.drawLine(context, line, columns));
       if (columns.length === 0) continue;
       labels.push(this.labelOf(line, columns.at(-1).most));
@@ -178,17 +150,17 @@ class StepsMemoryChart extends StepsBaseChart {
   }
 
   // Draws a triangle on the line at each step that is the first with a new plan.
-  drawReplans(context, {name, replans, values}) {
+  drawReplans(context, {name, replans, bytes}) {
     const shown = this.view.allocator === null || this.view.allocator === name;
     if (!shown) return;
     context.fillStyle = styleOf('accent');
     context.strokeStyle = styleOf('surface');
     let last = -Infinity;
-    for (const replan of replans) {
-      const x = this.x(replan + this.steps.first);
+    for (const [point] of replans) {
+      const x = this.x(point * bytes.per + this.steps.first);
       if (x < this.left || x > this.right || x - last < kReplanPixels) continue;
       last = x;
-      const y = this.y(Number.isNaN(values[replan]) ? 0 : values[replan]);
+      const y = this.y(Number.isNaN(bytes.most[point]) ? 0 : bytes.most[point]);
       context.beginPath();
       context.moveTo(x, y - 1);
       context.lineTo(x - 5, y + 9);
@@ -211,7 +183,7 @@ class StepsLengthsChart extends StepsBaseChart {
           label: `Over the same steps: ${steps.lengthsName}`
         },
         steps, view);
-    this.most = steps.lengths.map((series) => largest(series.values, 1));
+    this.most = steps.lengths.map(({values}) => largest(values.most.filter(isMeasured), 1));
   }
 
   drawBase(context) {
@@ -243,26 +215,28 @@ class StepsLengthsChart extends StepsBaseChart {
   }
 }
 
-function stepsReading({lines, count}) {
+function stepsReading({lines, count, per}) {
+  const points = per === 1 ? [] : [`Each point stands for ${formatCount(per)} steps.`];
   const planned = lines.filter((line) => line.replans.length > 0);
-  return planned
-      .map(({name, replans}) => {
-        const early = replans.filter((step) => step < count / 10).length;
-        return `Re-plans of ${name}: ${formatCount(replans.length)}, of which ` +
-            `${formatCount(early)} in the first tenth of the steps; ▲ marks each on its line.`;
-      })
-      .join(' ');
+  const sum = (replans) => replans.reduce((total, [, plans]) => total + plans, 0);
+  const told = planned.map(({name, replans, bytes}) => {
+    const early = replans.filter(([point]) => point * bytes.per < count / 10);
+    return `Re-plans of ${name}: ${formatCount(sum(replans))}, of which ` +
+        `${formatCount(sum(early))} in the first tenth of the steps; ▲ marks each on its line.`;
+  });
+  return [...points, ...told].join(' ');
 }
 
 function fillStepsLegend(steps, view) {
-  const entries = steps.lines.map(({name, planned, dash, peak}) => ({
-    swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
-    name,
-    note: `peak ${formatBytes(peak)}`,
-    value: name,
-  }));
+  const entries =
+      steps.lines.map(({name, planned, dash, peak}) => ({
+                        swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
+                        name,
+                        note: `peak ${formatBytes(peak)}`,
+                        value: name,
+                      }));
   fillLegend(byId('steps-legend'), entries, view, 'allocator');
-  if (steps.live.length > 0)
+  if (steps.live.steps > 0)
     byId('steps-legend').append(element('span', {}, colourSwatch('activation'), 'alive'));
 }
 

@@ -1,4 +1,4 @@
-// The comparison of allocators and the section of losses.
+// The comparison of allocators.
 
 const measured = (value, format) =>
     value === null ? element('span', {title: 'not measured'}, '–') : format(value);
@@ -67,29 +67,4 @@ function fillProcess(rows) {
   byId('process').append(makeTable(
       ['', 'Now', 'At its peak'], ['name', 'number', 'number'],
       rows.map(([name, now, peak]) => [name, formatBytes(now), measured(peak, formatBytes)])));
-}
-
-// Returns the first step (from 1) at which two curves differ; 0 if none does.
-function firstDifference(curves) {
-  const steps = largest(curves.map((curve) => curve.values.length), 0);
-  for (let i = 0; i < steps; ++i) {
-    if (curves.some((curve) => curve.values[i] !== curves[0].values[i])) return i + 1;
-  }
-  return 0;
-}
-
-function fillLosses({losses}) {
-  byId('loss-section').hidden = false;
-  new LossChart(byId('loss-chart'), losses);
-  if (losses.length < 2) return;
-  const difference = firstDifference(losses);
-  const verdict = difference === 0 ?
-      'All curves are equal at every step and cover each other; the first is drawn widest.' :
-      `The curves first differ at step ${formatCount(difference)}.`;
-  byId('loss-equality').textContent =
-      `The place of a block must not change any result. ${verdict}`;
-  losses.forEach(({name}, i) => {
-    const swatch = lineSwatch(lossColourName(i), Math.min(8, lossWidth(i, losses.length)));
-    byId('loss-legend').append(element('span', {}, swatch, name));
-  });
 }

@@ -98,7 +98,7 @@ ExactRules rules_of(unsigned bits) {
 }
 
 TEST(ExactSearch, AgreesWithExhaustiveSearchUnderAllRules) {
-  for (std::uint64_t seed = 0; seed < effort(3000); ++seed) {
+  for (const std::uint64_t seed : seeds(3000)) {
     const Trace trace = tiny_trace(seed);
     const std::uint64_t least = optimum(trace);
     std::size_t in_use = 0;  // a block that is never in use raises only the peak
@@ -113,7 +113,7 @@ TEST(ExactSearch, AgreesWithExhaustiveSearchUnderAllRules) {
 }
 
 TEST(Exact, ProvesTheOptimumOfSmallTraces) {
-  for (std::uint64_t seed = 0; seed < effort(4000); ++seed) {
+  for (const std::uint64_t seed : seeds(4000)) {
     const Trace trace = tiny_trace(seed);
     const Plan found = plan(trace, "exact", {.alignment = 1, .seed = seed});
     ASSERT_EQ(found.peak, optimum(trace)) << "seed " << seed;
@@ -139,7 +139,7 @@ TEST(Exact, ProvesThatACapacityIsTooSmall) {
 }
 
 TEST(Exact, PacksWhatWasCutFromARectangle) {
-  for (std::uint64_t seed = 0; seed < effort(40); ++seed) {
+  for (const std::uint64_t seed : seeds(40)) {
     const Trace trace = cut_rectangle(seed, 60, 200, 1000);
     const Plan found = plan(trace, "exact", {.alignment = 1});
     EXPECT_EQ(found.peak, 1000u) << "seed " << seed;
@@ -149,7 +149,7 @@ TEST(Exact, PacksWhatWasCutFromARectangle) {
 
 // Sizes whose units exceed 32 bits.
 TEST(Exact, SearchesInWideNumbersWhereNeeded) {
-  for (std::uint64_t seed = 0; seed < effort(500); ++seed) {
+  for (const std::uint64_t seed : seeds(500)) {
     Trace trace = short_lived_trace(seed, 7, 8, 9);
     for (TraceBlock& block : trace.blocks) block.bytes = (block.bytes << 50) + seed % 3 + 1;
     const Plan found = plan(trace, "exact", {.alignment = 1});

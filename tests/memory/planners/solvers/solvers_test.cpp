@@ -35,7 +35,7 @@ bool is_hard(const Trace& trace) {
 }
 
 TEST(Provers, AgreeWithExhaustiveSearch) {
-  for (std::uint64_t seed = 0; seed < effort(300); ++seed) {
+  for (const std::uint64_t seed : seeds(300)) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     expect_optimal(random_trace(seed, 1 + seed % 8, 10, 9), 1 + seed % 4);
     if (HasFatalFailure()) return;
@@ -55,7 +55,7 @@ TEST(Provers, AgreeWhereSimpleRulesFail) {
 }
 
 TEST(Provers, AgreeWithGapsAndFixedOffsets) {
-  for (std::uint64_t seed = 0; seed < effort(300); ++seed) {
+  for (const std::uint64_t seed : seeds(300)) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Trace trace = short_lived_trace(seed, 1 + seed % 8, 12, 9);
     if (seed % 3 != 0) trace = with_gaps(std::move(trace), seed);

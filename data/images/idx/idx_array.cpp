@@ -1,17 +1,17 @@
-#include "data/images/idx.h"
+#include "data/images/idx/idx_array.h"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <cstdio>
-#include <system_error>
-#include <utility>
+#include <span>
+#include <string>
 
 #include "data/errors.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint32_t kUnsignedByte = 0x08;
+constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::uint64_t kMostArrayBytes = std::uint64_t{1} << 31;
 constexpr std::size_t kFirstReadBytes = std::size_t{1} << 20;
 
@@ -108,44 +108,23 @@ std::vector<std::uint8_t> read_array(ByteReader& reader,
   return bytes;
 }
 
-// Finds the file of a split under one of its usual names. Throws DataError if there is none.
-std::filesystem::path find_file(const std::filesystem::path& folder, Split split,
-                                const std::string& kind, int rank) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
-    throw DataError(folder.string(), "no such folder");
-  }
-  const std::string stem = (split == Split::kTrain ? "train-" : "t10k-") + kind;
-  const std::string ending = "idx" + std::to_string(rank) + "-ubyte";
-  for (const char* separator : {"-", "."}) {
-    for (const char* suffix : {"", ".gz"}) {
-      const auto path = folder / (stem + separator + ending + suffix);
-      if (std::filesystem::exists(path, error)) return path;
-    }
-  }
-  throw DataError(folder.string(), "no file " + stem + "-" + ending + ", plain or with .gz");
-}
-
-IdxArray read_idx(const std::filesystem::path& path, int rank) {
-  ByteReader reader = ByteReader::open(path);
-  return parse_idx(reader, rank);
-}
-
-void check_labels(const std::string& source, const std::vector<std::uint8_t>& labels,
-                  std::size_t classes) {
-  const auto bad = std::find_if(labels.begin(), labels.end(),
-                                [classes](std::uint8_t label) { return label >= classes; });
-  if (bad == labels.end()) return;
-  throw DataError(
-      source,
-      "label of record " + std::to_string(bad - labels.begin()) + " (counted from 0) has no class",
-      std::to_string(*bad), "below " + std::to_string(classes));
-}
-
 }  // namespace
 
+std::vector<std::uint8_t> IdxArray::file() const {
+  std::vector<std::uint8_t> file = {0, 0, kUnsignedByte,
+                                    static_cast<std::uint8_t>(dimensions.size())};
+  for (const std::uint32_t dimension : dimensions) {
+    for (const int shift : {24, 16, 8, 0}) {
+      file.push_back(static_cast<std::uint8_t>(dimension >> shift));
+    }
+  }
+  file.insert(file.end(), bytes.begin(), bytes.end());
+  return file;
+}
+
 IdxArray parse_idx(ByteReader& reader, int rank) {
-  const std::uint32_t expected = kUnsignedByte << 8 | static_cast<std::uint32_t>(rank);
+  const std::uint32_t expected =
+      std::uint32_t{kUnsignedByte} << 8 | static_cast<std::uint32_t>(rank);
   const std::uint32_t magic = read_big_endian(reader, "magic number");
   if (magic != expected) {
     throw DataError(reader.source(), "magic number", describe_magic(magic),
@@ -163,54 +142,6 @@ IdxArray parse_idx(ByteReader& reader, int rank) {
                                          describe(array.dimensions) + ")");
   }
   return array;
-}
-
-IdxCollection mnist() {
-  return {"mnist", 0.1307f, 0.3081f, {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}};
-}
-
-// Names and their order: Xiao, Rasul, Vollgraf, arXiv:1708.07747, table 2.
-IdxCollection fashion_mnist() {
-  return {"fashion-mnist",
-          0.2860f,
-          0.3530f,
-          {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
-           "bag", "ankle boot"}};
-}
-
-IdxCollection idx_collection_of(const std::filesystem::path& folder) {
-  const std::filesystem::path plain = folder.lexically_normal();
-  std::string name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name.find("fashion") != std::string::npos ? fashion_mnist() : mnist();
-}
-
-IdxDataset::IdxDataset(const std::filesystem::path& folder, Split split, IdxCollection collection)
-    : collection_(std::move(collection)) {
-  const auto images_path = find_file(folder, split, "images", 3);
-  const auto labels_path = find_file(folder, split, "labels", 1);
-  IdxArray labels = read_idx(labels_path, 1);  // first, because a bad small file fails quickly
-  check_labels(labels_path.string(), labels.bytes, collection_.class_names.size());
-  IdxArray images = read_idx(images_path, 3);
-  if (images.dimensions[0] != labels.dimensions[0]) {
-    throw DataError(labels_path.string(), "number of labels", std::to_string(labels.dimensions[0]),
-                    std::to_string(images.dimensions[0]) + ", the number of images");
-  }
-  shape_ = {1, static_cast<int>(images.dimensions[1]), static_cast<int>(images.dimensions[2])};
-  pixels_ = std::move(images.bytes);
-  labels_ = std::move(labels.bytes);
-  for (std::size_t value = 0; value < normalised_.size(); ++value) {
-    normalised_[value] =
-        (static_cast<float>(value) / 255.0f - collection_.mean) / collection_.deviation;
-  }
-}
-
-void IdxDataset::read(const Sample& sample, float* image, std::int32_t* label) const {
-  const std::size_t elements = shape_.elements();
-  const std::uint8_t* pixels = pixels_.data() + sample.index * elements;
-  for (std::size_t i = 0; i < elements; ++i) image[i] = normalised_[pixels[i]];
-  *label = labels_[sample.index];
 }
 
 }  // namespace skyline

@@ -1,0 +1,59 @@
+// Values that would fill the memory or never end are wrong usage, or fail at once with what they
+// would take and what there is.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/images/image_folder_files.h"
+#include "tests/train/temporary_folder.h"
+
+namespace skyline {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+TEST(OptionLimits, ValuesOutOfTheirRangeAreWrongUsage) {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"train", "--images", "1000000000"},
+       "--images: 1000000000 is out of range: it must be from "
+       "10 to 10000000"},
+      {{"train", "--model", "seq2seq", "--pairs", "1000000000"}, "it must be from 1 to 10000000"},
+      {{"train", "--decode-threads", "4096"}, "it must be from 0 to 1024"},
+      {{"train", "--epochs", "1000000000000"}, "--epochs: 1000000000000 is out of range"},
+      {{"train", "--steps", "4611686018427387904"}, "--steps: 4611686018427387904 is out of range"},
+      {{"train", "--batch-size", "4611686018427387904"}, "--batch-size: "},
+      {{"predict", "run", "a.png", "--top", "0"}, "--top: 0 is out of range"},
+  };
+  for (const auto& [words, sentence] : cases) {
+    const Outcome outcome = skyline_program(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words[1];
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+  }
+}
+
+TEST(OptionLimits, BatchesThatNoMemoryHoldsFailBeforeARunFolderIsMade) {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "run").string();
+  const Outcome outcome =
+      skyline_program({"train", "--model", "resnet18", "--insize", "1024", "--images", "10000000",
+                       "--batch-size", "9000000", "--out", out});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages, HasSubstr("batches of 9000000 images takes "));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(OptionLimits, AMeanImageThatNoMemoryHoldsFailsAtOnce) {
+  const TemporaryFolder folder;
+  tests::write_image_folder(folder / "images", 4, 2);
+  Words words = {
+      "train", "--data", (folder / "images").string(), "--resize",         "65536", "--batch-size",
+      "2",     "--out",  (folder / "run").string(),    "--decode-threads", "64"};
+  const Outcome outcome = skyline_program(words);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.messages, HasSubstr("summing the mean image takes "));
+}
+
+}  // namespace
+}  // namespace skyline

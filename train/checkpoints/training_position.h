@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "train/checkpoints/stored_json.h"
+
+namespace skyline {
+
+// The state of a run between two steps, except for tensors: all that the next step depends on.
+struct TrainingPosition {
+  std::int64_t step = 0;               // completed steps
+  std::int64_t epoch = 0;              // completed epochs
+  std::int64_t batch = 0;              // completed batches of the current epoch
+  std::uint64_t order_seed = 0;        // for the order of samples
+  std::uint64_t random_seed = 0;       // RandomStream::seed
+  std::uint64_t random_next = 0;       // RandomStream::next
+  std::map<std::string, double> best;  // best metrics so far; infinities become NaN
+  StoredJson more;                     // of trainer and workload: loss sums, class names, …
+  StoredJson arguments;                // the run's options
+  bool operator==(const TrainingPosition&) const = default;
+};
+
+std::string to_text(const TrainingPosition& position);  // JSON
+
+// Throws std::exception that names the field if one is missing, of another type, negative or
+// greater than any run reaches.
+TrainingPosition training_position_from(std::string_view text);
+
+}  // namespace skyline

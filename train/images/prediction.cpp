@@ -1,0 +1,147 @@
+#include "train/images/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "data/images/image_folder.h"
+#include "data/images/scaled_images.h"
+#include "data/printable.h"
+#include "train/cli/table.h"
+#include "train/images/bad_images_report.h"
+#include "train/images/image_evaluation.h"
+#include "train/images/mean_file.h"
+#include "train/run/random_bits.h"
+
+namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Collection = std::shared_ptr<const ImageCollection>;
+
+ImageShape input_of(const TrainedNetwork& trained) {
+  if (trained.data.input) return *trained.data.input;
+  throw CheckpointError(trained.loaded.path.string() +
+                        ": the checkpoint does not say what its network's input looks like");
+}
+
+// The images to predict, and what is found about them while they are read.
+struct ImagesToPredict {
+  Collection collection;
+  std::shared_ptr<BadImages> bad = std::make_shared<BadImages>();
+  std::shared_ptr<BadImages> scaled = std::make_shared<BadImages>();
+};
+
+// Reads images as the run's test images were read.
+std::unique_ptr<Dataset> open_images(const TrainedNetwork& trained, const ImagesToPredict& images) {
+  const ImageShape input = input_of(trained);
+  if (const auto& normalisation = trained.data.normalisation) {
+    return std::make_unique<ScaledImages>(images.collection, input, *normalisation, images.bad,
+                                          images.scaled);
+  }
+  const DataOptions& options = trained.options.data;
+  auto dataset = std::make_unique<ImageDataset>(
+      images.collection, Split::kTest, pipeline_of(options, input.height), BadImagePolicy::kSkip,
+      random_bits(options.seed), images.bad);
+  if (options.mean != "none") dataset->set_mean(stored_mean(run_folder_of(trained.loaded)));
+  return dataset;
+}
+
+ModelShape shape_of(const TrainedNetwork& trained) {
+  const ImageShape input = input_of(trained);
+  const auto named = static_cast<std::int64_t>(trained.data.class_names.size());
+  return {input.channels, input.height, input.width,
+          static_cast<int>(trained.options.data.classes.value_or(named))};
+}
+
+std::vector<std::size_t> ascending_labels(std::size_t classes) {
+  std::vector<std::size_t> labels(classes);
+  std::iota(labels.begin(), labels.end(), std::size_t{0});
+  return labels;
+}
+
+// The rows of one image: its name stands in the first.
+void add_rows(Table& table, const PredictedImage& image, const TrainedData& data) {
+  std::string name = image.path;
+  for (const Guess& guess : image.guesses) {
+    table.add_row({std::exchange(name, " "), printable(class_name(data, guess.label)),
+                   fmt::format("{:.2f} %", 100 * guess.probability)});
+  }
+}
+
+}  // namespace
+
+std::vector<Guess> top_guesses(std::span<const float> logits, std::size_t most) {
+  if (std::ranges::any_of(logits, [](float logit) { return !std::isfinite(logit); })) return {};
+  std::vector<std::size_t> labels = ascending_labels(logits.size());
+  std::ranges::stable_sort(labels, std::greater(),
+                           [logits](std::size_t label) { return logits[label]; });
+  const double largest = logits[labels.front()];
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  std::vector<Guess> guesses;
+  for (std::size_t i = 0; i < std::min(most, labels.size()); ++i) {
+    guesses.push_back({labels[i], std::exp(logits[labels[i]] - largest) / sum});
+  }
+  return guesses;
+}
+
+Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& files,
+                    std::size_t most_guesses) {
+  const ImagesToPredict images{std::make_shared<const ImageCollection>(
+      ImageCollection{.name = "images",
+                      .class_names = trained.data.class_names,
+                      .train = {},
+                      .test = image_files_below(files),
+                      .warnings = {}})};
+  Predictions predictions{.images = {}, .bad = {}, .scaled = {}, .input = input_of(trained)};
+  const auto visit = [&](std::size_t index, std::span<const float> logits, std::int32_t label) {
+    if (label == kNotCounted) return;
+    const std::string path = images.collection->test.path(index);
+    std::vector<Guess> guesses = top_guesses(logits, most_guesses);
+    if (guesses.empty()) return images.bad->add(path, "gives outputs that are no numbers");
+    predictions.images.push_back({printable(path), std::move(guesses)});
+  };
+  const std::unique_ptr<Dataset> dataset = open_images(trained, images);
+  const std::unique_ptr<ImageRun> run = inference_run(trained, shape_of(trained));
+  const TrainOptions& options = trained.options;
+  for_each_image(run->context, *run->model, *dataset,
+                 {.batch_size = static_cast<std::size_t>(options.batch_size),
+                  .decode_threads = static_cast<std::size_t>(options.data.decode_threads)},
+                 visit);
+  predictions.bad = images.bad->all();
+  predictions.scaled = images.scaled->all();
+  return predictions;
+}
+
+std::string class_name(const TrainedData& data, std::size_t label) {
+  return label < data.class_names.size() ? data.class_names[label] : std::to_string(label);
+}
+
+std::string predictions_text(const Predictions& predictions, const TrainedData& data) {
+  if (predictions.images.empty()) return {};
+  Table table({{"image", Align::kLeft}, {"class", Align::kLeft}, {"probability"}});
+  for (const PredictedImage& image : predictions.images) add_rows(table, image, data);
+  return table.str();
+}
+
+Json predictions_json(const Predictions& predictions, const TrainedData& data) {
+  Json images = Json::array();
+  for (const PredictedImage& image : predictions.images) {
+    Json guesses = Json::array();
+    for (const Guess& guess : image.guesses) {
+      guesses.push_back({{"class", class_name(data, guess.label)},
+                         {"label", guess.label},
+                         {"probability", guess.probability}});
+    }
+    images.push_back({{"path", image.path}, {"predictions", guesses}});
+  }
+  return {{"images", images},
+          {"scaled", to_json(predictions.scaled)},
+          {"bad_images", to_json(predictions.bad)}};
+}
+
+}  // namespace skyline

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/images/bad_images.h"
+#include "train/images/trained_network.h"
+
+namespace skyline {
+
+// A class that a network considers for an image.
+struct Guess {
+  std::size_t label = 0;
+  double probability = 0;  // softmax of the logits
+};
+
+// The `most` likeliest classes, the likeliest first; of equal ones, the lower class first, as
+// evaluations rank them. Empty if the probabilities are not finite.
+std::vector<Guess> top_guesses(std::span<const float> logits, std::size_t most);
+
+struct PredictedImage {
+  std::string path;  // printable
+  std::vector<Guess> guesses;
+};
+
+struct Predictions {
+  std::vector<PredictedImage> images;  // those that could be read, as given
+  std::vector<BadImage> bad;           // the others, sorted by path
+  std::vector<BadImage> scaled;        // images of another size than in training: "300 x 200"
+  ImageShape input;                    // of the network
+};
+
+// Predicts the classes of image files, and of all files below folders, exactly as evaluations treat
+// images: image files are scaled, cropped in the middle and freed of the training's mean; for a
+// network trained on IDX files or drawn shapes, they are scaled to its input, in grey if that is,
+// and normalised as in training. `trained.options` must be resolved. Throws CheckpointError,
+// DataError, ShapeError, OutOfMemory.
+Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& files,
+                    std::size_t most_guesses);
+
+// The name of a class: the training's, or its number.
+std::string class_name(const TrainedData& data, std::size_t label);
+
+std::string predictions_text(const Predictions& predictions, const TrainedData& data);
+nlohmann::ordered_json predictions_json(const Predictions& predictions, const TrainedData& data);
+
+}  // namespace skyline

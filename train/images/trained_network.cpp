@@ -1,0 +1,47 @@
+#include "train/images/trained_network.h"
+
+#include "train/checkpoints/training_state.h"
+#include "train/cli/option_list.h"
+#include "train/images/auxiliary_names.h"
+#include "train/run/use_threads.h"
+
+namespace skyline {
+
+void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArguments& arguments) {
+  list.add(name, path(arguments.checkpoint, "DIR"),
+           "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
+  list.add("--batch-size", integer(arguments.batch_size, 0, kMany),
+           "Images per step (0: as in the run)");
+  list.add("--threads", integer(arguments.threads, 0, 4096), "Threads (0: as in the run)");
+  add_device_option(list, arguments.device, "Device to compute on (default: the run's)");
+}
+
+TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console) {
+  TrainedNetwork trained{
+      .loaded = load_checkpoint(arguments.checkpoint), .options = {}, .data = {}};
+  for (const std::string& warning : trained.loaded.warnings) console.warn(warning);
+  trained.options = train_options_from(*trained.position().arguments);
+  if (translates(trained.options)) {
+    throw UsageError("the checkpoint's model, " + trained.options.model +
+                     ", translates: use skyline translate");
+  }
+  trained.data = trained_data(trained.position());
+  if (arguments.batch_size > 0) trained.options.batch_size = arguments.batch_size;
+  if (arguments.threads > 0) trained.options.threads = arguments.threads;
+  move_to(trained.options, arguments.device);
+  return trained;
+}
+
+std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
+  const TrainOptions& options = trained.options;
+  use_threads(options.threads);
+  Context::Options context = context_options(options);
+  context.mode = Mode::kInference;
+  auto run = std::make_unique<ImageRun>(options.memory, context,
+                                        ImageRunOptions{.model = options.model, .shape = shape});
+  restore_weights(*run, trained.loaded.checkpoint,
+                  auxiliary_names(find_model(options.model), shape));
+  return run;
+}
+
+}  // namespace skyline

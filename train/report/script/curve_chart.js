@@ -1,0 +1,100 @@
+// Curves over the steps of a run: losses, and the figures of evaluations. Equal curves cover each
+// other, so the first is drawn widest and all stay visible.
+
+const kDotPixels = 2.6;  // radius of the dot of an evaluation
+const kMostDots = 200;   // more would be a second, thicker line
+
+// A curve is {name, xs, ys, width, colour, dots, valueAt}: ascending steps and their values, null
+// for a gap, and valueAt(step) for the tooltip as {value, note}.
+class CurveChart extends Chart {
+  constructor(host, {label, height, curves, last, format}) {
+    super(host, {height, label, margin: {left: 78, right: 70, top: 14, bottom: 30}});
+    this.curves = curves;
+    this.format = format;
+    const values = curves.flatMap((curve) => curve.ys).filter((value) => value !== null);
+    this.from = 1;
+    this.to = Math.max(last, 2);
+    this.low = -largest(values.map((value) => -value), 0);
+    this.high = 1.05 * largest(values, 0) || 1;  // a curve of zeros
+    this.step = null;
+    this.base.addEventListener('pointermove', (event) => {
+      this.visit(Math.round(this.valueAtX(event.offsetX)), event.clientX, event.clientY);
+    });
+    for (const type of ['pointerleave', 'blur'])
+      this.base.addEventListener(type, () => this.leave());
+    this.base.addEventListener('keydown', (event) => {
+      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+      if (way === undefined) return;
+      event.preventDefault();
+      const step = Math.min(Math.max((this.step ?? 0) + way * this.stride, 1), this.to);
+      const box = this.base.getBoundingClientRect();
+      announce(this.visit(step, box.left + this.x(step), box.top + 20));
+    });
+  }
+  // The keyboard's cursor moves by a pixel or a step.
+  get stride() {
+    return Math.max(1, Math.round((this.to - this.from) / (this.right - this.left)));
+  }
+
+  drawBase(context) {
+    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 32));
+    for (let value = Math.ceil(this.low / step) * step; value <= this.high; value += step) {
+      const y = Math.round(this.y(value)) + 0.5;
+      this.rule(context, this.left, y, this.right, y, {colour: 'grid'});
+      this.text(
+          context, this.format(Number(value.toPrecision(6))), this.left - 8, y, {align: 'right'});
+    }
+    this.rule(
+        context, this.left, this.bottom + 0.5, this.right, this.bottom + 0.5, {colour: 'line'});
+    this.stepsAxis(context);
+    this.curves.forEach((curve) => this.drawCurve(context, curve));
+  }
+  drawCurve(context, {xs, ys, colour, width, dots}) {
+    context.save();
+    context.strokeStyle = context.fillStyle = styleOf(colour);
+    context.lineWidth = width;
+    context.beginPath();
+    let pen = false;
+    ys.forEach((value, i) => {
+      if (value !== null) context[pen ? 'lineTo' : 'moveTo'](this.x(xs[i]), this.y(value));
+      pen = value !== null;
+    });
+    context.stroke();
+    if (dots && xs.length <= kMostDots) this.drawDots(context, xs, ys);
+    context.restore();
+  }
+  drawDots(context, xs, ys) {
+    ys.forEach((value, i) => {
+      if (value === null) return;
+      const [x, y] = [this.x(xs[i]), this.y(value)];
+      context.fillRect(x - kDotPixels, y - kDotPixels, 2 * kDotPixels, 2 * kDotPixels);
+    });
+  }
+  drawMarks(context) {
+    if (this.step === null) return;
+    const x = this.x(this.step);
+    this.rule(context, x, this.top, x, this.bottom, {colour: 'soft'});
+  }
+  visit(step, clientX, clientY) {
+    if (step < 1 || step > this.to) return this.leave();
+    this.step = step;
+    this.paintMarks();
+    const rows = this.curves.map(({name, valueAt}) => {
+      const {value, note} = valueAt(step);
+      return [name + note, value === null ? 'not measured' : this.format(value)];
+    });
+    const content = tooltipContent(null, `Step ${formatCount(step)}`, rows);
+    showTooltip(content, clientX, clientY);
+    return content;
+  }
+  leave() {
+    this.step = null;
+    this.paintMarks();
+    hideTooltip();
+  }
+}
+
+const kCurveColours =
+    ['activation', 'gradient', 'workspace', 'parameter-gradient', 'input', 'parameter'];
+const curveColour = (index) => kCurveColours[index % kCurveColours.length];
+const curveWidth = (index, count) => 1.6 + 2 * (count - 1 - index);

@@ -1,0 +1,226 @@
+#include "train/run_folder/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "train/cli/usage_error.h"
+#include "train/run_folder/new_run_folder.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kArguments = "arguments.json";
+constexpr const char* kLog = "log.jsonl";
+constexpr const char* kEvaluations = "evaluations.jsonl";
+constexpr const char* kEpochs = "epochs.csv";
+
+// Returns the step of a log's line; nothing if the line is damaged.
+std::optional<std::int64_t> step_of(const Json& line) {
+  const auto step = line.is_object() ? line.find("step") : line.end();
+  if (step == line.end() || !step->is_number_integer()) return {};
+  return step->get<std::int64_t>();
+}
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null()) return {};
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted(1, '"');
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted.append(1, '"');
+}
+
+// Renames a file to the first free "epochs-<n>.csv"; returns the new name.
+std::string put_aside(const fs::path& file) {
+  for (int number = 1;; ++number) {
+    const std::string name =
+        fmt::format("{}-{}{}", file.stem().string(), number, file.extension().string());
+    if (fs::exists(fs::symlink_status(file.parent_path() / name))) continue;
+    fs::rename(file, file.parent_path() / name);
+    return name;
+  }
+}
+
+bool holds_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::directory_iterator entries(folder, ignored);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with("step-") &&
+           entry.path().extension() != ".tmp";
+  });
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const fs::path& path)
+    : folder_(path), log_(open(kLog)), log_path_(path / kLog) {
+  if (!log_.lock()) {
+    throw UsageError(fmt::format("another process is writing {}", path.string()));
+  }
+}
+
+RunDirectory RunDirectory::create(const std::optional<fs::path>& out, std::string_view model,
+                                  const fs::path& parent) {
+  return RunDirectory(new_run_folder(out, model, parent));
+}
+
+RunDirectory RunDirectory::resume(const fs::path& folder, const ResumePoint& point,
+                                  const LogReaders& readers) {
+  const auto holds = [&folder](const char* name) {
+    return fs::exists(fs::symlink_status(folder / name));
+  };
+  if (!holds(kArguments) && !holds("checkpoints") && !holds("best")) {
+    throw UsageError(fmt::format("{} is not a run: {} is missing", folder.string(), kArguments));
+  }
+  RunDirectory run(folder);  // takes the lock before anything is cut
+  run.cut_steps(run.log_, kLog, point.steps, readers.step);
+  if (point.evaluated_step > 0 || holds(kEvaluations)) {
+    LogFile evaluations = run.open(kEvaluations);
+    run.cut_steps(evaluations, kEvaluations, point.evaluated_step, readers.evaluation);
+  }
+  run.cut_epochs(point.epochs);
+  return run;
+}
+
+LogFile RunDirectory::open(std::string_view name) const {
+  return LogFile(named(name), path() / name);
+}
+
+// A line that a fault damaged must not take the later ones with it, so the file is cut after the
+// last good line of a step that was done.
+void RunDirectory::cut_steps(LogFile& file, std::string_view name, std::int64_t last_step,
+                             const std::function<void(const Json&)>& reader) {
+  std::uint64_t kept_bytes = 0;
+  std::int64_t number = 0, before = 0, damaged = 0, first_damaged = 0;
+  file.for_each_line([&](std::string_view line, std::uint64_t end) {
+    ++number;
+    const Json parsed = Json::parse(line, nullptr, false);
+    const auto step = step_of(parsed);
+    if (step && *step > last_step) return true;
+    if (!step || *step <= before) {
+      if (++damaged == 1) first_damaged = number;
+      return true;
+    }
+    before = *step;
+    kept_bytes = end;
+    if (reader) reader(parsed);
+    return true;
+  });
+  file.cut(kept_bytes);
+  if (before < last_step) {
+    warnings_.push_back(
+        fmt::format("{} ends after step {} of {}", (path() / name).string(), before, last_step));
+  }
+  if (damaged == 0) return;
+  warnings_.push_back(
+      fmt::format("{}: {} damaged line{} skipped, the first is line {}; all others "
+                  "are kept",
+                  (path() / name).string(), damaged, damaged == 1 ? "" : "s", first_damaged));
+}
+
+void RunDirectory::cut_epochs(std::int64_t epochs) {
+  std::int64_t rows = -1;  // without the header
+  if (fs::exists(fs::symlink_status(named(kEpochs)))) {
+    LogFile file = open(kEpochs);
+    std::uint64_t kept_bytes = 0;
+    file.for_each_line([&](std::string_view, std::uint64_t end) {
+      kept_bytes = end;
+      return ++rows < epochs;
+    });
+    file.cut(kept_bytes);
+  }
+  if (std::max<std::int64_t>(rows, 0) == epochs) return;
+  warnings_.push_back(fmt::format("{} has {} of {} epochs", (path() / kEpochs).string(),
+                                  std::max<std::int64_t>(rows, 0), epochs));
+}
+
+bool RunDirectory::has_arguments() const {
+  if (!fs::exists(fs::symlink_status(named(kArguments)))) return false;
+  return Json::parse(read_file(named(kArguments)), nullptr, false).is_object();
+}
+
+void RunDirectory::write_arguments(const Json& arguments) {
+  // A path that is not UTF-8 must not stop the run.
+  replace(kArguments, arguments.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void RunDirectory::log_step(const Json& line) { log_.append(line.dump()); }
+
+void RunDirectory::log_evaluation(const Json& line) { open(kEvaluations).append(line.dump()); }
+
+void RunDirectory::log_epoch(const Json& row) {
+  std::vector<std::string> names, values;
+  for (const auto& [key, value] : row.items()) {
+    names.push_back(csv_cell(key));
+    values.push_back(csv_cell(value));
+  }
+  const std::string header = fmt::format("{}", fmt::join(names, ","));
+  LogFile file = open(kEpochs);
+  file.end_line();
+  if (file.bytes() > 0 && file.first_line() != header) {
+    const std::string aside = put_aside(named(kEpochs));
+    warnings_.push_back(fmt::format("{} has other columns than this run writes, so it is now {}",
+                                    (path() / kEpochs).string(), aside));
+    file = open(kEpochs);
+  }
+  const std::string text = fmt::format("{}", fmt::join(values, ","));
+  file.append(file.bytes() == 0 ? header + '\n' + text : text);
+}
+
+void RunDirectory::replace(std::string_view name, std::string_view content) const {
+  const std::string special = special_file(named(name));
+  if (!special.empty()) throw WriteError(path() / name, special);
+  writing([&] { write_atomically(named(name), content); });
+}
+
+void RunDirectory::writing(const std::function<void()>& act) const {
+  try {
+    act();
+  } catch (const WriteError& error) {
+    if (error.error_number() == 0) throw;
+    throw WriteError(folder_.shown(error.path()), error.error_number());
+  } catch (const fs::filesystem_error& error) {
+    throw WriteError(folder_.shown(error.path1()), error.code().value());
+  }
+}
+
+// Every step calls this, so the usual case costs one system call: if the log is there, so is the
+// folder.
+void RunDirectory::check() const {
+  if (log_.is_at(log_path_)) return;
+  if (!folder_.in_place()) {
+    const auto now = place();
+    throw RunFolderLost(
+        now ? fmt::format("the run folder {} was moved to {} during the run", path().string(),
+                          now->string())
+            : fmt::format(
+                  "the run folder {} was removed during the run; nothing of it can be saved",
+                  path().string()));
+  }
+  throw RunFolderLost(
+      fmt::format("{} was moved, replaced or removed during the run", log_path_.string()));
+}
+
+std::optional<StoredJson> arguments_of_unsaved_run(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path file = folder / kArguments;
+  if (!fs::exists(file, ignored) || holds_checkpoint(folder / "checkpoints") ||
+      holds_checkpoint(folder / "best")) {
+    return {};
+  }
+  const Json arguments = Json::parse(read_file(file), nullptr, false);
+  if (!arguments.is_object()) {
+    throw UsageError(fmt::format("{} is damaged, and the run has no checkpoint", file.string()));
+  }
+  return StoredJson(arguments);
+}
+
+}  // namespace skyline

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/stored_json.h"
+#include "train/run_folder/log_file.h"
+#include "train/run_folder/open_folder.h"
+
+namespace skyline {
+
+// Someone moved or removed a run's folder, or its log, while the run wrote to it.
+class RunFolderLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Where a run resumes.
+struct ResumePoint {
+  std::int64_t steps = 0;           // completed
+  std::int64_t epochs = 0;          // completed
+  std::int64_t evaluated_step = 0;  // the step before the latest evaluation
+};
+
+// Receive the lines that a resumed run keeps: of log.jsonl and of evaluations.jsonl, steps
+// ascending.
+struct LogReaders {
+  std::function<void(const nlohmann::ordered_json&)> step, evaluation;
+};
+
+// The folder of one run:
+//   arguments.json          the options it was started with
+//   log.jsonl               one JSON object per step, written immediately
+//   evaluations.jsonl       one JSON object per evaluation
+//   epochs.csv              one row per epoch
+//   trace.csv plan.csv graph.json report.html …  written as a whole, by replace()
+//   checkpoints/            see checkpoint.h
+// All writes throw WriteError and leave earlier content intact. They go into the folder that was
+// opened, even if it is moved meanwhile. The log is locked, so that only one process writes a run.
+// Thread rule: one thread.
+class RunDirectory {
+ public:
+  // Makes a new folder; see new_run_folder().
+  static RunDirectory create(const std::optional<std::filesystem::path>& out,
+                             std::string_view model, const std::filesystem::path& parent = "runs");
+
+  // Resumes a run: cuts log.jsonl and evaluations.jsonl after the last line of a step that was
+  // done or evaluated, and epochs.csv after the last completed epoch. Damaged lines stay in the
+  // files and are not given to `readers`; take_warnings() tells them and what is missing. Throws
+  // UsageError when `folder` contains no run.
+  static RunDirectory resume(const std::filesystem::path& folder, const ResumePoint& point,
+                             const LogReaders& readers = {});
+
+  const std::filesystem::path& path() const noexcept { return folder_.path(); }
+  // For writing; they stay right when the folder is moved.
+  std::filesystem::path checkpoints() const { return folder_.inside() / "checkpoints"; }
+  std::filesystem::path best() const { return folder_.inside() / "best"; }  // like checkpoints()
+
+  // False if the file is missing or damaged.
+  bool has_arguments() const;
+  void write_arguments(const nlohmann::ordered_json& arguments);
+
+  // Append one line; the object begins with {"step": n, …}.
+  void log_step(const nlohmann::ordered_json& line);
+  void log_evaluation(const nlohmann::ordered_json& line);
+
+  // Appends one row. Keys are columns; values are numbers, strings or null (an empty cell). If the
+  // file has other columns, because someone edited it, it is renamed to epochs-<n>.csv, which
+  // warnings() tells, and a new one begins.
+  void log_epoch(const nlohmann::ordered_json& row);
+
+  // Replaces a whole file of the run atomically.
+  void replace(std::string_view name, std::string_view content) const;
+  // Calls `act`, which writes below checkpoints() or best(). Its errors then name path().
+  void writing(const std::function<void()>& act) const;
+
+  // Throws RunFolderLost if path() or the log in it is no longer what this run writes.
+  void check() const;
+  // Where the folder is now; nothing if it was removed.
+  std::optional<std::filesystem::path> place() const { return folder_.place(); }
+
+  // Returns what the user should know about the files; each is told once.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+ private:
+  explicit RunDirectory(const std::filesystem::path& path);
+  LogFile open(std::string_view name) const;
+  std::filesystem::path named(std::string_view name) const { return folder_.inside() / name; }
+  void cut_steps(LogFile& file, std::string_view name, std::int64_t last_step,
+                 const std::function<void(const nlohmann::ordered_json&)>& reader);
+  void cut_epochs(std::int64_t epochs);
+
+  OpenFolder folder_;
+  LogFile log_;
+  std::filesystem::path log_path_;
+  std::vector<std::string> warnings_;
+};
+
+// Returns the arguments of a run that was started and never saved, for instance because the disk
+// was full; nothing for any other folder. Throws UsageError if they are damaged.
+std::optional<StoredJson> arguments_of_unsaved_run(const std::filesystem::path& folder);
+
+}  // namespace skyline
