@@ -40,7 +40,7 @@ TEST(OptionLimits, BatchesThatNoMemoryHoldsFailBeforeARunFolderIsMade) {
       skyline_program({"train", "--model", "resnet18", "--insize", "1024", "--images", "10000000",
                        "--batch-size", "9000000", "--out", out});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.messages, HasSubstr("batches of 9000000 images takes "));
+  EXPECT_THAT(outcome.messages, HasSubstr("reading a batch of 9000000 images takes "));
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
