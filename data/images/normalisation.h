@@ -8,7 +8,7 @@ struct Normalisation {
   double mean = 0;       // of levels in [0, 1]
   double deviation = 1;  // standard deviation of the same levels
 
-  // Of a level from 0 to 255.
+  // Returns the normalised value of a level from 0 to 255.
   float operator()(float level) const noexcept {
     return (level / 255.0f - static_cast<float>(mean)) / static_cast<float>(deviation);
   }

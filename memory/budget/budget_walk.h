@@ -63,7 +63,7 @@ class BudgetWalk {
   Slot values_ = 0;                   // remade value k has slot values_ + k
   std::vector<std::uint64_t> bytes_;  // by slot; 0 for resident values
   std::vector<char> kept_;            // by slot: lives to the end of the step
-  // Of the running step:
+  // The state of the running step:
   std::vector<Slot> source_;                 // by slot: where backward reads it
   std::vector<std::uint32_t> readers_left_;  // by slot
   std::vector<Pair> used_;

@@ -10,7 +10,7 @@
 
 namespace skyline {
 
-// Where a device's bytes lie: address → bytes.
+// The open pages of a device: their bytes by address.
 using OpenPages = std::map<const std::byte*, std::size_t>;
 
 // Host memory from the operating system, page-aligned. Allocations of 2 MiB and more start on a

@@ -18,7 +18,7 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // of a small network would lose more in its last page than it saves.
 inline constexpr std::size_t kCommitBytes = 4096;
 
-// What the system permits a device on the host; of other devices, nothing is set.
+// The system limits of a device on the host; other devices have none.
 struct SystemLimits {
   std::optional<MemoryLimit> capacity;  // the limit that the device's capacity comes from
   CgroupLimits cgroups = CgroupLimits::none();

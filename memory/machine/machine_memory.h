@@ -8,9 +8,9 @@
 
 namespace skyline {
 
-// What a process needs beside the bytes of its device, and so what the host's device leaves free of
-// a limit: program and libraries, generated kernels, batches on the host, heap.
-// tests/benchmarks/resident_set.py measures it.
+// The host's device leaves these bytes of a limit free for the rest of the process: program and
+// libraries, generated kernels, batches on the host, heap. tests/benchmarks/resident_set.py
+// measures whether they suffice.
 inline constexpr std::size_t kKeptBytes = std::size_t{48} << 20;
 
 // How much a device on the host may hold.

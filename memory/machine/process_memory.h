@@ -13,7 +13,7 @@ struct ProcessMemory {
   std::uint64_t program_bytes = 0;        // of the program and its libraries
   std::uint64_t generated_bytes = 0;      // of code made at run time, such as oneDNN's kernels
   std::uint64_t anonymous_bytes = 0;      // everything else: device memory, heap, stacks
-  // Of malloc: in use, and kept for later requests. Pages never touched count, too.
+  // Bytes that malloc has in use, and that it keeps for later requests. Pages never touched count.
   std::uint64_t heap_used_bytes = 0, heap_free_bytes = 0;
 };
 

@@ -40,7 +40,7 @@ struct ModelSummary {
   ModelTotals all, auxiliary_heads;
 };
 
-// What repeating a planner's search says of the bound that a plan's file claims.
+// The result of repeating a planner's search for the bound that a plan's file claims.
 enum class Verdict { kProved, kRefuted, kNotSettled };
 
 // The result of checking a plan.

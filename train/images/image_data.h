@@ -36,7 +36,7 @@ struct ImageData {
   IdxDataset* train_idx = nullptr;  // `train`
   IdxDataset* test_idx = nullptr;   // `test`
 
-  // Of every level, for IDX files and drawn shapes; image files have a mean image instead.
+  // Applies to IDX files and drawn shapes; image files have a mean image instead.
   std::optional<Normalisation> normalisation;
   bool named = true;        // the data name their classes; otherwise they only number them
   std::string description;  // what IDX files were recognised as; empty for other data

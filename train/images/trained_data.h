@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What a checkpoint of an image model knows of the data that it was trained on.
+// The facts that a checkpoint of an image model keeps of its training data.
 struct TrainedData {
   std::vector<std::string> class_names;        // UTF-8, in the order of labels
   std::optional<ImageShape> input;             // of the network

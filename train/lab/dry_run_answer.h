@@ -40,7 +40,7 @@ struct DryRunResult {
   // limit, and the largest inference batch that fits when planned.
   std::vector<AllocatorUse> single_image;
   std::optional<std::int64_t> inference_batch;
-  // What this machine leaves to the step, for `cpu` without device_memory_bytes.
+  // The bytes that this machine leaves to the step, for `cpu` without device_memory_bytes.
   std::optional<MachineMemory> machine;
   double seconds = 0;  // total
 };

@@ -99,7 +99,7 @@ Json points_json(const StepSeries& series, Get get) {
   return values;
 }
 
-// Without minima and maxima if each point is one step.
+// Leaves out minima and maxima if each point is one step.
 Json series_json(const StepSeries& series) {
   Json json = {{"steps", series.steps()},
                {"per", series.steps_per_point()},

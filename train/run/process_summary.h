@@ -25,7 +25,7 @@ struct ProcessSummary {
     std::string name;
     std::uint64_t bytes = 0;
   };
-  // What the resident set consists of; the sum is process.resident_bytes. Every byte of a heap's
+  // The parts of the resident set; their sum is process.resident_bytes. Every byte of a heap's
   // blocks counts as resident, as far as there are so many.
   std::vector<Part> parts() const;
 };

@@ -36,7 +36,7 @@ struct WordRate {
   std::string text() const;                  // ", 12,345 target words/s" or nothing
 };
 
-// What a run logs beside its losses.
+// The figures that a run logs beside its losses.
 struct LoggedFigures {
   std::string allocator;             // of this process; the chart's line
   std::string lengths_name;          // what BatchFacts::lengths count
@@ -72,7 +72,8 @@ class TrainingLog {
 
   const WordRate& epoch_words() const noexcept { return epoch_words_; }
   const WordRate& words() const noexcept { return words_; }
-  // Of the steps after the warm-up; in long runs of every second step, every fourth and so on.
+  // Returns the median of the steps after the warm-up; in long runs of every second, every fourth
+  // and so on.
   std::optional<double> step_seconds_median(std::int64_t warmup_steps) const;
   // Bytes that these figures take on the heap.
   std::uint64_t history_bytes() const noexcept;

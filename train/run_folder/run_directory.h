@@ -23,7 +23,7 @@ class RunFolderLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where a run resumes.
+// The point at which a run resumes.
 struct ResumePoint {
   std::int64_t steps = 0;           // completed
   std::int64_t epochs = 0;          // completed
@@ -84,7 +84,7 @@ class RunDirectory {
 
   // Throws RunFolderLost if path() or the log in it is no longer what this run writes.
   void check() const;
-  // Where the folder is now; nothing if it was removed.
+  // Returns the path that the folder has now; nothing if it was removed.
   std::optional<std::filesystem::path> place() const { return folder_.place(); }
 
   // Returns what the user should know about the files; each is told once.

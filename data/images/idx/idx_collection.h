@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// What the four IDX files of a folder hold.
+// The data set that the four IDX files of a folder hold.
 struct IdxCollection {
   std::string name;
   std::vector<std::string> class_names;

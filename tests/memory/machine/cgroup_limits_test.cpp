@@ -45,7 +45,7 @@ TEST_F(CgroupLimitsTest, ReadsVersionOne) {
   EXPECT_EQ(limits()[0].used_bytes, 4000000u - 150);
 }
 
-// Without a namespace of its own, a container reads the host's path but sees its cgroup at the top.
+// A container without a namespace of its own reads the host's path but sees its cgroup at the top.
 TEST_F(CgroupLimitsTest, AContainerSeesItsCgroupAtTheTop) {
   root_.write("proc/self/cgroup", "4:memory:/docker/0123\n");
   root_.write(in(kFirst, "/memory.limit_in_bytes"), "314572800\n");

@@ -1,5 +1,5 @@
-// What planners answer when a time limit ends them. A limit of 0 has always passed, so nothing here
-// depends on the machine's speed.
+// Planners that a time limit ends. A limit of 0 has always passed, so nothing here depends on the
+// machine's speed.
 #include <gtest/gtest.h>
 
 #include <limits>

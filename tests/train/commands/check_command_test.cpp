@@ -1,4 +1,4 @@
-// What `check` believes of a plan's certificate.
+// The certificates that `check` believes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
