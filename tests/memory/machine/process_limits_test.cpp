@@ -46,6 +46,7 @@ std::size_t used_data() {
   return process_limits().back().used_bytes;
 }
 
+// Limits and use are compared up to a few MiB: the heap, too, returns pages to the system.
 class ProcessLimitsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +67,7 @@ TEST_F(ProcessLimitsTest, AreReadWithTheirUse) {
 TEST_F(ProcessLimitsTest, TheDeviceCountsThemAndSaysWhichRefused) {
   const Limit limit(RLIMIT_AS, used_addresses() + 256 * kMiB);
   CpuDevice by_default({}, root_.path());
-  EXPECT_LE(by_default.capacity_bytes(), 208 * kMiB);
+  EXPECT_NEAR(static_cast<double>(by_default.capacity_bytes()), 208.0 * kMiB, 2.0 * kMiB);
   CpuDevice device(std::size_t{1} << 40, root_.path());
   const auto refused = [](const char* name) {
     return testing::ThrowsMessage<OutOfMemory>(testing::HasSubstr(name));

@@ -1,4 +1,4 @@
-// Adopted plans, and what a session forgets and returns for them.
+// Adopted plans, what a session forgets and returns for them, and options that it refuses.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -164,6 +164,14 @@ TEST_F(SessionAdopt, TheLongestStallIsNotTheLast) {
   step(session, {3 * kMiB});
   EXPECT_EQ(plans, 3);
   EXPECT_GE(session.session_statistics().longest_stall_seconds, 0.02);
+}
+
+TEST_F(SessionAdopt, RefusesOptionsThatMakeNoSense) {
+  const auto make = [this](const SessionOptions& options) { Session(device_, options); };
+  EXPECT_THROW(make({.warmup_steps = 0}), std::invalid_argument);
+  EXPECT_THROW(make({.planner = "worst-fit"}), std::invalid_argument);
+  EXPECT_THROW(make({.max_shapes = 0}), std::invalid_argument);
+  EXPECT_THROW(make({.plan = {.alignment = 256}}), std::invalid_argument);
 }
 
 }  // namespace

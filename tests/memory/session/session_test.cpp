@@ -441,12 +441,5 @@ TEST_F(SessionTest, ReservedIsWhatTheDeviceGave) {
   EXPECT_EQ(statistics.requested_bytes, 3 * kMiB);
 }
 
-TEST_F(SessionTest, RefusesOptionsThatMakeNoSense) {
-  EXPECT_THROW(make({.warmup_steps = 0}), std::invalid_argument);
-  EXPECT_THROW(make({.planner = "worst-fit"}), std::invalid_argument);
-  EXPECT_THROW(make({.max_shapes = 0}), std::invalid_argument);
-  EXPECT_THROW(make({.plan = {.alignment = 256}}), std::invalid_argument);
-}
-
 }  // namespace
 }  // namespace skyline
