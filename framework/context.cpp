@@ -1,6 +1,7 @@
 #include "framework/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -46,6 +47,7 @@ Context::Context(Allocator& allocator, Options options)
 
 void Context::begin_step(ShapeKey key) {
   recorder_.begin();
+  differentiable_ops_ = 0;
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
   staged_bytes_ = 0;
   allocator_.begin_step(key);
@@ -220,8 +222,25 @@ void Context::run(const Call& call, Kernel& kernel, std::span<const Tensor> inpu
   for (const Tensor& input : inputs) input_addresses.push_back(input.address());
   std::vector<std::byte*> output_addresses;
   for (const Tensor& output : outputs) output_addresses.push_back(output.address());
-  kernel.run({input_addresses, output_addresses, workspace});
+  const KernelArguments arguments{input_addresses, output_addresses, workspace};
+  if (op_times_ == nullptr) {
+    kernel.run(arguments);
+  } else {
+    run_timed(call, kernel, arguments);
+  }
   if (options_.check_finite) check_outputs(call, outputs);
+}
+
+void Context::run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments) {
+  compute().wait();
+  const auto started = std::chrono::steady_clock::now();
+  kernel.run(arguments);
+  compute().wait();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+  op_times_->push_back({.name = std::string(call.op.name()),
+                        .layer = std::string(call.layer),
+                        .phase = call.phase,
+                        .seconds = elapsed.count()});
 }
 
 void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {

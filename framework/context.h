@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/op.h"
@@ -34,6 +35,24 @@ class NotFinite : public std::runtime_error {
   std::string op_, layer_;
 };
 
+// Whether backward computes output 0 of an op again, whatever that costs, and retains what the op
+// reads instead.
+enum class Recomputing : char {
+  kNever,
+  kOnce,  // right before the first op that reads it
+  kEach,  // right before each op that reads it, and freed after that op
+};
+// By op of a step whose gradient is computed, in the sequence in which the program applies them;
+// null: none.
+using RecomputedOps = std::shared_ptr<const std::vector<Recomputing>>;
+
+// How long an op ran.
+struct OpTime {
+  std::string name, layer;
+  Phase phase = Phase::kForward;
+  double seconds = 0;
+};
+
 // Everything that an op needs besides its operands. The program makes one and passes it everywhere.
 class Context {
  public:
@@ -46,6 +65,7 @@ class Context {
     // of retaining their outputs; 0: off. Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with
     // sublinear memory cost", drop the results of low cost operations.
     int recompute = 0;
+    RecomputedOps recomputed_ops;  // besides those that `recompute` finds
     // Parameters have no resident gradient: each is freed once an update has read it (Lv et al.
     // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
     // BackwardGraph::add_update.
@@ -72,6 +92,11 @@ class Context {
   void set_mode(Mode mode) noexcept { options_.mode = mode; }
   void set_check_finite(bool check) noexcept { options_.check_finite = check; }
   void set_record_graph(bool record) noexcept { options_.record_graph = record; }
+  // Appends the time of each op that runs to `times`, in the order of execution, and waits for the
+  // device before and after it. Null: measures no longer.
+  void set_op_times(std::vector<OpTime>* times) noexcept { op_times_ = times; }
+  // Between steps. Changes no bit of any result.
+  void set_recomputed_ops(RecomputedOps ops) noexcept { options_.recomputed_ops = std::move(ops); }
   RandomStream& random() noexcept { return random_; }
   const std::string& layer() const noexcept { return layer_; }
 
@@ -110,6 +135,19 @@ class Context {
   const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
   StepRecorder& recorder() noexcept { return recorder_; }
 
+  // Counts an op of the running step whose gradient will be computed. Returns how many there were
+  // before it.
+  std::size_t count_differentiable() noexcept { return differentiable_ops_++; }
+  // What `recomputed_ops` says of op `number` of the step.
+  Recomputing recomputing(std::size_t number) const noexcept {
+    const RecomputedOps& chosen = options_.recomputed_ops;
+    return chosen && number < chosen->size() ? (*chosen)[number] : Recomputing::kNever;
+  }
+  // False if no op of the step is recomputed, nor recorded how it could be.
+  bool may_recompute() const noexcept {
+    return options_.recompute > 0 || options_.recomputed_ops || options_.record_graph;
+  }
+
   // Returns a number greater than all before.
   std::uint64_t next_sequence() noexcept { return ++sequence_; }
 
@@ -134,6 +172,7 @@ class Context {
   void explain(const Call& call, std::vector<OutputMemory>& memory) const;
   std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
                                       std::span<const OutputMemory> memory);
+  void run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments);
   void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, std::byte* workspace);
   void check_outputs(const Call& call, std::span<const Tensor> outputs);
@@ -147,6 +186,8 @@ class Context {
   std::string layer_;
   StepRecorder recorder_;
   std::uint64_t sequence_ = 0;
+  std::size_t differentiable_ops_ = 0;  // of the running step
+  std::vector<OpTime>* op_times_ = nullptr;
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step
   Staging::Users staging_users_ = Staging::Users::kOps;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/recompute.h"
+#include "framework/retention.h"
 
 namespace skyline {
 

@@ -10,6 +10,13 @@ Recomputation Recomputation::from_inputs(std::size_t count) {
   return again;
 }
 
+std::optional<Recomputation> Op::recomputation(std::span<const TensorSpec> inputs) const {
+  if (is_view() || outputs(inputs).size() != 1) return {};
+  Recomputation again = Recomputation::from_inputs(inputs.size());
+  again.cheap = false;
+  return again;
+}
+
 std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,
                                        const std::vector<bool>&) const {
   return {};

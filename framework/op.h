@@ -40,6 +40,7 @@ struct GradientCall {
 struct Recomputation {
   std::shared_ptr<const Op> op;         // null: the same op again
   std::vector<GradientSource> sources;  // inputs, and outputs but 0 that a gradient call reads
+  bool cheap = true;                    // takes one or two passes over memory
 
   // Runs the same op again on its `count` inputs.
   static Recomputation from_inputs(std::size_t count);
@@ -82,11 +83,9 @@ class Op {
   // False if the kernel depends on more than parameters() and the specs (a random offset).
   virtual bool cacheable() const { return true; }
 
-  // Returns how to compute output 0 again in one or two passes over memory, so that it need not be
-  // retained; nothing if that would cost more.
-  virtual std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const {
-    return {};
-  }
+  // Returns how to compute output 0 again, so that it need not be retained. By default an op with
+  // one output runs again on its inputs, which is not cheap, and one with more has no way.
+  virtual std::optional<Recomputation> recomputation(std::span<const TensorSpec> inputs) const;
 
   // Never called for views.
   virtual std::unique_ptr<Kernel> kernel(Compute& compute,

@@ -52,6 +52,8 @@ void StepRecorder::add_op(StepOp op, std::vector<OutputMemory> memory) {
   step_.memory.push_back(std::move(memory));
 }
 
+void StepRecorder::add_remake(RecordedRemake remake) { step_.remakes.push_back(std::move(remake)); }
+
 void StepRecorder::rename(const Tensor& tensor, std::string name) {
   step_.values[value_of(tensor)].name = std::move(name);
 }

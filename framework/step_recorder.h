@@ -21,11 +21,22 @@ struct ValueInfo {
   TensorSpec spec;
 };
 
+// How backward can compute a value of forward again.
+struct RecordedRemake {
+  std::size_t number = 0;  // of the op that wrote the value, as Context counts differentiable ops
+  OpId op = 0;             // that op in the graph
+  ValueId value = 0;
+  std::vector<ValueId> inputs;
+  std::uint64_t workspace_bytes = 0;
+  std::vector<InPlacePair> in_place;
+};
+
 // One step: its graph, ops in the order in which they ran, and how each output got its memory.
 struct RecordedStep {
   StepGraph graph;
   std::vector<std::vector<OutputMemory>> memory;  // [op][output]; empty for ops that did not run
   std::vector<ValueInfo> values;                  // parallel to graph.values
+  std::vector<RecordedRemake> remakes;            // of values that nothing recomputes yet
 };
 
 // Builds the RecordedStep of a context's running step.
@@ -45,6 +56,7 @@ class StepRecorder {
   // Adds a value that an op of this step writes into the tensor's storage.
   ValueId add_written(const Tensor& tensor, Category category, std::string layer, std::string name);
   void add_op(StepOp op, std::vector<OutputMemory> memory);
+  void add_remake(RecordedRemake remake);
   // Renames the value in the tensor's storage.
   void rename(const Tensor& tensor, std::string name);
 

@@ -10,8 +10,15 @@ namespace skyline {
 
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console) {
   use_threads(options.threads);
-  if (translates(options)) return std::make_unique<TranslationWorkload>(options, console);
-  return std::make_unique<ImageWorkload>(options, console);
+  std::unique_ptr<Workload> workload;
+  if (translates(options)) {
+    workload = std::make_unique<TranslationWorkload>(options, console);
+  } else {
+    workload = std::make_unique<ImageWorkload>(options, console);
+  }
+  workload->plan_budget();
+  if (workload->budget()) console.say(workload->budget()->text());
+  return workload;
 }
 
 }  // namespace skyline

@@ -13,6 +13,7 @@
 #include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/json_text.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
@@ -26,6 +27,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kEvaluation = "evaluation";         // the latest evaluation
 constexpr const char* kEvaluatedStep = "evaluated_step";  // the step before it
 
+constexpr int kProfiledSteps = 3;
+
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -37,7 +40,8 @@ Trainer::Trainer(TrainOptions options, Console& console)
       console_(console),
       workload_(make_workload(options_, console)),
       batches_per_epoch_(workload_->batches_per_epoch()),
-      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_)) {
+      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_)),
+      profile_(workload_->profile_key()) {
   if (!workload_->lengths_name().empty() && options_.memory.allocator == kPlannedAllocator) {
     console.say(fmt::format("batches differ in length: planning by --policy {}",
                             policy_name(*options_.memory.policy)));
@@ -238,6 +242,9 @@ LoggedStep Trainer::timed_step() {
       LearningRate{options_.learning_rate, options_.schedule, total_steps_}.at(position_.step);
   step.wait_seconds = run_->next();
   step.batch = run_->batch_facts();
+  const bool profiled = profile_.steps() >= kProfiledSteps || position_.step >= kProfiledSteps;
+  op_times_.clear();
+  run_->context.set_op_times(profiled ? nullptr : &op_times_);
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
   try {
@@ -249,7 +256,16 @@ LoggedStep Trainer::timed_step() {
   }
   step.seconds = now_seconds() - started;
   step.planned = session() != nullptr && session()->state() == Session::State::kPlanned;
+  if (!profiled) keep_profile();
   return step;
+}
+
+// Steps differ in their ops if batches do and LSTMs are unrolled; the longest has all of them.
+void Trainer::keep_profile() {
+  profile_.add(op_times_);
+  if (profile_.steps() == kProfiledSteps) {
+    directory_->replace(kProfileFile, json_text(profile_.json()));
+  }
 }
 
 // --- evaluations ---

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "train/budget/step_profile.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/cli.h"
 #include "train/cli/interrupt.h"
@@ -68,6 +69,7 @@ class Trainer {
   CommandResult run_to_end();
   void step();
   LoggedStep timed_step();
+  void keep_profile();
   bool evaluate(const Interrupt& interrupt);
   void keep_evaluation(const Evaluation& evaluation);
   void finish_epoch();
@@ -101,6 +103,8 @@ class Trainer {
   std::int64_t saved_step_ = -1;
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;
+  std::vector<OpTime> op_times_;   // of the running step
+  StepProfile profile_;            // of the first steps
   double seconds_ = 0;             // in this process, including evaluations
   std::uint64_t events_told_ = 0;  // plans and deviations reported
   std::uint64_t device_allocations_at_switch_ = 0;

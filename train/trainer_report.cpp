@@ -97,6 +97,7 @@ CommandResult Trainer::result(int exit_code) {
                      .process = process_,
                      .trace = trace_,
                      .plan = plan_,
+                     .budget = workload_->budget(),
                      .losses = log_->losses(),
                      .evaluations = {log_->metrics(), log_->evaluations()},
                      .steps = log_->chart(),
@@ -150,6 +151,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["run_directory"] = directory_->path().string();
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);
+  json["budget"] = workload_->budget() ? workload_->budget()->json() : Json(nullptr);
   json["process"] = to_json(*process_);
   if (!log_->chart().lines.empty()) {
     json["memory"]["replans_by_steps"] = replans_json(log_->chart());

@@ -5,22 +5,23 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/images/bad_images.h"
 #include "memory/trace.h"
+#include "train/budget/step_budget.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
+#include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/dry_run.h"
 #include "train/run/evaluation.h"
 #include "train/translation/longest_batches.h"
 
 namespace skyline {
-
-struct TrainOptions;
 
 // A training task: data, a network and an optimizer. There are two, images and text. Runs of one
 // workload read the same batches and differ only in their memory.
@@ -42,6 +43,14 @@ class Workload {
   virtual std::string lengths_name() const { return {}; }
   // Rows that only this workload adds to the report's table of facts.
   virtual std::vector<ReportFact> facts(Mode mode) const = 0;
+
+  // Makes training steps reserve at most options.step.memory_bytes: plans what runs made from now
+  // on make again. Throws UsageError.
+  void plan_budget();
+  // What plan_budget() found, with its curve; empty without a budget.
+  const std::optional<BudgetAnswer>& budget() const noexcept { return budget_; }
+  // What a profile of its steps is measured with.
+  ProfileKey profile_key() const;
 
   // Makes a run; call its seek() before reading batches. Under policy upper-bound, its session has
   // already adopted the plan for the longest steps. The workload outlives the run. Throws
@@ -69,9 +78,28 @@ class Workload {
   virtual std::vector<BadImage> bad_images() const { return {}; }
   // Adds facts about the data to the result of a training, as JSON and as text.
   virtual void add_facts(nlohmann::ordered_json&, std::string&) {}
+
+ protected:
+  explicit Workload(const TrainOptions& options) : options_(options) {}
+
+  Context::Options context(Mode mode) const;
+  // Dry-runs the longest training step, with its graph, while it makes these ops again.
+  virtual StepTrial trial(const RecomputedOps& ops) = 0;
+  // Called when options_.step.recomputed_ops has changed.
+  virtual void forget_steps() {}
+  // Returns what `planned` reserves for a run whose session adopts plans for these steps.
+  std::uint64_t reserved_bytes(const DryRunFacts& facts, std::span<const Trace> steps) const;
+
+  TrainOptions options_;
+
+ private:
+  // All runs and dry runs make their requests in one sequence.
+  std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
+  std::optional<BudgetAnswer> budget_;
 };
 
-// Makes the workload for options.model; `options` must be resolved. Throws UsageError, DataError.
+// Makes the workload for options.model, within its budget if there is one; `options` must be
+// resolved. Throws UsageError, DataError.
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console);
 
 }  // namespace skyline

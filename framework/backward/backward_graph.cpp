@@ -59,7 +59,8 @@ struct BackwardGraph::Builder {
   BackwardGraph& graph;
   Context& context;
   std::unordered_map<const Node*, std::vector<Target>> targets;
-  std::unordered_map<const RecomputeStep*, int> recomputed;  // their values
+  std::unordered_map<const RecomputeStep*, int> recomputed;  // their newest values
+  std::vector<const RecomputeStep*> made_for_reader;         // those that the next op alone reads
   std::vector<std::shared_ptr<Node>> complete_leaves;
 
   Target& target(const Edge& edge) { return targets.at(edge.node.get())[index(edge.output)]; }
@@ -180,19 +181,29 @@ struct BackwardGraph::Builder {
     whole.parts = {value};
   }
 
-  // Emits `source` as an input; a recompute step is emitted before its first reader.
+  // Emits `source` as an input; a recompute step is emitted before its first reader, or before
+  // each. What one input needed serves the op's other inputs, too.
   BackwardInput input_of(const RecomputeStep::Source& source) {
     if (!source.step) return {.retained = source.tensor};
     const RecomputeStep& step = *source.step;
-    const auto [known, is_new] = recomputed.try_emplace(&step, -1);
-    if (!is_new) return read(known->second);
+    const auto known = recomputed.find(&step);
+    if (known != recomputed.end()) return read(known->second);
+    const std::size_t made = made_for_reader.size();
     std::vector<BackwardInput> inputs;
     for (const RecomputeStep::Source& input : step.sources) inputs.push_back(input_of(input));
+    if (!step.op->is_view()) forget_made_since(made);  // a view is the bytes that it reads
     const int value = new_gradient(step.spec, op_of_layer(step.op->name(), step.layer));
     graph.gradients_[index(value)].kind = GradientValue::Kind::kRecomputed;
     emit(step.op, step.layer, std::move(inputs), {value});
     recomputed[&step] = value;
+    if (step.each) made_for_reader.push_back(&step);
     return read(value);
+  }
+
+  void forget_made_since(std::size_t count) {
+    for (; made_for_reader.size() > count; made_for_reader.pop_back()) {
+      recomputed.erase(made_for_reader.back());
+    }
   }
 
   void emit_call(const Node& node, const GradientCall& call) {
@@ -204,6 +215,7 @@ struct BackwardGraph::Builder {
         inputs.push_back(input_of(node.retained_source(source)));
       }
     }
+    forget_made_since(0);
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];

@@ -53,8 +53,9 @@ struct BackwardStep {
 // any of it runs. It contains a gradient op only if a parameter needs it, sums contributions in
 // aggregation steps if a value has several consumers, counts the uses of every gradient and frees
 // each with its last use. A tensor that a node recomputes is computed once, right before the first
-// step that reads it. Building is iterative, except for recompute steps, whose depth is bounded:
-// O(n log n) for n forward nodes.
+// step that reads it, or for each reader. Building is iterative, except for recompute steps that
+// read each other, at most as many in a row as the network has ops: O(n log n) for n forward nodes
+// without them.
 //
 // A parameter's first contribution is written into its gradient tensor and each further one is
 // added to it at once, so an LSTM of T unrolled steps holds one gradient of a weight beside the

@@ -124,6 +124,7 @@ BudgetBound::Need BudgetBound::need(const Moment& moment, double price) {
       need.seconds += problem_.remakes[remake].seconds;
     } else {
       need.bytes += order_.values[value].bytes;
+      need.kept.push_back(value);
     }
   }
   return need;
@@ -159,11 +160,19 @@ double BudgetBound::extra_seconds(std::uint64_t bytes) {
   return best;
 }
 
-std::uint64_t BudgetBound::least_bytes() {
-  std::uint64_t least = 0;
+BudgetBound::Least BudgetBound::least() {
+  Least least;
+  std::vector<std::uint32_t> values;  // of order_
   for (OpId exit = problem_.backward; exit < order_.ops.size(); ++exit) {
-    least = std::max(least, need(moment_of(exit), 1).bytes);
+    Need now = need(moment_of(exit), 1);
+    if (now.bytes <= least.bytes) continue;
+    least = {.bytes = now.bytes, .op = exit};
+    values = std::move(now.kept);
   }
+  const OrderProblem::Op& exit = order_.ops[least.op];
+  values.insert(values.end(), exit.inputs.begin(), exit.inputs.end());
+  values.insert(values.end(), exit.outputs.begin(), exit.outputs.end());
+  for (const std::uint32_t value : values) least.values.push_back(order_.values[value].id);
   return least;
 }
 

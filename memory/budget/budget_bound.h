@@ -30,8 +30,14 @@ class BudgetBound {
   // Returns a lower bound of the extra seconds of a step within `bytes`, without resident values;
   // infinity if no step fits.
   double extra_seconds(std::uint64_t bytes);
-  // Returns bytes that every step needs, however long it takes.
-  std::uint64_t least_bytes();
+  // What every step needs, however long it takes.
+  struct Least {
+    std::uint64_t bytes = 0;
+    OpId op = 0;                       // when it runs, they are alive
+    std::vector<ValueId> values = {};  // that it reads and writes, or that are kept for later
+  };
+  Least least();
+  std::uint64_t least_bytes() { return least().bytes; }
 
  private:
   // When an exit runs.
@@ -42,8 +48,9 @@ class BudgetBound {
   };
   // The cut at one price.
   struct Need {
-    std::uint64_t bytes = 0;  // alive at the exit, its own included
-    double seconds = 0;       // of remakes
+    std::uint64_t bytes = 0;          // alive at the exit, its own included
+    double seconds = 0;               // of remakes
+    std::vector<std::uint32_t> kept;  // values of order_, besides those of the exit
   };
 
   Moment moment_of(OpId exit) const;

@@ -117,7 +117,8 @@ void RunRecorder::note(RecordedRun::Event event) noexcept {
   if (state_ == State::kInStep) run_.step.push_back(event);
 }
 
-AllocatorUse replay_run(const RecordedRun& run, const Trace& step, const ReplayChoice& choice) {
+AllocatorUse replay_run(const RecordedRun& run, std::span<const Trace> steps,
+                        const ReplayChoice& choice) {
   AllocatorUse use{.allocator = choice.allocator};
   ReplayedAllocator replayed(choice);
   RunPlayer player(run, replayed.get());
@@ -129,7 +130,7 @@ AllocatorUse replay_run(const RecordedRun& run, const Trace& step, const ReplayC
   };
   try {
     player.play(run.before);
-    if (replayed.session() != nullptr) replayed.session()->adopt(step, run.key);
+    if (replayed.session() != nullptr) replayed.session()->adopt(steps, run.key);
     do {
       before = replayed.get().statistics();
       player.play_step();

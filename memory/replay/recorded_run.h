@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,9 +82,14 @@ struct AllocatorUse {
 inline constexpr int kMostReplayedSteps = 10;
 
 // Sends a run through a fresh allocator on a simulated device: exactly what the program would do
-// there, since no request depends on the allocator. `planned` plans `step`, the trace of the run's
-// step, in advance, so it needs no warm-up on the pool. Throws std::invalid_argument for an unknown
-// name, and whatever the planner throws.
-AllocatorUse replay_run(const RecordedRun& run, const Trace& step, const ReplayChoice& choice);
+// there, since no request depends on the allocator. `planned` plans `steps`, the run's step or
+// several that its plan must serve, in advance, so it needs no warm-up on the pool. Throws
+// std::invalid_argument for an unknown name, and whatever the planner throws.
+AllocatorUse replay_run(const RecordedRun& run, std::span<const Trace> steps,
+                        const ReplayChoice& choice);
+inline AllocatorUse replay_run(const RecordedRun& run, const Trace& step,
+                               const ReplayChoice& choice) {
+  return replay_run(run, {&step, 1}, choice);
+}
 
 }  // namespace skyline

@@ -18,8 +18,6 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-std::string message(int error_number) { return std::generic_category().message(error_number); }
-
 std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -28,8 +26,12 @@ std::string kind_of(mode_t mode) {
 
 }  // namespace
 
+std::string system_message(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
 WriteError::WriteError(std::filesystem::path path, int error_number)
-    : WriteError(std::move(path), message(error_number)) {
+    : WriteError(std::move(path), system_message(error_number)) {
   error_number_ = error_number;
 }
 
@@ -53,7 +55,7 @@ std::string special_file(const std::filesystem::path& path) {
 OpenedFile open_regular(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK opens a pipe that has no other end, too; for regular files it means nothing.
   const int file = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kReadableByAll);
-  const std::string failure = file < 0 ? message(errno) : "";
+  const std::string failure = file < 0 ? system_message(errno) : "";
   const std::string special = special_file(path);
   if (file >= 0 && special.empty()) return {file, {}};
   if (file >= 0) ::close(file);
@@ -139,7 +141,7 @@ std::string read_file(const std::filesystem::path& path) {
   } while (got > 0 || (got < 0 && errno == EINTR));
   const int error = errno;
   ::close(file);
-  if (got < 0) throw refuse(message(error));
+  if (got < 0) throw refuse(system_message(error));
   content.resize(length);
   return content;
 }

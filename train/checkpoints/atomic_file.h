@@ -9,6 +9,9 @@
 
 namespace skyline {
 
+// "No space left on device".
+std::string system_message(int error_number);
+
 // A file could not be written: "cannot write runs/x/log.jsonl: No space left on device". The
 // previous file is intact, unless it is not a regular file.
 class WriteError : public std::runtime_error {

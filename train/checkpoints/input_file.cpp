@@ -22,14 +22,12 @@ namespace {
   throw std::runtime_error(fmt::format("cannot read {}: {}", path.string(), cause));
 }
 
-std::string message(int error_number) { return std::generic_category().message(error_number); }
-
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   OpenedFile opened = open_regular(path_, O_RDONLY);
   struct stat facts = {};
-  if (opened.file >= 0 && ::fstat(opened.file, &facts) != 0) opened.cause = message(errno);
+  if (opened.file >= 0 && ::fstat(opened.file, &facts) != 0) opened.cause = system_message(errno);
   if (!opened.cause.empty()) {
     if (opened.file >= 0) ::close(opened.file);
     refuse(path_, opened.cause);
@@ -44,7 +42,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> piece) const {
   while (!piece.empty()) {
     const ssize_t got = ::pread(file_, piece.data(), piece.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(path_, message(errno));
+    if (got < 0) refuse(path_, system_message(errno));
     if (got == 0) refuse(path_, "it has become shorter");
     offset += static_cast<std::uint64_t>(got);
     piece = piece.subspan(static_cast<std::size_t>(got));

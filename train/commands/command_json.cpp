@@ -7,7 +7,7 @@
 #include "train/cli/json_text.h"
 #include "train/images/bad_images_report.h"
 #include "train/lab/comparison.h"
-#include "train/lab/dry_run_answer.h"
+#include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/order/order_check.h"
 #include "train/lab/order/order_result.h"

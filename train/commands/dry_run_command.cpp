@@ -15,7 +15,7 @@
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
-#include "train/lab/dry_run_answer.h"
+#include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
@@ -37,6 +37,8 @@ struct DryRunArguments {
   std::string device = "cpu";
   DeviceOptions device_options;
   std::filesystem::path trace, graph;
+  bool budgets = false;
+  double slowdown = 0;  // per cent
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -58,6 +60,22 @@ DryRunOptions program_of(const DryRunArguments& arguments) {
 }
 
 void check(const DryRunArguments& arguments) {
+  check_budget(arguments.step);
+  const bool has_budget =
+      arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0;
+  if (has_budget && arguments.infer) {
+    throw UsageError(
+        "--memory, --budgets and --slowdown are for training steps: leave out --infer");
+  }
+  if (has_budget && arguments.model.translation.unroll) {
+    throw UsageError("--memory needs steps with the same ops for all lengths: leave out --unroll");
+  }
+  if (arguments.slowdown > 0 && !arguments.device_memory_bytes) {
+    throw UsageError("--slowdown needs --device-memory");
+  }
+  if (arguments.slowdown > 0 && !arguments.step.profile.empty()) {
+    throw UsageError("--slowdown tries other batches than the profile's: leave out --profile");
+  }
   if (arguments.device_memory_bytes == 0u) {
     throw UsageError("--device-memory: 0 bytes hold nothing");
   }
@@ -66,6 +84,14 @@ void check(const DryRunArguments& arguments) {
     throw UsageError(
         "--no-bfc-growth reserves the whole device at once: give --device-memory or --bfc-limit");
   }
+}
+
+StepSeconds seconds_of(const DryRunArguments& arguments) {
+  return step_seconds(arguments.step.profile,
+                      {.model = arguments.model.model,
+                       .device = arguments.device,
+                       .batch_size = arguments.batch_size,
+                       .threads = threads_for(arguments.model.model, arguments.threads)});
 }
 
 // A ShapeError comes from --insize or --channels that the model cannot take.
@@ -121,11 +147,17 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
+  const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
   DryRunRequest question{.program = program_of(arguments),
                          .allocators = {},
                          .device_memory_bytes = arguments.device_memory_bytes,
-                         .planner = arguments.planner};
-  const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
+                         .planner = arguments.planner,
+                         .commit_bytes = commit_bytes};
+  if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
+    question.seconds = seconds_of(arguments);
+    question.budgets = arguments.budgets;
+    if (arguments.slowdown > 0) question.slowdown = arguments.slowdown / 100;
+  }
   for (const std::string& given : arguments.allocators) {
     question.allocators.push_back({.allocator = given,
                                    .allocator_options = arguments.allocator_options,
@@ -154,6 +186,12 @@ CommandRun declare_dry_run(OptionList& list) {
            "Optimizer (default: sgd for images, adam for seq2seq)");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   add_step_options(list, arguments->step);
+  add_budget_options(list, arguments->step);
+  list.add("--budgets", flag(arguments->budgets),
+           "Show the curve of bytes against seconds, from all kept to the least possible");
+  list.add("--slowdown", number(arguments->slowdown, 0, 1000),
+           "With --device-memory: the largest batch whose step takes at most this many per cent "
+           "longer");
   add_device_option(list, arguments->device,
                     "Device to size the step for; cuda needs --engines but no GPU");
   add_device_options(list, arguments->device_options);

@@ -6,7 +6,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

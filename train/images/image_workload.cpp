@@ -16,7 +16,7 @@
 namespace skyline {
 
 ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
-    : options_(options),
+    : Workload(options),
       console_(console),
       data_(open_image_data(options.data, find_model(options.model).shape)),
       run_options_{.model = options.model,
@@ -29,7 +29,8 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
   for (const std::string& warning : data_.warnings) console.warn(warning);
-  if (options.memory.device == "cpu") require_memory();
+  const bool has_budget = options.step.memory_bytes.has_value();
+  if (options.memory.device == "cpu" && !has_budget) require_memory();
 }
 
 // A step that the machine cannot hold would be ended by the system without a word. Small batches
@@ -59,13 +60,6 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
   return facts;
 }
 
-Context::Options ImageWorkload::context(Mode mode) const {
-  Context::Options options = context_options(options_);
-  options.mode = mode;
-  options.orders = orders_;
-  return options;
-}
-
 std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mode) {
   auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
@@ -83,6 +77,15 @@ DryRun ImageWorkload::dry_run(Mode mode) const {
 
 Trace ImageWorkload::longest_step(Mode mode) {
   return dry_run(mode).step(options_.batch_size, mode).trace;
+}
+
+StepTrial ImageWorkload::trial(const RecomputedOps& ops) {
+  const Mode mode = Mode::kTraining;
+  if (!trial_) trial_.emplace(dry_run(mode));
+  trial_->recompute(ops);
+  StepTrial trial{.facts = trial_->step(options_.batch_size, mode, DryRun::Graph::kOn)};
+  trial.reserved_bytes = reserved_bytes(trial.facts, {&trial.facts.trace, 1});
+  return trial;
 }
 
 // All batches have one size.

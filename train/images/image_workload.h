@@ -35,19 +35,17 @@ class ImageWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  Context::Options context(Mode mode) const;
+  StepTrial trial(const RecomputedOps& ops) override;
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
   void say_normalisation();
 
-  TrainOptions options_;
-  // All runs and dry runs make their requests in one sequence.
-  std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
   Console& console_;
   ImageData data_;
   std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
   ImageRunOptions run_options_;
   std::int64_t batches_per_epoch_ = 0;
+  std::optional<DryRun> trial_;
 };
 
 }  // namespace skyline

@@ -233,6 +233,7 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   require_one(comparison.runs);
   comparison.bad_images = workload->bad_images();
   comparison.longest_batch = workload->longest_batch();
+  comparison.budget = workload->budget();
   comparison.order = order_of(trainings, *workload, options.step, mode);
   return comparison;
 }

@@ -93,6 +93,7 @@ Json to_json(const Comparison& comparison) {
                {"process", to_json(comparison.process)},
                {"bad_images", to_json(comparison.bad_images)},
                {"allocators", std::move(allocators)}};
+  json["budget"] = comparison.budget ? comparison.budget->json() : Json(nullptr);
   if (comparison.longest_batch) json["longest_batch"] = to_json(*comparison.longest_batch);
   return json;
 }
@@ -154,6 +155,7 @@ ReportData comparison_report(const Comparison& comparison) {
   report.baseline = baseline_of(comparison).memory.allocator;
   report.bit_equal = comparison.bit_equal();
   report.order = comparison.order;
+  report.budget = comparison.budget;
   report.process = comparison.process;
   bool planned = false;
   for (const ComparedRun& run : comparison.runs) {

@@ -30,9 +30,28 @@ void add_step_options(OptionList& list, StepOptions& options) {
            kMayBeAbsent);
 }
 
+void add_budget_options(OptionList& list, StepOptions& options) {
+  list.add("--memory", bytes(options.memory_bytes),
+           "Bytes that a training step may reserve: makes values again instead of keeping them, so "
+           "that the step is the fastest that fits",
+           kNeutral | kMayBeAbsent);
+  list.add("--profile", text(options.profile, "FILE"),
+           "Seconds of each op for --memory, from another run's folder or profile.json (default: a "
+           "model of the device)",
+           kNeutral | kMayBeAbsent);
+}
+
+void check_budget(const StepOptions& options) {
+  if (options.memory_bytes == 0u) throw UsageError("--memory: 0 bytes hold nothing");
+  if (options.memory_bytes && options.recompute > 0) {
+    throw UsageError("--memory chooses what to make again: leave out --recompute");
+  }
+}
+
 Context::Options context_options(const StepOptions& options) {
   return {.in_place = options.in_place,
           .recompute = static_cast<int>(options.recompute),
+          .recomputed_ops = options.recomputed_ops,
           .fused_update = options.fused_update,
           .orders = options.order == kProgramOrder
                         ? nullptr

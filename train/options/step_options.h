@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,10 +21,18 @@ struct StepOptions {
   std::int64_t recompute = 0;  // see Context::Options
   bool fused_update = false;
   std::string order{kDefaultOrder};
+  std::optional<std::uint64_t> memory_bytes =
+      {};                             // that a training step may reserve; see StepBudget
+  std::string profile;                // file or run folder with seconds for the budget
+  RecomputedOps recomputed_ops = {};  // found for the budget; no option
 };
 
 // --no-in-place, --recompute, --fused-update and --order.
 void add_step_options(OptionList& list, StepOptions& options);
+// --memory and --profile.
+void add_budget_options(OptionList& list, StepOptions& options);
+// Throws UsageError for options that exclude each other.
+void check_budget(const StepOptions& options);
 
 // Contexts made from the same result share their orders.
 Context::Options context_options(const StepOptions& options);

@@ -56,6 +56,21 @@ void resolve_clip(TrainOptions& options) {
   if (!clip) clip = options.step.fused_update ? 0 : kClip;
 }
 
+// A step within a budget is planned before it runs, on a device that has no more bytes.
+void resolve_budget(TrainOptions& options) {
+  check_budget(options.step);
+  if (!options.step.memory_bytes) return;
+  if (options.memory.policy.value_or(ShapePolicy::kUpperBound) != ShapePolicy::kUpperBound) {
+    throw UsageError("--memory plans before the first step: it needs --policy upper-bound");
+  }
+  if (translates(options) && options.translation.unroll) {
+    throw UsageError("--memory needs steps with the same ops for all lengths: leave out --unroll");
+  }
+  const std::uint64_t bytes = *options.step.memory_bytes;
+  options.memory.policy = ShapePolicy::kUpperBound;
+  options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
+}
+
 }  // namespace
 
 void add_training_options(OptionList& list, TrainOptions& options) {
@@ -70,6 +85,7 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   list.add("--threads", integer(options.threads, 0, 4096),
            "Threads (0: automatic, 1 for small models, else all cores)");
   add_step_options(list, options.step);
+  add_budget_options(list, options.step);
   list.add("--guard", flag(options.memory.guard), "Put guard bytes and poison around every block",
            kNeutral);
   list.add("--check", flag(options.memory.check), "Compare every new block with all live blocks",
@@ -139,6 +155,7 @@ TrainOptions resolved(TrainOptions options) {
   }
   if (options.optimizer.empty()) options.optimizer = translates(options) ? "adam" : "sgd";
   resolve_clip(options);
+  resolve_budget(options);
   if (!options.memory.policy) {
     options.memory.policy = translates(options) ? ShapePolicy::kUpperBound : ShapePolicy::kPerShape;
   }

@@ -20,7 +20,8 @@ read_page_files(REPORT_STYLE page.css order.css)
 read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
   script/legend.js script/svg.js script/chart.js script/step_chart.js script/memory_chart.js
   script/plan_chart.js script/series.js script/steps_chart.js script/curve_chart.js script/losses.js
-  script/make_table.js script/tables.js script/order_chart.js script/order_pair.js script/order_section.js script/page.js)
+  script/make_table.js script/tables.js script/order_chart.js script/order_pair.js script/order_section.js
+  script/budget.js script/page.js)
 
 read_page_files(EXPLANATION_BODY explanation.html)
 read_page_files(EXPLANATION_STYLE page.css explanation.css)

@@ -188,6 +188,23 @@ Json process_json(const ProcessSummary& summary) {
   return rows;
 }
 
+// Points are [bytes, share of a step that it takes longer, bound of that share].
+Json budget_json(const BudgetAnswer& budget) {
+  Json points = Json::array();
+  for (const BudgetStep& step : budget.curve) {
+    points.push_back({step.bytes, number(step.overhead), number(step.bound)});
+  }
+  return {{"budget", budget.budget_bytes},
+          {"reserved", budget.reserved_bytes},
+          {"without", budget.unlimited_bytes},
+          {"overhead", number(budget.overhead())},
+          {"bound", number(budget.bound())},
+          {"recomputed", budget.recomputed},
+          {"candidates", budget.candidates},
+          {"source", budget.seconds_source},
+          {"points", points}};
+}
+
 Json phase_names() {
   Json names = Json::array();
   for (const Phase phase : {Phase::kOutside, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
@@ -227,6 +244,7 @@ std::string report_json(const ReportData& data) {
   if (!data.steps.lines.empty()) json["steps"] = steps_json(data.steps);
   if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);
+  if (data.budget) json["budget"] = budget_json(*data.budget);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,6 +8,7 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
+#include "train/budget/step_budget.h"
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
@@ -62,8 +63,9 @@ struct ReportData {
   std::vector<LossCurve> losses;
   EvaluationCurves evaluations;
   std::optional<ProcessSummary> process;
-  StepsChart steps;                // over the steps of the run
-  std::optional<OrderView> order;  // of a training step, without resident bytes
+  StepsChart steps;                    // over the steps of the run
+  std::optional<OrderView> order;      // of a training step, without resident bytes
+  std::optional<BudgetAnswer> budget;  // with its curve
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;
 };

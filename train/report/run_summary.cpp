@@ -121,6 +121,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
   report.steps = summary.steps;
   report.process = summary.process;
   report.order = summary.order;
+  report.budget = summary.budget;
   directory.replace("report.html", render_report(report));
 }
 

@@ -23,7 +23,8 @@ struct RunSummary {
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
   std::optional<OrderView> order;  // of the same step
-  StepSeries losses;               // over all steps of the run, like the next two
+  std::optional<BudgetAnswer> budget;
+  StepSeries losses;  // over all steps of the run, like the next two
   EvaluationCurves evaluations;
   StepsChart steps;                    // empty unless steps differ
   std::optional<double> step_seconds;  // median

@@ -43,6 +43,8 @@ class DryRun {
   DryRunFacts step(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
   // The same with the current batch.
   DryRunFacts step(Mode mode, Graph graph = Graph::kOff);
+  // The next steps make these ops again.
+  void recompute(RecomputedOps ops) { run_->context.set_recomputed_ops(std::move(ops)); }
 
  private:
   std::unique_ptr<ModelRun> run_;

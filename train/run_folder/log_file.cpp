@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "train/checkpoints/atomic_file.h"
@@ -119,8 +118,8 @@ void LogFile::for_each_line(const TakeLine& take) const {
     const ssize_t got = ::pread(file_, piece.data(), piece.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      throw std::runtime_error(fmt::format("cannot read {}: {}", shown_.string(),
-                                           std::generic_category().message(errno)));
+      throw std::runtime_error(
+          fmt::format("cannot read {}: {}", shown_.string(), system_message(errno)));
     }
     if (got == 0) return;
     if (!reader.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)))) return;

@@ -39,28 +39,9 @@ Extents extents_of(const PairBatch& batch) {
           different_lengths(target)};
 }
 
-struct Candidate {
-  Extents extents;
-  PairBatch batch;
-};
-
 // True if no extent of `one` is smaller than in `other`.
-bool covers(const Candidate& one, const Extents& other) {
-  return std::ranges::equal(one.extents, other, std::greater_equal());
-}
-
-// Returns the batches that no other batch covers.
-std::vector<Candidate> uncovered_batches(PairLoader& loader, std::int64_t steps) {
-  std::vector<Candidate> found;
-  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
-    PairBatch batch = loader.next();
-    Candidate next{extents_of(batch), std::move(batch)};
-    const auto covers_next = [&](const Candidate& one) { return covers(one, next.extents); };
-    if (std::ranges::any_of(found, covers_next)) continue;
-    std::erase_if(found, [&](const Candidate& one) { return covers(next, one.extents); });
-    found.push_back(std::move(next));
-  }
-  return found;
+bool covers(const Extents& one, const Extents& other) {
+  return std::ranges::equal(one, other, std::greater_equal());
 }
 
 double share_above(const LongestBatchFacts& facts) {
@@ -82,18 +63,32 @@ nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
           {"one_plan", facts.one_plan}};
 }
 
-LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, TranslationDryRun& dry,
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t steps) {
+  std::vector<PairBatch> found;
+  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
+    PairBatch next = loader.next();
+    const Extents extents = extents_of(next);
+    const auto covers_next = [&](const PairBatch& one) { return covers(extents_of(one), extents); };
+    if (std::ranges::any_of(found, covers_next)) continue;
+    std::erase_if(found, [&](const PairBatch& one) { return covers(extents, extents_of(one)); });
+    found.push_back(std::move(next));
+  }
+  return found;
+}
+
+LongestBatches longest_batches(const std::vector<PairBatch>& batches, TranslationDryRun& dry,
                                bool unrolled) {
   LongestBatches longest;
   LongestBatchFacts& facts = longest.facts;
   StepRecording all{.requests = {},
                     .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
-  for (const Candidate& candidate : uncovered_batches(loader, steps)) {
-    Trace trace = dry.trace(candidate.batch);
+  for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+    Trace trace = dry.trace(batches[batch]);
     all = joined(std::move(all), requests_of(trace));
     const std::uint64_t live_bytes = lower_bound_bytes(trace, kAlignmentBytes);
     const bool longer =
         live_bytes > std::exchange(facts.live_bytes, std::max(facts.live_bytes, live_bytes));
+    if (longer) longest.batch = batch;
     longest.steps.insert(longer ? longest.steps.begin() : longest.steps.end(), std::move(trace));
     if (unrolled) longest.steps.resize(1);  // traces are large, and only the first is adopted
   }

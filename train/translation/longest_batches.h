@@ -23,21 +23,26 @@ struct LongestBatchFacts {
 std::string longest_batch_text(const LongestBatchFacts& facts);
 nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
 
+// Returns those of a run's first `steps` batches that no other batch covers: none has as many
+// sentences and words and is as long. `loader` must be at the first batch. The order of the batches
+// does not matter.
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t steps);
+
 // The steps of a run that need the most memory, from dry runs, for policy upper-bound.
 struct LongestBatches {
   LongestBatchFacts facts;
+  std::size_t batch = 0;  // the one with the most live bytes
   // The traces to adopt before the first step. The step with the most live bytes is first. If one
   // plan serves all, the other steps follow that may need more in some request.
   std::vector<Trace> steps;
 };
 
-// Searches the first `steps` batches of a run; `loader` must be at the first. Their order does not
-// matter. Packed steps make the same number of requests for all lengths, and each request grows
-// with the words, the sentences or the longest sentence, so one plan for the maximum serves all
-// batches. It is chosen if it takes at most 1 % more than the longest batch. Otherwise each batch
-// gets its own plan, see PlannedPairs. Unrolled LSTMs always do, because their number of requests
-// depends on the lengths.
-LongestBatches longest_batches(PairLoader& loader, std::int64_t steps, TranslationDryRun& dry,
+// Searches uncovered batches. Packed steps make the same number of requests for all lengths, and
+// each request grows with the words, the sentences or the longest sentence, so one plan for the
+// maximum serves all batches. It is chosen if it takes at most 1 % more than the longest batch.
+// Otherwise each batch gets its own plan, see PlannedPairs. Unrolled LSTMs always do, because their
+// number of requests depends on the lengths.
+LongestBatches longest_batches(const std::vector<PairBatch>& batches, TranslationDryRun& dry,
                                bool unrolled);
 
 }  // namespace skyline

@@ -73,6 +73,7 @@ class TranslationDryRun {
                     bool guard = false);
   // Throws ShapeError.
   DryRunFacts step(const PairBatch& batch, DryRun::Graph graph = DryRun::Graph::kOff);
+  void recompute(RecomputedOps ops) { dry_.recompute(std::move(ops)); }
   // Returns the step's requests, with tags. Throws ShapeError.
   Trace trace(const PairBatch& batch) { return step(batch).trace; }
 

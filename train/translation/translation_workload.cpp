@@ -18,7 +18,7 @@ void tell(Console& console, const std::string& what, const TextSummary& summary)
 }  // namespace
 
 TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& console)
-    : options_(options),
+    : Workload(options),
       console_(console),
       data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
       run_options_{
@@ -44,21 +44,28 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
                                 shape.unroll ? "word by word" : "packed")}};
 }
 
+const std::vector<PairBatch>& TranslationWorkload::batches() {
+  if (batches_) return *batches_;
+  const std::int64_t steps = options_.steps.value_or(options_.epochs * batches_per_epoch_);
+  PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
+  return batches_.emplace(uncovered_batches(loader, steps));
+}
+
 const LongestBatches& TranslationWorkload::longest() {
   if (longest_) return *longest_;
-  const std::int64_t steps = options_.steps.value_or(options_.epochs * batches_per_epoch_);
   TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
-  PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
-  longest_ = longest_batches(loader, steps, dry, run_options_.shape.unroll);
+  longest_ = longest_batches(batches(), dry, run_options_.shape.unroll);
   console_.say(longest_batch_text(longest_->facts));
   return *longest_;
 }
 
-Context::Options TranslationWorkload::context(Mode mode) const {
-  Context::Options options = context_options(options_);
-  options.mode = mode;
-  options.orders = orders_;
-  return options;
+StepTrial TranslationWorkload::trial(const RecomputedOps& ops) {
+  if (!trial_) trial_.emplace(context(Mode::kTraining), run_options_, options_.memory.guard);
+  trial_->recompute(ops);
+  const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);
+  StepTrial trial{.facts = trial_->step(batches()[longest.batch], DryRun::Graph::kOn)};
+  trial.reserved_bytes = reserved_bytes(trial.facts, longest.steps);
+  return trial;
 }
 
 std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, Mode mode) {

@@ -38,19 +38,19 @@ class TranslationWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
+  StepTrial trial(const RecomputedOps& ops) override;
+  void forget_steps() override { longest_.reset(); }
   // Searched for on the first call.
+  const std::vector<PairBatch>& batches();
   const LongestBatches& longest();
 
-  Context::Options context(Mode mode) const;
-
-  TrainOptions options_;
-  // All runs and dry runs make their requests in one sequence.
-  std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
   Console& console_;
   TranslationData data_;
   TranslationRunOptions run_options_;
   std::int64_t batches_per_epoch_ = 0;
+  std::optional<std::vector<PairBatch>> batches_;
   std::optional<LongestBatches> longest_;
+  std::optional<TranslationDryRun> trial_;
 };
 
 }  // namespace skyline

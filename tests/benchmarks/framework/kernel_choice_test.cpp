@@ -9,7 +9,7 @@
 
 #include "models/models.h"
 #include "tests/benchmarks/framework/observed_ops.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/model_summary.h"
 
 namespace skyline {

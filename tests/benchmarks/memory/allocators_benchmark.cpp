@@ -16,7 +16,7 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -17,7 +17,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/planners/registry.h"
 #include "models/models.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -15,7 +15,7 @@
 #include "models/models.h"
 #include "train/cli/median.h"
 #include "train/cli/table.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

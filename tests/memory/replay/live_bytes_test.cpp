@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tests/train/images/small_training.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/train/images/small_training.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_summary.h"
 
@@ -119,7 +119,7 @@ TEST(ReplayRunTest, SaysWhyItDoesNotFit) {
 }
 
 TEST(ReplayRunTest, AnUnknownAllocatorIsRefused) {
-  EXPECT_THROW(replay_run({}, {}, {.allocator = "pol"}), std::invalid_argument);
+  EXPECT_THROW(replay_run({}, Trace{}, {.allocator = "pol"}), std::invalid_argument);
 }
 
 TEST(RunRecorderTest, NotesWhatIsKeptAndTheLastStep) {

@@ -1,4 +1,4 @@
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 #include <gtest/gtest.h>
 

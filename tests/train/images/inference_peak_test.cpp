@@ -5,7 +5,7 @@
 
 #include "memory/planners/registry.h"
 #include "tests/models/paper_networks.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

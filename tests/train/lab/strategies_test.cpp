@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/step_options.h"
 #include "train/run/step_scope.h"
 

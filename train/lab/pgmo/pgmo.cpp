@@ -9,7 +9,7 @@
 
 #include "models/models.h"
 #include "train/cli/median.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/pgmo/pgmo_seq2seq.h"
 #include "train/run/memory_chain.h"
 

@@ -146,6 +146,7 @@ function fillStep() {
 if (data.blocks.length > 0) fillStep();
 fillOverview();
 if (data.order !== undefined) fillOrder(data.order, data.steps !== undefined);
+if (data.budget !== undefined) fillBudget(data.budget);
 if (data.comparison.length > 0)
   fillComparison(data, baselineOf(data.comparison, (row) => row.allocator));
 if (data.steps !== undefined) fillSteps(data);

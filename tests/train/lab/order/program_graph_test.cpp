@@ -10,7 +10,7 @@
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "tests/train/images/small_training.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

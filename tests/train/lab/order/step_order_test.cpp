@@ -9,7 +9,7 @@
 #include "memory/order/control_edges.h"
 #include "memory/order/order.h"
 #include "tests/train/images/small_training.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/lab/largest_batch.h"
+#include "train/lab/dry_run/largest_batch.h"
 
 #include <gtest/gtest.h>
 

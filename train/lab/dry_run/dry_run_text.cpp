@@ -7,7 +7,7 @@
 #include "memory/replay/live_bytes.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/lab/dry_run_answer.h"
+#include "train/lab/dry_run/dry_run_answer.h"
 
 namespace skyline {
 namespace {
@@ -75,7 +75,34 @@ std::string head(const DryRunResult& answer) {
     text += fmt::format("           every convolution asks for {} of workspace\n",
                         format_bytes(*question.program.convolution_workspace_bytes));
   }
+  if (answer.budget) text += answer.budget->text() + "\n";
   return text + answer.order.text() + "\n";
+}
+
+// --- budgets ---
+
+std::string budgets_text(const DryRunResult& answer) {
+  if (answer.budgets.empty()) return {};
+  Table table({{"memory"}, {"share"}, {"longer by"}, {"at least"}});
+  const std::uint64_t most = answer.budgets.front().bytes;
+  for (const BudgetStep& step : answer.budgets) {
+    table.add_row({format_bytes(step.bytes), percent(step.bytes, most, 1),
+                   fmt::format("{:.2f} %", 100 * step.overhead),
+                   fmt::format("{:.2f} %", 100 * step.bound)});
+  }
+  return table.str() + "seconds " + answer.question.seconds.source + "\n\n";
+}
+
+std::string slower_text(const DryRunResult& answer) {
+  if (!answer.slower) return {};
+  const std::string limit =
+      fmt::format("{} at at most {:g} % longer", format_bytes(*answer.question.device_memory_bytes),
+                  100 * *answer.question.slowdown);
+  if (answer.slower->batch_size == 0) return "no batch fits " + limit + "\n";
+  return fmt::format("batch {} fits {}: it takes {:.2f} % longer and {}\n",
+                     format_count(answer.slower->batch_size), limit,
+                     100 * answer.slower->step.overhead(),
+                     format_bytes(answer.slower->step.reserved_bytes));
 }
 
 // --- bytes by category and layer ---
@@ -238,7 +265,8 @@ std::string gap_sentence(const Plan& plan) {
 
 std::string dry_run_text(const DryRunResult& answer) {
   return head(answer) + categories_text(answer) + "\n" + layers_text(answer) + "\n" +
-         allocators_text(answer) + device_text(answer) + "\n" + strategies_text(answer);
+         budgets_text(answer) + allocators_text(answer) + device_text(answer) +
+         slower_text(answer) + "\n" + strategies_text(answer);
 }
 
 }  // namespace skyline

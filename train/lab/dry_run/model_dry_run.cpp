@@ -1,4 +1,4 @@
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 #include "train/images/image_run.h"
 #include "train/translation/translation_run.h"

@@ -1,4 +1,4 @@
-#include "train/lab/dry_run_answer.h"
+#include "train/lab/dry_run/dry_run_answer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,6 +6,7 @@
 
 #include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/live_bytes.h"
+#include "train/lab/dry_run/dry_run_budget.h"
 #include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
@@ -83,6 +84,18 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
   return answer;
 }
 
+// Chooses what the program makes again within its memory, and shows the curve.
+void add_budget(DryRunResult& answer) {
+  DryRunRequest& question = answer.question;
+  StepOptions& step = question.program.step;
+  if (!step.memory_bytes && !question.budgets) return;
+  StepBudget budget = step_budget(question, question.program.batch_size);
+  if (question.budgets) answer.budgets = budget.curve(kShownBudgets);
+  if (!step.memory_bytes) return;
+  answer.budget = budget.within(*step.memory_bytes);
+  step.recomputed_ops = answer.budget->ops;
+}
+
 // --- JSON ---
 
 // Returns bytes by category name, without categories of zero bytes.
@@ -154,12 +167,14 @@ Json strategies_json(const std::vector<Strategy>& strategies) {
 
 }  // namespace
 
-DryRunResult answer(const DryRunRequest& question) {
+DryRunResult answer(const DryRunRequest& asked) {
   const auto started = std::chrono::steady_clock::now();
+  DryRunResult answer{.question = asked};
+  const DryRunRequest& question = answer.question;
+  add_budget(answer);
   DryRun program = make_dry_run(question.program);
-  DryRunResult answer{.question = question,
-                      .facts = program.step(question.program.batch_size, question.program.mode,
-                                            DryRun::Graph::kOn)};
+  answer.facts =
+      program.step(question.program.batch_size, question.program.mode, DryRun::Graph::kOn);
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
@@ -167,6 +182,7 @@ DryRunResult answer(const DryRunRequest& question) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
   answer.strategies = strategies(program, question, answer.facts);
+  if (question.slowdown) answer.slower = largest_slower_batch(question);
   if (question.device_memory_bytes) {
     answer.largest =
         largest_batches(question.program, *question.device_memory_bytes, question.allocators);
@@ -200,6 +216,7 @@ Json to_json(const DryRunResult& answer) {
                {"planning_seconds", answer.plan.seconds},
                {"validation_seconds", answer.plan.validation_seconds},
                {"order", answer.order.json()},
+               {"budget", answer.budget ? answer.budget->json() : Json(nullptr)},
                {"categories", categories_json(answer)},
                {"layers", layers_json(answer)},
                {"allocators", allocators},
@@ -208,6 +225,16 @@ Json to_json(const DryRunResult& answer) {
     json["allocator_options"] = Json::object();
     write_allocator_options(question.allocators.front().allocator_options,
                             json["allocator_options"]);
+  }
+  for (const BudgetStep& step : answer.budgets) {
+    json["budgets"].push_back(
+        {{"bytes", step.bytes}, {"overhead", step.overhead}, {"bound", step.bound}});
+  }
+  if (answer.slower) {
+    json["slower_batch"] = {{"batch_size", answer.slower->batch_size},
+                            {"reserved", answer.slower->step.reserved_bytes},
+                            {"overhead", answer.slower->step.overhead()},
+                            {"recomputed", answer.slower->step.recomputed}};
   }
   if (answer.largest) {
     json["device_memory"] = *question.device_memory_bytes;

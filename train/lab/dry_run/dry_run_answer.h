@@ -7,20 +7,13 @@
 #include <vector>
 
 #include "memory/machine/machine_memory.h"
-#include "train/lab/largest_batch.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/dry_run_budget.h"
+#include "train/lab/dry_run/largest_batch.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {
-
-// The question to a dry run.
-struct DryRunRequest {
-  DryRunOptions program;
-  std::vector<ReplayChoice> allocators;  // must have no capacity
-  std::optional<std::uint64_t> device_memory_bytes = {};
-  std::string planner{kDefaultPlanner};
-};
 
 struct AllocatorAnswer {
   AllocatorUse unlimited;                 // on a device without a memory limit
@@ -35,6 +28,9 @@ struct DryRunResult {
   StepOrder order;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
+  std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given
+  std::vector<BudgetStep> budgets;        // if asked for
+  std::optional<SlowerBatch> slower;      // if a slowdown is given
   std::optional<LargestBatches> largest;  // if device_memory_bytes is given
   // Only if not even one image fits under any allocator: the use of one image on a device without a
   // limit, and the largest inference batch that fits when planned.

@@ -1,15 +1,10 @@
-#include "train/lab/largest_batch.h"
+#include "train/lab/dry_run/largest_batch.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 
 namespace skyline {
-namespace {
-
-// Returns the largest x in [low, high] for which holds(x) is true. Starts at `guess` and doubles
-// the stride until the rest of the bracket is small enough to bisect. `low` is assumed to hold.
-// holds(result + 1) was tested and is false, unless result == high.
 std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t guess,
                            const std::function<bool(std::int64_t)>& holds) {
   std::int64_t probe = std::clamp(guess, low + 1, std::max(high, low + 1));
@@ -21,6 +16,8 @@ std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t gue
   }
   return low;
 }
+
+namespace {
 
 class Search {
  public:

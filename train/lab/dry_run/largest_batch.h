@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 
@@ -33,6 +34,12 @@ inline constexpr std::int64_t kMostImages = 1'000'000;
 // otherwise a grid with a spacing of ceiling / kGridSizes.
 inline constexpr std::int64_t kFewSizes = 512;
 inline constexpr std::int64_t kGridSizes = 128;
+
+// Returns the largest x in [low, high] for which holds(x) is true. Starts at `guess` and doubles
+// the stride until the rest of the bracket is small enough to bisect. `low` is assumed to hold.
+// holds(result + 1) was tested and is false, unless result == high.
+std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t guess,
+                           const std::function<bool(std::int64_t)>& holds);
 
 // Replays dry runs of real steps through the allocators on a device of `capacity_bytes`, including
 // fragmentation and flushes. Guesses extrapolate memory linearly; each answer is a size that

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "memory/budget/budget_bound.h"
+#include "memory/budget/budget_curve.h"
+#include "train/budget/budget_seconds.h"
+#include "train/run/dry_run.h"
+
+namespace skyline {
+
+// A training step as it would run: its longest batch, and what the allocator `planned` reserves.
+struct StepTrial {
+  DryRunFacts facts;
+  std::uint64_t reserved_bytes = 0;
+};
+
+// What a budget asks about a program.
+struct BudgetQuestion {
+  // Dry-runs and plans a training step that makes these ops again.
+  std::function<StepTrial(const RecomputedOps&)> trial;
+  StepSeconds seconds;
+  bool in_place = true;
+};
+
+inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for people
+
+// A point of the curve of bytes against seconds.
+struct BudgetStep {
+  std::uint64_t bytes = 0;  // with resident values
+  double overhead = 0, bound = 0;
+};
+
+// The fastest step that was found within a budget. Seconds are those of ops, foreseen.
+struct BudgetAnswer {
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t reserved_bytes = 0;   // by the step within the budget
+  std::uint64_t unlimited_bytes = 0;  // reserved by the step that makes nothing again
+  double seconds = 0;                 // of the step that makes nothing again
+  double extra_seconds = 0;           // of what is made again
+  double bound_seconds = 0;           // no step within the budget has fewer extra seconds
+  std::size_t recomputed = 0;         // values that are made again
+  std::size_t candidates = 0;         // values that could be
+  RecomputedOps ops;                  // null: none
+  std::string seconds_source;
+  double planning_seconds = 0;
+  std::vector<BudgetStep> curve;  // that the step was chosen from; empty unless asked for
+
+  double overhead() const { return extra_seconds / seconds; }
+  double bound() const { return bound_seconds / seconds; }
+
+  nlohmann::ordered_json json() const;
+  // "makes 31 of 175 values again: 5.81 % longer (at least 5.64 %), ...".
+  std::string text() const;
+};
+
+// Plans what a step makes again, so that it fits a budget.
+//
+//   trial of the step that makes nothing again → BudgetProblem → budget_curve()
+//   within(bytes): the first point that fits by its trial, which orders and places the step
+//
+// The trial of a point may need less than the point says, because it runs in another order. So
+// within() also tries the cheaper points before it, as long as they fit. More bytes never cost more
+// seconds.
+class StepBudget {
+ public:
+  // Throws UsageError and what the trial throws.
+  explicit StepBudget(BudgetQuestion question);
+
+  // Throws UsageError, and says which bytes are missing and what needs them.
+  BudgetAnswer within(std::uint64_t bytes);
+  // Returns the step with the fewest bytes that takes at most `share` longer.
+  BudgetAnswer at_most_longer(double share);
+  // Returns up to `points` points, from all kept to the fewest bytes.
+  std::vector<BudgetStep> curve(std::size_t points);
+
+  // Reserved by the step that makes nothing again.
+  std::uint64_t unlimited_bytes() { return reserved_bytes(0); }
+
+ private:
+  void add_remakes(const RecordedStep& recorded);
+  RecomputedOps ops_of(const RemakeChoice& choice) const;
+  std::uint64_t reserved_bytes(std::size_t point);
+  std::optional<std::size_t> point_within(std::uint64_t bytes);
+  BudgetAnswer answer(std::size_t point, std::uint64_t budget_bytes);
+  double bound_within(std::uint64_t bytes);
+  std::string why_too_small(std::uint64_t bytes);
+  std::string largest_text(std::vector<ValueId> values) const;
+
+  BudgetQuestion question_;
+  BudgetProblem problem_;
+  std::uint64_t resident_bytes_ = 0;
+  std::vector<std::size_t> numbers_;  // of each remake's op, as Context counts differentiable ops
+  double seconds_ = 0;                // of the step that makes nothing again
+  std::vector<BudgetPoint> curve_;
+  std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points
+  std::optional<BudgetBound> bound_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,121 @@
+// The section of a memory budget: bytes against the share of a step that making values again costs.
+
+const kBudgetDot = 4.5;  // pixels: half the side of the mark of our step
+
+class BudgetChart extends Chart {
+  constructor(host, budget) {
+    super(host, {
+      height: 260,
+      label: 'Time of a step over its memory',
+      margin: {left: 78, right: 70, top: 14, bottom: 30},
+    });
+    this.budget = budget;
+    this.points = [...budget.points].reverse();  // bytes ascend
+    this.from = 0;
+    this.to = Math.max(budget.budget, largest(this.points.map(([bytes]) => bytes), 0));
+    this.low = 0;
+    this.high = 1.05 * largest(this.points.map(([, longer]) => longer), 0) || 0.01;
+    this.point = null;
+    this.base.addEventListener('pointermove', (event) => {
+      this.visit(this.nearest(event.offsetX), event.clientX, event.clientY);
+    });
+    for (const type of ['pointerleave', 'blur'])
+      this.base.addEventListener(type, () => this.leave());
+    this.base.addEventListener('keydown', (event) => {
+      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+      if (way === undefined) return;
+      event.preventDefault();
+      const last = this.points.length - 1;
+      const point = Math.min(Math.max((this.point ?? -1) + way, 0), last);
+      const box = this.base.getBoundingClientRect();
+      announce(this.visit(point, box.left + this.x(this.points[point][0]), box.top + 20));
+    });
+  }
+
+  nearest(pixel) {
+    const away = this.points.map(([bytes]) => Math.abs(this.x(bytes) - pixel));
+    return away.indexOf(Math.min(...away));
+  }
+
+  drawBase(context) {
+    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 32));
+    for (let value = 0; value <= this.high; value += step) {
+      const y = Math.round(this.y(value)) + 0.5;
+      this.rule(
+          context, this.left, y, this.right, y, {colour: value === 0 ? 'line' : 'grid'});
+      this.text(context, formatPercent(value), this.left - 8, y, {align: 'right'});
+    }
+    this.drawBytes(context);
+    const budget = this.x(this.budget.budget);
+    this.rule(context, budget, this.top, budget, this.bottom, {colour: 'soft', dash: [2, 4]});
+    this.drawCurve(context, 1, {colour: 'accent', width: 2.2, dash: []});
+    this.drawCurve(context, 2, {colour: 'ink', width: 1.4, dash: [6, 4]});
+    this.drawStep(context);
+  }
+  drawBytes(context) {
+    const step = niceByteStep(this.to / Math.max(2, (this.right - this.left) / 110));
+    for (let bytes = 0; bytes <= this.to; bytes += step) {
+      const x = Math.round(this.x(bytes)) + 0.5;
+      this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
+      this.text(context, formatBytes(bytes), x, this.bottom + 15, {align: 'center'});
+    }
+  }
+  drawCurve(context, column, {colour, width, dash}) {
+    context.save();
+    context.strokeStyle = styleOf(colour);
+    context.lineWidth = width;
+    context.setLineDash(dash);
+    context.beginPath();
+    for (const [i, point] of this.points.entries())
+      context[i === 0 ? 'moveTo' : 'lineTo'](this.x(point[0]), this.y(point[column]));
+    context.stroke();
+    context.restore();
+  }
+  drawStep(context) {
+    const [x, y] = [this.x(this.budget.reserved), this.y(this.budget.overhead)];
+    context.save();
+    context.fillStyle = styleOf('accent');
+    context.fillRect(x - kBudgetDot, y - kBudgetDot, 2 * kBudgetDot, 2 * kBudgetDot);
+    context.restore();
+  }
+  drawMarks(context) {
+    if (this.point === null) return;
+    const x = this.x(this.points[this.point][0]);
+    this.rule(context, x, this.top, x, this.bottom, {colour: 'soft'});
+  }
+  visit(point, clientX, clientY) {
+    this.point = point;
+    this.paintMarks();
+    const [bytes, longer, bound] = this.points[point];
+    const content = tooltipContent(null, formatBytes(bytes), [
+      ['takes longer by', formatPercent(longer)],
+      ['at least', formatPercent(bound)],
+    ]);
+    showTooltip(content, clientX, clientY);
+    return content;
+  }
+  leave() {
+    this.point = null;
+    this.paintMarks();
+    hideTooltip();
+  }
+}
+
+function budgetReading({budget, reserved, without, overhead, bound, recomputed, candidates, source}) {
+  if (recomputed === 0) return `The step fits ${formatBytes(budget)} as it is.`;
+  return `With ${formatBytes(budget)}, marked by the dotted line, this step makes ` +
+      `${formatCount(recomputed)} of ${formatCount(candidates)} values again. It takes ` +
+      `${formatBytes(reserved)} instead of ${formatBytes(without)} and ${formatPercent(overhead)} ` +
+      `more time, of which ${formatPercent(bound)} cannot be avoided. Seconds ${source}.`;
+}
+
+function fillBudget(budget) {
+  byId('budget-section').hidden = false;
+  byId('budget-reading').textContent = budgetReading(budget);
+  byId('budget-legend')
+      .append(
+          element('span', {}, lineSwatch('accent', 2.2), 'found'),
+          element('span', {}, lineSwatch('ink', 1.4, [6, 4]), 'proved bound'),
+          element('span', {}, colourSwatch('accent'), 'this step'));
+  new BudgetChart(byId('budget-chart'), budget);
+}

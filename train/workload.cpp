@@ -1,0 +1,47 @@
+#include "train/workload.h"
+
+#include <fmt/format.h>
+
+#include "memory/device/cuda_device.h"
+#include "memory/planners/solvers/solver_planners.h"
+#include "train/budget/budget_seconds.h"
+
+namespace skyline {
+
+Context::Options Workload::context(Mode mode) const {
+  Context::Options options = context_options(options_);
+  options.mode = mode;
+  options.orders = orders_;
+  return options;
+}
+
+std::uint64_t Workload::reserved_bytes(const DryRunFacts& facts,
+                                       std::span<const Trace> steps) const {
+  const bool on_cpu = options_.memory.device == "cpu";
+  return replay_run(facts.run, steps,
+                    {.allocator = std::string(kPlannedAllocator),
+                     .planner = options_.memory.planner,
+                     .planner_table = all_planners(),
+                     .commit_bytes = on_cpu ? kCommitBytes : kCudaCommitBytes})
+      .peak_reserved_bytes;
+}
+
+ProfileKey Workload::profile_key() const {
+  return {.model = options_.model,
+          .device = options_.memory.device,
+          .batch_size = options_.batch_size,
+          .threads = options_.threads};
+}
+
+void Workload::plan_budget() {
+  if (!options_.step.memory_bytes) return;
+  StepBudget budget({.trial = [this](const RecomputedOps& ops) { return trial(ops); },
+                     .seconds = step_seconds(options_.step.profile, profile_key()),
+                     .in_place = options_.step.in_place});
+  budget_ = budget.within(*options_.step.memory_bytes);
+  budget_->curve = budget.curve(kShownBudgets);
+  options_.step.recomputed_ops = budget_->ops;
+  forget_steps();
+}
+
+}  // namespace skyline
