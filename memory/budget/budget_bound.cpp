@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <queue>
+#include <utility>
 
 #include "memory/order/order.h"
 
@@ -9,11 +11,14 @@ namespace skyline {
 namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-// Prices that are tried for an exit; each halves the interval in which the best one lies.
-constexpr int kPrices = 40;
+// Nodes of the network; values follow, then remakes.
+enum : MaxFlow::Node { kSource, kSink, kFirst };
+// Capacities are integers: rounded down, so that the flow stays a bound.
+constexpr double kUnitsPerSecond = 1e9;
+// Another price is tried if it may raise an exit's bound by this share.
+constexpr double kWorthwhile = 1e-6;
 
-// Capacities are integers: nanoseconds.
-std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
+std::uint64_t capacity(double cost) { return static_cast<std::uint64_t>(cost); }
 
 }  // namespace
 
@@ -81,97 +86,148 @@ BudgetBound::Moment BudgetBound::moment_of(OpId exit) const {
 }
 
 // The source's side holds what is made again: a remake on it runs after the exit, a value on it is
-// read after the exit.
-BudgetBound::Need BudgetBound::need(const Moment& moment, double price) {
-  enum : MaxFlow::Node { kSource, kSink, kFirst };
-  flow_.reset(kFirst + order_.values.size() + problem_.remakes.size());
-  const auto node_of_remake = [&](std::uint32_t remake) {
-    return static_cast<MaxFlow::Node>(kFirst + order_.values.size() + remake);
-  };
-  std::vector<char> reached(order_.values.size());
+// read after the exit. `second` and `byte` are what these cost.
+void BudgetBound::build(const Moment& moment, double second, double byte) {
+  const auto first_remake = static_cast<MaxFlow::Node>(kFirst + order_.values.size());
+  flow_.reset(first_remake + problem_.remakes.size());
+  reached_.assign(order_.values.size(), false);
   std::vector<std::uint32_t> stack;
   const auto reach = [&](std::uint32_t value) {
-    if (reached[value] || !moment.written[value]) return;
-    reached[value] = true;
+    if (reached_[value]) return;
+    reached_[value] = true;
     stack.push_back(value);
   };
   for (const std::uint32_t value : moment.needed) {
+    if (!moment.written[value]) continue;
     reach(value);
     flow_.add_arc(kSource, kFirst + value, MaxFlow::kUnlimited);
   }
   while (!stack.empty()) {
     const std::uint32_t value = stack.back(), remake = remake_of_[value];
     stack.pop_back();
-    const std::uint64_t cost = nanoseconds(price * static_cast<double>(order_.values[value].bytes));
-    if (remake == kNone) {
-      flow_.add_arc(kFirst + value, kSink, cost);
-      continue;
-    }
-    flow_.add_arc(kFirst + value, node_of_remake(remake), cost);
-    flow_.add_arc(node_of_remake(remake), kSink, nanoseconds(problem_.remakes[remake].seconds));
+    const bool alone = remake == kNone;
+    const std::uint64_t cost = capacity(byte * static_cast<double>(order_.values[value].bytes));
+    flow_.add_arc(kFirst + value, alone ? MaxFlow::Node{kSink} : first_remake + remake, cost);
+    if (alone) continue;
+    flow_.add_arc(first_remake + remake, kSink,
+                  capacity(second * problem_.remakes[remake].seconds));
     for (const std::uint32_t input : remake_inputs_[remake]) {
       if (!moment.written[input]) continue;
       reach(input);
-      flow_.add_arc(node_of_remake(remake), kFirst + input, MaxFlow::kUnlimited);
+      flow_.add_arc(first_remake + remake, kFirst + input, MaxFlow::kUnlimited);
     }
   }
-  flow_.run(kSource, kSink);
-  Need need{.bytes = moment.exit_bytes};
-  for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
-    if (!reached[value] || !flow_.on_source_side(kFirst + value)) continue;
-    const std::uint32_t remake = remake_of_[value];
-    if (remake != kNone && flow_.on_source_side(node_of_remake(remake))) {
-      need.seconds += problem_.remakes[remake].seconds;
-    } else {
-      need.bytes += order_.values[value].bytes;
-      need.kept.push_back(value);
-    }
-  }
-  return need;
+  flowed_ = flow_.run(kSource, kSink);
 }
 
-// The bound is concave in the price: it grows while the cut has more bytes than the budget.
-double BudgetBound::bound_of(const Moment& moment, std::uint64_t bytes) {
-  const auto value = [&](const Need& need, double price) {
-    return need.seconds + price * (static_cast<double>(need.bytes) - static_cast<double>(bytes));
-  };
-  double low = 0, high = 1e-6, best = 0;
-  while (need(moment, high).bytes > bytes) {
-    low = high;
-    high *= 8;
-    if (high > 1) return std::numeric_limits<double>::infinity();
+// Bytes come first; remakes cost just enough that none is made for nothing.
+void BudgetBound::build_least(const Moment& moment) {
+  build(moment, 0, static_cast<double>(problem_.remakes.size() + 1));
+}
+
+// On the source's side of the cut, together with its remake.
+bool BudgetBound::is_remade(std::uint32_t value) const {
+  const std::uint32_t remake = remake_of_[value];
+  const std::size_t first_remake = kFirst + order_.values.size();
+  return remake != kNone && flow_.on_source_side(static_cast<MaxFlow::Node>(first_remake + remake));
+}
+
+BudgetBound::Line BudgetBound::cut(const Moment& moment) {
+  Line line{.bytes = moment.exit_bytes, .remade = RemakeChoice(problem_.remakes.size())};
+  for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
+    if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
+    if (is_remade(value)) {
+      line.seconds += problem_.remakes[remake_of_[value]].seconds;
+      line.remade[remake_of_[value]] = true;
+    } else {
+      line.bytes += order_.values[value].bytes;
+    }
   }
-  for (int k = 0; k < kPrices; ++k) {
-    const double price = (low + high) / 2;
-    const Need at = need(moment, price);
-    best = std::max(best, value(at, price));
-    (at.bytes > bytes ? low : high) = price;
+  return line;
+}
+
+// Exits at which only their own bytes are alive prove nothing beyond these.
+void BudgetBound::find_exits() {
+  if (!exits_.empty()) return;
+  for (OpId op = problem_.backward; op < order_.ops.size(); ++op) {
+    const Moment moment = moment_of(op);
+    Line all_kept{.bytes = moment.exit_bytes, .remade = RemakeChoice(problem_.remakes.size())};
+    for (const std::uint32_t value : moment.needed) {
+      if (moment.written[value]) all_kept.bytes += order_.values[value].bytes;
+    }
+    build_least(moment);
+    exits_.push_back({.op = op, .lines = {std::move(all_kept), cut(moment)}});
+  }
+}
+
+// The greatest height below all lines: the lowest crossing of a line that rises with one that does
+// not.
+BudgetBound::Crossing BudgetBound::crossing(const Exit& exit, std::uint64_t bytes) {
+  Crossing best{.seconds = std::numeric_limits<double>::infinity()};
+  for (const Line& rising : exit.lines) {
+    if (rising.bytes <= bytes) continue;
+    const auto rise = static_cast<double>(rising.bytes - bytes);
+    for (const Line& falling : exit.lines) {
+      if (falling.bytes > bytes) continue;
+      const auto fall = static_cast<double>(bytes - falling.bytes);
+      const double price = (falling.seconds - rising.seconds) / (rise + fall);
+      const double seconds = rising.seconds + price * rise;
+      if (seconds >= best.seconds) continue;
+      best = {seconds, price, static_cast<std::size_t>(&falling - exit.lines.data())};
+    }
   }
   return best;
 }
 
-double BudgetBound::extra_seconds(std::uint64_t bytes) {
-  double best = 0;
-  for (OpId exit = problem_.backward; exit < order_.ops.size(); ++exit) {
-    const Moment moment = moment_of(exit);
-    if (need(moment, 0).bytes == 0) continue;
-    best = std::max(best, bound_of(moment, bytes));
+// Returns the exit's bound at a price, and adds the line of its cut.
+double BudgetBound::lower(Exit& exit, double price, std::uint64_t bytes) {
+  const Moment moment = moment_of(exit.op);
+  build(moment, kUnitsPerSecond, kUnitsPerSecond * price);
+  exit.lines.push_back(cut(moment));
+  const double beyond = static_cast<double>(moment.exit_bytes) - static_cast<double>(bytes);
+  return static_cast<double>(flowed_) / kUnitsPerSecond + price * beyond;
+}
+
+BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
+  find_exits();
+  Proof best;
+  std::priority_queue<std::pair<double, std::size_t>> open;  // how high a bound may be, by exit
+  for (std::size_t k = 0; k < exits_.size(); ++k) {
+    const std::vector<Line>& lines = exits_[k].lines;
+    if (lines[1].bytes > bytes) {
+      return {std::numeric_limits<double>::infinity(), exits_[k].op, {}};
+    }
+    if (lines[0].bytes > bytes) open.push({crossing(exits_[k], bytes).seconds, k});
+  }
+  while (!open.empty() && open.top().first > best.extra_seconds * (1 + kWorthwhile)) {
+    Exit& exit = exits_[open.top().second];
+    const Crossing before = crossing(exit, bytes);
+    const double seconds = lower(exit, before.price, bytes);
+    if (seconds > best.extra_seconds) {
+      best = {seconds, exit.op, exit.lines[before.line].remade};
+    }
+    const Crossing after = crossing(exit, bytes);
+    const std::size_t k = open.top().second;
+    open.pop();
+    if (after.seconds < before.seconds * (1 - kWorthwhile)) open.push({after.seconds, k});
   }
   return best;
 }
 
 BudgetBound::Least BudgetBound::least() {
-  Least least;
-  std::vector<std::uint32_t> values;  // of order_
-  for (OpId exit = problem_.backward; exit < order_.ops.size(); ++exit) {
-    Need now = need(moment_of(exit), 1);
-    if (now.bytes <= least.bytes) continue;
-    least = {.bytes = now.bytes, .op = exit};
-    values = std::move(now.kept);
+  find_exits();
+  const auto bytes = [](const Exit& exit) { return exit.lines[1].bytes; };
+  const auto most = std::ranges::max_element(exits_, {}, bytes);
+  if (most == exits_.end()) return {};
+  Least least{.bytes = bytes(*most), .op = most->op};
+  build_least(moment_of(least.op));
+  const OrderProblem::Op& op = order_.ops[least.op];
+  std::vector<std::uint32_t> values = op.inputs;
+  values.insert(values.end(), op.outputs.begin(), op.outputs.end());
+  for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
+    const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);
+    if (needed && !is_remade(value)) values.push_back(value);
   }
-  const OrderProblem::Op& exit = order_.ops[least.op];
-  values.insert(values.end(), exit.inputs.begin(), exit.inputs.end());
-  values.insert(values.end(), exit.outputs.begin(), exit.outputs.end());
   for (const std::uint32_t value : values) least.values.push_back(order_.values[value].id);
   return least;
 }

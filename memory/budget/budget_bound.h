@@ -21,7 +21,10 @@ namespace skyline {
 //
 //   minimum cut + price × (new bytes of the exit − budget)
 //
-// seconds. Every exit and every price gives a bound; the greatest counts.
+// seconds. Every exit and every price gives a bound; the greatest counts. As a function of the
+// price, an exit's bound is concave and every cut lies above it as a line. So the next price to try
+// is where the lowest lines cross (Kelley 1960, "The cutting-plane method"), at the exit whose
+// lines leave room for the greatest bound. Lines are kept from budget to budget.
 class BudgetBound {
  public:
   // The problem must outlive the bound. Throws GraphError for an unsound graph.
@@ -29,7 +32,7 @@ class BudgetBound {
 
   // Returns a lower bound of the extra seconds of a step within `bytes`, without resident values;
   // infinity if no step fits.
-  double extra_seconds(std::uint64_t bytes);
+  double extra_seconds(std::uint64_t bytes) { return proof(bytes).extra_seconds; }
   // What every step needs, however long it takes.
   struct Least {
     std::uint64_t bytes = 0;
@@ -39,6 +42,13 @@ class BudgetBound {
   Least least();
   std::uint64_t least_bytes() { return least().bytes; }
 
+  struct Proof {
+    double extra_seconds = 0;
+    OpId exit = 0;        // the op that gave the bound
+    RemakeChoice remade;  // what a cheapest step makes again after it; empty if the bound is 0
+  };
+  Proof proof(std::uint64_t bytes);
+
  private:
   // When an exit runs.
   struct Moment {
@@ -46,24 +56,41 @@ class BudgetBound {
     std::vector<std::uint32_t> needed;  // values that only later ops read
     std::vector<char> written;          // by value: an ancestor wrote it
   };
-  // The cut at one price.
-  struct Need {
-    std::uint64_t bytes = 0;          // alive at the exit, its own included
-    double seconds = 0;               // of remakes
-    std::vector<std::uint32_t> kept;  // values of order_, besides those of the exit
+  // A cut, which costs seconds + price × (bytes − budget) at any price.
+  struct Line {
+    double seconds = 0;       // of remakes
+    std::uint64_t bytes = 0;  // alive at the exit, its own included
+    RemakeChoice remade;
+  };
+  // Where the lowest lines of an exit cross.
+  struct Crossing {
+    double seconds = 0, price = 0;
+    std::size_t line = 0;  // the one within the budget
+  };
+  struct Exit {
+    OpId op = 0;
+    std::vector<Line> lines;  // the first keeps everything, the second keeps the fewest bytes
   };
 
   Moment moment_of(OpId exit) const;
   void mark(OpId exit, bool before, std::vector<char>& marked) const;
-  Need need(const Moment& moment, double price);
-  double bound_of(const Moment& moment, std::uint64_t bytes);
+  void find_exits();
+  void build(const Moment& moment, double second, double byte);
+  void build_least(const Moment& moment);
+  Line cut(const Moment& moment);
+  bool is_remade(std::uint32_t value) const;
+  static Crossing crossing(const Exit& exit, std::uint64_t bytes);
+  double lower(Exit& exit, double price, std::uint64_t bytes);
 
   const BudgetProblem& problem_;
   OrderProblem order_;                    // the same ops; values that are requested
   std::vector<std::uint32_t> value_of_;   // in order_, by value of the graph
   std::vector<std::uint32_t> remake_of_;  // by value of order_
   std::vector<std::vector<std::uint32_t>> remake_inputs_;  // values of order_, by remake
+  std::vector<Exit> exits_;                                // found at the first proof
   MaxFlow flow_;
+  std::uint64_t flowed_ = 0;
+  std::vector<char> reached_;  // by value of order_: part of the network
 };
 
 }  // namespace skyline
