@@ -120,10 +120,7 @@ void BudgetBound::build(const Moment& moment, double second, double byte) {
   flowed_ = flow_.run(kSource, kSink);
 }
 
-// Bytes come first; remakes cost just enough that none is made for nothing.
-void BudgetBound::build_least(const Moment& moment) {
-  build(moment, 0, static_cast<double>(problem_.remakes.size() + 1));
-}
+void BudgetBound::build_least(const Moment& moment) { build(moment, 0, 1); }
 
 // On the source's side of the cut, together with its remake.
 bool BudgetBound::is_remade(std::uint32_t value) const {
@@ -138,7 +135,7 @@ BudgetBound::Line BudgetBound::cut(const Moment& moment) {
     if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
     if (is_remade(value)) {
       line.seconds += problem_.remakes[remake_of_[value]].seconds;
-      line.remade[remake_of_[value]] = true;
+      line.remade[remake_of_[value]] = Remake::kOnce;
     } else {
       line.bytes += order_.values[value].bytes;
     }

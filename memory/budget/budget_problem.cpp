@@ -1,6 +1,8 @@
 #include "memory/budget/budget_problem.h"
 
-#include <ranges>
+#include <utility>
+
+#include "memory/errors.h"
 
 namespace skyline {
 
@@ -20,48 +22,84 @@ RemadeSequence::RemadeSequence(const BudgetProblem& problem)
   for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
     remake_of_[problem.remakes[k].value] = k;
   }
+  for (const StepOp& op : problem.graph.ops) add_inputs(op.inputs);
+  for (const Remake& remake : problem.remakes) add_inputs(remake.inputs);
+  first_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+}
+
+void RemadeSequence::add_inputs(const std::vector<ValueId>& inputs) {
+  first_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+  for (const ValueId input : inputs) {
+    if (remake_of(input) != kNoRemake) inputs_.push_back(remake_of(input));
+  }
 }
 
 std::uint32_t RemadeSequence::remake_of(ValueId value) const {
   return remake_of_[problem_.graph.values[value].storage];
 }
 
-void RemadeSequence::find(const RemakeChoice& choice) {
+std::size_t RemadeSequence::most_ops() const {
+  return 8 * (problem_.graph.ops.size() + problem_.remakes.size());
+}
+
+bool RemadeSequence::find(const RemakeChoice& choice) {
   ops_.clear();
-  has_run_.assign(choice.size(), false);
+  made_.clear();
+  stack_.clear();
+  at_hand_.assign(choice.size(), false);
   for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
-    if (op >= problem_.backward) run_before(problem_.graph.ops[op].inputs, choice);
+    if (op >= problem_.backward && lacks_input(op, choice)) run_before(op, choice);
+    if (ops_.size() >= most_ops()) return false;
     ops_.push_back({op, false});
   }
+  return true;
+}
+
+bool RemadeSequence::lacks_input(OpId op, const RemakeChoice& choice) const {
+  for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) {
+    if (choice[inputs_[i]] != Remake::kNever && !at_hand_[inputs_[i]]) return true;
+  }
+  return false;
+}
+
+RemadeSequence::Waiting RemadeSequence::waiting(std::size_t op, std::uint32_t remake) const {
+  return {.remake = remake, .next = first_[op], .end = first_[op + 1], .made = made_.size()};
 }
 
 // A remake may need another, as many in a row as the network has layers.
-void RemadeSequence::run_before(const std::vector<ValueId>& inputs, const RemakeChoice& choice) {
-  push(inputs, choice);
-  while (!stack_.empty()) {
-    const std::uint32_t remake = stack_.back();
-    const std::size_t waiting = stack_.size();
-    if (!has_run_[remake]) push(problem_.remakes[remake].inputs, choice);
-    if (stack_.size() > waiting) continue;
-    stack_.pop_back();
-    if (has_run_[remake]) continue;
-    has_run_[remake] = true;
-    ops_.push_back({remake, true});
+void RemadeSequence::run_before(OpId op, const RemakeChoice& choice) {
+  stack_.push_back(waiting(op, kNoRemake));
+  while (!stack_.empty() && ops_.size() < most_ops()) {
+    Waiting& top = stack_.back();
+    if (top.next == top.end) {
+      const Waiting ready = top;
+      stack_.pop_back();
+      run(ready, choice);
+      continue;
+    }
+    const std::uint32_t input = inputs_[top.next++];
+    if (choice[input] == Remake::kNever || at_hand_[input]) continue;
+    stack_.push_back(waiting(problem_.graph.ops.size() + input, input));
   }
 }
 
-void RemadeSequence::push(const std::vector<ValueId>& inputs, const RemakeChoice& choice) {
-  for (const ValueId input : inputs | std::views::reverse) {  // the first input's runs first
-    const std::uint32_t remake = remake_of(input);
-    if (remake != kNoRemake && choice[remake] && !has_run_[remake]) stack_.push_back(remake);
-  }
+// The op frees what was made for it alone.
+void RemadeSequence::run(const Waiting& op, const RemakeChoice& choice) {
+  for (; made_.size() > op.made; made_.pop_back()) at_hand_[made_.back()] = false;
+  if (op.remake == kNoRemake) return;
+  ops_.push_back({op.remake, true});
+  at_hand_[op.remake] = true;
+  if (choice[op.remake] == Remake::kEach) made_.push_back(op.remake);
 }
 
 StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice) {
   RemadeSequence sequence(problem);
-  sequence.find(choice);
+  if (!sequence.find(choice)) {
+    throw GraphError(
+        {.source = "remade_step", .problem = "the choice makes values again too often"});
+  }
   StepGraph step{.values = problem.graph.values, .ops = {}};
-  std::vector<ValueId> remade(choice.size());         // the new value of each remake
+  std::vector<ValueId> remade(choice.size());         // the newest value of each remake
   std::vector<OpId> place(problem.graph.ops.size());  // of each op in the step
   for (const RemadeOp& next : sequence.ops()) {
     const bool in_forward = !next.is_remake && next.index < problem.backward;

@@ -9,6 +9,12 @@ namespace skyline {
 
 // How backward can make a value of forward again, instead of keeping it.
 struct Remake {
+  enum Times : char {
+    kNever,  // the value is kept
+    kOnce,   // right before its first reader in backward, and kept until its last
+    kEach    // right before each op that reads it, a remake perhaps, and freed after that op
+  };
+
   ValueId value = 0;                 // owns bytes, is not resident and not kept
   std::vector<ValueId> inputs = {};  // read again: resident values, or values of forward
   std::uint64_t workspace_bytes = 0;
@@ -25,12 +31,13 @@ struct BudgetProblem {
   std::vector<double> seconds;  // of each op
   OpId backward = 0;            // the first op that reads remade values
   std::vector<Remake> remakes;  // at most one a value
+  bool makes_each = false;      // the step can make values again for each reader
 };
 
-// A flag for each remake. True frees the value after its last reader in forward and makes it again,
-// once, right before its first reader in backward. Every choice is sound: a remake reads its inputs
-// like any op, so these are kept, or made again in their turn.
-using RemakeChoice = std::vector<char>;
+// How often each remake runs. A value that is made again is freed after its last reader in forward.
+// Every choice is sound: a remake reads its inputs like any op, so these are kept, or made again in
+// their turn.
+using RemakeChoice = std::vector<Remake::Times>;
 
 // An op of a problem, or a remake.
 struct RemadeOp {
@@ -38,12 +45,15 @@ struct RemadeOp {
   bool is_remake = false;
 };
 
-// Finds where the remakes of a choice run. Remakes that nothing reads are left out. The problem
-// must outlive it. O(size) a choice, without recursion.
+// Finds where the remakes of a choice run. An op makes its inputs again one by one; what one of
+// them made for another is used again. Every op reads the copy that was made last. Remakes that
+// nothing reads are left out. The problem must outlive it. Without recursion; O(size) a choice.
 class RemadeSequence {
  public:
   explicit RemadeSequence(const BudgetProblem& problem);
-  void find(const RemakeChoice& choice);
+  // Returns false if the step has more than eight times the ops of the problem: two inputs that
+  // need the same values twice double them, layer by layer. With kOnce alone it never has.
+  bool find(const RemakeChoice& choice);
   const std::vector<RemadeOp>& ops() const { return ops_; }
   // Returns the remake that can make the bytes of `value` again; kNoRemake without one.
   std::uint32_t remake_of(ValueId value) const;
@@ -51,18 +61,32 @@ class RemadeSequence {
   static constexpr std::uint32_t kNoRemake = ~std::uint32_t{0};
 
  private:
-  void run_before(const std::vector<ValueId>& inputs, const RemakeChoice& choice);
-  void push(const std::vector<ValueId>& inputs, const RemakeChoice& choice);
+  // An op that is about to run: it looks for its inputs.
+  struct Waiting {
+    std::uint32_t remake = kNoRemake;
+    std::uint32_t next = 0, end = 0;  // in inputs_
+    std::size_t made = 0;             // in made_
+  };
+
+  void add_inputs(const std::vector<ValueId>& inputs);
+  bool lacks_input(OpId op, const RemakeChoice& choice) const;
+  Waiting waiting(std::size_t op, std::uint32_t remake) const;
+  std::size_t most_ops() const;
+  void run_before(OpId op, const RemakeChoice& choice);
+  void run(const Waiting& op, const RemakeChoice& choice);
 
   const BudgetProblem& problem_;
   std::vector<std::uint32_t> remake_of_;  // by value that owns bytes
+  std::vector<std::uint32_t> inputs_;     // remakes, by op that reads their values
+  std::vector<std::uint32_t> first_;      // in inputs_, by op of the problem, then by remake
   std::vector<RemadeOp> ops_;
-  std::vector<char> has_run_;
-  std::vector<std::uint32_t> stack_;
+  std::vector<char> at_hand_;  // by remake
+  std::vector<Waiting> stack_;
+  std::vector<std::uint32_t> made_;  // kEach, for the ops on the stack
 };
 
 // Returns the step under a choice, in the program's sequence. Values keep their numbers; remade
-// values follow.
+// values follow. Throws GraphError for a choice that RemadeSequence refuses.
 StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice);
 
 }  // namespace skyline

@@ -1,37 +1,36 @@
 #include "memory/budget/budget_walk.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace skyline {
+namespace {
+
+constexpr BudgetWalk::Result kTooLong{.peak = std::numeric_limits<std::uint64_t>::max(),
+                                      .extra_seconds = std::numeric_limits<double>::infinity()};
+
+}  // namespace
 
 BudgetWalk::BudgetWalk(const BudgetProblem& problem)
-    : problem_(problem), order_(problem), values_(static_cast<Slot>(problem.graph.values.size())) {
+    : problem_(problem),
+      order_(problem),
+      bytes_(problem.graph.values.size()),
+      kept_(problem.graph.values.size()),
+      newest_(problem.graph.values.size()) {
   const std::vector<StepValue>& values = problem.graph.values;
-  bytes_.resize(values_ + problem.remakes.size());
-  kept_.resize(bytes_.size());
-  for (Slot k = 0; k < values_; ++k) {
+  for (Slot k = 0; k < values.size(); ++k) {
+    newest_[k] = k;
     if (values[k].storage == k && !values[k].resident) bytes_[k] = values[k].bytes;
     if (values[k].kept) kept_[values[k].storage] = true;
   }
-  for (OpId op = 0; op < problem.graph.ops.size(); ++op) {
-    add_op(problem.graph.ops[op], op >= problem.backward);
-  }
-  for (Slot k = 0; k < problem.remakes.size(); ++k) {
-    bytes_[values_ + k] = values[problem.remakes[k].value].bytes;
-    add_op(problem.remakes[k].op(problem.graph), true);
-    const auto is_value = [&](Slot slot) { return slot == problem.remakes[k].value; };
-    const auto first = slots_.begin() + ops_.back().outputs;
-    std::replace_if(first, slots_.end(), is_value, values_ + k);
-    for (std::uint32_t p = ops_.back().pairs; p < ops_.back().pairs_end; ++p) {
-      pairs_[p].output = values_ + k;
-    }
-  }
+  for (const StepOp& op : problem.graph.ops) add_op(op);
+  for (const Remake& remake : problem.remakes) add_op(remake.op(problem.graph));
+  count_forward();
 }
 
 // Leaves out resident values and views, which request nothing.
-void BudgetWalk::add_op(const StepOp& op, bool reads_remade) {
+void BudgetWalk::add_op(const StepOp& op) {
   Op& added = ops_.emplace_back();
-  added.reads_remade = reads_remade;
   added.own_bytes = op.workspace_bytes;
   added.inputs = static_cast<std::uint32_t>(slots_.size());
   add_inputs(op.inputs);
@@ -72,7 +71,19 @@ void BudgetWalk::add_pairs(const StepOp& op) {
     if (!requested || values[input].resident || values[input].bytes != values[output].bytes) {
       continue;
     }
-    pairs_.push_back({input, output});
+    const std::span<const Slot> read = inputs(ops_.back());
+    const auto position = std::ranges::find(read, input) - read.begin();
+    pairs_.push_back({static_cast<std::uint32_t>(position), output});
+  }
+}
+
+void BudgetWalk::count_forward() {
+  forward_count_.assign(bytes_.size(), 0);
+  for (OpId op = 0; op < problem_.backward; ++op) {
+    for (const Slot input : inputs(ops_[op])) {
+      forward_reads_.push_back(input);
+      ++forward_count_[input];
+    }
   }
 }
 
@@ -84,85 +95,114 @@ std::span<const BudgetWalk::Slot> BudgetWalk::outputs(const Op& op) const {
   return {slots_.data() + op.outputs, slots_.data() + op.end};
 }
 
-std::uint32_t BudgetWalk::place_of(const RemadeOp& op) const {
-  const auto ops = static_cast<std::uint32_t>(problem_.graph.ops.size());
-  return op.is_remake ? ops + op.index : op.index;
+const BudgetWalk::Op& BudgetWalk::op_of(const RemadeOp& op) const {
+  return ops_[op.is_remake ? problem_.graph.ops.size() + op.index : op.index];
 }
 
-void BudgetWalk::begin(const RemakeChoice& choice) {
-  order_.find(choice);
-  source_.resize(bytes_.size());
-  for (Slot slot = 0; slot < bytes_.size(); ++slot) source_[slot] = slot;
-  for (Slot k = 0; k < choice.size(); ++k) {
-    if (choice[k]) source_[problem_.remakes[k].value] = values_ + k;
-  }
-  readers_left_.assign(bytes_.size(), 0);
-  for (const RemadeOp& next : order_.ops()) {
-    const Op& op = ops_[place_of(next)];
-    for (const Slot input : inputs(op)) ++readers_left_[read(op, input)];
-  }
+void BudgetWalk::begin() {
+  for (const Remake& remake : problem_.remakes) newest_[remake.value] = remake.value;
+  made_by_.clear();
+  reads_ = forward_reads_;
+  readers_left_ = forward_count_;
+  sizes_ = bytes_;
+  bytes_at_.clear();
   live_bytes_ = 0;
 }
 
+void BudgetWalk::find_reads() {
+  const std::vector<RemadeOp>& ops = order_.ops();
+  for (std::size_t place = problem_.backward; place < ops.size(); ++place) {
+    for (const Slot input : inputs(op_of(ops[place]))) {
+      const Slot slot = newest_[input];
+      reads_.push_back(slot);
+      ++readers_left_[slot];
+    }
+    if (!ops[place].is_remake) continue;
+    const ValueId value = problem_.remakes[ops[place].index].value;
+    newest_[value] = static_cast<Slot>(readers_left_.size());
+    readers_left_.push_back(0);
+    sizes_.push_back(bytes_[value]);
+    made_by_.push_back(ops[place].index);
+  }
+}
+
 // Tries the pairs in their sequence, each input and each output once, as execution does.
-std::uint64_t BudgetWalk::new_bytes(const Op& op) {
+std::uint64_t BudgetWalk::new_bytes(const Op& op, const Slot* reads) {
   std::uint64_t bytes = op.own_bytes;
-  used_.clear();
+  written_over_.clear();
   for (std::uint32_t p = op.pairs; p < op.pairs_end; ++p) {
-    const Pair pair = {read(op, pairs_[p].input), pairs_[p].output};
-    if (readers_left_[pair.input] != 1 || kept_[pair.input]) continue;
-    const bool taken = std::ranges::any_of(used_, [&](const Pair& other) {
-      return other.input == pair.input || other.output == pair.output;
-    });
-    if (taken) continue;
-    bytes -= bytes_[pair.output];
-    used_.push_back(pair);
+    const Slot input = reads[pairs_[p].input], output = pairs_[p].output;
+    if (readers_left_[input] != 1 || is_kept(input)) continue;
+    const auto taken = [&](Slot slot) { return slot == input || slot == output; };
+    if (std::ranges::any_of(written_over_, taken)) continue;
+    bytes -= bytes_[output];
+    written_over_.insert(written_over_.end(), {input, output});
   }
   return bytes;
 }
 
-void BudgetWalk::finish(const Op& op) {
-  for (const Slot output : outputs(op)) {
-    if (kept_[output] || readers_left_[output] > 0) live_bytes_ += bytes_[output];
-  }
-  for (const Slot input : inputs(op)) {
-    const Slot slot = read(op, input);
-    if (--readers_left_[slot] == 0 && !kept_[slot]) live_bytes_ -= bytes_[slot];
-  }
+void BudgetWalk::keep_if_read(Slot slot) {
+  if (readers_left_[slot] > 0 || is_kept(slot)) live_bytes_ += sizes_[slot];
+}
+
+void BudgetWalk::release(Slot slot) {
+  if (--readers_left_[slot] == 0 && !is_kept(slot)) live_bytes_ -= sizes_[slot];
 }
 
 BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice) {
-  begin(choice);
+  begin();
+  if (!order_.find(choice)) return kTooLong;
+  find_reads();
   Result result;
-  for (std::size_t place = 0; place < order_.ops().size(); ++place) {
-    const RemadeOp& next = order_.ops()[place];
-    if (next.is_remake) result.extra_seconds += problem_.remakes[next.index].seconds;
-    const Op& op = ops_[place_of(next)];
-    const std::uint64_t bytes = live_bytes_ + new_bytes(op);
+  const Slot* reads = reads_.data();
+  auto made = static_cast<Slot>(bytes_.size());
+  for (const RemadeOp& next : order_.ops()) {
+    const Op& op = op_of(next);
+    const std::uint64_t bytes = live_bytes_ + new_bytes(op, reads);
     if (bytes > result.peak) {
       result.peak = bytes;
-      result.place = place;
+      result.place = bytes_at_.size();
     }
-    finish(op);
+    bytes_at_.push_back(bytes);
+    if (next.is_remake) {
+      result.extra_seconds += problem_.remakes[next.index].seconds;
+      keep_if_read(made++);
+    } else {
+      for (const Slot output : outputs(op)) keep_if_read(output);
+    }
+    const Slot* const end = reads + inputs(op).size();
+    while (reads < end) release(*reads++);
   }
   return result;
 }
 
-BudgetWalk::Alive BudgetWalk::alive(const RemakeChoice& choice, std::size_t place) {
-  begin(choice);
-  std::vector<char> alive(bytes_.size());
-  for (std::size_t before = 0; before < place; ++before) {
-    const Op& op = ops_[place_of(order_.ops()[before])];
-    for (const Slot output : outputs(op)) alive[output] = true;
-    finish(op);
+std::vector<BudgetWalk::Alive> BudgetWalk::alive(std::size_t place) const {
+  enum : char { kWritten = 1, kReadNow = 2, kReadLater = 4 };
+  std::vector<char> state(readers_left_.size());
+  const Slot* reads = reads_.data();
+  auto made = static_cast<Slot>(bytes_.size());
+  for (std::size_t at = 0; at < order_.ops().size(); ++at) {
+    const RemadeOp& next = order_.ops()[at];
+    const Op& op = op_of(next);
+    for (std::size_t i = 0; i < inputs(op).size(); ++i) {
+      if (at >= place) state[*reads] |= at == place ? kReadNow : kReadLater;
+      ++reads;
+    }
+    const Slot first_made = made;
+    made += next.is_remake;
+    if (at >= place) continue;
+    if (next.is_remake)
+      state[first_made] = kWritten;
+    else
+      for (const Slot output : outputs(op)) state[output] = kWritten;
   }
-  const Op& now = ops_[place_of(order_.ops()[place])];
-  for (const Slot input : inputs(now)) alive[read(now, input)] = false;
-  Alive found;
-  for (Slot k = 0; k < problem_.remakes.size(); ++k) {
-    const Slot slot = choice[k] ? values_ + k : problem_.remakes[k].value;
-    if (!alive[slot] || readers_left_[slot] == 0) continue;
-    (choice[k] ? found.remade : found.kept).push_back(k);
+  std::vector<Alive> found;
+  for (Slot slot = 0; slot < state.size(); ++slot) {
+    const bool remade = slot >= bytes_.size();
+    const std::uint32_t remake = remade ? made_by_[slot - bytes_.size()] : order_.remake_of(slot);
+    if (!(state[slot] & kWritten) || state[slot] == kWritten) continue;
+    if (remake == RemadeSequence::kNoRemake) continue;
+    found.push_back({remake, remade, (state[slot] & kReadNow) != 0});
   }
   return found;
 }

@@ -19,54 +19,70 @@ class BudgetWalk {
     std::size_t place = 0;     // the first op of the sequence that needs them
     double extra_seconds = 0;  // of all remakes that run
   };
+  // The peak and the seconds are the greatest numbers for a choice that RemadeSequence refuses.
   Result run(const RemakeChoice& choice);
 
-  // The values that are alive while the op at `place` of a choice's step runs, and that it neither
-  // reads nor writes.
+  // The rest tells of the last run.
+
+  // Returns the bytes at each op of the sequence.
+  const std::vector<std::uint64_t>& bytes() const { return bytes_at_; }
+  RemadeOp op(std::size_t place) const { return order_.ops()[place]; }
+
+  // A value with a remake that is alive while an op runs.
   struct Alive {
-    std::vector<std::uint32_t> kept;    // remakes not chosen: their values
-    std::vector<std::uint32_t> remade;  // remakes that have run: the values that they made
+    std::uint32_t remake = 0;
+    bool remade = false;    // the remake made it
+    bool read_now = false;  // by that op
   };
-  Alive alive(const RemakeChoice& choice, std::size_t place);
+  std::vector<Alive> alive(std::size_t place) const;
 
  private:
-  using Slot = std::uint32_t;  // a value that owns bytes, or a remade value
+  using Slot = std::uint32_t;  // a value that owns bytes, or one that a remake made
   struct Pair {
-    Slot input = 0, output = 0;
+    std::uint32_t input = 0;  // position in the op's inputs
+    Slot output = 0;
   };
   // Ranges in slots_ and pairs_.
   struct Op {
     std::uint32_t inputs = 0, outputs = 0, end = 0;
     std::uint32_t pairs = 0, pairs_end = 0;
     std::uint64_t own_bytes = 0;  // of outputs and workspace
-    bool reads_remade = false;    // backward and remakes do
   };
 
-  void add_op(const StepOp& op, bool reads_remade);
+  void add_op(const StepOp& op);
   void add_inputs(const std::vector<ValueId>& inputs);
   void add_outputs(const StepOp& op);
   void add_pairs(const StepOp& op);
+  void count_forward();
   std::span<const Slot> inputs(const Op& op) const;
   std::span<const Slot> outputs(const Op& op) const;
-  std::uint32_t place_of(const RemadeOp& op) const;
-  Slot read(const Op& op, Slot value) const { return op.reads_remade ? source_[value] : value; }
+  const Op& op_of(const RemadeOp& op) const;
 
-  void begin(const RemakeChoice& choice);
-  std::uint64_t new_bytes(const Op& op);
-  void finish(const Op& op);
+  bool is_kept(Slot slot) const { return slot < kept_.size() && kept_[slot]; }
+
+  void begin();
+  void find_reads();
+  std::uint64_t new_bytes(const Op& op, const Slot* reads);
+  void keep_if_read(Slot slot);
+  void release(Slot slot);
 
   const BudgetProblem& problem_;
   RemadeSequence order_;
   std::vector<Op> ops_;  // of the problem, then its remakes
   std::vector<Slot> slots_;
   std::vector<Pair> pairs_;
-  Slot values_ = 0;                   // remade value k has slot values_ + k
-  std::vector<std::uint64_t> bytes_;  // by slot; 0 for resident values
-  std::vector<char> kept_;            // by slot: lives to the end of the step
+  std::vector<std::uint64_t> bytes_;          // by value; 0 for resident ones
+  std::vector<char> kept_;                    // by value: lives to the end of the step
+  std::vector<Slot> forward_reads_;           // the first of reads_, whatever the choice
+  std::vector<std::uint32_t> forward_count_;  // of readers, by value
   // The state of the running step:
-  std::vector<Slot> source_;                 // by slot: where backward reads it
+  std::vector<Slot> newest_;                 // by value: where backward reads it
+  std::vector<std::uint32_t> made_by_;       // remakes, by slot after the values
+  std::vector<Slot> reads_;                  // of all ops of the sequence
   std::vector<std::uint32_t> readers_left_;  // by slot
-  std::vector<Pair> used_;
+  std::vector<std::uint64_t> sizes_;         // by slot
+  std::vector<Slot> written_over_;
+  std::vector<std::uint64_t> bytes_at_;
   std::uint64_t live_bytes_ = 0;
 };
 

@@ -1,0 +1,179 @@
+#include "memory/budget/budget_fit.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace skyline {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Ops that walks may run for one fit. A hopeless one takes all of them.
+constexpr std::uint64_t kMostOps = 4'000'000;
+
+// What a move lowers, a second; what costs nothing comes first.
+double worth_of(double lowered, double seconds) {
+  constexpr double kLeastSeconds = 1e-12;
+  return lowered / std::max(seconds, kLeastSeconds);
+}
+
+}  // namespace
+
+BudgetFit::BudgetFit(const BudgetProblem& problem, BudgetFront& front)
+    : problem_(problem),
+      front_(front),
+      walk_(problem),
+      sequence_(problem),
+      read_in_backward_(problem.graph.values.size()),
+      dearest_(problem.remakes.size()) {
+  for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
+    for (const ValueId input : problem.graph.ops[op].inputs) {
+      read_in_backward_[problem.graph.values[input].storage] = true;
+    }
+  }
+  std::iota(dearest_.begin(), dearest_.end(), 0u);
+  std::ranges::stable_sort(dearest_, std::ranges::greater(),
+                           [&](std::uint32_t k) { return problem.remakes[k].seconds; });
+}
+
+BudgetWalk::Result BudgetFit::run(const RemakeChoice& choice) {
+  now_ = walk_.run(choice);
+  ops_run_ += walk_.bytes().size();
+  front_.add(choice, now_.peak, now_.extra_seconds);
+  return now_;
+}
+
+double BudgetFit::beyond(std::uint64_t bytes, Measure measure) const {
+  double sum = 0;
+  for (const std::uint64_t at : walk_.bytes()) {
+    if (at <= bytes) continue;
+    const double share = static_cast<double>(at - bytes) / static_cast<double>(bytes + 1);
+    const double square = share * share;
+    sum += measure == Measure::kSquares ? square : square * square * square * square;
+  }
+  return sum;
+}
+
+std::vector<BudgetFit::Move> BudgetFit::moves(const RemakeChoice& choice, std::size_t place) const {
+  std::vector<Move> moves;
+  for (const auto& [remake, remade, read_now] : walk_.alive(place)) {
+    if (choice[remake] != Remake::kNever) moves.push_back({remake, Remake::kNever});
+    if (read_now) continue;
+    if (choice[remake] == Remake::kNever) {
+      moves.push_back({remake, Remake::kOnce});
+      moves.push_back({remake, Remake::kOnce, true});
+    }
+    if (choice[remake] != Remake::kEach && problem_.makes_each) {
+      moves.push_back({remake, Remake::kEach});
+    }
+  }
+  return moves;
+}
+
+void BudgetFit::add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const {
+  std::vector<std::uint32_t> stack = {remake};
+  while (!stack.empty()) {
+    const std::uint32_t k = stack.back();
+    stack.pop_back();
+    if (choice[k] != Remake::kNever) continue;
+    choice[k] = Remake::kOnce;
+    for (const ValueId input : problem_.remakes[k].inputs) {
+      const std::uint32_t next = sequence_.remake_of(input);
+      const bool kept_anyway = read_in_backward_[problem_.graph.values[input].storage];
+      if (next != RemadeSequence::kNoRemake && !kept_anyway) stack.push_back(next);
+    }
+  }
+}
+
+RemakeChoice BudgetFit::after(RemakeChoice choice, const Move& move) const {
+  if (move.with_inputs) {
+    add_with_inputs(choice, move.remake);
+  } else {
+    choice[move.remake] = move.times;
+  }
+  return choice;
+}
+
+// Tries first what was worth most when last tried, and stops where nothing was worth as much as
+// the best so far: most moves change little for each other.
+bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Measure measure,
+                               Worth& worth) {
+  const BudgetWalk::Result start = now_;
+  const double beyond_now = beyond(bytes, measure);
+  std::vector<std::pair<double, Move>> tries;
+  for (const Move& move : moves(choice, start.place)) {
+    const auto known = worth.find(move);
+    tries.push_back({known == worth.end() ? kInfinity : known->second, move});
+  }
+  std::ranges::stable_sort(tries, std::ranges::greater(), &std::pair<double, Move>::first);
+  double best = 0;
+  RemakeChoice best_choice;
+  for (const auto& [last, move] : tries) {
+    if (best > 0 && last <= best) break;
+    RemakeChoice next = after(choice, move);
+    const BudgetWalk::Result result = run(next);
+    const double lowered = beyond_now - beyond(bytes, measure);
+    worth[move] = worth_of(lowered, result.extra_seconds - start.extra_seconds);
+    if (worth[move] <= best) continue;
+    best = worth[move];
+    best_choice = std::move(next);
+  }
+  if (best == 0) return false;
+  choice = std::move(best_choice);
+  return true;
+}
+
+RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most_seconds,
+                            Measure measure) {
+  Worth worth;
+  const std::uint64_t most_ops = ops_run_ + kMostOps;
+  while (run(start).peak > bytes) {
+    if (now_.extra_seconds >= most_seconds || ops_run_ > most_ops) return {};
+    if (!make_best_move(start, bytes, measure, worth)) return {};
+  }
+  return now_.extra_seconds < most_seconds ? start : RemakeChoice();
+}
+
+// Finds for each remake that runs the most bytes before it in backward: while its value is gone.
+void BudgetFit::find_gaps() {
+  gaps_.assign(problem_.remakes.size(), 0);
+  std::uint64_t most = 0;
+  for (std::size_t place = problem_.backward; place < walk_.bytes().size(); ++place) {
+    most = std::max(most, walk_.bytes()[place]);
+    const RemadeOp op = walk_.op(place);
+    if (op.is_remake && gaps_[op.index] == 0) gaps_[op.index] = most;
+  }
+}
+
+// A guess: keeping a value frees no more than the inputs of its remake.
+bool BudgetFit::may_be_kept(std::uint32_t remake, std::uint64_t bytes) const {
+  const std::vector<StepValue>& values = problem_.graph.values;
+  for (const ValueId input : problem_.remakes[remake].inputs) {
+    const StepValue& owner = values[values[input].storage];
+    if (!owner.resident) bytes += owner.bytes;
+  }
+  return gaps_[remake] + values[problem_.remakes[remake].value].bytes <= bytes;
+}
+
+double BudgetFit::take_back(RemakeChoice& choice, std::uint64_t bytes) {
+  double seconds = run(choice).extra_seconds;
+  find_gaps();
+  for (const std::uint32_t k : dearest_) {
+    for (const Remake::Times less : {Remake::kNever, Remake::kOnce}) {
+      const Remake::Times before = choice[k];
+      if (less >= before || (less == Remake::kNever && !may_be_kept(k, bytes))) continue;
+      choice[k] = less;
+      const BudgetWalk::Result result = run(choice);
+      if (result.peak > bytes || result.extra_seconds >= seconds) {
+        choice[k] = before;
+        continue;
+      }
+      seconds = result.extra_seconds;
+      find_gaps();
+    }
+  }
+  return seconds;
+}
+
+}  // namespace skyline

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "memory/budget/budget_front.h"
+#include "memory/budget/budget_walk.h"
+
+namespace skyline {
+
+// Fits choices into fewer bytes, move by move. A move changes a value that is alive at the peak:
+// makes it again once, for each reader, or once along with all that backward would not keep for its
+// sake; or keeps it instead. Counts the work, and adds every step that it tries to a front.
+class BudgetFit {
+ public:
+  // The problem and the front must outlive it.
+  BudgetFit(const BudgetProblem& problem, BudgetFront& front);
+
+  // What moves lower: the sum over ops of (bytes beyond the budget)², or of their 8th power, which
+  // nearly is the peak.
+  enum class Measure { kSquares, kPeak };
+
+  // Returns a choice that fits into `bytes`, near `start`; empty if no move helps or the seconds
+  // reach `most_seconds`. Each time makes the move that lowers the measure most a second.
+  RemakeChoice fit(RemakeChoice start, std::uint64_t bytes, double most_seconds, Measure measure);
+  // Takes back remakes that the budget does not need, the dearest first. Returns the extra seconds.
+  double take_back(RemakeChoice& choice, std::uint64_t bytes);
+
+  std::uint64_t ops_run() const { return ops_run_; }
+
+ private:
+  struct Move {
+    std::uint32_t remake = 0;
+    Remake::Times times = Remake::kNever;
+    bool with_inputs = false;
+
+    auto operator<=>(const Move&) const = default;
+  };
+  using Worth = std::map<Move, double>;  // when last tried
+
+  BudgetWalk::Result run(const RemakeChoice& choice);
+  double beyond(std::uint64_t bytes, Measure measure) const;
+  std::vector<Move> moves(const RemakeChoice& choice, std::size_t place) const;
+  RemakeChoice after(RemakeChoice choice, const Move& move) const;
+  void add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const;
+  bool make_best_move(RemakeChoice& choice, std::uint64_t bytes, Measure measure, Worth& worth);
+  void find_gaps();
+  bool may_be_kept(std::uint32_t remake, std::uint64_t bytes) const;
+
+  const BudgetProblem& problem_;
+  BudgetFront& front_;
+  BudgetWalk walk_;
+  RemadeSequence sequence_;
+  std::vector<char> read_in_backward_;  // by value that owns bytes
+  std::vector<std::uint32_t> dearest_;  // remakes, from the most seconds to the fewest
+  std::vector<std::uint64_t> gaps_;     // bytes, by remake
+  BudgetWalk::Result now_;              // of the last run
+  std::uint64_t ops_run_ = 0;
+};
+
+}  // namespace skyline

@@ -1,0 +1,85 @@
+#include "tests/memory/budget/exhaustive_budget.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "memory/budget/budget_bound.h"
+#include "memory/budget/budget_curve.h"
+#include "tests/memory/budget/random_budget_problem.h"
+#include "tests/memory/planners/effort.h"
+
+namespace skyline {
+namespace {
+
+constexpr double kRounding = 1e-6;  // seconds
+
+// How near bound and curve come to the best of all choices, at each budget at which it may change.
+struct Nearness {
+  std::size_t budgets = 0, reached = 0, missed = 0, proved = 0;
+  double distance = 0;  // of the curve, in shares of a step
+
+  void add(const BudgetProblem& problem) {
+    const ExhaustiveBudget best(problem);
+    const std::vector<BudgetPoint> curve = budget_curve(problem);
+    BudgetBound bound(problem);
+    ASSERT_LE(bound.least_bytes(), best.points().begin()->first);
+    for (const auto& [bytes, unused] : best.points()) {
+      const double least = best.extra_seconds(bytes), below = bound.extra_seconds(bytes);
+      ASSERT_LE(below, least + kRounding) << bytes << " bytes";
+      ++budgets;
+      proved += below > least - kRounding;
+      const BudgetPoint* point = point_within(curve, bytes);
+      if (point == nullptr) {
+        ++missed;
+        continue;
+      }
+      ASSERT_GE(point->extra_seconds, least - kRounding) << bytes << " bytes";
+      reached += point->extra_seconds < least + kRounding;
+      distance += (point->extra_seconds - least) /
+                  std::accumulate(problem.seconds.begin(), problem.seconds.end(), 0.0);
+    }
+  }
+
+  double share(std::size_t count) const {
+    return static_cast<double>(count) / static_cast<double>(budgets);
+  }
+
+  void print() const {
+    fmt::print(
+        "{} budgets: curve best at {:.1f} %, none at {:.1f} %, on average {:.2f} % of a "
+        "step above; bound exact at {:.1f} %\n",
+        budgets, 100 * share(reached), 100 * share(missed),
+        100 * distance / static_cast<double>(budgets), 100 * share(proved));
+  }
+};
+
+Nearness nearness(int layers, bool makes_each) {
+  Nearness near;
+  for (const std::uint64_t seed : seeds(300)) {
+    SCOPED_TRACE(seed);
+    BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
+    problem.makes_each = makes_each;
+    near.add(problem);
+  }
+  near.print();
+  return near;
+}
+
+TEST(ExhaustiveBudget, IsBetweenBoundAndCurve) {
+  const Nearness near = nearness(9, false);
+  EXPECT_GT(near.share(near.reached), 0.9);
+  EXPECT_LT(near.share(near.missed), 0.03);
+  EXPECT_GT(near.share(near.proved), 0.2);
+}
+
+TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithRemakesForEachReader) {
+  const Nearness near = nearness(6, true);
+  EXPECT_GT(near.share(near.reached), 0.9);
+  EXPECT_LT(near.share(near.missed), 0.03);
+  EXPECT_GT(near.share(near.proved), 0.2);
+}
+
+}  // namespace
+}  // namespace skyline
