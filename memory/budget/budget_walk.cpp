@@ -71,6 +71,8 @@ void BudgetWalk::add_pairs(const StepOp& op) {
     if (!requested || values[input].resident || values[input].bytes != values[output].bytes) {
       continue;
     }
+    const auto is_input = [&](ValueId read) { return values[read].storage == input; };
+    if (std::ranges::count_if(op.inputs, is_input) > 1) continue;
     const std::span<const Slot> read = inputs(ops_.back());
     const auto position = std::ranges::find(read, input) - read.begin();
     pairs_.push_back({static_cast<std::uint32_t>(position), output});

@@ -85,6 +85,22 @@ TEST(BudgetWalk, CountsWhatTheStepOfAChoiceNeeds) {
   }
 }
 
+TEST(BudgetWalk, WritesOverNoInputThatIsReadTwice) {
+  BudgetProblem problem = chain_of_two();
+  for (const bool twice : {false, true}) {
+    StepOp& last = problem.graph.ops.back();
+    last.inputs = {1, twice ? 1u : 4u};
+    if (last.outputs.empty()) {
+      problem.graph.values.push_back({.bytes = 100, .storage = 5});
+      last.outputs = {5};
+      last.in_place = {{0, 0}};
+    }
+    const OrderProblem step = order_problem(problem.graph, {});
+    EXPECT_EQ(BudgetWalk(problem).run(RemakeChoice(2)).peak,
+              order_peak(step, program_sequence(step)));
+  }
+}
+
 TEST(BudgetWalk, NeedsNoStackForLongChains) {
   const BudgetProblem problem = RandomBudgetProblem(1).draw(100'000);
   const RemakeChoice all(problem.remakes.size(), Remake::kOnce);

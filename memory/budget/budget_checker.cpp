@@ -1,0 +1,223 @@
+#include "memory/budget/budget_checker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace skyline {
+namespace {
+
+constexpr double kRounding = 1e-9;  // share of the seconds
+// A step that runs more ops than this many times those of the problem is refused.
+constexpr std::size_t kMostTimes = 8;
+
+// Runs ops one after the other. An op that lacks an input waits until its remake has run.
+class Replay {
+ public:
+  Replay(const BudgetProblem& problem, const RemakeChoice& choice)
+      : problem_(problem),
+        choice_(choice),
+        kept_(problem.graph.values.size()),
+        remake_of_(problem.graph.values.size()),
+        at_hand_(problem.graph.values.size()) {
+    for (const StepValue& value : problem.graph.values) {
+      if (value.kept) kept_[value.storage] = true;
+    }
+    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
+      remakes_.push_back(problem.remakes[k].op(problem.graph));
+    }
+    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
+      remake_of_[problem.remakes[k].value] = k;
+    }
+  }
+
+  // Returns the first fault; empty if the step runs.
+  std::string run() {
+    const StepGraph& graph = problem_.graph;
+    for (OpId op = 0; op < graph.ops.size(); ++op) {
+      if (op == problem_.backward) forget_chosen();
+      waiting_.push_back({&graph.ops[op], {}, {}});
+      while (!waiting_.empty()) {
+        if (std::string fault = step(); !fault.empty()) return fault;
+        const std::size_t most = kMostTimes * (graph.ops.size() + remakes_.size());
+        if (events_.size() > most) return fmt::format("the step runs more than {} ops", most);
+      }
+    }
+    return {};
+  }
+
+  double extra_seconds() const { return extra_seconds_; }
+
+  // The op at which it stands, and its name.
+  struct Peak {
+    std::uint64_t bytes = 0;
+    std::string at;
+  };
+
+  Peak peak() {
+    for (std::size_t time = 0; time < events_.size(); ++time) write_over(time);
+    // What comes and goes at each op.
+    std::vector<std::uint64_t> comes(events_.size() + 1), goes(events_.size() + 1);
+    for (const Copy& copy : copies_) {
+      const std::size_t end = copy.kept ? events_.size() : copy.last + 1;
+      if (copy.first >= end) continue;
+      comes[copy.first] += copy.bytes;
+      goes[end] += copy.bytes;
+    }
+    Peak peak;
+    std::uint64_t live = 0;
+    for (std::size_t time = 0; time < events_.size(); ++time) {
+      live += comes[time] - goes[time];
+      const std::uint64_t bytes = live + events_[time].op->workspace_bytes;
+      if (bytes > peak.bytes)
+        peak = {bytes, fmt::format("op {} ({})", time, events_[time].op->name)};
+    }
+    return peak;
+  }
+
+ private:
+  // One writing of a value, and the times of the ops from which to which it is in memory.
+  struct Copy {
+    std::uint64_t bytes = 0;
+    bool kept = false;
+    std::size_t first = 0, last = 0;
+  };
+  struct Event {
+    const StepOp* op = nullptr;
+    std::vector<std::optional<std::size_t>> reads, writes;  // copies; none of resident values
+  };
+  struct Wait {
+    const StepOp* op = nullptr;
+    std::optional<std::size_t> remake;  // that the op is
+    std::vector<ValueId> for_it_alone;  // gone once it has run
+  };
+
+  ValueId owner(ValueId value) const { return problem_.graph.values[value].storage; }
+  bool requested(ValueId value) const {
+    return owner(value) == value && !problem_.graph.values[value].resident;
+  }
+
+  void forget_chosen() {
+    for (std::size_t k = 0; k < choice_.size(); ++k) {
+      if (choice_[k] != Remake::kNever) at_hand_[problem_.remakes[k].value].reset();
+    }
+  }
+
+  // Runs the op on top, or puts the remake of its first missing input on top of it.
+  std::string step() {
+    for (const ValueId input : waiting_.back().op->inputs) {
+      const ValueId value = owner(input);
+      if (problem_.graph.values[value].resident || at_hand_[value]) continue;
+      const std::optional<std::size_t> remake = remake_of_[value];
+      if (!remake || choice_[*remake] == Remake::kNever) {
+        return fmt::format("{} reads value {}, which is not in memory", waiting_.back().op->name,
+                           value);
+      }
+      waiting_.push_back({&remakes_[*remake], remake, {}});
+      return {};
+    }
+    execute();
+    return {};
+  }
+
+  void execute() {
+    const Wait now = std::move(waiting_.back());
+    waiting_.pop_back();
+    Event event{.op = now.op, .reads = {}, .writes = {}};
+    for (const ValueId input : now.op->inputs) {
+      event.reads.push_back(at_hand_[owner(input)]);
+      if (event.reads.back()) copies_[*event.reads.back()].last = events_.size();
+    }
+    for (const ValueId output : now.op->outputs) event.writes.push_back(write(output));
+    events_.push_back(std::move(event));
+    for (const ValueId value : now.for_it_alone) at_hand_[value].reset();
+    if (!now.remake) return;
+    extra_seconds_ += problem_.remakes[*now.remake].seconds;
+    if (choice_[*now.remake] != Remake::kEach) return;
+    waiting_.back().for_it_alone.push_back(problem_.remakes[*now.remake].value);
+  }
+
+  std::optional<std::size_t> write(ValueId value) {
+    if (!requested(value)) return {};
+    const std::uint64_t bytes = problem_.graph.values[value].bytes;
+    copies_.push_back({bytes, kept_[value] != 0, events_.size(), events_.size()});
+    at_hand_[value] = copies_.size() - 1;
+    return at_hand_[value];
+  }
+
+  // An output needs no bytes while its op runs if it overwrites an input read for the last time.
+  void write_over(std::size_t time) {
+    const Event& event = events_[time];
+    std::vector<std::size_t> used;
+    for (const InPlacePair& pair : event.op->in_place) {
+      const auto read = event.reads[static_cast<std::size_t>(pair.input)];
+      const auto written = event.writes[static_cast<std::size_t>(pair.output)];
+      if (!read || !written || copies_[*read].bytes != copies_[*written].bytes) continue;
+      if (copies_[*read].kept || copies_[*read].last != time) continue;
+      const auto in_use = [&](std::size_t copy) { return copy == *read || copy == *written; };
+      if (std::ranges::any_of(used, in_use) || std::ranges::count(event.reads, read) > 1) continue;
+      used.insert(used.end(), {*read, *written});
+      ++copies_[*written].first;
+    }
+  }
+
+  const BudgetProblem& problem_;
+  const RemakeChoice& choice_;
+  std::vector<StepOp> remakes_;
+  std::vector<char> kept_;                             // by value that owns bytes
+  std::vector<std::optional<std::size_t>> remake_of_;  // by value
+  std::vector<std::optional<std::size_t>> at_hand_;    // by value: the copy that ops read
+  std::vector<Wait> waiting_;                          // each for the one above it
+  std::vector<Copy> copies_;
+  std::vector<Event> events_;
+  double extra_seconds_ = 0;
+};
+
+std::string fault_of_choice(const BudgetProblem& problem, const RemakeChoice& choice) {
+  if (choice.size() != problem.remakes.size()) {
+    return fmt::format("the choice has {} remakes, but the problem has {}", choice.size(),
+                       problem.remakes.size());
+  }
+  for (std::size_t k = 0; k < choice.size(); ++k) {
+    if (choice[k] < Remake::kNever || choice[k] > Remake::kEach) {
+      return fmt::format("the choice of remake {} is {}", k, static_cast<int>(choice[k]));
+    }
+    if (choice[k] == Remake::kEach && !problem.makes_each) {
+      return fmt::format("remake {} runs for each reader, which the step cannot", k);
+    }
+  }
+  return {};
+}
+
+std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, double seconds) {
+  if (point.peak != peak.bytes) {
+    return fmt::format("the choice claims a peak of {} bytes, but {} needs {}", point.peak, peak.at,
+                       peak.bytes);
+  }
+  if (!(std::abs(point.extra_seconds - seconds) <= kRounding * std::max(seconds, 1.0))) {
+    return fmt::format("the choice claims {} extra seconds, but its remakes take {}",
+                       point.extra_seconds, seconds);
+  }
+  return {};
+}
+
+}  // namespace
+
+BudgetVerdict check_budget(const BudgetProblem& problem, const BudgetPoint& point) {
+  BudgetVerdict verdict{.reason = fault_of_choice(problem, point.choice)};
+  if (!verdict.reason.empty()) return verdict;
+  Replay replay(problem, point.choice);
+  verdict.reason = replay.run();
+  if (!verdict.reason.empty()) return verdict;
+  const Replay::Peak peak = replay.peak();
+  verdict.peak = peak.bytes;
+  verdict.extra_seconds = replay.extra_seconds();
+  verdict.reason = fault_of_claims(point, peak, verdict.extra_seconds);
+  verdict.valid = verdict.reason.empty();
+  return verdict;
+}
+
+}  // namespace skyline
