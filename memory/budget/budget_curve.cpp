@@ -8,11 +8,11 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint32_t kBudgets = 20, kRounds = 4;
+constexpr std::uint32_t kBudgets = 20, kRounds = 8;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
 // Ops that walks may run.
-constexpr std::uint64_t kMostWork = 50'000'000;
+constexpr std::uint64_t kMostWork = 40'000'000;
 
 // 1/2, 1/4, 3/4, 1/8 … for 1, 2, 3, 4 …: ever finer, spread evenly (van der Corput 1935).
 double spread(std::uint32_t number) {

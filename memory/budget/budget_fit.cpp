@@ -44,15 +44,28 @@ BudgetWalk::Result BudgetFit::run(const RemakeChoice& choice) {
   return now_;
 }
 
-double BudgetFit::beyond(std::uint64_t bytes, Measure measure) const {
-  double sum = 0;
+void BudgetFit::measure(std::uint64_t bytes) {
+  beyond_.clear();
   for (const std::uint64_t at : walk_.bytes()) {
-    if (at <= bytes) continue;
-    const double share = static_cast<double>(at - bytes) / static_cast<double>(bytes + 1);
-    const double square = share * share;
-    sum += measure == Measure::kSquares ? square : square * square * square * square;
+    if (at > bytes) beyond_.push_back(static_cast<double>(at - bytes) / scale_);
+  }
+}
+
+double BudgetFit::beyond(double less) const {
+  double sum = 0;
+  for (const double share : beyond_) {
+    const double square = std::max(share - less, 0.0) * std::max(share - less, 0.0);
+    sum += measure_ == Measure::kSquares ? square : square * square * square * square;
   }
   return sum;
+}
+
+// Takes the value out of all ops, for the seconds of one remake: more than most moves achieve.
+double BudgetFit::most_worth(const Move& move, double beyond_now) const {
+  if (move.times == Remake::kNever) return kInfinity;
+  const Remake& remake = problem_.remakes[move.remake];
+  const auto bytes = static_cast<double>(problem_.graph.values[remake.value].bytes);
+  return worth_of(beyond_now - beyond(bytes / scale_), remake.seconds);
 }
 
 std::vector<BudgetFit::Move> BudgetFit::moves(const RemakeChoice& choice, std::size_t place) const {
@@ -95,26 +108,26 @@ RemakeChoice BudgetFit::after(RemakeChoice choice, const Move& move) const {
   return choice;
 }
 
-// Tries first what was worth most when last tried, and stops where nothing was worth as much as
-// the best so far: most moves change little for each other.
-bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Measure measure,
-                               Worth& worth) {
+// Tries moves from the greatest worth that they may have, or had when last tried, and stops where
+// that is no more than the best so far: most moves change little for each other.
+bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth& worth) {
   const BudgetWalk::Result start = now_;
-  const double beyond_now = beyond(bytes, measure);
+  measure(bytes);
+  const double beyond_now = beyond(0);
   std::vector<std::pair<double, Move>> tries;
   for (const Move& move : moves(choice, start.place)) {
     const auto known = worth.find(move);
-    tries.push_back({known == worth.end() ? kInfinity : known->second, move});
+    tries.push_back({known == worth.end() ? most_worth(move, beyond_now) : known->second, move});
   }
   std::ranges::stable_sort(tries, std::ranges::greater(), &std::pair<double, Move>::first);
   double best = 0;
   RemakeChoice best_choice;
-  for (const auto& [last, move] : tries) {
-    if (best > 0 && last <= best) break;
+  for (const auto& [most, move] : tries) {
+    if (best > 0 && most <= best) break;
     RemakeChoice next = after(choice, move);
     const BudgetWalk::Result result = run(next);
-    const double lowered = beyond_now - beyond(bytes, measure);
-    worth[move] = worth_of(lowered, result.extra_seconds - start.extra_seconds);
+    measure(bytes);
+    worth[move] = worth_of(beyond_now - beyond(0), result.extra_seconds - start.extra_seconds);
     if (worth[move] <= best) continue;
     best = worth[move];
     best_choice = std::move(next);
@@ -127,10 +140,12 @@ bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Measur
 RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most_seconds,
                             Measure measure) {
   Worth worth;
+  measure_ = measure;
+  scale_ = static_cast<double>(bytes) + 1;
   const std::uint64_t most_ops = ops_run_ + kMostOps;
   while (run(start).peak > bytes) {
     if (now_.extra_seconds >= most_seconds || ops_run_ > most_ops) return {};
-    if (!make_best_move(start, bytes, measure, worth)) return {};
+    if (!make_best_move(start, bytes, worth)) return {};
   }
   return now_.extra_seconds < most_seconds ? start : RemakeChoice();
 }

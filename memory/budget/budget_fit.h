@@ -41,11 +41,13 @@ class BudgetFit {
   using Worth = std::map<Move, double>;  // when last tried
 
   BudgetWalk::Result run(const RemakeChoice& choice);
-  double beyond(std::uint64_t bytes, Measure measure) const;
+  void measure(std::uint64_t bytes);
+  double beyond(double less) const;
+  double most_worth(const Move& move, double beyond_now) const;
   std::vector<Move> moves(const RemakeChoice& choice, std::size_t place) const;
   RemakeChoice after(RemakeChoice choice, const Move& move) const;
   void add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const;
-  bool make_best_move(RemakeChoice& choice, std::uint64_t bytes, Measure measure, Worth& worth);
+  bool make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth& worth);
   void find_gaps();
   bool may_be_kept(std::uint32_t remake, std::uint64_t bytes) const;
 
@@ -55,6 +57,9 @@ class BudgetFit {
   RemadeSequence sequence_;
   std::vector<char> read_in_backward_;  // by value that owns bytes
   std::vector<std::uint32_t> dearest_;  // remakes, from the most seconds to the fewest
+  Measure measure_ = Measure::kPeak;    // of the running fit
+  double scale_ = 1;                    // bytes of its budget, and one
+  std::vector<double> beyond_;          // the last run's bytes beyond it, in parts of that
   std::vector<std::uint64_t> gaps_;     // bytes, by remake
   BudgetWalk::Result now_;              // of the last run
   std::uint64_t ops_run_ = 0;
