@@ -18,7 +18,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMatrix = 1024, kVector = 1 << 22;
+constexpr std::int64_t kMatrix = 1024, kVector = 1 << 24;
 constexpr int kRepeats = 3;
 
 double best_seconds(const std::function<void()>& work) {
@@ -38,13 +38,15 @@ double positions(const Shape& shape) {
   return shape.rank() < 2 ? 0 : elements / static_cast<double>(shape[1]);
 }
 
+// Returns the nearest power of four.
+double rounded(double ratio) { return std::exp2(2 * std::round(std::log2(ratio) / 2)); }
+
 class OpModel {
  public:
   OpModel(const RecordedStep& step, const DeviceSpeed& speed)
       : step_(step),
         byte_seconds_(1 / speed.bytes_per_second),
-        product_seconds_(byte_seconds_ /
-                         std::exp2(std::round(std::log2(speed.flops / speed.bytes_per_second)))) {}
+        product_seconds_(byte_seconds_ / rounded(speed.flops / speed.bytes_per_second)) {}
 
   double seconds(const StepOp& op) const {
     double bytes = 0;

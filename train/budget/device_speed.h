@@ -28,7 +28,7 @@ DeviceSpeed assumed_card_speed();
 // each pixel or row of the op's result, in gradients of the result's gradient.
 //
 // Choices by this model must not follow the noise of a measurement. So the relation of products to
-// bytes, which alone decides them, is rounded to a power of two.
+// bytes, which alone decides them, is rounded to a power of four.
 std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed);
 
 }  // namespace skyline

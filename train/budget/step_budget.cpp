@@ -54,6 +54,10 @@ Remake remake_of(const RecordedRemake& recorded, const BudgetProblem& problem, b
   return remake;
 }
 
+std::size_t kept(const std::vector<Recomputing>& ops) {
+  return static_cast<std::size_t>(std::ranges::count(ops, Recomputing::kNever));
+}
+
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
 }  // namespace
@@ -93,7 +97,7 @@ StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question))
   problem_.seconds = question_.seconds.of(step);
   seconds_ = std::accumulate(problem_.seconds.begin(), problem_.seconds.end(), 0.0);
   problem_.graph = program_graph(step.graph, question_.in_place, resident_bytes_);
-  problem_.seconds.resize(problem_.graph.ops.size());
+  problem_.makes_each = true;
   add_remakes(step);
   curve_ = budget_curve(problem_);
   reserved_.resize(curve_.size());
@@ -115,14 +119,14 @@ void StepBudget::add_remakes(const RecordedStep& recorded) {
 RecomputedOps StepBudget::ops_of(const RemakeChoice& choice) const {
   RemadeSequence sequence(problem_);
   sequence.find(choice);
-  std::vector<char> ops;
+  std::vector<Recomputing> ops;
   for (const RemadeOp& op : sequence.ops()) {
     if (!op.is_remake) continue;
     const std::size_t number = numbers_[op.index];
     if (ops.size() <= number) ops.resize(number + 1);
-    ops[number] = true;
+    ops[number] = choice[op.index] == Remake::kEach ? Recomputing::kEach : Recomputing::kOnce;
   }
-  return ops.empty() ? nullptr : std::make_shared<const std::vector<char>>(std::move(ops));
+  return ops.empty() ? nullptr : std::make_shared<const std::vector<Recomputing>>(std::move(ops));
 }
 
 std::uint64_t StepBudget::reserved_bytes(std::size_t point) {
@@ -177,8 +181,7 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
           .unlimited_bytes = reserved_bytes(0),
           .seconds = seconds_,
           .extra_seconds = curve_[point].extra_seconds,
-          .recomputed =
-              ops ? static_cast<std::size_t>(std::ranges::count(*ops, char{true})) : std::size_t{0},
+          .recomputed = ops ? ops->size() - kept(*ops) : 0,
           .candidates = problem_.remakes.size(),
           .ops = ops,
           .seconds_source = question_.seconds.source};
