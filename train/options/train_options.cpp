@@ -67,7 +67,7 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   add_optimization_options(list, options);
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
-  list.add("--threads", integer(options.threads, 0, 4096),
+  list.add("--threads", integer(options.threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
   add_step_options(list, options.step);
   list.add("--guard", flag(options.memory.guard), "Put guard bytes and poison around every block",
