@@ -40,6 +40,27 @@ TEST(OptionLimits, ValuesOutOfTheirRangeAreWrongUsage) {
   }
 }
 
+// What would be accepted in silence and do nothing.
+TEST(OptionLimits, OptionsThatTheDataOrTheOptimizerDoesNotUseAreWrongUsage) {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"train", "--optimizer", "adam", "--momentum", "0.5"}, "--momentum is for --optimizer sgd"},
+      {{"compare", "--optimizer", "adam", "--weight-decay", "0"}, "--weight-decay is for"},
+      {{"train", "--model", "seq2seq", "--momentum", "0.5"}, "--momentum is for --optimizer sgd"},
+      {{"train", "--data", "folder", "--images", "20"}, "--images is for --data shapes"},
+      {{"train", "--mean", "none"}, "--mean is for image files"},
+      {{"train", "--resize", "40"}, "--resize is for image files"},
+      {{"compare", "--strict"}, "--strict is for image files"},
+      {{"train", "--model", "seq2seq", "--source", "a", "--target", "b", "--val-source", "a",
+        "--val-target", "b", "--pairs", "20"},
+       "--pairs is for --data numbers and would do nothing here"},
+  };
+  for (const auto& [words, sentence] : cases) {
+    const Outcome outcome = skyline_program(words);
+    EXPECT_EQ(outcome.exit_code, 2) << sentence;
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+  }
+}
+
 TEST(OptionLimits, MoreThreadsThanProcessorsAreWarnedOf) {
   const int processors = omp_get_num_procs();
   const auto messages_with = [](int threads) {  // fails before anything trains
