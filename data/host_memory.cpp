@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "data/errors.h"
+#include "memory/machine/machine_memory.h"
 
 namespace skyline {
 namespace {
@@ -16,10 +17,8 @@ std::string gibibytes(std::uint64_t bytes) {
   return text.data();
 }
 
-}  // namespace
-
-std::uint64_t available_host_bytes() {
-  std::ifstream facts("/proc/meminfo");
+std::uint64_t machine_bytes(const std::filesystem::path& root) {
+  std::ifstream facts(root / "proc/meminfo");
   std::string name, unit;
   std::uint64_t kibibytes = 0, available = 0;
   for (; facts >> name >> kibibytes; std::getline(facts, unit)) {
@@ -28,11 +27,23 @@ std::uint64_t available_host_bytes() {
   return available > 0 ? available : std::numeric_limits<std::uint64_t>::max();
 }
 
-void require_host_memory(const std::string& source, const std::string& what, std::uint64_t bytes) {
-  const std::uint64_t available = available_host_bytes();
-  if (bytes <= available) return;
-  throw DataError(source, what + " takes " + gibibytes(bytes) + " of memory, but " +
-                              gibibytes(available) + " are available");
+}  // namespace
+
+HostMemory available_host_memory(const std::filesystem::path& root) {
+  HostMemory memory{.bytes = machine_bytes(root), .limit = {}};
+  const auto limit = tightest_limit(root);
+  if (limit && limit->free_bytes() < memory.bytes) memory = {limit->free_bytes(), limit->name};
+  return memory;
+}
+
+void require_host_memory(const std::string& source, const std::string& what, std::uint64_t bytes,
+                         const std::filesystem::path& root) {
+  const HostMemory available = available_host_memory(root);
+  if (bytes <= available.bytes) return;
+  throw DataError(source,
+                  what + " takes " + gibibytes(bytes) + " of memory, but " +
+                      gibibytes(available.bytes) + " are " +
+                      (available.limit.empty() ? "available" : "free of " + available.limit));
 }
 
 }  // namespace skyline

@@ -219,8 +219,8 @@ benchmark() {
 
 # compare_with_pytorch [OPTION…]
 compare_with_pytorch() {
-  "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null ||
-    { left_out pytorch "$python has no torch that sees the device"; return 0; }
+  "$python" -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null ||
+    { left_out pytorch "$python has no torch and torchvision that see the device"; return 0; }
   local program=$logs/ours status=0
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" \
     "$folder/tests/benchmarks/cuda_step_benchmark" >"$program"

@@ -13,7 +13,8 @@ lacks its data or PyTorch says so and leaves its table as it is:
     predicted      needs a build with cuDNN, but no card: h200.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
-    pytorch        needs a python3 with torch ($SKYLINE_PYTHON names another one)
+    pytorch        needs a python3 with torch, torchvision and safetensors ($SKYLINE_PYTHON names
+                   another one)
     pytorch-memory needs the same
 
 --dry-run prints the commands and what is missing, and measures nothing.

@@ -15,6 +15,7 @@
 #include "memory/order/order_walk.h"
 #include "memory/validator.h"
 #include "tests/train/checkpoints/host_copy.h"
+#include "tests/train/images/idx_folder_files.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
@@ -140,12 +141,15 @@ TEST_F(TrainerTest, EachStepHasTheLearningRateOfItsPlace) {
 }
 
 TEST_F(TrainerTest, TheOrderOfSamplesComesFromTheSeed) {
+  tests::write_idx_folder(folder_ / "data", 40, 8);  // files, which are the same under every seed
   for (const std::uint64_t seed : {3, 4}) {
     TrainOptions options = small_options();
-    options.data.seed = seed;
+    options.data.data = (folder_ / "data").string();
+    options.data.seed = seed;  // but the parameters' seed is the same
     train(options, std::to_string(seed));
     EXPECT_EQ(last_checkpoint(std::to_string(seed)).position.order_seed, seed);
   }
+  EXPECT_NE(logged("3", "loss").front(), logged("4", "loss").front());
 }
 
 TEST_F(TrainerTest, AnEqualEvaluationDoesNotReplaceTheBest) {

@@ -25,7 +25,7 @@ constexpr int kSuccess = 0, kFailure = 1, kWrongUsage = 2;
 constexpr const char* kFooter =
     "Results go to standard output, messages and progress to standard error.\n"
     "Sizes are given with binary units: 512KiB, 8MiB, 1.5GiB.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted and saved.";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not settled, 130 or 143 interrupted and saved.";
 
 // One run of the program: the parser, and each command with its options.
 struct Parser {

@@ -37,7 +37,8 @@ OptionValue negated_flag(bool& value);
 
 // The greatest count that makes sense for epochs, steps, words and images.
 inline constexpr std::int64_t kMany = 1'000'000'000;
-inline constexpr double kDay = 86400;  // seconds; the greatest limit of time
+inline constexpr std::int64_t kMostThreads = 1024;  // more only wait for each other
+inline constexpr double kDay = 86400;               // seconds; the greatest limit of time
 
 // A whole number from `least` to `most`. T: int, std::int64_t, std::uint64_t or an
 // optional std::int64_t.

@@ -40,6 +40,7 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
+  check_used(list, options);
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
   options.device.deterministic = true;  // otherwise correct losses may differ
   const std::vector<std::string> allocators =

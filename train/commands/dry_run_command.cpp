@@ -203,7 +203,7 @@ CommandRun declare_dry_run(OptionList& list) {
            "Allocators to compare");
   add_allocator_options(list, arguments->allocator_options);
   add_planner_option(list, arguments->planner);
-  list.add("--threads", integer(arguments->threads, 0, 4096),
+  list.add("--threads", integer(arguments->threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");

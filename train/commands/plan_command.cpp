@@ -25,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostThreads = 1024;
 constexpr std::size_t kMostExplainedBlocks = 20'000;  // a larger page would exceed 20 MB
 constexpr std::string_view kExplainable = "best-fit";
 

@@ -19,6 +19,7 @@ struct TrainArguments {
 
 void check(const OptionList& list, const TrainOptions& options) {
   check_given(list, options.model);
+  check_used(list, resolved(options));
   check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
 }

@@ -180,6 +180,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));
 
+  warn_of_threads(options.threads, console);
   use_threads(options.threads);
   Context::Options context = context_options(options);
   context.mode = Mode::kInference;
@@ -239,7 +240,7 @@ CommandRun declare_translate(OptionList& list) {
   list.add("--all-words", flag(arguments->all_words),
            "Go on for --max-length words after all sentences have ended, as the paper did");
   list.add("--batch-size", integer(arguments->batch_size, 1, 1'000'000), "Sentences per batch");
-  list.add("--threads", integer(arguments->threads, 0, 4096), "Threads (0: as in the run)");
+  list.add("--threads", integer(arguments->threads, 0, kMostThreads), "Threads (0: as in the run)");
   add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
   return [arguments](Console& console) { return run(*arguments, console); };
 }

@@ -35,14 +35,17 @@ constexpr std::array kKnownCollections = {
                      "sneaker", "bag", "ankle boot"}},
 };
 
-// Returns null if the labels are of no known collection.
-const KnownCollection* known_collection(const IdxArray& labels) {
-  const std::vector<std::uint8_t> file = labels.file();
-  const std::string digest = sha256_hex(std::as_bytes(std::span(file)));
+// Returns null if no known collection has such a label file.
+const KnownCollection* known_collection(std::string_view digest) {
   for (const KnownCollection& known : kKnownCollections) {
     if (std::ranges::find(known.label_files, digest) != known.label_files.end()) return &known;
   }
   return nullptr;
+}
+
+const KnownCollection* known_collection(const IdxArray& labels) {
+  const std::vector<std::uint8_t> file = labels.file();
+  return known_collection(sha256_hex(std::as_bytes(std::span(file))));
 }
 
 std::size_t classes_of(const IdxArray& labels) {
@@ -77,6 +80,11 @@ std::string description(const DataOptions& options, const IdxCollection& collect
 }
 
 }  // namespace
+
+std::string_view known_collection_name(std::string_view labels_sha256) {
+  const KnownCollection* known = known_collection(labels_sha256);
+  return known != nullptr ? known->name : std::string_view();
+}
 
 IdxNaming idx_naming(const DataOptions& options) {
   return [options](const IdxArray* train, const IdxArray* test) {

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "data/images/idx/idx_collection.h"
 #include "train/images/image_data.h"
 #include "train/options/data_options.h"
 
 namespace skyline {
+
+// Returns the name of the collection with a label file, not compressed, of this SHA-256; empty for
+// an unknown one.
+std::string_view known_collection_name(std::string_view labels_sha256);
 
 // Names IDX files: by options.class_names; or as MNIST or Fashion-MNIST, recognised by the SHA-256
 // of either label file; or by the folder and the numbers of its classes, as many as options.classes

@@ -12,7 +12,7 @@ void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArgu
            "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
   list.add("--batch-size", integer(arguments.batch_size, 0, kMany),
            "Images per step (0: as in the run)");
-  list.add("--threads", integer(arguments.threads, 0, 4096), "Threads (0: as in the run)");
+  list.add("--threads", integer(arguments.threads, 0, kMostThreads), "Threads (0: as in the run)");
   add_device_option(list, arguments.device, "Device to compute on (default: the run's)");
 }
 
@@ -28,6 +28,7 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, Console& conso
   trained.data = trained_data(trained.position());
   if (arguments.batch_size > 0) trained.options.batch_size = arguments.batch_size;
   if (arguments.threads > 0) trained.options.threads = arguments.threads;
+  warn_of_threads(trained.options.threads, console);
   move_to(trained.options, arguments.device);
   return trained;
 }

@@ -10,7 +10,6 @@ namespace {
 constexpr std::int64_t kMostImages = 10'000'000;  // their order takes 80 MB
 constexpr std::int64_t kMostClasses = 1'000'000;
 constexpr std::int64_t kMostPixels = 65'536;  // height and width
-constexpr std::int64_t kMostThreads = 1024;   // more only wait for each other
 
 }  // namespace
 

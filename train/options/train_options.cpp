@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
+constexpr const char* kNumbers = "numbers";    // the generator of text
 constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
@@ -82,7 +84,7 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   add_optimization_options(list, options);
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
-  list.add("--threads", integer(options.threads, 0, 4096),
+  list.add("--threads", integer(options.threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
   add_step_options(list, options.step);
   add_budget_options(list, options.step);
@@ -135,6 +137,25 @@ void check_given(const OptionList& list, const std::string& model) {
   }
 }
 
+void check_used(const OptionList& list, const TrainOptions& options) {
+  const bool generated = !options.data.has_lists() && options.data.data == DataOptions{}.data;
+  const bool numbers = options.translation.source.empty() && options.data.data == kNumbers;
+  struct Use {
+    std::string_view option;
+    bool used;
+    std::string_view what;
+  };
+  const bool sgd = options.optimizer == "sgd";
+  for (const auto& [option, used, what] :
+       {Use{"--momentum", sgd, "--optimizer sgd"}, Use{"--weight-decay", sgd, "--optimizer sgd"},
+        Use{"--images", generated, "--data shapes"}, Use{"--resize", !generated, "image files"},
+        Use{"--mean", !generated, "image files"}, Use{"--strict", !generated, "image files"},
+        Use{"--pairs", numbers, "--data numbers"}}) {
+    if (used || !list.given(option)) continue;
+    throw UsageError(fmt::format("{} is for {} and would do nothing here", option, what));
+  }
+}
+
 void move_to(TrainOptions& options, const std::string& device) {
   if (device.empty() || device == options.memory.device) return;
   options.memory = {.device = device};
@@ -160,9 +181,8 @@ TrainOptions resolved(TrainOptions options) {
     options.memory.policy = translates(options) ? ShapePolicy::kUpperBound : ShapePolicy::kPerShape;
   }
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
-  if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = "numbers";
-  if (translates(options) && !options.translation.source.empty() &&
-      options.data.data != "numbers") {
+  if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = kNumbers;
+  if (translates(options) && !options.translation.source.empty() && options.data.data != kNumbers) {
     throw UsageError("--data and --source exclude each other: give one of them");
   }
   options = with_whole_paths(std::move(options));

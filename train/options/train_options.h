@@ -63,6 +63,9 @@ std::int64_t threads_for(const std::string& model, std::int64_t threads);
 void move_to(TrainOptions& options, const std::string& device);
 // Throws UsageError if a given option is not for this kind of model.
 void check_given(const OptionList& list, const std::string& model);
+// Throws UsageError if a given option does nothing under the data and optimizer. `options` are
+// resolved.
+void check_used(const OptionList& list, const TrainOptions& options);
 
 // The values under the names of their flags: "batch_size" is --batch-size.
 nlohmann::ordered_json to_json(TrainOptions options);

@@ -8,6 +8,7 @@
 
 #include "memory/machine/process_limits.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/console.h"
 
 namespace skyline {
 namespace {
@@ -22,6 +23,13 @@ std::size_t stack_bytes() {
 }
 
 }  // namespace
+
+// OpenMP's threads wait for each other in loops, which take the processors of those that compute.
+void warn_of_threads(std::int64_t threads, Console& console) {
+  if (threads <= omp_get_num_procs()) return;
+  console.warn(fmt::format("{} threads on {} processors: steps may take many times as long",
+                           threads, omp_get_num_procs()));
+}
 
 void use_threads(std::int64_t threads) {
   omp_set_num_threads(static_cast<int>(threads));

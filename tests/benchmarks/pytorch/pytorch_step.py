@@ -1,7 +1,7 @@
 """Times training steps of Skyline and of eager PyTorch in turns on this machine.
 
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cnn_step_benchmark [MODEL ...]
-                            [--batch B] [--steps N] [--threads T]
+                            [--batch B] [--steps N] [--threads T] [--logits MODEL_LOGITS]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
@@ -9,9 +9,13 @@
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
 0.01) in float32. PyTorch runs with its own allocator three times: eagerly in its default layout
 (N C H W), eagerly channels-last, and channels-last through torch.compile, whose first steps compile
-and are not timed. A ratio names which of the three it is against. Seconds are medians of N steps after two warm-up steps. The ratio is
-PyTorch's seconds to ours: above 1, ours is faster. The last lines average the ratios over the
-networks.
+and are not timed. A ratio names which of the three it is against. Seconds are medians of N steps
+after two warm-up steps. The ratio is PyTorch's seconds to ours: above 1, ours is faster. The last
+lines average the ratios over the networks.
+
+On the CPU, each of the three first computes the logits of two images with weights that our program
+model_logits (of the same build, or --logits) reads from a file, too. The largest difference,
+divided by the largest logit, must be below 1e-4. This needs safetensors.
 
 On a CUDA device seq2seq is compared too (with Adam). Both sides choose engines by cuDNN's
 heuristics and read the loss before backward. They wait for the device before and after each of N
@@ -26,6 +30,7 @@ is 1 if one of our steps did not run.
 import argparse
 import gc
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -36,11 +41,13 @@ from torch import nn
 from torch.nn import functional
 
 from pytorch_networks import NETWORKS, Seq2Seq
+from torch_logits import inputs, largest_difference, randomize_statistics, skyline_logits
 
 WARM_UP_TURNS = 2
 STEPS_OF_A_TURN = {"cpu": 1, "cuda": 10}
 LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last}
 COMPILED = "torch.compile"
+LARGEST_DIFFERENCE = 1e-4  # of a logit; rounding gives at most 2e-6 in README's table
 
 
 class PyTorchStep:
@@ -48,15 +55,26 @@ class PyTorchStep:
 
     def __init__(self, model, batch, layout, device, compiled=False):
         maker, extent = NETWORKS[model]
-        self.device = device
-        self.network = maker().to(device, memory_format=layout)
+        self.model, self.layout, self.device = model, layout, device
+        self.network = self.plain = maker().to(device, memory_format=layout)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
         if compiled:
-            self.network = torch.compile(self.network)
+            self.network = torch.compile(self.network, dynamic=False)
         images = torch.rand(batch, 3, extent, extent) * 2 - 1
         self.inputs = (images.contiguous(memory_format=layout), torch.arange(batch) * 7 % 1000)
         if device == "cuda":
             self.inputs = tuple(tensor.pin_memory() for tensor in self.inputs)
+
+    def difference(self, program):
+        """The largest difference of our program's logits with the same weights, two images."""
+        randomize_statistics(self.plain)
+        given = inputs(self.inputs[0].shape[1:])
+        ours = skyline_logits(program, self.model, self.plain, given)
+        self.network.eval()
+        with torch.no_grad():
+            theirs = self.network(given["images"].contiguous(memory_format=self.layout))
+        self.network.train()
+        return largest_difference(ours, theirs)
 
     def parameters(self):
         return sum(parameter.numel() for parameter in self.network.parameters())
@@ -176,26 +194,36 @@ def take_turns(trainings, turns):
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def measure_pytorch(model, name, make, ours, steps):
-    """Returns our ms, its, the ratio, our MiB, its; None if PyTorch runs out of memory."""
+def check_same(model, name, theirs, ours, program):
+    """Returns the difference of logits, or None if nothing computes ours."""
+    if theirs.parameters() != ours.parameter_count:
+        raise SystemExit(f"{model} has {theirs.parameters()} parameters in PyTorch, "
+                         f"ours {ours.parameter_count}")
+    difference = theirs.difference(program) if program else None
+    if difference is not None and not difference < LARGEST_DIFFERENCE:
+        raise SystemExit(f"{model}: the logits of {name} differ from ours by {difference:.1e}")
+    return difference
+
+
+def measure_pytorch(model, name, make, ours, steps, program):
+    """Returns our ms, its, the ratio, our MiB, its and the difference of logits; None if PyTorch
+    runs out of memory."""
     try:
         theirs = make()
-        if theirs.parameters() != ours.parameter_count:
-            raise SystemExit(f"{model} has {theirs.parameters()} parameters in PyTorch, "
-                             f"ours {ours.parameter_count}")
+        difference = check_same(model, name, theirs, ours, program)
         seconds = take_turns({"ours": ours, name: theirs}, steps)
     except torch.OutOfMemoryError as refusal:
         print(". ".join(str(refusal).split(". ")[:2]), file=sys.stderr)
         return None
     return (1e3 * seconds["ours"], 1e3 * seconds[name], seconds[name] / seconds["ours"],
-            ours.reserved_bytes() / 2**20, theirs.reserved_bytes() / 2**20)
+            ours.reserved_bytes() / 2**20, theirs.reserved_bytes() / 2**20, difference)
 
 
 def measure(model, batch, arguments):
     """Yields (PyTorch's layout, batch, figures of measure_pytorch). Raises OursFailed."""
     ours = OurStep(arguments.ours, model, batch, arguments)
     for name, make in pytorch_steps(model, ours, arguments.device).items():
-        figures = measure_pytorch(model, name, make, ours, arguments.steps)
+        figures = measure_pytorch(model, name, make, ours, arguments.steps, arguments.logits)
         if arguments.device == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
@@ -205,8 +233,19 @@ def measure(model, batch, arguments):
 
 
 def row(figures):
-    return "".join(f"{figure:11.2f}" if figure else f"{'–':>11}"
-                   for figure in figures or [None] * 5)
+    *numbers, difference = figures or [None] * 6
+    return ("".join(f"{number:11.2f}" if number else f"{'–':>11}" for number in numbers) +
+            (f"{difference:10.1e}" if difference is not None else f"{'–':>10}"))
+
+
+def program_of_logits(arguments):
+    """model_logits of the build that --ours is of; none on a CUDA device."""
+    if arguments.logits or arguments.device == "cuda":
+        return arguments.logits
+    program = pathlib.Path(arguments.ours).resolve().parents[1] / "train/model_logits"
+    if not program.exists():
+        raise SystemExit(f"{program} is not built, so outputs cannot be compared: see --logits")
+    return str(program)
 
 
 def where(arguments):
@@ -223,6 +262,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--ours", required=True, help="cnn_step_benchmark or cuda_step_benchmark")
+    parser.add_argument("--logits", help="model_logits (default: of the same build; CPU only)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--tf32", action="store_true", help="use TF32 on both sides")
     parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
@@ -235,11 +275,12 @@ def main():
     unknown = [model for model in arguments.models if model not in known]
     if unknown:
         parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(known)}")
+    arguments.logits = program_of_logits(arguments)
     torch.set_num_threads(arguments.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.tf32
     print(f"PyTorch {torch.__version__}, {where(arguments)}, {arguments.threads} threads")
     print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>11}{'its ms':>11}{'ratio':>11}"
-          f"{'ours MiB':>11}{'its MiB':>11}", flush=True)
+          f"{'ours MiB':>11}{'its MiB':>11}{'logits':>10}", flush=True)
     ratios, failed = {}, False
     runs = [(model, int(batch)) for model in arguments.models or known
             for batch in arguments.batches.split(",")]

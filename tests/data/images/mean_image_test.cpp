@@ -47,6 +47,7 @@ TEST_F(MeanImageTest, LeavesOutWhatCannotBeRead) {
   write("train/a/1.png", plain_png(2, 2, 2, 4, 6));
   write("train/a/2.jpg", truncated_jpeg());
   EXPECT_THAT(mean().values, ElementsAre(2, 4, 6, 2, 4, 6, 2, 4, 6, 2, 4, 6));
+  EXPECT_EQ(mean().images, 1u);
 }
 
 TEST_F(MeanImageTest, IsTheSameOnAnyNumberOfThreads) {

@@ -122,6 +122,33 @@ TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
 INSTANTIATE_TEST_SUITE_P(Networks, TrainingStateTest, ::testing::ValuesIn(small_model_names()),
                          [](const auto& tested) { return tested.param; });
 
+// The first step moves each weight by its velocity, so their elements must lie in the same order in
+// both files.
+TEST(TrainingStateTest, VelocitiesHaveTheOrderOfTheirWeights) {
+  const auto values = [](const StoredTensor& tensor) {
+    const HostCopy copy = host_copy(tensor);
+    std::vector<float> result(copy.bytes.size() / sizeof(float));
+    std::memcpy(result.data(), copy.bytes.data(), copy.bytes.size());
+    return result;
+  };
+  const auto experiment = make("lenet");
+  const std::vector<HostCopy> before = host_copies(capture(*experiment, {}).weights);
+  experiment->step(small_batches(small_shape("lenet"), 4, 1).front(), small_params());
+  const Checkpoint after = capture(*experiment, {});
+  ASSERT_EQ(after.state.size(), before.size());
+  for (std::size_t tensor = 0; tensor < before.size(); ++tensor) {
+    const std::string& name = before[tensor].name;
+    ASSERT_EQ(after.weights[tensor].name, name);
+    ASSERT_EQ(after.state[tensor].name, name + ".velocity");
+    const std::vector<float> old = values(stored(before[tensor])),
+                             moved = values(after.weights[tensor]),
+                             velocity = values(after.state[tensor]);
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      ASSERT_NEAR(moved[i] - old[i], velocity[i], 1e-6) << name << ' ' << i;
+    }
+  }
+}
+
 TEST(TrainingStateTest, WeightsAreWhatInferenceNeeds) {
   const auto experiment = make("resnet20");
   const Checkpoint checkpoint = capture(*experiment, {});

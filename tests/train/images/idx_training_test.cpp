@@ -115,6 +115,19 @@ TEST_F(IdxTrainingTest, ResumingKeepsTheNormalisation) {
   EXPECT_EQ(load_checkpoint(run_).checkpoint.position.step, 5);
 }
 
+// By the digests of the label files of both splits; the files themselves are too large for a test.
+TEST(IdxNaming, KnowsTheLabelFilesOfBothCollections) {
+  for (const char* digest : {"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                             "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}) {
+    EXPECT_EQ(known_collection_name(digest), "mnist");
+  }
+  for (const char* digest : {"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+                             "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"}) {
+    EXPECT_EQ(known_collection_name(digest), "fashion-mnist");
+  }
+  EXPECT_EQ(known_collection_name("65a5"), "");
+}
+
 // A known set is known by its label files, whatever they are called and however they are packed.
 TEST(IdxNaming, RecognisesKnownLabels) {
   const IdxNaming naming = idx_naming({.data = "/data/clothes"});

@@ -63,7 +63,6 @@ def specs(module):
     return len(lines), fnv("".join(line + "\n" for line in lines))
 
 
-
 def numbers():
     print("// Written by torch_logits.py: torch", torch.__version__)
     for name, (make, image, _) in NETWORKS.items():
@@ -89,23 +88,38 @@ def inputs(image):
         "target": torch.tensor([6, 5], dtype=torch.int32)}
 
 
-def difference(program, name, module, image, skyline_writes):
+def skyline_logits(program, name, module, given, skyline_writes=False):
+    """Gives Skyline the module's weights, or the module Skyline's. Returns Skyline's logits."""
     from safetensors.torch import load_file, save_file
-    given = inputs(image)
     with tempfile.TemporaryDirectory() as top:
         weights, given_file, result = (str(pathlib.Path(top) / f"{part}.safetensors")
                                        for part in ("weights", "inputs", "logits"))
         save_file(given, given_file)
         if not skyline_writes:
-            save_file(module.state_dict(), weights)
+            save_file(weights_of_inference(module), weights)
         subprocess.run([program, name, "write" if skyline_writes else "read", weights, given_file,
                         result], check=True)
         if skyline_writes:
             module.load_state_dict(load_file(weights), strict=True)
-        with torch.no_grad():
-            expected = module(*(value if image else value.long() for value in given.values()))
-        got = load_file(result)["logits"]
-    return ((got - expected).abs().max() / expected.abs().max()).item()
+        return load_file(result)["logits"]
+
+
+def weights_of_inference(module):
+    """All but those of auxiliary heads, which only train."""
+    return {name: tensor.contiguous() for name, tensor in module.state_dict().items()
+            if not name.startswith(("loss1.", "loss2."))}
+
+
+def largest_difference(logits, expected):
+    return ((logits - expected).abs().max() / expected.abs().max()).item()
+
+
+def difference(program, name, module, image, skyline_writes):
+    given = inputs(image)
+    logits = skyline_logits(program, name, module, given, skyline_writes)
+    with torch.no_grad():
+        expected = module(*(value if image else value.long() for value in given.values()))
+    return largest_difference(logits, expected)
 
 
 def table(program, wanted):

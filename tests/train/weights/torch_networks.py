@@ -1,6 +1,7 @@
 """Every network of models/ as a PyTorch module with the same names in its state_dict.
 
 torchvision's modules serve where the network is theirs; the rest follows models/ layer by layer.
+In training they have dropout, too, and write rectified values in place, as their users would.
 Each entry of NETWORKS is (maker, image), with image None for text.
 """
 
@@ -84,6 +85,10 @@ class ResNet20(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+def relu(x):
+    return functional.relu(x, inplace=True)
+
+
 def pool(x):
     return functional.max_pool2d(x, 3, 2, ceil_mode=True)
 
@@ -107,12 +112,14 @@ class AlexNet(nn.Module):
         self.fc7, self.fc8 = nn.Linear(4096, 4096), nn.Linear(4096, classes)
 
     def forward(self, x):
-        x = pool(response_norm(functional.relu(self.conv1(x))))
-        x = pool(response_norm(functional.relu(self.conv2(x))))
+        x = pool(response_norm(relu(self.conv1(x))))
+        x = pool(response_norm(relu(self.conv2(x))))
         for conv in (self.conv3, self.conv4, self.conv5):
-            x = functional.relu(conv(x))
+            x = relu(conv(x))
         x = torch.flatten(pool(x), 1)
-        return self.fc8(functional.relu(self.fc7(functional.relu(self.fc6(x)))))
+        for fc in (self.fc6, self.fc7):
+            x = functional.dropout(relu(fc(x)), 0.5, self.training)
+        return self.fc8(x)
 
 
 class Inception(nn.Module):
@@ -124,14 +131,24 @@ class Inception(nn.Module):
         self.proj_pool = nn.Conv2d(channels, proj_pool, 1)
 
     def forward(self, x):
-        ends = (self.conv1(x), self.conv3(functional.relu(self.proj3(x))),
-                self.conv5(functional.relu(self.proj5(x))),
+        ends = (self.conv1(x), self.conv3(relu(self.proj3(x))), self.conv5(relu(self.proj5(x))),
                 self.proj_pool(functional.max_pool2d(x, 3, 1, 1)))
-        return functional.relu(torch.cat(ends, 1))
+        return relu(torch.cat(ends, 1))
+
+
+class AuxiliaryHead(nn.Module):
+    def __init__(self, channels, side, classes):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 128, 1)
+        self.fc1, self.fc2 = nn.Linear(128 * side ** 2, 1024), nn.Linear(1024, classes)
+
+    def forward(self, x):
+        x = torch.flatten(relu(self.conv(functional.avg_pool2d(x, 5, 3))), 1)
+        return self.fc2(relu(self.fc1(x)))
 
 
 class GoogLeNet(nn.Module):
-    """Without the heads that only train."""
+    """With `heads`, training returns the logits of the two auxiliary heads, too."""
 
     WIDTHS = {"3a": (192, 64, 96, 128, 16, 32, 32), "3b": (256, 128, 128, 192, 32, 96, 64),
               "4a": (480, 192, 96, 208, 16, 48, 64), "4b": (512, 160, 112, 224, 24, 64, 64),
@@ -139,23 +156,33 @@ class GoogLeNet(nn.Module):
               "4e": (528, 256, 160, 320, 32, 128, 128), "5a": (832, 256, 160, 320, 32, 128, 128),
               "5b": (832, 384, 192, 384, 48, 128, 128)}
 
-    def __init__(self, image, classes):
+    def __init__(self, image, classes, heads=False):
         super().__init__()
         self.conv1 = nn.Conv2d(image[0], 64, 7, 2, 3)
         self.conv2_reduce, self.conv2 = nn.Conv2d(64, 64, 1), nn.Conv2d(64, 192, 3, padding=1)
         for name, widths in self.WIDTHS.items():
             setattr(self, "inception_" + name, Inception(*widths))
         self.fc = nn.Linear(1024, classes)
+        self.heads = {}
+        if heads:
+            side = ((image[1] + 1) // 2 // 8 - 5) // 3 + 1
+            self.loss1, self.loss2 = (AuxiliaryHead(channels, side, classes)
+                                      for channels in (512, 528))
+            self.heads = {"4a": "loss1", "4d": "loss2"}
 
     def forward(self, x):
-        x = response_norm(pool(functional.relu(self.conv1(x))))
-        x = functional.relu(self.conv2_reduce(x))
-        x = pool(response_norm(functional.relu(self.conv2(x))))
+        x = response_norm(pool(relu(self.conv1(x))))
+        x = relu(self.conv2_reduce(x))
+        x = pool(response_norm(relu(self.conv2(x))))
+        auxiliary = []
         for name in self.WIDTHS:
             x = getattr(self, "inception_" + name)(x)
+            if self.training and name in self.heads:
+                auxiliary.append(getattr(self, self.heads[name])(x))
             if name in ("3b", "4e"):
                 x = pool(x)
-        return self.fc(x.mean((2, 3)))
+        logits = self.fc(functional.dropout(x.mean((2, 3)), 0.4, self.training))
+        return (logits, *auxiliary) if auxiliary else logits
 
 
 def resnet18(image, classes):
@@ -195,7 +222,7 @@ class ConvNorm(nn.Module):
         self.bn = nn.BatchNorm2d(channels_out, eps=1e-3)
 
     def forward(self, x):
-        return functional.relu(self.bn(self.conv(x)))
+        return relu(self.bn(self.conv(x)))
 
 
 class Module(nn.Module):
@@ -245,8 +272,8 @@ class Residual(Module):
         self.up, self.scale, self.relu = nn.Conv2d(self.out, channels, 1), scale, relu
 
     def forward(self, x):
-        y = x + self.scale * self.up(self.branches(x))
-        return functional.relu(y) if self.relu else y
+        y = torch.add(x, self.up(self.branches(x)), alpha=self.scale)
+        return relu(y) if self.relu else y
 
 
 BLOCK35 = [[(32, 1)], [(32, 1), (32, 3)], [(32, 1), (48, 3), (64, 3)]]
@@ -295,7 +322,7 @@ class InceptionResNet(nn.Module):
     def forward(self, x):
         for name in self.order:
             x = getattr(self, name)(x)
-        return self.fc(x.mean((2, 3)))
+        return self.fc(functional.dropout(x.mean((2, 3)), 0.2, self.training))
 
 
 def inception_resnet(image, classes):
