@@ -10,6 +10,7 @@
 #include "memory/allocators/allocators.h"
 #include "tests/cuda/device_calls.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/train/budget/small_budget.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/options/allocator_names.h"
@@ -123,6 +124,19 @@ TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
   frugal.fused_update = true;
   EXPECT_EQ(train_on(cuda_memory("planned", true), frugal),
             train_on(cuda_memory("planned"), on_cuda()));
+}
+
+TEST_P(CudaTraining, GivesTheSameBitsWithinABudget) {
+  SmallBudget small({.model = GetParam(),
+                     .shape = shape_,
+                     .batch_size = kBatchSize,
+                     .compute = on_cuda().compute});
+  const Trained expected = train_on(cuda_memory("planned"), on_cuda());
+  for (const BudgetStep& point : small.budget.curve(3)) {
+    Context::Options options = on_cuda();
+    options.recomputed_ops = point.ops;
+    EXPECT_EQ(train_on(cuda_memory("planned", true), options), expected) << point.bytes;
+  }
 }
 
 TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {

@@ -203,7 +203,8 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
     if (point == std::exchange(last, point)) continue;
     steps.push_back({.bytes = resident_bytes_ + point->peak,
                      .overhead = point->extra_seconds / seconds_,
-                     .bound = bound_within(resident_bytes_ + point->peak) / seconds_});
+                     .bound = bound_within(resident_bytes_ + point->peak) / seconds_,
+                     .ops = ops_of(point->choice)});
   }
   return steps;
 }

@@ -33,8 +33,9 @@ inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for peopl
 
 // A point of the curve of bytes against seconds.
 struct BudgetStep {
-  std::uint64_t bytes = 0;  // with resident values
+  std::uint64_t bytes = 0;  // with resident values, in the program's sequence
   double overhead = 0, bound = 0;
+  RecomputedOps ops = {};
 };
 
 // The fastest step that was found within a budget. Seconds are those of ops, foreseen.

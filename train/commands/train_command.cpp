@@ -21,6 +21,14 @@ void check(const OptionList& list, const TrainOptions& options) {
   check_given(list, options.model);
   check_used(list, resolved(options));
   check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
+  check_capacity("--memory", options.memory.device, options.step.memory_bytes);
+  if (options.step.memory_bytes &&
+      canonical_allocator_name(options.memory.allocator) != kPlannedAllocator) {
+    throw UsageError("--memory plans each step: it needs --allocator planned");
+  }
+  if (!options.step.profile.empty() && !options.step.memory_bytes) {
+    throw UsageError("--profile is for --memory: give both");
+  }
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
 }
 

@@ -7,6 +7,7 @@
 
 #include "memory/order/order.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/train/budget/small_budget.h"
 #include "tests/train/images/paper_training.h"
 #include "train/options/allocator_names.h"
 #include "train/options/step_options.h"
@@ -71,6 +72,20 @@ TEST_P(BitEqualityTest, WithAndWithoutRecomputeAndFusedUpdates) {
   for (const int depth : {0, 1, 3, 1000}) {
     for (const bool fused : {false, true}) {
       EXPECT_EQ(train(GetParam(), memory, frugal(depth, fused)), expected) << depth << fused;
+    }
+  }
+}
+
+TEST_P(BitEqualityTest, WithinEveryBudget) {
+  const TrainedBits expected = train(GetParam(), {.allocator = "best-fit-pool"});
+  SmallBudget small(
+      {.model = GetParam(), .shape = small_shape(GetParam()), .batch_size = kBatchSize});
+  for (const BudgetStep& point : small.budget.curve(5)) {
+    for (const char* order : {"program", "optimal"}) {
+      Context::Options options = frugal(0, order == kDefaultOrder, order);
+      options.recomputed_ops = point.ops;
+      const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
+      EXPECT_EQ(train(GetParam(), memory, options), expected) << point.bytes << order;
     }
   }
 }
@@ -145,6 +160,11 @@ TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
     SCOPED_TRACE(allocator);
     expect_equal(Run({.allocator = allocator, .guard = planned, .check = true}), expected);
   }
+  SmallBudget small({.model = GetParam().name, .shape = step_shape(GetParam()), .batch_size = 2});
+  Context::Options least = frugal(0, false, std::string(kDefaultOrder));
+  least.recomputed_ops = small.budget.curve(2).back().ops;
+  ASSERT_TRUE(least.recomputed_ops);
+  expect_equal(Run({.allocator = "planned", .check = true}, least), expected);
   SCOPED_TRACE("recompute, fused updates");
   expect_equal(Run({.allocator = "planned", .guard = true, .check = true}, frugal(3, true)),
                expected);

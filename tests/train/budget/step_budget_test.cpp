@@ -1,0 +1,130 @@
+#include "train/budget/step_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "memory/alignment.h"
+#include "models/models.h"
+#include "tests/train/budget/small_budget.h"
+#include "train/cli/usage_error.h"
+#include "train/options/train_options.h"
+
+namespace skyline {
+namespace {
+
+using tests::SmallBudget;
+
+class EveryModelsBudget : public ::testing::TestWithParam<std::string> {
+ protected:
+  DryRunOptions program() const {
+    DryRunOptions options{.model = GetParam(), .batch_size = 4};
+    if (translates(GetParam())) {
+      options.translation = {.source_words = 50, .target_words = 60, .units = 32};
+      options.optimizer = {.name = "adam", .clip = 5};
+    } else {
+      options.shape = find_model(GetParam()).shape;
+    }
+    return options;
+  }
+  SmallBudget small_{program()};
+};
+
+TEST_P(EveryModelsBudget, IsKeptAndNeverBeatsItsBound) {
+  StepBudget& budget = small_.budget;
+  for (int k = 0; k < 20; ++k) {
+    const std::uint64_t bytes = small_.bytes_at(k / 19.0);
+    const BudgetAnswer answer = budget.within(bytes);
+    EXPECT_LE(answer.reserved_bytes, bytes) << k;
+    EXPECT_LE(answer.bound(), answer.overhead() + 1e-9) << k;
+    EXPECT_LE(answer.recomputed, answer.candidates);
+    EXPECT_EQ(answer.recomputed == 0, answer.ops == nullptr);
+  }
+}
+
+TEST_P(EveryModelsBudget, CostsNoMoreForMoreBytes) {
+  double before = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 50; ++k) {
+    const double seconds = small_.budget.within(small_.bytes_at(k / 49.0)).extra_seconds;
+    EXPECT_LE(seconds, before) << k;
+    before = seconds;
+  }
+  EXPECT_EQ(before, 0);
+}
+
+// What the search counts is what the step does.
+TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
+  DryRunOptions options = program();
+  options.step.order = std::string(kProgramOrder);
+  for (const BudgetStep& point : small_.budget.curve(12)) {
+    options.step.recomputed_ops = point.ops;
+    const DryRunFacts step = dry_run(options);
+    EXPECT_EQ(step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes), point.bytes);
+  }
+}
+
+TEST_P(EveryModelsBudget, GivesTheSamePlanForTheSameSeconds) {
+  SmallBudget again(program());
+  const std::uint64_t bytes = small_.bytes_at(0.4);
+  const BudgetAnswer one = small_.budget.within(bytes), other = again.budget.within(bytes);
+  ASSERT_EQ(one.ops == nullptr, other.ops == nullptr);
+  if (one.ops) {
+    EXPECT_EQ(*one.ops, *other.ops);
+  }
+  EXPECT_EQ(one.reserved_bytes, other.reserved_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, EveryModelsBudget, ::testing::ValuesIn(model_names()),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+DryRunOptions lenet() {
+  return {.model = "lenet", .shape = find_model("lenet").shape, .batch_size = 32};
+}
+
+TEST(StepBudget, SaysWhatIsMissing) {
+  SmallBudget small(lenet());
+  EXPECT_THAT([&] { small.budget.within(100'000); },
+              testing::ThrowsMessage<UsageError>(testing::AllOf(
+                  testing::HasSubstr("--memory: 97.66 KiB do not suffice for the step"),
+                  testing::HasSubstr("1.86 MiB are missing, whatever is made again"),
+                  testing::HasSubstr("relu_grad of conv1"),
+                  testing::HasSubstr("activation of conv1 (588 KiB)"))));
+}
+
+TEST(StepBudget, OfAStepThatFitsMakesNothingAgain) {
+  SmallBudget small(lenet());
+  const BudgetAnswer answer = small.budget.within(small.budget.unlimited_bytes());
+  EXPECT_EQ(answer.recomputed, 0u);
+  EXPECT_EQ(answer.overhead(), 0);
+  EXPECT_EQ(answer.reserved_bytes, answer.unlimited_bytes);
+}
+
+TEST(StepBudget, FindsTheLeastBytesForATime) {
+  SmallBudget small({.model = "resnet20", .shape = find_model("resnet20").shape, .batch_size = 16});
+  const BudgetAnswer none = small.budget.at_most_longer(0);
+  const BudgetAnswer some = small.budget.at_most_longer(0.05);
+  EXPECT_EQ(none.recomputed, 0u);
+  EXPECT_LE(some.overhead(), 0.05);
+  EXPECT_LT(some.reserved_bytes, none.reserved_bytes);
+  EXPECT_LE(some.bound(), some.overhead());
+}
+
+TEST(LargestSlowerBatch, IsLargerThanWithoutMakingValuesAgain) {
+  DryRunRequest question{.program = lenet(),
+                         .allocators = {},
+                         .device_memory_bytes = 8 << 20,
+                         .seconds = tests::steady_seconds(),
+                         .slowdown = 0};
+  const SlowerBatch same = largest_slower_batch(question);
+  question.slowdown = 0.2;
+  const SlowerBatch slower = largest_slower_batch(question);
+  EXPECT_GT(slower.batch_size, same.batch_size);
+  EXPECT_LE(slower.step.reserved_bytes, *question.device_memory_bytes);
+  EXPECT_LE(slower.step.overhead(), 0.2);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,129 @@
+// --memory, --profile, --budgets and --slowdown, from their arguments to their output.
+
+#include <gtest/gtest.h>
+
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/temporary_folder.h"
+
+namespace skyline {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class MemoryBudgetTest : public ::testing::Test {
+ protected:
+  Outcome train(const std::string& run, const Words& more) const {
+    Words words = {"train", "--images",  "64", "--epochs", "1",       "--batch-size",
+                   "16",    "--threads", "1",  "--output", path(run), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words);
+  }
+  std::string path(const std::string& name) const { return folder_.path() / name; }
+  const TemporaryFolder folder_;
+};
+
+void expect_refused(const Outcome& answer, const std::string& text) {
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_NE(answer.messages.find(text), std::string::npos) << answer.messages;
+}
+
+TEST_F(MemoryBudgetTest, ATrainingKeepsItAndItsBits) {
+  for (const Words& model : {Words{"--model", "lenet"}, Words{"--model", "resnet20"}}) {
+    const nlohmann::json free = train("free" + model[1], model).json();
+    const auto unlimited = free["memory"]["peak_reserved_after_switch"].get<std::uint64_t>();
+    const std::uint64_t budget = unlimited * 3 / 4 / 1024 * 1024;
+    Words within = model;
+    within.insert(within.end(), {"--memory", std::to_string(budget / 1024) + "KiB"});
+    const Outcome answer = train("within" + model[1], within);
+    ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+    const nlohmann::json run = answer.json();
+    EXPECT_EQ(run["loss"], free["loss"]);
+    EXPECT_EQ(run["test_loss"], free["test_loss"]);
+    EXPECT_LE(run["memory"]["peak_reserved"], budget);
+    EXPECT_EQ(run["memory"]["peak_reserved"], run["budget"]["reserved"]);
+    EXPECT_EQ(run["budget"]["budget"], budget);
+    EXPECT_GT(run["budget"]["recomputed"], 0);
+    EXPECT_LE(run["budget"]["bound"], run["budget"]["overhead"]);
+  }
+}
+
+TEST_F(MemoryBudgetTest, ARunResumesWithAnother) {
+  const double whole = train("whole", {"--steps", "4"}).json()["loss"];
+  ASSERT_EQ(train("run", {"--steps", "2", "--memory", "1800KiB"}).exit_code, 0);
+  const Outcome resumed = skyline_program(
+      {"train", "--resume", path("run"), "--steps", "4", "--memory", "2MiB", "--json"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.messages;
+  EXPECT_EQ(resumed.json()["budget"]["budget"], 2 << 20);
+  EXPECT_EQ(resumed.json()["loss"], whole);
+}
+
+TEST_F(MemoryBudgetTest, TextKeepsIt) {
+  const Words text = {"--model", "seq2seq", "--data",  "numbers", "--pairs",     "64",
+                      "--units", "32",      "--steps", "3",       "--val-pairs", "8"};
+  const nlohmann::json free = train("free", text).json();
+  const auto unlimited = free["memory"]["peak_reserved_after_switch"].get<std::uint64_t>();
+  Words within = text;
+  within.insert(within.end(), {"--memory", std::to_string(unlimited * 97 / 100 / 1024) + "KiB"});
+  const Outcome answer = train("within", within);
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  EXPECT_EQ(answer.json()["loss"], free["loss"]);
+  EXPECT_LE(answer.json()["memory"]["peak_reserved"], unlimited * 97 / 100);
+}
+
+TEST_F(MemoryBudgetTest, CompareShowsWhoFits) {
+  const Outcome answer =
+      skyline_program({"compare", "--model", "lenet", "--images", "64", "--batch-size", "16",
+                       "--steps", "3", "--memory", "1700KiB", "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  EXPECT_LE(answer.json()["budget"]["reserved"], 1700 * 1024);
+  for (const nlohmann::json& row : answer.json()["allocators"]) {
+    if (row["allocator"] == "planned") {
+      EXPECT_LE(row["peak_reserved"], 1700 * 1024);
+    }
+  }
+}
+
+TEST_F(MemoryBudgetTest, ADryRunUsesTheProfileOfARun) {
+  ASSERT_EQ(train("run", {}).exit_code, 0);
+  const Words dry = {"dry-run",   "--batch-size", "16",      "--threads", "1",        "--profile",
+                     path("run"), "--memory",     "1700KiB", "--json",    "--budgets"};
+  const Outcome answer = skyline_program(dry);
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  const nlohmann::json json = answer.json();
+  EXPECT_EQ(json["budget"]["seconds_from"], "by the profile of " + path("run"));
+  EXPECT_LE(json["budget"]["reserved"], 1700 * 1024);
+  EXPECT_GT(json["budgets"].size(), 2u);
+  expect_refused(skyline_program({"dry-run", "--batch-size", "8", "--threads", "1", "--profile",
+                                  path("run"), "--memory", "1700KiB"}),
+                 "it was measured for lenet on cpu, batch 16, 1 threads");
+}
+
+TEST_F(MemoryBudgetTest, ASlowdownGivesALargerBatch) {
+  const Outcome answer =
+      skyline_program({"dry-run", "--device-memory", "4MiB", "--slowdown", "30", "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  const nlohmann::json json = answer.json();
+  EXPECT_GT(json["slower_batch"]["batch_size"], json["allocators"]["planned"]["largest_batch"]);
+  EXPECT_LE(json["slower_batch"]["overhead"], 0.3);
+}
+
+TEST_F(MemoryBudgetTest, WrongUsesAreNamed) {
+  expect_refused(train("a", {"--memory", "0"}), "--memory: 0 bytes hold nothing");
+  expect_refused(train("b", {"--memory", "plenty"}), "--memory");
+  expect_refused(train("c", {"--memory", "2MiB", "--recompute", "2"}), "leave out --recompute");
+  expect_refused(train("d", {"--memory", "2MiB", "--policy", "grow"}), "--policy upper-bound");
+  expect_refused(train("e", {"--memory", "2MiB", "--allocator", "caching"}), "--allocator planned");
+  expect_refused(train("f", {"--memory", "64KiB"}), "64 KiB do not suffice for the step");
+  expect_refused(train("g", {"--memory", "2MiB", "--profile", path("none")}), "cannot read");
+  expect_refused(train("h", {"--profile", path("none")}), "--profile is for --memory");
+  expect_refused(train("i", {"--model", "seq2seq", "--unroll", "--memory", "2MiB"}),
+                 "leave out --unroll");
+  expect_refused(skyline_program({"dry-run", "--infer", "--memory", "2MiB"}), "leave out --infer");
+  expect_refused(skyline_program({"dry-run", "--slowdown", "5"}), "--slowdown needs");
+  for (const char* run : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
+    EXPECT_FALSE(std::filesystem::exists(path(run))) << run;
+  }
+}
+
+}  // namespace
+}  // namespace skyline
