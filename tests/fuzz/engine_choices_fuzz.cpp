@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 // A file of engine choices is refused, or read, written and read back unchanged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

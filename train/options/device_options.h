@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "framework/cuda/cudnn/engine_choices.h"
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/engines/engine_choices.h"
 
 namespace skyline {
 

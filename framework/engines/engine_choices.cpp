@@ -1,4 +1,4 @@
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 #include <fmt/format.h>
 
