@@ -5,6 +5,16 @@
 namespace skyline {
 
 class CudaCompute;
+struct EngineChoices;
+
+// How CPU kernels choose the engines of convolutions.
+struct CpuOptions {
+  enum class Engines { kByShape, kDirect, kMeasured };
+  Engines engines = Engines::kByShape;  // for those that `choices` does not name
+  // Engines are read from here, and measured ones are added. Null: every kernel chooses anew. Must
+  // outlive the compute object.
+  EngineChoices* choices = nullptr;
+};
 
 // Device memory that an upload passes through, and what may still use it.
 struct Staging {
@@ -21,6 +31,8 @@ class Compute {
 
   // Returns what CUDA kernels are made with; null on the CPU.
   virtual CudaCompute* cuda() noexcept { return nullptr; }
+  // Returns what CPU kernels are made with.
+  virtual CpuOptions cpu() const noexcept { return {}; }
 
   // Copies `bytes` from the host. `host` may be reused at once.
   virtual void write(std::byte* to, const void* host, std::size_t bytes) = 0;
@@ -39,10 +51,15 @@ class Compute {
 
 class CpuCompute final : public Compute {
  public:
+  explicit CpuCompute(CpuOptions options = {}) : options_(options) {}
+  CpuOptions cpu() const noexcept override { return options_; }
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void read(void* host, const std::byte* from, std::size_t bytes) override;
   void zero(std::byte* to, std::size_t bytes) override;
   void wait() override {}
+
+ private:
+  CpuOptions options_;
 };
 
 }  // namespace skyline

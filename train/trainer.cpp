@@ -333,6 +333,8 @@ void Trainer::finish_epoch() {
 
 void Trainer::save() {
   directory_->check();
+  const EngineChoices& engines = *options_.device.engines;
+  if (!engines.by_problem.empty()) directory_->replace(kEnginesFile, engines.to_json());
   directory_->writing([this] { checkpoints_->save(capture(*run_, position_)); });
   saved_step_ = position_.step;
 }

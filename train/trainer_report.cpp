@@ -107,9 +107,6 @@ CommandResult Trainer::result(int exit_code) {
   // Skips the leading ", ".
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});
   write_summary(summary, *directory_);
-  const EngineChoices& engines = *options_.device.engines;
-  if (!engines.by_problem.empty())
-    directory_->replace(std::string(kEnginesFile), engines.to_json());
   directory_->check();
 
   CommandResult result;

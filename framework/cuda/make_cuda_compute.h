@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "framework/compute.h"
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 namespace skyline {
 

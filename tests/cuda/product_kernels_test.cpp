@@ -91,7 +91,7 @@ TEST(ProductKernels, ConvolvesAsTheCpu) {
          {std::pair{false, false}, {true, false}, {true, true}, {false, true}}) {
       const Conv2dProblem problem = problem_of(one, bias, relu);
       KernelPair pair{
-          .cpu = [=] { return make_conv2d_cpu(problem); },
+          .cpu = [=] { return make_conv2d_cpu({}, problem); },
           .cuda = [=](CudaCompute& compute) { return make_conv2d_cuda(compute, problem); },
           .inputs = {random_operand(problem.x.elements(), 1),
                      random_operand(problem.weight.elements(), 2)},
@@ -109,7 +109,7 @@ TEST(ProductKernels, ConvolutionsGradientsAsTheCpu) {
       const Conv2dProblem problem = problem_of(one, bias, false);
       const Bytes grad_output = random_operand(problem.y.elements(), 4);
       KernelPair grad_weight{
-          .cpu = [=] { return make_conv2d_grad_weight_cpu(problem); },
+          .cpu = [=] { return make_conv2d_grad_weight_cpu({}, problem); },
           .cuda =
               [=](CudaCompute& compute) { return make_conv2d_grad_weight_cuda(compute, problem); },
           .inputs = {random_operand(problem.x.elements(), 1), grad_output},
@@ -119,7 +119,7 @@ TEST(ProductKernels, ConvolutionsGradientsAsTheCpu) {
       expect_same("conv2d_grad_weight " + problem.str(), grad_weight);
       expect_same(
           "conv2d_grad_input " + problem.str(),
-          {.cpu = [=] { return make_conv2d_grad_input_cpu(problem); },
+          {.cpu = [=] { return make_conv2d_grad_input_cpu({}, problem); },
            .cuda =
                [=](CudaCompute& compute) { return make_conv2d_grad_input_cuda(compute, problem); },
            .inputs = {random_operand(problem.weight.elements(), 2), grad_output},

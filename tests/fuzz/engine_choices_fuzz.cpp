@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 // A file of engine choices is refused, or read, written and read back unchanged.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,6 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (plan.card_name().empty()) __builtin_trap();
   const EngineChoices again = EngineChoices::from_json(plan.to_json(), "written");
   if (again.by_problem != plan.by_problem || again.card != plan.card) __builtin_trap();
-  skyline::require_same_card(plan, again.card, plan.cudnn);
+  if (!plan.card.empty()) skyline::require_same_card(plan, again.card, plan.cudnn);
   return 0;
 }

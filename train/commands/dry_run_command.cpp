@@ -44,19 +44,18 @@ struct DryRunArguments {
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
 DryRunOptions program_of(const DryRunArguments& arguments) {
   const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
-  const std::shared_ptr<Compute> compute =
-      make_compute(arguments.device, arguments.device_options, true);
-  return {.model = arguments.model.model,
-          .shape = shape_of(arguments.model),
-          .translation = translation_shape_of(arguments.model),
-          .sentence_words = arguments.sentence_words,
-          .batch_size = arguments.batch_size,
-          .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-          .optimizer = optimizer_of(arguments.model, arguments.step),
-          .step = arguments.step,
-          .prefetch = arguments.device_options.prefetch,
-          .compute = compute,
-          .convolution_workspace_bytes = compute ? std::nullopt : workspace_bytes};
+  return {
+      .model = arguments.model.model,
+      .shape = shape_of(arguments.model),
+      .translation = translation_shape_of(arguments.model),
+      .sentence_words = arguments.sentence_words,
+      .batch_size = arguments.batch_size,
+      .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
+      .optimizer = optimizer_of(arguments.model, arguments.step),
+      .step = arguments.step,
+      .prefetch = arguments.device_options.prefetch,
+      .compute = make_compute(arguments.device, arguments.device_options, true),
+      .convolution_workspace_bytes = arguments.device == "cpu" ? workspace_bytes : std::nullopt};
 }
 
 void check(const DryRunArguments& arguments) {

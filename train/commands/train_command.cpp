@@ -44,7 +44,7 @@ ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arg
   ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
   check(list, resumed.options);
   const std::filesystem::path engines = folder / kEnginesFile;
-  if (std::filesystem::exists(engines)) resumed.options.device.engines_file = engines.string();
+  if (std::filesystem::exists(engines)) resumed.options.device.run_engines_file = engines.string();
   return resumed;
 }
 

@@ -1,11 +1,24 @@
 #include "train/images/trained_network.h"
 
+#include <filesystem>
+
 #include "train/checkpoints/training_state.h"
 #include "train/cli/option_list.h"
 #include "train/images/auxiliary_names.h"
 #include "train/run/use_threads.h"
 
 namespace skyline {
+namespace {
+
+// Engines that a run measured on the CPU compute its network elsewhere, too; a card's are left to
+// cuDNN, so that another card can take over.
+void take_engines(TrainedNetwork& trained) {
+  const std::filesystem::path engines = run_folder_of(trained.loaded) / kEnginesFile;
+  if (trained.options.memory.device != "cpu" || !std::filesystem::exists(engines)) return;
+  trained.options.device = {.run_engines_file = engines.string()};
+}
+
+}  // namespace
 
 void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArguments& arguments) {
   list.add(name, path(arguments.checkpoint, "DIR"),
@@ -29,6 +42,7 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, Console& conso
   if (arguments.batch_size > 0) trained.options.batch_size = arguments.batch_size;
   if (arguments.threads > 0) trained.options.threads = arguments.threads;
   warn_of_threads(trained.options.threads, console);
+  take_engines(trained);
   move_to(trained.options, arguments.device);
   return trained;
 }

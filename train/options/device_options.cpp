@@ -9,18 +9,45 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kCuda = "cuda";
+constexpr std::string_view kCuda = "cuda", kDirect = "direct", kMeasured = "measured";
 
-EngineChoices read_engines(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw UsageError("--engines: cannot read '" + path + "'");
+bool is_rule(const std::string& engines) { return engines == kDirect || engines == kMeasured; }
+
+EngineChoices parsed_engines(const std::string& text, const std::string& path) {
   try {
-    return EngineChoices::from_json(text.str(), path);
+    return EngineChoices::from_json(text, path);
   } catch (const std::runtime_error& error) {
     throw UsageError(std::string("--engines: ") + error.what());
   }
 }
+
+EngineChoices read_engines(const std::string& path, const std::string& device) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    throw UsageError("--engines: cannot read '" + path + "', expected " +
+                     (device == kCuda ? "a file" : "direct, measured or a file"));
+  }
+  EngineChoices choices = parsed_engines(text.str(), path);
+  if (choices.card.empty() == (device != kCuda)) return choices;
+  throw UsageError("--engines: '" + path + "' has choices for " + choices.card_name() +
+                   ", expected some for --device " + device);
+}
+
+CpuOptions::Engines engines_of(const DeviceOptions& options) {
+  if (options.engines_file == kDirect) return CpuOptions::Engines::kDirect;
+  if (options.engines_file == kMeasured) return CpuOptions::Engines::kMeasured;
+  return CpuOptions::Engines::kByShape;
+}
+
+// The CPU with the choices that it uses.
+struct CpuWithChoices {
+  explicit CpuWithChoices(const DeviceOptions& options)
+      : choices(options.engines),
+        compute({.engines = engines_of(options), .choices = choices.get()}) {}
+  std::shared_ptr<EngineChoices> choices;
+  CpuCompute compute;
+};
 
 }  // namespace
 
@@ -41,24 +68,40 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            "CUDA: workspace limit of each convolution. Dry run of the CPU: workspace that each "
            "convolution requests (default: what it needs)",
            kMayBeAbsent);
-  list.add("--engines", text(options.engines_file, "FILE"),
-           "CUDA: reuse cuDNN engine choices (engines.json of an earlier run)", kMayBeAbsent);
+  list.add(
+      "--engines", text(options.engines_file, "direct|measured|FILE"),
+      "How convolutions are computed: as in an earlier run (its engines.json); on the CPU also "
+      "by direct kernels only, or by the fastest of each, timed as the run begins (default: by "
+      "shape; CUDA: cuDNN's choice)",
+      kMayBeAbsent);
 }
 
 DeviceOptions resolved(DeviceOptions options, const std::string& device) {
-  if (device != kCuda && (options.prefetch || options.tf32 || options.deterministic ||
-                          !options.engines_file.empty())) {
-    throw UsageError("--prefetch, --tf32, --deterministic and --engines need --device cuda");
+  if (device != kCuda && (options.prefetch || options.tf32 || options.deterministic)) {
+    throw UsageError("--prefetch, --tf32 and --deterministic need --device cuda");
   }
-  if (options.engines_file.empty()) return options;
-  make_absolute(options.engines_file);
-  options.engines = std::make_shared<EngineChoices>(read_engines(options.engines_file));
+  const bool rule = is_rule(options.engines_file);
+  if (rule && device == kCuda) {
+    throw UsageError("--engines " + options.engines_file + " needs --device cpu");
+  }
+  if (!rule && !options.engines_file.empty()) make_absolute(options.engines_file);
+  const std::string given = rule ? std::string() : options.engines_file;
+  const std::string& file = options.run_engines_file.empty() ? given : options.run_engines_file;
+  if (!file.empty()) options.engines = std::make_shared<EngineChoices>(read_engines(file, device));
   return options;
 }
 
 std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOptions& options,
                                       bool plan_only) {
-  if (device != kCuda) return nullptr;
+  if (device != kCuda) {
+    if (plan_only && options.engines_file == kMeasured) {
+      throw UsageError(
+          "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
+          "run");
+    }
+    const auto cpu = std::make_shared<CpuWithChoices>(options);
+    return {cpu, &cpu->compute};
+  }
   if (plan_only && options.engines->card.empty()) {
     throw UsageError(
         "--device cuda in a dry run needs --engines: the engines.json of a run on the card");

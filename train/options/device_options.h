@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "framework/cuda/cudnn/engine_choices.h"
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/engines/engine_choices.h"
 
 namespace skyline {
 
@@ -15,15 +15,18 @@ class OptionList;
 
 inline constexpr std::string_view kEnginesFile = "engines.json";
 
-// How a CUDA device computes. The CPU ignores all but workspace_bytes of a dry run.
+// How a CUDA device computes. The CPU ignores all but engines and workspace_bytes of a dry run.
 struct DeviceOptions {
   bool tf32 = false;
   bool deterministic = false;
   bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
-  std::string engines_file;                      // cuDNN engine choices to start from; empty: none
+  // A file of engine choices to start from; on the CPU also "direct" or "measured"; empty: cuDNN's
+  // heuristics, or the CPU's rule by shape.
+  std::string engines_file;
+  std::string run_engines_file;  // the choices of the run that goes on, which count more
   // The engine choices of the whole run, so that all compared allocators use the same ones: read
-  // from `engines_file` by resolved(), completed while kernels are made.
+  // from those files by resolved(), completed while kernels are made.
   std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
 };
 
@@ -32,13 +35,14 @@ void add_device_option(OptionList& list, std::string& device, const std::string&
 // --tf32, --deterministic, --prefetch, --workspace and --engines.
 void add_device_options(OptionList& list, DeviceOptions& options);
 
-// Returns `options` with the engine choices of `engines_file`. Throws UsageError if the file holds
-// none, and for an option that has no use on `device`.
+// Returns `options` with the engine choices of its files. Throws UsageError if a file holds none
+// for `device`, and for an option that has no use there.
 DeviceOptions resolved(DeviceOptions options, const std::string& device);
 
-// The kernels of `device`; null for the CPU. With `plan_only` nothing is computed and no device is
-// needed, only engine choices that describe the card.
-// Throws std::runtime_error that names the flag and the reason; UsageError if choices are missing.
+// The kernels of `device`. On a CUDA device, options.engines must outlive them. With `plan_only`
+// nothing is computed or measured and no device is needed, only engine choices that describe the
+// card. Throws std::runtime_error that names the flag and the reason; UsageError if choices are
+// missing.
 std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOptions& options,
                                       bool plan_only = false);
 

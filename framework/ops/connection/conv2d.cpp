@@ -57,11 +57,11 @@ Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec>
 
 std::shared_ptr<const Op> grad_input_op(const Conv2dProblem& problem) {
   return gradient_op(problem,
-                     {.name = "conv2d_grad_input",
+                     {.name = convolution_name(ConvolutionKind::kGradInput),
                       .parameters = problem.str(),
                       .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
                       .outputs = {{problem.x}},
-                      .cpu = make_conv2d_grad_input_cpu,
+                      .cpu_by_options = make_conv2d_grad_input_cpu,
                       .cuda = make_conv2d_grad_input_cuda,
                       .is_convolution = true});
 }
@@ -69,11 +69,11 @@ std::shared_ptr<const Op> grad_input_op(const Conv2dProblem& problem) {
 std::shared_ptr<const Op> grad_weight_op(const Conv2dProblem& problem) {
   std::vector<TensorSpec> outputs = {{problem.weight}};
   if (problem.bias) outputs.push_back({problem.bias_shape()});
-  return gradient_op(problem, {.name = "conv2d_grad_weight",
+  return gradient_op(problem, {.name = convolution_name(ConvolutionKind::kGradWeight),
                                .parameters = problem.str(),
                                .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
                                .outputs = std::move(outputs),
-                               .cpu = make_conv2d_grad_weight_cpu,
+                               .cpu_by_options = make_conv2d_grad_weight_cpu,
                                .cuda = make_conv2d_grad_weight_cuda,
                                .is_convolution = true});
 }
@@ -81,7 +81,7 @@ std::shared_ptr<const Op> grad_weight_op(const Conv2dProblem& problem) {
 class Conv2d final : public Op {
  public:
   explicit Conv2d(Conv2dParams params) : params_(params) {}
-  std::string_view name() const override { return "conv2d"; }
+  std::string_view name() const override { return convolution_name(ConvolutionKind::kForward); }
   std::string parameters() const override { return params_text(params_); }
   bool is_convolution() const override { return true; }
 
@@ -92,7 +92,8 @@ class Conv2d final : public Op {
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const Conv2dProblem problem = problem_of(params_, inputs);
-    return compute.cuda() ? make_conv2d_cuda(*compute.cuda(), problem) : make_conv2d_cpu(problem);
+    return compute.cuda() ? make_conv2d_cuda(*compute.cuda(), problem)
+                          : make_conv2d_cpu(compute.cpu(), problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -122,6 +123,11 @@ class Conv2d final : public Op {
 
 std::string Conv2dProblem::str() const {
   return fmt::format("{} x={} weight={} bias={}", params_text(params), x.str(), weight.str(), bias);
+}
+
+const char* convolution_name(ConvolutionKind kind) {
+  constexpr const char* kNames[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {

@@ -26,9 +26,10 @@ struct Conv2dParams {
 //
 // Retains x if the weight needs a gradient, weight if x does, and with relu the result. Each
 // gradient is an op of its own (conv2d_grad_input; conv2d_grad_weight, which includes the bias's),
-// so that one can be pruned. Workspace: the kernel library's scratch and, if it needs another
-// weight layout, a copy of the weight. Throws ShapeError on wrong ranks, unequal channels,
-// channels that the groups do not divide, or a window larger than the padded image.
+// so that one can be pruned. Workspace: the kernel library's scratch and copies of operands for
+// which it needs another layout; on the CPU it depends on the engine (conv2d_engines_cpu.h). Throws
+// ShapeError on wrong ranks, unequal channels, channels that the groups do not divide, or a window
+// larger than the padded image.
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params = {});
 
 // Returns the op that conv2d() applies: inputs x, weight and, if given, bias; output 0 is the

@@ -20,7 +20,10 @@ class GradientOp final : public Op {
     std::string parameters = {};
     std::vector<std::pair<std::string, TensorSpec>> operands;  // with their names
     std::vector<TensorSpec> outputs;
-    std::unique_ptr<Kernel> (*cpu)(const Problem& problem);
+    std::unique_ptr<Kernel> (*cpu)(const Problem& problem) = nullptr;
+    // In place of `cpu`, for kernels that depend on options.
+    std::unique_ptr<Kernel> (*cpu_by_options)(const CpuOptions& options,
+                                              const Problem& problem) = nullptr;
     std::unique_ptr<Kernel> (*cuda)(CudaCompute& compute, const Problem& problem);
     std::vector<InPlacePair> in_place = {};
     bool is_convolution = false;
@@ -45,7 +48,9 @@ class GradientOp final : public Op {
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? declared_.cuda(*compute.cuda(), problem_) : declared_.cpu(problem_);
+    if (compute.cuda()) return declared_.cuda(*compute.cuda(), problem_);
+    if (declared_.cpu_by_options) return declared_.cpu_by_options(compute.cpu(), problem_);
+    return declared_.cpu(problem_);
   }
 
  private:

@@ -3,10 +3,11 @@
 // and the bytes that each allocator reserves.
 //
 //   cnn_step_benchmark [MODEL…] [--batch B] [--steps N] [--threads T] [--allocators A,…]
-//                      [--recompute DEPTH] [--orders O,…] [--fused-update]
+//                      [--recompute DEPTH] [--orders O,…] [--engines E,…] [--fused-update]
 //
 // --recompute adds one more training, planned, that recomputes chains of cheap ops in backward.
-// --orders adds one planned training for each order. --fused-update concerns all trainings.
+// --orders adds one planned training for each order, --engines for direct or measured engines of
+// convolutions (all others: by shape). --fused-update concerns all trainings.
 // Seconds are medians of N steps after two warm-up steps (in which `planned` records and plans).
 // FLOP count 2 for each multiply-add of convolutions and matrix products, forward and backward. The
 // gradient of the images is neither computed nor counted.
@@ -43,7 +44,7 @@ struct Options {
   int steps = 5;
   int threads = omp_get_num_procs();
   int recompute = 0;
-  std::vector<std::string> orders;
+  std::vector<std::string> orders, engines;
   bool fused_update = false;
   bool serve = false;
 };
@@ -99,6 +100,12 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
     ordered.order = order;
     trainings.push_back(std::make_unique<TimedTraining>("planned", entry, ordered));
   }
+  for (const std::string& engines : options.engines) {
+    trainings.push_back(std::make_unique<TimedTraining>(
+        "planned", entry, step,
+        engines == "direct" ? CpuOptions::Engines::kDirect : CpuOptions::Engines::kMeasured));
+    trainings.back()->rename("planned, " + engines);
+  }
   for (const auto& training : trainings) {
     for (int i = 0; i < kWarmUpSteps; ++i) training->step(batch);
   }
@@ -140,6 +147,9 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--orders", options.orders, "Add planned trainings in these orders")
       ->delimiter(',');
+  app.add_option("--engines", options.engines, "Add planned trainings with these engines")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"direct", "measured"}));
   app.add_flag("--fused-update", options.fused_update, "No gradient is resident");
   app.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
   app.add_flag("--serve", options.serve, "Run one planned step per line of input");

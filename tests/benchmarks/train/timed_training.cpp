@@ -18,6 +18,14 @@ std::unique_ptr<Allocator> make(std::string_view name, Device& device) {
   return make_allocator(name, device);
 }
 
+Context::Options with_engines(const StepOptions& step, CpuOptions::Engines engines,
+                              EngineChoices& choices) {
+  Context::Options options = context_options(step);
+  options.compute =
+      std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = &choices});
+  return options;
+}
+
 }  // namespace
 
 int usual_batch_size(std::string_view model) { return model == "inception-resnet" ? 4 : 16; }
@@ -43,11 +51,11 @@ Batch noise_batch(const ModelShape& shape, int batch_size) {
 }
 
 TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry,
-                             const StepOptions& step)
+                             const StepOptions& step, CpuOptions::Engines engines)
     : name_(allocator),
       step_(step),
       allocator_(make(allocator, device_)),
-      context_(std::make_unique<Context>(*allocator_, context_options(step))),
+      context_(std::make_unique<Context>(*allocator_, with_engines(step, engines, choices_))),
       model_(entry.make(*context_, entry.shape)),
       optimizer_(make_optimizer(*context_, *model_, {.weight_decay = 0})) {}
 

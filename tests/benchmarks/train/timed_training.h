@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/context.h"
+#include "framework/engines/engine_choices.h"
 #include "memory/device/cpu_device.h"
 #include "models/models.h"
 #include "train/images/image_step.h"
@@ -32,12 +33,14 @@ Batch noise_batch(const ModelShape& shape, int batch_size);
 class TimedTraining {
  public:
   // Throws std::invalid_argument for an unknown allocator.
-  TimedTraining(std::string_view allocator, const ModelEntry& entry, const StepOptions& step = {});
+  TimedTraining(std::string_view allocator, const ModelEntry& entry, const StepOptions& step = {},
+                CpuOptions::Engines engines = CpuOptions::Engines::kByShape);
 
   // Runs one training step and returns its seconds. The first steps of "planned" record and plan.
   double step(const Batch& batch);
 
   const std::string& name() const noexcept { return name_; }
+  void rename(std::string name) { name_ = std::move(name); }
   const StepOptions& step_options() const noexcept { return step_; }
   Context& context() noexcept { return *context_; }
   const Model& model() const noexcept { return *model_; }
@@ -48,6 +51,7 @@ class TimedTraining {
  private:
   std::string name_;
   StepOptions step_;
+  EngineChoices choices_;
   CpuDevice device_;
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Context> context_;

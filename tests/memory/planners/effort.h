@@ -9,7 +9,7 @@ namespace skyline {
 
 // True if tests run all of their cases. Sanitizers slow them down about twentyfold, so sanitizer
 // builds run all only with SKYLINE_TEST_LONG set, as `tests/run.sh --long` does.
-inline bool all_cases() {
+inline bool runs_all_cases() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return std::getenv("SKYLINE_TEST_LONG") != nullptr;
 #else
@@ -18,7 +18,7 @@ inline bool all_cases() {
 }
 
 // Number of cases for a test: all, or a twentieth.
-inline std::uint64_t effort(std::uint64_t cases) { return all_cases() ? cases : cases / 20; }
+inline std::uint64_t effort(std::uint64_t cases) { return runs_all_cases() ? cases : cases / 20; }
 
 // Added to the seeds of random cases: SKYLINE_TEST_SEED, or 0, so that every run has the same
 // cases.

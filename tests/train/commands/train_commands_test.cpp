@@ -222,8 +222,13 @@ TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
        "--expandable-segments is for the allocator caching, got best-fit-pool, planned"},
       {{"replay", "-", "--allocator", "bfc", "--expandable-segments"},
        "--expandable-segments is for the allocator caching, got bfc"},
-      {{"train", "--deterministic"},
-       "--prefetch, --tf32, --deterministic and --engines need --device cuda"}};
+      {{"train", "--deterministic"}, "--prefetch, --tf32 and --deterministic need --device cuda"},
+      {{"train", "--engines", "/no/fastest"},
+       "--engines: cannot read '/no/fastest', expected direct, measured or a file"},
+      {{"train", "--device", "cuda", "--engines", "direct"}, "--engines direct needs --device cpu"},
+      {{"dry-run", "--engines", "measured"},
+       "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
+       "run"}};
   for (const auto& [words, expected] : cases) {
     const Outcome answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2);

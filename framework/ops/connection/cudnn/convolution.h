@@ -10,8 +10,6 @@ namespace skyline {
 
 class CudaCompute;
 
-enum class ConvolutionKind { kForward, kGradInput, kGradWeight };
-
 // Promised to the library for each tensor's address; allocators align more.
 inline constexpr std::int64_t kConvolutionAlignmentBytes = 16;
 

@@ -11,11 +11,6 @@
 namespace skyline {
 namespace {
 
-const char* op_name(ConvolutionKind kind) {
-  constexpr const char* kNames[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
-  return kNames[static_cast<int>(kind)];
-}
-
 std::string demands_of(const CudaOptions& options) {
   return fmt::format(
       "{}{}{}", options.tf32 ? " tf32" : "", options.deterministic ? " deterministic" : "",
@@ -24,7 +19,8 @@ std::string demands_of(const CudaOptions& options) {
 
 std::runtime_error refused(ConvolutionKind kind, const Conv2dProblem& problem,
                            const CudnnError& error) {
-  return std::runtime_error(fmt::format("[{}] {}: {}", op_name(kind), problem.str(), error.what()));
+  return std::runtime_error(
+      fmt::format("[{}] {}: {}", convolution_name(kind), problem.str(), error.what()));
 }
 
 class CudnnConvolution final : public Convolution {
@@ -33,8 +29,8 @@ class CudnnConvolution final : public Convolution {
       : compute_(compute), kind_(kind), problem_(problem) {
     if (kind != ConvolutionKind::kForward) problem_.bias = problem_.params.relu = false;
     auto& engines = cudnn().engines().by_problem;
-    const std::string key =
-        fmt::format("{} {}{}", op_name(kind), problem_.str(), demands_of(compute.options()));
+    const std::string key = fmt::format("{} {}{}", convolution_name(kind), problem_.str(),
+                                        demands_of(compute.options()));
     const auto known = engines.find(key);
     choice_ = known != engines.end() ? known->second : engines[key] = choose();
   }
@@ -73,10 +69,10 @@ EngineChoice CudnnConvolution::choose() {
   EngineChoice choice;
   const bool more = problem_.bias || problem_.params.relu;
   if ((more && choose(true, choice)) || choose(false, choice)) return choice;
-  throw std::runtime_error(fmt::format("[{}] {}: cuDNN has no engine{}{} on {}", op_name(kind_),
-                                       problem_.str(), compute_.options().tf32 ? "" : " of fp32",
-                                       demands_of(compute_.options()),
-                                       cudnn().engines().card_name()));
+  throw std::runtime_error(
+      fmt::format("[{}] {}: cuDNN has no engine{}{} on {}", convolution_name(kind_), problem_.str(),
+                  compute_.options().tf32 ? "" : " of fp32", demands_of(compute_.options()),
+                  cudnn().engines().card_name()));
 }
 
 // Makes the plan of a choice that is already known.
@@ -86,8 +82,8 @@ void CudnnConvolution::make_plan() {
       static_cast<std::size_t>(plan_->integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   if (bytes <= choice_.workspace_bytes) return;
   throw std::runtime_error(fmt::format("[plan] workspace of {} {}, got {} bytes, expected {}",
-                                       op_name(kind_), problem_.str(), choice_.workspace_bytes,
-                                       bytes));
+                                       convolution_name(kind_), problem_.str(),
+                                       choice_.workspace_bytes, bytes));
 }
 
 void CudnnConvolution::run(const ConvolutionOperands& operands) try {

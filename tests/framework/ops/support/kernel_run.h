@@ -26,6 +26,9 @@ class KernelRun {
     std::vector<HostTensor> gradients;  // by input; without values if none was given
   };
 
+  explicit KernelRun(std::shared_ptr<Compute> compute = backend().compute())
+      : context_(guard_, {.compute = std::move(compute)}) {}
+
   Results operator()(const Op& op, const std::vector<HostTensor>& inputs,
                      const HostTensor& grad_output) {
     std::vector<Tensor> operands;
@@ -105,7 +108,7 @@ class KernelRun {
   std::unique_ptr<Device> device_ = backend().make_device();
   BestFitPool pool_{*device_};
   GuardAdaptor guard_{pool_, *device_};
-  Context context_{guard_, {.compute = backend().compute()}};
+  Context context_;
 };
 
 // Expects every element within `tolerance` times the largest expected magnitude.

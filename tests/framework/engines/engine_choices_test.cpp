@@ -1,4 +1,4 @@
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,6 +38,15 @@ TEST(EngineChoices, RoundTripThroughJson) {
   EXPECT_EQ(after.card_name(), "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)");
 }
 
+TEST(EngineChoices, OfTheCpuAreNames) {
+  const EngineChoices before{.by_problem = {{"conv2d a", {.name = "winograd"}},
+                                            {"conv2d_grad_input b", {.name = "product"}}}};
+  const EngineChoices after = EngineChoices::from_json(before.to_json(), "engines.json");
+  EXPECT_EQ(after.by_problem, before.by_problem);
+  EXPECT_EQ(after.to_json(), before.to_json());
+  EXPECT_EQ(after.card_name(), "the CPU");
+}
+
 TEST(EngineChoices, ACardAloneIsAPlan) {
   const std::string json = fmt::format(R"({{"card": {}}})", tests::kDescribedCard);
   const EngineChoices plan = EngineChoices::from_json(json, "card.json");
@@ -57,6 +66,9 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
       {"[]", "[plan.json] member card, got none, expected a table"},
       {R"({"card": 1})", "[plan.json] member card, got 1, expected a table"},
       {R"({"card": {}})", "[plan.json] member deviceName, got none, expected a name"},
+      {R"({"device": "tpu"})", "[plan.json] member device, got \"tpu\", expected cpu"},
+      {R"({"device": "cpu"})", "[plan.json] member engines, got none, expected a table"},
+      {R"({"device": "cpu", "engines": {"a": 1}})", "[plan.json] member a, got 1, expected a name"},
       {card + R"("engines": {}})", "[plan.json] member cudnn, got none, expected a whole number"},
       {card + R"("cudnn": 9, "engines": []})",
        "[plan.json] member engines, got [], expected a table"},

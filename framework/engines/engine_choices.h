@@ -9,8 +9,10 @@
 
 namespace skyline {
 
-// One of cuDNN's engines with its knobs, and the workspace it needs for a convolution.
+// One of cuDNN's engines with its knobs, and the workspace it needs for a convolution; or one of
+// the CPU's, which has a name only.
 struct EngineChoice {
+  std::string name = {};                                     // "winograd"; empty for cuDNN's
   std::int64_t engine = 0;                                   // its global index
   std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // pairs of type and value
   bool finishes = false;                                     // computes bias and relu too
@@ -18,20 +20,21 @@ struct EngineChoice {
   bool operator==(const EngineChoice&) const = default;
 };
 
-// The engine chosen for each convolution on one card: the part of a plan that the library decides.
-// With it a step's workspaces are known without card or heuristics, and a run repeats the choices
-// of an earlier one.
+// The engine chosen for each convolution on the CPU or on one card: the part of a plan that the
+// library decides. With it a step's workspaces are known without card, heuristics or measurements,
+// and a run repeats the choices of an earlier one.
 struct EngineChoices {
-  std::string card;        // cuDNN's description of it, JSON; empty until a device is asked
+  std::string card;        // cuDNN's description of it, JSON; empty: the CPU, or no card asked yet
   std::int64_t cudnn = 0;  // the library's version, 91900; 0 until it is asked
   std::map<std::string, EngineChoice> by_problem;  // keys name op, extents and options
 
-  // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)".
+  // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", or "the CPU".
   std::string card_name() const;
 
   std::string to_json() const;
   // Throws std::runtime_error with the file (`where`) and the member that is missing or has the
-  // wrong type. A card without engines is valid: the start of a plan.
+  // wrong type. A card without engines is valid: the start of a plan. The CPU's choices have
+  // "device": "cpu" in place of a card and of cuDNN's version, and names as engines.
   static EngineChoices from_json(const std::string& json, const std::string& where);
 };
 

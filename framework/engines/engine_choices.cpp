@@ -1,4 +1,4 @@
-#include "framework/cuda/cudnn/engine_choices.h"
+#include "framework/engines/engine_choices.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,8 @@ namespace skyline {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr const char* kCpu = "cpu";
 
 // Members that identify a card in cuDNN's description: everything heuristics and kernels depend on,
 // and nothing that changes between starts.
@@ -42,6 +44,13 @@ class Reader {
     }
     throw std::runtime_error(fmt::format("[{}] member {}, got {:.60}, expected a {}", where_, name,
                                          got(object, name), expected<Value>()));
+  }
+
+  // Requires a member of that name and value.
+  void require(const Json& object, const std::string& name, const std::string& value) const {
+    if (object.at(name) == value) return;
+    throw std::runtime_error(fmt::format("[{}] member {}, got {:.60}, expected {}", where_, name,
+                                         object.at(name).dump(), value));
   }
 
   EngineChoice choice(const Json& object) const {
@@ -88,11 +97,28 @@ std::string name_of(const std::string& card) {
                      version % 100 / 10, description.value("multiProcessorCount", 0));
 }
 
+std::string to_json_of_cpu(const EngineChoices& choices) {
+  Json names = Json::object();
+  for (const auto& [problem, choice] : choices.by_problem) names[problem] = choice.name;
+  return Json{{"device", kCpu}, {"engines", names}}.dump(1);
+}
+
+EngineChoices cpu_choices(const Json& file, const Reader& reader) {
+  reader.require(file, "device", kCpu);
+  EngineChoices choices;
+  const Json names = reader.read<Json::object_t>(file, "engines");
+  for (const auto& [problem, name] : names.items()) {
+    choices.by_problem[problem].name = reader.read<std::string>(names, problem);
+  }
+  return choices;
+}
+
 }  // namespace
 
-std::string EngineChoices::card_name() const { return name_of(card); }
+std::string EngineChoices::card_name() const { return card.empty() ? "the CPU" : name_of(card); }
 
 std::string EngineChoices::to_json() const {
+  if (card.empty()) return to_json_of_cpu(*this);
   Json choices = Json::object();
   for (const auto& [problem, choice] : by_problem) {
     choices[problem] = {{"engine", choice.engine},
@@ -106,6 +132,7 @@ std::string EngineChoices::to_json() const {
 EngineChoices EngineChoices::from_json(const std::string& json, const std::string& where) {
   const Json file = parse(json, where);
   const Reader reader(where);
+  if (file.is_object() && file.contains("device")) return cpu_choices(file, reader);
   const Json card = reader.read<Json::object_t>(file, "card");
   reader.read<std::string>(card, "deviceName");
   reader.read<std::int64_t>(card, "deviceVer");

@@ -1,0 +1,198 @@
+#include "framework/ops/connection/conv2d_engines_cpu.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <limits>
+#include <stdexcept>
+
+#include "framework/engines/engine_choices.h"
+#include "framework/ops/support/dnnl_kernel.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::string_view kNames[] = {"direct", "winograd", "product"};
+
+// Turns of a measurement for a run; the fastest counts.
+constexpr int kTurns = 5;
+
+// Other programs do not count in the processor's time of a thread; what several threads do together
+// shows on a clock only.
+double seconds_now() {
+  if (omp_get_max_threads() == 1) {
+    std::timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Memory for the operands and the workspace of any engine, for the time of a measurement.
+class Operands {
+ public:
+  Operands(ConvolutionKind kind, const Conv2dProblem& problem)
+      : kind_(kind),
+        images_(floats(problem.x)),
+        weight_(floats(problem.weight)),
+        bias_(floats(problem.bias_shape())),
+        results_(floats(problem.y)) {}
+
+  double seconds(DnnlKernel& kernel) {
+    const std::size_t bytes = kernel.workspace_bytes() + kLineBytes;
+    if (workspace_.size() * sizeof(float) < bytes) workspace_.resize(bytes / sizeof(float) + 1);
+    std::byte *x = address(images_), *weight = address(weight_), *bias = address(bias_),
+              *y = address(results_);
+    std::vector<const std::byte*> in = {x, weight, bias};
+    std::vector<std::byte*> out = {y};
+    if (kind_ == ConvolutionKind::kGradInput) in = {weight, y}, out = {x};
+    if (kind_ == ConvolutionKind::kGradWeight) in = {x, y}, out = {weight, bias};
+    const double start = seconds_now();
+    kernel.run({in, out, address(workspace_)});
+    return seconds_now() - start;
+  }
+
+ private:
+  using Floats = std::vector<float>;
+  static constexpr std::size_t kLineBytes = 64;
+
+  static Floats floats(const Shape& shape) {
+    return Floats(static_cast<std::size_t>(shape.elements()) + kLineBytes / sizeof(float));
+  }
+  // Returns the first address that is aligned as oneDNN likes it.
+  static std::byte* address(Floats& values) {
+    const auto first = reinterpret_cast<std::uintptr_t>(values.data());
+    return reinterpret_cast<std::byte*>((first + kLineBytes - 1) / kLineBytes * kLineBytes);
+  }
+
+  ConvolutionKind kind_;
+  Floats images_, weight_, bias_, results_, workspace_;
+};
+
+ConvolutionEngine fastest_engine(ConvolutionKind kind, const Conv2dProblem& problem) {
+  const std::vector<EngineTime> times = time_engines(kind, problem, kTurns);
+  return std::ranges::min_element(times, {}, &EngineTime::seconds)->engine;
+}
+
+// Returns the kernel of an engine that a file names. Throws std::runtime_error.
+std::unique_ptr<Kernel> named_kernel(ConvolutionKind kind, const Conv2dProblem& problem,
+                                     const std::string& problem_name, const std::string& name) {
+  std::string names;
+  for (const ConvolutionEngine engine : kConvolutionEngines) {
+    auto kernel = make_convolution_cpu(kind, problem, engine);
+    if (!kernel) continue;
+    if (engine_name(engine) == name) return kernel;
+    names.append(names.empty() ? "" : ", ").append(engine_name(engine));
+  }
+  throw std::runtime_error(
+      fmt::format("[engines] {}: got engine '{}', expected one of: {}", problem_name, name, names));
+}
+
+std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
+                             const Conv2dProblem& problem) {
+  using Engines = CpuOptions::Engines;
+  const std::string name = fmt::format("{} {}", convolution_name(kind), problem.str());
+  if (options.choices != nullptr) {
+    auto& known = options.choices->by_problem;
+    if (options.engines == Engines::kMeasured && !known.contains(name)) {
+      known[name].name = engine_name(fastest_engine(kind, problem));
+    }
+    if (const auto found = known.find(name); found != known.end()) {
+      return named_kernel(kind, problem, name, found->second.name);
+    }
+  }
+  const bool direct = options.engines == Engines::kDirect;
+  return make_convolution_cpu(kind, problem,
+                              direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem));
+}
+
+// Which engine is faster holds for resnet50, googlenet, inception-resnet and vgg16 with 16 images
+// (convolution_engines_benchmark, one thread of a 2.5 GHz Xeon with AVX-512).
+
+bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
+  const std::int64_t pixels = problem.y[2] * problem.y[3], in = problem.x[1], out = problem.y[1];
+  switch (kind) {
+    case ConvolutionKind::kForward:
+      return pixels <= 64 && in >= 2048;
+    case ConvolutionKind::kGradInput:
+      return in <= 192 || in <= 2 * out || out >= 192;
+    case ConvolutionKind::kGradWeight:
+      return pixels <= 200;
+  }
+  return false;
+}
+
+// Small images leave much of the tiles of 4 x 4 outputs empty, and few channels do not pay for the
+// transformations. Forward gains least, and with fewer than 128 channels its workspace would raise
+// the peak of inference: googlenet's by a half.
+bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
+  const std::int64_t fewest_channels = kind == ConvolutionKind::kForward ? 128 : 32;
+  return std::min(problem.y[2], problem.y[3]) >= 14 &&
+         std::min(problem.x[1], problem.y[1]) >= fewest_channels;
+}
+
+// With more, training steps of resnet18 or vgg16 would need more memory than with direct kernels.
+std::size_t most_workspace_bytes(const Conv2dProblem& problem) {
+  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{24} << 20;
+  return std::min(kTimesImages * (TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes()),
+                  kPerImage * static_cast<std::size_t>(problem.x[0]));
+}
+
+bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
+  const bool product = engine == ConvolutionEngine::kProduct;
+  if (!(product ? product_is_faster(kind, problem) : winograd_is_faster(kind, problem))) {
+    return false;
+  }
+  const auto kernel = make_convolution_cpu(kind, problem, engine);
+  return kernel && kernel->workspace_bytes() <= most_workspace_bytes(problem);
+}
+
+}  // namespace
+
+std::string_view engine_name(ConvolutionEngine engine) { return kNames[static_cast<int>(engine)]; }
+
+std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& problem,
+                                     int turns) {
+  Operands operands(kind, problem);
+  std::vector<EngineTime> times;
+  std::vector<std::unique_ptr<DnnlKernel>> kernels;
+  for (const ConvolutionEngine engine : kConvolutionEngines) {
+    auto kernel = make_convolution_cpu(kind, problem, engine);
+    if (!kernel) continue;
+    operands.seconds(*kernel);  // the first run prepares
+    times.push_back({engine, std::numeric_limits<double>::infinity(), kernel->workspace_bytes()});
+    kernels.push_back(std::move(kernel));
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      times[i].seconds = std::min(times[i].seconds, operands.seconds(*kernels[i]));
+    }
+  }
+  return times;
+}
+
+ConvolutionEngine engine_by_shape(ConvolutionKind kind, const Conv2dProblem& problem) {
+  for (const auto engine : {ConvolutionEngine::kProduct, ConvolutionEngine::kWinograd}) {
+    if (by_shape(kind, problem, engine)) return engine;
+  }
+  return ConvolutionEngine::kDirect;
+}
+
+std::unique_ptr<Kernel> make_conv2d_cpu(const CpuOptions& options, const Conv2dProblem& problem) {
+  return make(ConvolutionKind::kForward, options, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_input_cpu(const CpuOptions& options,
+                                                   const Conv2dProblem& problem) {
+  return make(ConvolutionKind::kGradInput, options, problem);
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_weight_cpu(const CpuOptions& options,
+                                                    const Conv2dProblem& problem) {
+  return make(ConvolutionKind::kGradWeight, options, problem);
+}
+
+}  // namespace skyline

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "framework/ops/connection/conv2d_kernels.h"
+
+namespace skyline {
+
+class DnnlKernel;
+
+// How the CPU computes a convolution or one of its gradients, by oneDNN:
+//   kDirect    reads and writes channels-last as stored. Every convolution has it.
+//   kWinograd  3 x 3 windows of stride 1 by fewer multiplications (Lavin, Gray 2016, "Fast
+//              algorithms for convolutional neural networks", F(4 x 4, 3 x 3)). The library wants
+//              other layouts, so the workspace holds copies of x and y, too.
+//   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices: all pixels
+//              by channels. Not for the gradient of the weight of a convolution with a bias.
+enum class ConvolutionEngine { kDirect, kWinograd, kProduct };
+
+inline constexpr ConvolutionEngine kConvolutionEngines[] = {
+    ConvolutionEngine::kDirect, ConvolutionEngine::kWinograd, ConvolutionEngine::kProduct};
+
+// "direct", "winograd" or "product".
+std::string_view engine_name(ConvolutionEngine engine);
+
+// Returns the kernel for operands as in conv2d_kernels.h; null if the engine does not have this
+// convolution on this processor.
+std::unique_ptr<DnnlKernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
+                                                 ConvolutionEngine engine);
+
+struct EngineTime {
+  ConvolutionEngine engine;
+  double seconds;  // of the fastest turn
+  std::size_t workspace_bytes;
+};
+
+// Times all engines that have this convolution, kDirect first, in turns, so that other programs
+// slow down all of them. Takes the memory of operands and the largest workspace from the heap. With
+// one thread, seconds are the processor's, else the clock's.
+std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& problem, int turns);
+
+// Returns the engine that computes the convolution by default: the fastest by measurements whose
+// workspace needs at most three times the bytes of x and y and 24 MiB an image, so that it raises
+// no peak of a training step. Depends on the problem, the processor's instructions and, by the
+// workspace, on the number of threads.
+ConvolutionEngine engine_by_shape(ConvolutionKind kind, const Conv2dProblem& problem);
+
+}  // namespace skyline

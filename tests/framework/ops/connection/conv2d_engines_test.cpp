@@ -1,0 +1,227 @@
+// Tests the CPU's engines of convolutions and how they are chosen.
+#include "framework/ops/connection/conv2d_engines_cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "framework/engines/engine_choices.h"
+#include "framework/ops/support/dnnl_kernel.h"
+#include "tests/framework/ops/support/kernel_run.h"
+#include "tests/framework/reference/conv2d.h"
+#include "tests/framework/reference/elementwise.h"
+
+namespace skyline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using enum ConvolutionEngine;
+using enum ConvolutionKind;
+
+constexpr std::uint64_t kSeed = 21;
+constexpr ConvolutionKind kKinds[] = {kForward, kGradInput, kGradWeight};
+
+struct Case {
+  const char* name;
+  Shape x, weight;
+  Conv2dParams params = {};
+  bool bias = true;
+  ConvolutionEngine also = kDirect;  // the engine that has it beside kDirect
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+// Channels that are no multiple of a vector's, images that are no multiple of Winograd's tiles.
+const Case kCases[] = {
+    {"plain", {2, 16, 8, 8}, {16, 16, 3, 3}, {.padding = 1}, true, kWinograd},
+    {"without_bias", {3, 32, 14, 14}, {48, 32, 3, 3}, {.padding = 1}, false, kWinograd},
+    {"uneven_images", {2, 64, 9, 13}, {32, 64, 3, 3}, {.padding = 1}, true, kWinograd},
+    {"uneven_padding", {1, 32, 11, 7}, {16, 32, 3, 3}, {.padding = {0, 1}}, false, kWinograd},
+    {"uneven_channels", {2, 17, 7, 5}, {19, 17, 3, 3}, {.padding = 1}, true, kWinograd},
+    {"deep", {1, 96, 7, 7}, {112, 96, 3, 3}, {.padding = 1}, false, kWinograd},
+    {"stride_2", {2, 16, 9, 9}, {16, 16, 3, 3}, {.stride = 2, .padding = 1}},
+    {"five_by_five", {1, 16, 9, 9}, {16, 16, 5, 5}, {.padding = 2}},
+    {"groups", {2, 32, 6, 6}, {32, 16, 3, 3}, {.padding = 1, .groups = 2}},
+    {"pointwise", {2, 4, 5, 7}, {6, 4, 1, 1}, {}, true, kProduct},
+    {"pointwise_without_bias", {3, 64, 7, 7}, {32, 64, 1, 1}, {}, false, kProduct},
+    {"pointwise_uneven", {1, 17, 3, 3}, {19, 17, 1, 1}, {}, false, kProduct},
+    {"pointwise_single", {1, 1, 1, 1}, {1, 1, 1, 1}, {}, false, kProduct},
+    {"pointwise_stride_2", {2, 8, 5, 5}, {6, 8, 1, 1}, {.stride = 2}, false},
+    {"pointwise_padded", {1, 8, 5, 5}, {6, 8, 1, 1}, {.padding = 1}, false},
+    {"pointwise_groups", {2, 8, 3, 3}, {4, 2, 1, 1}, {.groups = 4}},
+};
+
+Conv2dProblem problem_of(const Case& c) {
+  const TensorSpec inputs[] = {{c.x}, {c.weight}};
+  return {c.x, c.weight, conv2d_op(c.params)->outputs(inputs)[0].spec.shape, c.params, c.bias};
+}
+
+// Chooses one engine for a convolution and those of its gradients that it has.
+EngineChoices choices_of(const Conv2dProblem& problem, ConvolutionEngine engine) {
+  EngineChoices choices;
+  for (const ConvolutionKind kind : kKinds) {
+    const bool has = make_convolution_cpu(kind, problem, engine) != nullptr;
+    choices.by_problem[std::string(convolution_name(kind)) + " " + problem.str()] = {
+        .name = std::string(engine_name(has ? engine : kDirect))};
+  }
+  return choices;
+}
+
+std::shared_ptr<Compute> compute_with(EngineChoices& choices,
+                                      CpuOptions::Engines others = CpuOptions::Engines::kByShape) {
+  return std::make_shared<CpuCompute>(CpuOptions{.engines = others, .choices = &choices});
+}
+
+struct Operands {
+  explicit Operands(const Case& c)
+      : x(random_tensor(c.x, kSeed, 0)), weight(random_tensor(c.weight, kSeed, 1)) {
+    if (c.bias) bias = random_tensor({c.weight[0]}, kSeed, 2);
+  }
+  std::vector<HostTensor> list() const {
+    return bias.values.empty() ? std::vector{x, weight} : std::vector{x, weight, bias};
+  }
+  HostTensor x, weight, bias;
+};
+
+using CaseAndEngine = std::pair<Case, ConvolutionEngine>;
+
+std::vector<CaseAndEngine> all_cases() {
+  std::vector<CaseAndEngine> all;
+  for (const Case& c : kCases) {
+    all.emplace_back(c, kDirect);
+    if (c.also != kDirect) all.emplace_back(c, c.also);
+  }
+  return all;
+}
+
+class EnginesTest : public ::testing::TestWithParam<CaseAndEngine> {
+ protected:
+  const Case& c() const { return GetParam().first; }
+  ConvolutionEngine engine() const { return GetParam().second; }
+  // Winograd's transformations add and subtract numbers of different magnitude (factors up to 8 in
+  // F(4 x 4, 3 x 3)), which loses about two bits.
+  double tolerance() const { return engine() == kWinograd ? 1e-5 : 5e-6; }
+
+  Operands operands_{c()};
+  HostTensor y_ = reference::conv2d(operands_.x, operands_.weight, operands_.bias, c().params);
+  HostTensor grad_output_ = random_tensor(y_.shape, kSeed, 3);
+  EngineChoices choices_ = choices_of(problem_of(c()), engine());
+  KernelRun run_{compute_with(choices_)};
+};
+
+TEST_P(EnginesTest, EqualsTheReferenceInEveryElement) {
+  const auto [outputs, gradients] = run_(*conv2d_op(c().params), operands_.list(), grad_output_);
+  const auto expected =
+      reference::conv2d_gradients(operands_.x, operands_.weight, grad_output_, c().params);
+  expect_close("y", outputs[0], y_, tolerance());
+  expect_close("grad_x", gradients[0], expected.x, tolerance());
+  expect_close("grad_weight", gradients[1], expected.weight, tolerance());
+  if (c().bias) expect_close("grad_bias", gradients[2], expected.bias, tolerance());
+}
+
+TEST_P(EnginesTest, ComputesTheReluToo) {
+  Conv2dParams params = c().params;
+  params.relu = true;
+  Conv2dProblem problem = problem_of(c());
+  problem.params.relu = true;
+  choices_ = choices_of(problem, engine());
+  const auto outputs = run_.forward(*conv2d_op(params), operands_.list());
+  expect_close("y", outputs[0], reference::relu(y_), tolerance());
+}
+
+TEST_P(EnginesTest, RepeatsBitForBit) {
+  const auto first = run_(*conv2d_op(c().params), operands_.list(), grad_output_);
+  const auto second = run_(*conv2d_op(c().params), operands_.list(), grad_output_);
+  EXPECT_EQ(first.outputs[0].values, second.outputs[0].values);
+  for (std::size_t i = 0; i < first.gradients.size(); ++i) {
+    EXPECT_EQ(first.gradients[i].values, second.gradients[i].values) << "gradient " << i;
+  }
+}
+
+TEST_P(EnginesTest, IsNeverAReference) {
+  for (const ConvolutionKind kind : kKinds) {
+    const auto kernel = make_convolution_cpu(kind, problem_of(c()), engine());
+    if (!kernel) continue;
+    for (const std::string& name : kernel->implementations())
+      EXPECT_THAT(name, Not(HasSubstr("ref")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, EnginesTest, ::testing::ValuesIn(all_cases()), [](const auto& of) {
+  return of.param.first.name + ("_" + std::string(engine_name(of.param.second)));
+});
+
+// Winograd needs AVX-512 in oneDNN.
+TEST(Engines, HaveTheShapesThatTheyName) {
+  for (const Case& c : kCases) {
+    const Conv2dProblem problem = problem_of(c);
+    for (const ConvolutionKind kind : kKinds) {
+      const auto has = [&](ConvolutionEngine engine) {
+        return make_convolution_cpu(kind, problem, engine) != nullptr;
+      };
+      EXPECT_TRUE(has(kDirect)) << c.name;
+      EXPECT_EQ(has(kProduct), c.also == kProduct && !(kind == kGradWeight && c.bias)) << c.name;
+      EXPECT_TRUE(c.also == kWinograd || !has(kWinograd)) << c.name;
+    }
+  }
+}
+
+std::string error_of(EngineChoices& choices, const Case& c) {
+  const TensorSpec inputs[] = {{c.x}, {c.weight}};
+  try {
+    conv2d_op(c.params)->kernel(*compute_with(choices), inputs);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Engines, AnEngineThatTheShapeDoesNotHaveIsRefusedByName) {
+  const Case c{"", {2, 4, 5, 7}, {6, 4, 1, 1}, {}, false};
+  const std::string problem = "conv2d " + problem_of(c).str();
+  EngineChoices choices;
+  for (const std::string name : {"winograd", "fft", ""}) {
+    choices.by_problem[problem].name = name;
+    EXPECT_EQ(error_of(choices, c), "[engines] " + problem + ": got engine '" + name +
+                                        "', expected one of: direct, product");
+  }
+}
+
+TEST(Engines, MeasuredOnesAreKeptAndTakenAgain) {
+  const Case c{"", {2, 16, 8, 8}, {16, 16, 3, 3}, {.padding = 1}, false};
+  EngineChoices choices;
+  const auto compute = compute_with(choices, CpuOptions::Engines::kMeasured);
+  const TensorSpec inputs[] = {{c.x}, {c.weight}};
+  const auto workspace = [&] {
+    return conv2d_op(c.params)->kernel(*compute, inputs)->workspace_bytes();
+  };
+  const std::size_t measured = workspace();
+  ASSERT_EQ(choices.by_problem.size(), 1u);
+  const EngineChoices first = choices;
+  EXPECT_EQ(workspace(), measured);
+  EXPECT_EQ(choices.by_problem, first.by_problem);
+}
+
+TEST(Engines, AreTimedInTurns) {
+  const std::vector<EngineTime> times =
+      time_engines(kGradInput, problem_of({"", {2, 16, 5, 7}, {16, 16, 1, 1}, {}, false}), 2);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].engine, kDirect);
+  EXPECT_EQ(times[1].engine, kProduct);
+  for (const EngineTime& time : times) EXPECT_GT(time.seconds, 0);
+}
+
+TEST(Engines, WithoutChoicesDirectMeansDirect) {
+  const Case c{"", {16, 64, 56, 56}, {256, 64, 1, 1}, {}, false};
+  const Conv2dProblem problem = problem_of(c);
+  const CpuOptions options{.engines = CpuOptions::Engines::kDirect};
+  EXPECT_EQ(make_conv2d_grad_input_cpu(options, problem)->workspace_bytes(),
+            make_convolution_cpu(kGradInput, problem, kDirect)->workspace_bytes());
+}
+
+}  // namespace
+}  // namespace skyline
