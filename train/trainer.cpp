@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
+#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {
@@ -28,10 +28,6 @@ constexpr const char* kEvaluation = "evaluation";         // the latest evaluati
 constexpr const char* kEvaluatedStep = "evaluated_step";  // the step before it
 
 constexpr int kProfiledSteps = 3;
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -241,10 +241,12 @@ def orders(runner):
     return markdown(header, rows)
 
 
-def resident_set(runner):
-    script = "tests/benchmarks/resident_set.py"
-    return runner.output(sys.executable, script, "--build", runner.build,
-                         shown=f"python3 {script}").strip()
+def scripted(name):
+    def measure_script(runner):
+        script = f"tests/benchmarks/{name}"
+        return runner.output(sys.executable, script, "--build", runner.build,
+                             shown=f"python3 {script}").strip()
+    return measure_script
 
 
 def pytorch(script, program, *flags):
@@ -269,7 +271,8 @@ PARTS = {
     "orders": orders,
     "olla": printed("skyline", "reproduce", "olla"),
     "pgmo": printed("skyline", "reproduce", "pgmo"),
-    "resident-set": resident_set,
+    "resident-set": scripted("resident_set.py"),
+    "budgets": scripted("budget.py"),
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,

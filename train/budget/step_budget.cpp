@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <ranges>
@@ -13,6 +12,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/order/program_graph.h"
+#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {
@@ -90,6 +90,7 @@ std::string BudgetAnswer::text() const {
 }
 
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
+  const double started = now_seconds();
   StepTrial unlimited = question_.trial({});
   RecordedStep& step = unlimited.facts.step;
   step.graph = in_program_sequence(std::move(step.graph), unlimited.facts.program_numbers);
@@ -102,6 +103,7 @@ StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question))
   curve_ = budget_curve(problem_);
   reserved_.resize(curve_.size());
   reserved_.front() = unlimited.reserved_bytes;
+  search_seconds_ = now_seconds() - started;
 }
 
 void StepBudget::add_remakes(const RecordedStep& recorded) {
@@ -156,13 +158,12 @@ std::optional<std::size_t> StepBudget::point_within(std::uint64_t bytes) {
 }
 
 BudgetAnswer StepBudget::within(std::uint64_t bytes) {
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   const std::optional<std::size_t> point = point_within(bytes);
   if (!point) throw UsageError(why_too_small(bytes));
   BudgetAnswer found = answer(*point, bytes);
   found.bound_seconds = bound_within(bytes);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  found.planning_seconds = elapsed.count();
+  found.planning_seconds = search_seconds_ + now_seconds() - started;
   return found;
 }
 

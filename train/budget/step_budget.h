@@ -50,7 +50,7 @@ struct BudgetAnswer {
   std::size_t candidates = 0;         // values that could be
   RecomputedOps ops;                  // null: none
   std::string seconds_source;
-  double planning_seconds = 0;
+  double planning_seconds = 0;    // with the curve's
   std::vector<BudgetStep> curve;  // that the step was chosen from; empty unless asked for
 
   double overhead() const { return extra_seconds / seconds; }
@@ -99,6 +99,7 @@ class StepBudget {
   std::uint64_t resident_bytes_ = 0;
   std::vector<std::size_t> numbers_;  // of each remake's op, as Context counts differentiable ops
   double seconds_ = 0;                // of the step that makes nothing again
+  double search_seconds_ = 0;         // that the curve took
   std::vector<BudgetPoint> curve_;
   std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points
   std::optional<BudgetBound> bound_;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "train/run/now_seconds.h"
 #include "train/run/random_bits.h"
 #include "train/translation/translation_evaluation.h"
 
@@ -13,10 +13,6 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kEvaluationBatch = 100;  // at most; as in the paper
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

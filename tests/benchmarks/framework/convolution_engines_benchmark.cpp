@@ -16,7 +16,7 @@
 #include "models/models.h"
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/framework/op_parameters.h"
-#include "train/lab/model_dry_run.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 namespace {

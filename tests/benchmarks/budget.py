@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Shows what budgets cost: bytes against the time of a step, for every network:
+
+    python3 tests/benchmarks/budget.py [MODEL ...] [--build build/release]
+    python3 tests/benchmarks/budget.py --run [MODEL ...] [--steps 6] [--turns 3]
+
+The first form asks dry runs at 66, 60, 53, 46, 40 and 33 % of the bytes that the step takes without
+a budget, with the batches of MONeT's table (Shah et al. 2021), and prints "longer by (at least)" and
+the longest planning. The second form also trains: one run without a budget gives the profile, then
+steps with and without a budget take turns, and their medians are compared with what was foreseen.
+Generated numbers and small images serve as data. Exits 1 if a step reserves more than its budget.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from resident_set import data_of, draw_images
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BATCHES = {"resnet50": 184, "googlenet": 320, "vgg16": 176, "mobilenet_v2": 272,
+           "inception-resnet": 64, "alexnet": 128, "seq2seq": 128}
+RUN_BATCHES = {"inception-resnet": 4, "vgg16": 4, "seq2seq": 128}  # others: 8
+SHARES = [66, 60, 53, 46, 40, 33]
+KIB = 1024
+
+
+def skyline(build, *words):
+    """Returns the JSON of a command; None if the budget is too small."""
+    done = subprocess.run([build / "train" / "skyline", *map(str, words), "--json"],
+                          capture_output=True, text=True)
+    if done.returncode == 2 and "do not suffice" in done.stderr:
+        return None
+    if done.returncode != 0:
+        sys.exit(f"skyline {' '.join(map(str, words))} failed:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def budget_of(answer, share):
+    return f"{answer['budget']['reserved_without'] * share // 100 // KIB}KiB"
+
+
+def foreseen(build, model):
+    ask = ["dry-run", "--model", model, "--batch-size", BATCHES[model], "--allocators", "planned"]
+    everything = skyline(build, *ask, "--memory", "1024GiB")
+    cells, longest = [], 0.0
+    for share in SHARES:
+        answer = skyline(build, *ask, "--memory", budget_of(everything, share))
+        if answer is None:
+            cells.append("–")
+            continue
+        budget = answer["budget"]
+        longest = max(longest, budget["seconds"])
+        cells.append(f"{100 * budget['overhead']:.1f} ({100 * budget['bound']:.1f})")
+    bytes_without = everything["budget"]["reserved_without"] / 2**30
+    return [f"{model}, {BATCHES[model]}", f"{bytes_without:.2f} GiB", *cells, f"{longest:.2f} s"]
+
+
+def run(build, model, steps, turns, folder):
+    """Yields a row a share: foreseen and measured share of a step, and the bytes."""
+    batch = RUN_BATCHES.get(model, 8)
+    draw_images(folder / "images", batch)
+    data = data_of(model, folder / "images", batch)
+    ask = ["train", "--model", model, "--batch-size", batch, "--steps", steps, *data, "--output"]
+    profile = folder / "profile"
+    without = skyline(build, *ask, profile, "--memory", "20GiB")
+    for share in SHARES:
+        budget = budget_of(without, share)
+        seconds = {True: [], False: []}
+        answer = None
+        for turn in range(turns):
+            for limited in (True, False):
+                limit = ["--memory", budget, "--profile", profile] if limited else []
+                done = skyline(build, *ask, folder / f"{share}-{turn}-{limited}", *limit)
+                if done is None:
+                    break
+                seconds[limited].append(done["step_seconds_median"])
+                answer = done if limited else answer
+        if answer is None:
+            yield [f"{model}, {batch}", f"{share} %", "–", "–", "–"]
+            continue
+        if answer["memory"]["peak_reserved"] > answer["budget"]["budget"]:
+            sys.exit(f"{model} reserved more than {budget}")
+        measured = min(seconds[True]) / min(seconds[False]) - 1
+        yield [f"{model}, {batch}", f"{share} %", f"{100 * answer['budget']['overhead']:.1f} %",
+               f"{100 * answer['budget']['bound']:.1f} %", f"{100 * measured:.1f} %"]
+
+
+def print_table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", choices=[[], *BATCHES])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--turns", type=int, default=3)
+    given = parser.parse_args()
+    models = given.models or list(BATCHES)
+    if not given.run:
+        print_table(["network, batch", "without", *(f"{share} %" for share in SHARES), "planned in"],
+                    (foreseen(given.build, model) for model in models))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = (row for model in models
+                for row in run(given.build, model, given.steps, given.turns,
+                               pathlib.Path(folder) / model))
+        print_table(["network, batch", "memory", "foreseen", "at least", "measured"], rows)
+
+
+if __name__ == "__main__":
+    main()
