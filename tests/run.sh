@@ -91,7 +91,7 @@ test_build release all
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   # Large networks run the ops that the ops' own tests run, for a third of the time.
-  [[ ${1:-} == --long ]] || left_out+='|PaperNetwork|Networks/OverfitTest|PgmoTest'
+  [[ ${1:-} == --long ]] || left_out+='|PaperNetwork|Networks/(OverfitTest|EveryModelsBudget.*(inception|resnet50|vgg16|googlenet))|PgmoTest'
   test_build asan all_tests
   left_out=_NOT_BUILT
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets

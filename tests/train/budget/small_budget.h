@@ -22,10 +22,10 @@ struct SmallBudget {
       : question{.program = std::move(program), .allocators = {}, .seconds = steady_seconds()},
         budget(step_budget(question, question.program.batch_size)) {}
 
-  // Bytes `part` of the way from the least that was found to all kept.
+  // Bytes `part` of the way from the least that was found, on whole pages, to all kept.
   std::uint64_t bytes_at(double part) {
     const auto most = static_cast<double>(budget.unlimited_bytes());
-    const auto least = static_cast<double>(budget.curve(2).back().bytes);
+    const auto least = static_cast<double>(budget.curve(2).back().bytes + kCommitBytes);
     return static_cast<std::uint64_t>(least + part * (most - least));
   }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 
@@ -13,9 +15,12 @@ using Words = std::vector<std::string>;
 class MemoryBudgetTest : public ::testing::Test {
  protected:
   Outcome train(const std::string& run, const Words& more) const {
-    Words words = {"train", "--images",  "64", "--epochs", "1",       "--batch-size",
-                   "16",    "--threads", "1",  "--output", path(run), "--json"};
+    Words words = {"train",     "--epochs", "1",        "--batch-size", "16",
+                   "--threads", "1",        "--output", path(run),      "--json"};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::ranges::find(words, "seq2seq") == words.end()) {
+      words.insert(words.end(), {"--images", "64"});
+    }
     return skyline_program(words);
   }
   std::string path(const std::string& name) const { return folder_.path() / name; }
@@ -28,13 +33,14 @@ void expect_refused(const Outcome& answer, const std::string& text) {
 }
 
 TEST_F(MemoryBudgetTest, ATrainingKeepsItAndItsBits) {
-  for (const Words& model : {Words{"--model", "lenet"}, Words{"--model", "resnet20"}}) {
-    const nlohmann::json free = train("free" + model[1], model).json();
+  for (const auto& [name, share] : {std::pair{"lenet", 98}, {"resnet20", 75}}) {
+    const Words model = {"--model", name};
+    const nlohmann::json free = train(std::string("free") + name, model).json();
     const auto unlimited = free["memory"]["peak_reserved_after_switch"].get<std::uint64_t>();
-    const std::uint64_t budget = unlimited * 3 / 4 / 1024 * 1024;
+    const std::uint64_t budget = unlimited * static_cast<std::uint64_t>(share) / 100 / 1024 * 1024;
     Words within = model;
     within.insert(within.end(), {"--memory", std::to_string(budget / 1024) + "KiB"});
-    const Outcome answer = train("within" + model[1], within);
+    const Outcome answer = train(std::string("within") + name, within);
     ASSERT_EQ(answer.exit_code, 0) << answer.messages;
     const nlohmann::json run = answer.json();
     EXPECT_EQ(run["loss"], free["loss"]);
@@ -48,8 +54,9 @@ TEST_F(MemoryBudgetTest, ATrainingKeepsItAndItsBits) {
 }
 
 TEST_F(MemoryBudgetTest, ARunResumesWithAnother) {
-  const double whole = train("whole", {"--steps", "4"}).json()["loss"];
-  ASSERT_EQ(train("run", {"--steps", "2", "--memory", "1800KiB"}).exit_code, 0);
+  const double whole = train("whole", {"--steps", "4", "--schedule", "constant"}).json()["loss"];
+  ASSERT_EQ(
+      train("run", {"--steps", "2", "--schedule", "constant", "--memory", "1800KiB"}).exit_code, 0);
   const Outcome resumed = skyline_program(
       {"train", "--resume", path("run"), "--steps", "4", "--memory", "2MiB", "--json"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.messages;
@@ -58,16 +65,17 @@ TEST_F(MemoryBudgetTest, ARunResumesWithAnother) {
 }
 
 TEST_F(MemoryBudgetTest, TextKeepsIt) {
-  const Words text = {"--model", "seq2seq", "--data",  "numbers", "--pairs",     "64",
-                      "--units", "32",      "--steps", "3",       "--val-pairs", "8"};
+  const Words text = {"--model",     "seq2seq", "--data",      "numbers", "--pairs", "64",
+                      "--units",     "16",      "--embedding", "128",     "--steps", "3",
+                      "--val-pairs", "8"};
   const nlohmann::json free = train("free", text).json();
   const auto unlimited = free["memory"]["peak_reserved_after_switch"].get<std::uint64_t>();
   Words within = text;
-  within.insert(within.end(), {"--memory", std::to_string(unlimited * 97 / 100 / 1024) + "KiB"});
+  within.insert(within.end(), {"--memory", std::to_string(unlimited * 98 / 100 / 1024) + "KiB"});
   const Outcome answer = train("within", within);
   ASSERT_EQ(answer.exit_code, 0) << answer.messages;
   EXPECT_EQ(answer.json()["loss"], free["loss"]);
-  EXPECT_LE(answer.json()["memory"]["peak_reserved"], unlimited * 97 / 100);
+  EXPECT_LE(answer.json()["memory"]["peak_reserved"], unlimited * 98 / 100);
 }
 
 TEST_F(MemoryBudgetTest, CompareShowsWhoFits) {
@@ -84,18 +92,19 @@ TEST_F(MemoryBudgetTest, CompareShowsWhoFits) {
 }
 
 TEST_F(MemoryBudgetTest, ADryRunUsesTheProfileOfARun) {
-  ASSERT_EQ(train("run", {}).exit_code, 0);
-  const Words dry = {"dry-run",   "--batch-size", "16",      "--threads", "1",        "--profile",
-                     path("run"), "--memory",     "1700KiB", "--json",    "--budgets"};
-  const Outcome answer = skyline_program(dry);
+  ASSERT_EQ(train("run", {"--model", "resnet20", "--steps", "3"}).exit_code, 0);
+  const auto dry_run = [&](const std::string& batch_size) {
+    return skyline_program({"dry-run", "--model", "resnet20", "--batch-size", batch_size,
+                            "--threads", "1", "--profile", path("run"), "--memory", "20MiB",
+                            "--json", "--budgets"});
+  };
+  const Outcome answer = dry_run("16");
   ASSERT_EQ(answer.exit_code, 0) << answer.messages;
   const nlohmann::json json = answer.json();
   EXPECT_EQ(json["budget"]["seconds_from"], "by the profile of " + path("run"));
-  EXPECT_LE(json["budget"]["reserved"], 1700 * 1024);
+  EXPECT_LE(json["budget"]["reserved"], 20 << 20);
   EXPECT_GT(json["budgets"].size(), 2u);
-  expect_refused(skyline_program({"dry-run", "--batch-size", "8", "--threads", "1", "--profile",
-                                  path("run"), "--memory", "1700KiB"}),
-                 "it was measured for lenet on cpu, batch 16, 1 threads");
+  expect_refused(dry_run("8"), "it was measured for resnet20 on cpu, batch 16, 1 threads");
 }
 
 TEST_F(MemoryBudgetTest, ASlowdownGivesALargerBatch) {
