@@ -10,7 +10,7 @@ StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
     return {[measured](const RecordedStep& step) { return measured.seconds(step); },
             "by the profile of " + profile};
   }
-  const DeviceSpeed speed = key.device == "cpu" ? measured_speed() : assumed_card_speed();
+  const DeviceSpeed speed = assumed_speed(key.device);
   return {[speed](const RecordedStep& step) { return foreseen_seconds(step, speed); },
           speed.text()};
 }

@@ -8,8 +8,8 @@
 
 namespace skyline {
 
-// How long each op of a recorded step takes, and where that is from: "measured: 150 GFLOP/s,
-// 10 GB/s", "profile of runs/lenet".
+// How long each op of a recorded step takes, and where that is from: "by a model: 150 GFLOP/s,
+// 10 GB/s", "by the profile of runs/lenet".
 struct StepSeconds {
   std::function<std::vector<double>(const RecordedStep&)> of;
   std::string source;

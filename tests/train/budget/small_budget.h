@@ -4,17 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "train/budget/device_speed.h"
 #include "train/lab/dry_run/dry_run_budget.h"
 
 namespace skyline::tests {
 
-// The seconds of a device that never changes.
-inline StepSeconds steady_seconds() {
-  const DeviceSpeed speed{.flops = 150e9, .bytes_per_second = 10e9, .source = "fixed"};
-  return {[speed](const RecordedStep& step) { return foreseen_seconds(step, speed); },
-          speed.text()};
-}
+inline StepSeconds steady_seconds() { return step_seconds({}, {.device = "cpu"}); }
 
 // The budgets of a program's step; holds what they need.
 struct SmallBudget {
