@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "data/errors.h"
-#include "memory/machine/machine_memory.h"
 
 namespace skyline {
 namespace {
@@ -17,8 +16,10 @@ std::string gibibytes(std::uint64_t bytes) {
   return text.data();
 }
 
-std::uint64_t machine_bytes(const std::filesystem::path& root) {
-  std::ifstream facts(root / "proc/meminfo");
+HostLimitReader limit_reader = nullptr;
+
+std::uint64_t machine_bytes(const std::filesystem::path& meminfo) {
+  std::ifstream facts(meminfo);
   std::string name, unit;
   std::uint64_t kibibytes = 0, available = 0;
   for (; facts >> name >> kibibytes; std::getline(facts, unit)) {
@@ -29,16 +30,16 @@ std::uint64_t machine_bytes(const std::filesystem::path& root) {
 
 }  // namespace
 
-HostMemory available_host_memory(const std::filesystem::path& root) {
-  HostMemory memory{.bytes = machine_bytes(root), .limit = {}};
-  const auto limit = tightest_limit(root);
-  if (limit && limit->free_bytes() < memory.bytes) memory = {limit->free_bytes(), limit->name};
-  return memory;
+void set_host_limit_reader(HostLimitReader reader) { limit_reader = reader; }
+
+HostMemory available_host_memory(const std::filesystem::path& meminfo) {
+  const HostMemory machine{.bytes = machine_bytes(meminfo), .limit = {}};
+  const std::optional<HostMemory> limit = limit_reader ? limit_reader() : std::nullopt;
+  return limit && limit->bytes < machine.bytes ? *limit : machine;
 }
 
-void require_host_memory(const std::string& source, const std::string& what, std::uint64_t bytes,
-                         const std::filesystem::path& root) {
-  const HostMemory available = available_host_memory(root);
+void require_host_memory(const std::string& source, const std::string& what, std::uint64_t bytes) {
+  const HostMemory available = available_host_memory();
   if (bytes <= available.bytes) return;
   throw DataError(source,
                   what + " takes " + gibibytes(bytes) + " of memory, but " +

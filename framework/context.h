@@ -138,7 +138,7 @@ class Context {
   // Counts an op of the running step whose gradient will be computed. Returns how many there were
   // before it.
   std::size_t count_differentiable() noexcept { return differentiable_ops_++; }
-  // What `recomputed_ops` says of op `number` of the step.
+  // `recomputed_ops` of op `number` of the step.
   Recomputing recomputing(std::size_t number) const noexcept {
     const RecomputedOps& chosen = options_.recomputed_ops;
     return chosen && number < chosen->size() ? (*chosen)[number] : Recomputing::kNever;

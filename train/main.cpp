@@ -3,9 +3,23 @@
 
 #include <csignal>
 #include <iostream>
+#include <optional>
 #include <span>
 
+#include "data/host_memory.h"
+#include "memory/machine/machine_memory.h"
 #include "train/commands/commands.h"
+
+namespace {
+
+// Data knows no memory room, so the program tells it which limits there are.
+std::optional<skyline::HostMemory> host_limit() {
+  const std::optional<skyline::MemoryLimit> limit = skyline::tightest_limit();
+  if (!limit) return {};
+  return skyline::HostMemory{limit->free_bytes(), limit->name};
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
   // A write beyond `ulimit -f` then fails with a WriteError instead of killing the program.
@@ -13,6 +27,7 @@ int main(int count, char** arguments) {
   // Buffers of batches, images and checkpoints are mappings of their own, so that the system has
   // them back at once. By default, the C library learns to keep blocks of up to 32 MiB.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  skyline::set_host_limit_reader(host_limit);
   return skyline::run_program(
       skyline::all_commands(),
       std::span<const char* const>(arguments, static_cast<std::size_t>(count)),

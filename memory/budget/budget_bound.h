@@ -33,7 +33,7 @@ class BudgetBound {
   // Returns a lower bound of the extra seconds of a step within `bytes`, without resident values;
   // infinity if no step fits.
   double extra_seconds(std::uint64_t bytes) { return proof(bytes).extra_seconds; }
-  // What every step needs, however long it takes.
+  // The bytes that every step needs, however long it takes.
   struct Least {
     std::uint64_t bytes = 0;
     OpId op = 0;                       // when it runs, they are alive
@@ -62,7 +62,7 @@ class BudgetBound {
     std::uint64_t bytes = 0;  // alive at the exit, its own included
     RemakeChoice remade;
   };
-  // Where the lowest lines of an exit cross.
+  // The lowest point at which two lines of an exit cross.
   struct Crossing {
     double seconds = 0, price = 0;
     std::size_t line = 0;  // the one within the budget

@@ -59,7 +59,7 @@ class Replay {
 
   Peak peak() {
     for (std::size_t time = 0; time < events_.size(); ++time) write_over(time);
-    // What comes and goes at each op.
+    // Bytes that come and go at each op.
     std::vector<std::uint64_t> comes(events_.size() + 1), goes(events_.size() + 1);
     for (const Copy& copy : copies_) {
       const std::size_t end = copy.kept ? events_.size() : copy.last + 1;

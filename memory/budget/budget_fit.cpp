@@ -12,7 +12,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Ops that walks may run for one fit. A hopeless one takes all of them.
 constexpr std::uint64_t kMostOps = 4'000'000;
 
-// What a move lowers, a second; what costs nothing comes first.
+// A move is worth what it lowers a second; one that costs nothing comes first.
 double worth_of(double lowered, double seconds) {
   constexpr double kLeastSeconds = 1e-12;
   return lowered / std::max(seconds, kLeastSeconds);

@@ -18,7 +18,7 @@ class BudgetFit {
   // The problem and the front must outlive it.
   BudgetFit(const BudgetProblem& problem, BudgetFront& front);
 
-  // What moves lower: the sum over ops of (bytes beyond the budget)², or of their 8th power, which
+  // Moves lower a sum over all ops: of (bytes beyond the budget)², or of their 8th power, which
   // nearly is the peak.
   enum class Measure { kSquares, kPeak };
 

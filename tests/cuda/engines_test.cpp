@@ -19,6 +19,7 @@
 #include "memory/device/simulated_device.h"
 #include "models/models.h"
 #include "tests/cuda/described_card.h"
+#include "tests/framework/error_of.h"
 
 // Tests cuDNN's engines for a card that is only described, and what else the libraries tell without
 // a device.
@@ -200,16 +201,7 @@ TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {
       12345u);
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-std::string error_of(EngineChoices* engines) {
+std::string refusal_of(EngineChoices* engines) {
   return error_of([=] { make_cuda_compute({.engines = engines, .plan_only = true}); });
 }
 
@@ -233,11 +225,11 @@ TEST(EnginesTest, PlansThatDoNotFitAreRefusedAtTheStart) {
   EngineChoices engines = described_card();
   engines.cudnn = 90100;
   engines.by_problem["conv2d a"] = {};
-  EXPECT_THAT(error_of(&engines), HasSubstr("[plan] cuDNN, got a plan for version 90100"));
+  EXPECT_THAT(refusal_of(&engines), HasSubstr("[plan] cuDNN, got a plan for version 90100"));
   EngineChoices empty;
-  EXPECT_EQ(error_of(&empty), "[--device cuda] no device, and no plan that describes a card");
+  EXPECT_EQ(refusal_of(&empty), "[--device cuda] no device, and no plan that describes a card");
   EngineChoices unknown{.card = "{}"};
-  EXPECT_THAT(error_of(&unknown), HasSubstr("[plan] card"));
+  EXPECT_THAT(refusal_of(&unknown), HasSubstr("[plan] card"));
 }
 
 }  // namespace

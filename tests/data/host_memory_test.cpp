@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+
 #include "data/loader.h"
 #include "tests/data/data_error_of.h"
-#include "tests/memory/machine/machine_root.h"
 
 namespace skyline {
 namespace {
@@ -22,44 +26,38 @@ TEST(HostMemory, RefusesMoreThanThereIsAndSaysHowMuch) {
                     AnyOf(HasSubstr(" GiB are available"), HasSubstr(" GiB are free of "))));
 }
 
-// A machine with 2 GiB available, and 1 GiB of swap.
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+// A machine with 2 GiB available and 1 GiB of swap; the destructor takes the limit away.
 class HostMemoryOf : public testing::Test {
  protected:
   HostMemoryOf() {
-    root_.write("proc/meminfo",
-                "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\nHugePages_Total: 0\n"
-                "SwapFree: 1048576 kB\n");
+    std::ofstream(meminfo_) << "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n"
+                               "HugePages_Total: 0\nSwapFree: 1048576 kB\n";
   }
-  // Limits this process's cgroup, which uses 256 MiB.
-  void limit(std::uint64_t bytes) {
-    root_.write("proc/self/cgroup", "0::/jobs\n");
-    root_.write("sys/fs/cgroup/jobs/memory.max", std::to_string(bytes));
-    root_.write("sys/fs/cgroup/jobs/memory.current", std::to_string(std::uint64_t{256} << 20));
-  }
-  std::string problem(std::uint64_t bytes) {
-    return data_error_of([&] { require_host_memory("data", "all", bytes, root_.path()); });
-  }
+  ~HostMemoryOf() override { set_host_limit_reader(nullptr); }
 
-  MachineRoot root_;
+  const std::filesystem::path meminfo_ = std::filesystem::path(testing::TempDir()) / "meminfo";
 };
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-
 TEST_F(HostMemoryOf, TheMachineIsWhatIsAvailableAndSwap) {
-  EXPECT_EQ(available_host_memory(root_.path()).bytes, 3 * kGiB);
-  require_host_memory("data", "all", 3 * kGiB, root_.path());
-  EXPECT_THAT(problem(3 * kGiB + 1), HasSubstr("3.0 GiB of memory, but 3.0 GiB are available"));
+  EXPECT_EQ(available_host_memory(meminfo_).bytes, 3 * kGiB);
+  EXPECT_EQ(available_host_memory(meminfo_).limit, "");
 }
 
-TEST_F(HostMemoryOf, ACgroupIsWhatItLeavesFreeIfThatIsLess) {
-  limit(8 * kGiB);
-  EXPECT_EQ(available_host_memory(root_.path()).bytes, 3 * kGiB);
-  limit(kGiB);
-  EXPECT_EQ(available_host_memory(root_.path()).bytes, kGiB * 3 / 4);
-  require_host_memory("data", "all", kGiB * 3 / 4, root_.path());
-  EXPECT_THAT(problem(kGiB),
-              HasSubstr("[data] all takes 1.0 GiB of memory, but 0.8 GiB are free of "
-                        "memory.max of cgroup /jobs"));
+TEST_F(HostMemoryOf, ALimitIsWhatItLeavesFreeIfThatIsLess) {
+  set_host_limit_reader([] { return std::optional(HostMemory{8 * kGiB, "memory.max"}); });
+  EXPECT_EQ(available_host_memory(meminfo_).bytes, 3 * kGiB);
+  set_host_limit_reader([] { return std::optional(HostMemory{1 << 20, "memory.max"}); });
+  EXPECT_EQ(available_host_memory(meminfo_).bytes, 1u << 20);
+  require_host_memory("data", "all", 1 << 20);
+  EXPECT_THAT(data_error_of([] { require_host_memory("data", "all", kGiB); }),
+              HasSubstr("[data] all takes 1.0 GiB of memory, but 0.0 GiB are free of memory.max"));
+}
+
+TEST_F(HostMemoryOf, WithoutAnyFiguresIsEndless) {
+  EXPECT_EQ(available_host_memory(meminfo_ / "none").bytes,
+            std::numeric_limits<std::uint64_t>::max());
 }
 
 // So many images that no machine holds a batch of them, or their order.

@@ -107,7 +107,7 @@ class CheckmateModel {
     }
   }
 
-  // What runs has its inputs in memory.
+  // An op that runs has its inputs in memory.
   void add_reads(std::size_t at) {
     const Moment& moment = moments_[at];
     for (const ValueId input : moment.op.inputs) {

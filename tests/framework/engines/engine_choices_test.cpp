@@ -8,18 +8,10 @@
 #include <string>
 
 #include "tests/cuda/described_card.h"
+#include "tests/framework/error_of.h"
 
 namespace skyline {
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 EngineChoices choices() {
   return {.card = tests::kDescribedCard,

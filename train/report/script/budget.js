@@ -2,7 +2,7 @@
 
 const kBudgetDot = 4.5;  // pixels: half the side of the mark of our step
 
-class BudgetChart extends Chart {
+class BudgetChart extends CursorChart {
   constructor(host, budget) {
     super(host, {
       height: 260,
@@ -15,24 +15,9 @@ class BudgetChart extends Chart {
     this.to = Math.max(budget.budget, largest(this.points.map(([bytes]) => bytes), 0));
     this.low = 0;
     this.high = 1.05 * largest(this.points.map(([, longer]) => longer), 0) || 0.01;
-    this.point = null;
-    this.base.addEventListener('pointermove', (event) => {
-      this.visit(this.nearest(event.offsetX), event.clientX, event.clientY);
-    });
-    for (const type of ['pointerleave', 'blur'])
-      this.base.addEventListener(type, () => this.leave());
-    this.base.addEventListener('keydown', (event) => {
-      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (way === undefined) return;
-      event.preventDefault();
-      const last = this.points.length - 1;
-      const point = Math.min(Math.max((this.point ?? -1) + way, 0), last);
-      const box = this.base.getBoundingClientRect();
-      announce(this.visit(point, box.left + this.x(this.points[point][0]), box.top + 20));
-    });
   }
 
-  nearest(pixel) {
+  cursorAt(pixel) {
     const away = this.points.map(([bytes]) => Math.abs(this.x(bytes) - pixel));
     return away.indexOf(Math.min(...away));
   }
@@ -78,26 +63,18 @@ class BudgetChart extends Chart {
     context.fillRect(x - kBudgetDot, y - kBudgetDot, 2 * kBudgetDot, 2 * kBudgetDot);
     context.restore();
   }
-  drawMarks(context) {
-    if (this.point === null) return;
-    const x = this.x(this.points[this.point][0]);
-    this.rule(context, x, this.top, x, this.bottom, {colour: 'soft'});
+  movedCursor(way) {
+    return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.points.length - 1);
   }
-  visit(point, clientX, clientY) {
-    this.point = point;
-    this.paintMarks();
+  valueOf(point) {
+    return this.points[point][0];
+  }
+  tooltipAt(point) {
     const [bytes, longer, bound] = this.points[point];
-    const content = tooltipContent(null, formatBytes(bytes), [
+    return tooltipContent(null, formatBytes(bytes), [
       ['takes longer by', formatPercent(longer)],
       ['at least', formatPercent(bound)],
     ]);
-    showTooltip(content, clientX, clientY);
-    return content;
-  }
-  leave() {
-    this.point = null;
-    this.paintMarks();
-    hideTooltip();
   }
 }
 

@@ -6,7 +6,7 @@ const kMostDots = 200;   // more would be a second, thicker line
 
 // A curve is {name, xs, ys, width, colour, dots, valueAt}: ascending steps and their values, null
 // for a gap, and valueAt(step) for the tooltip as {value, note}.
-class CurveChart extends Chart {
+class CurveChart extends CursorChart {
   constructor(host, {label, height, curves, last, format}) {
     super(host, {height, label, margin: {left: 78, right: 70, top: 14, bottom: 30}});
     this.curves = curves;
@@ -16,20 +16,6 @@ class CurveChart extends Chart {
     this.to = Math.max(last, 2);
     this.low = -largest(values.map((value) => -value), 0);
     this.high = 1.05 * largest(values, 0) || 1;  // a curve of zeros
-    this.step = null;
-    this.base.addEventListener('pointermove', (event) => {
-      this.visit(Math.round(this.valueAtX(event.offsetX)), event.clientX, event.clientY);
-    });
-    for (const type of ['pointerleave', 'blur'])
-      this.base.addEventListener(type, () => this.leave());
-    this.base.addEventListener('keydown', (event) => {
-      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (way === undefined) return;
-      event.preventDefault();
-      const step = Math.min(Math.max((this.step ?? 0) + way * this.stride, 1), this.to);
-      const box = this.base.getBoundingClientRect();
-      announce(this.visit(step, box.left + this.x(step), box.top + 20));
-    });
   }
   // The keyboard's cursor moves by a pixel or a step.
   get stride() {
@@ -70,27 +56,21 @@ class CurveChart extends Chart {
       context.fillRect(x - kDotPixels, y - kDotPixels, 2 * kDotPixels, 2 * kDotPixels);
     });
   }
-  drawMarks(context) {
-    if (this.step === null) return;
-    const x = this.x(this.step);
-    this.rule(context, x, this.top, x, this.bottom, {colour: 'soft'});
+  cursorAt(pixel) {
+    return Math.round(this.valueAtX(pixel));
   }
-  visit(step, clientX, clientY) {
-    if (step < 1 || step > this.to) return this.leave();
-    this.step = step;
-    this.paintMarks();
+  movedCursor(way) {
+    return Math.min(Math.max((this.cursor ?? 0) + way * this.stride, 1), this.to);
+  }
+  isCursor(step) {
+    return step >= 1 && step <= this.to;
+  }
+  tooltipAt(step) {
     const rows = this.curves.map(({name, valueAt}) => {
       const {value, note} = valueAt(step);
       return [name + note, value === null ? 'not measured' : this.format(value)];
     });
-    const content = tooltipContent(null, `Step ${formatCount(step)}`, rows);
-    showTooltip(content, clientX, clientY);
-    return content;
-  }
-  leave() {
-    this.step = null;
-    this.paintMarks();
-    hideTooltip();
+    return tooltipContent(null, `Step ${formatCount(step)}`, rows);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include "framework/engines/engine_choices.h"
 #include "framework/ops/support/dnnl_kernel.h"
+#include "tests/framework/error_of.h"
+#include "tests/framework/ops/connection/conv_operands.h"
 #include "tests/framework/ops/support/kernel_run.h"
 #include "tests/framework/reference/conv2d.h"
 #include "tests/framework/reference/elementwise.h"
@@ -76,16 +78,7 @@ std::shared_ptr<Compute> compute_with(EngineChoices& choices,
   return std::make_shared<CpuCompute>(CpuOptions{.engines = others, .choices = &choices});
 }
 
-struct Operands {
-  explicit Operands(const Case& c)
-      : x(random_tensor(c.x, kSeed, 0)), weight(random_tensor(c.weight, kSeed, 1)) {
-    if (c.bias) bias = random_tensor({c.weight[0]}, kSeed, 2);
-  }
-  std::vector<HostTensor> list() const {
-    return bias.values.empty() ? std::vector{x, weight} : std::vector{x, weight, bias};
-  }
-  HostTensor x, weight, bias;
-};
+ConvOperands operands_of(const Case& c) { return {c.x, c.weight, c.bias, kSeed}; }
 
 using CaseAndEngine = std::pair<Case, ConvolutionEngine>;
 
@@ -106,7 +99,7 @@ class EnginesTest : public ::testing::TestWithParam<CaseAndEngine> {
   // F(4 x 4, 3 x 3)), which loses about two bits.
   double tolerance() const { return engine() == kWinograd ? 1e-5 : 5e-6; }
 
-  Operands operands_{c()};
+  ConvOperands operands_{operands_of(c())};
   HostTensor y_ = reference::conv2d(operands_.x, operands_.weight, operands_.bias, c().params);
   HostTensor grad_output_ = random_tensor(y_.shape, kSeed, 3);
   EngineChoices choices_ = choices_of(problem_of(c()), engine());
@@ -170,14 +163,9 @@ TEST(Engines, HaveTheShapesThatTheyName) {
   }
 }
 
-std::string error_of(EngineChoices& choices, const Case& c) {
+std::string refusal_of(EngineChoices& choices, const Case& c) {
   const TensorSpec inputs[] = {{c.x}, {c.weight}};
-  try {
-    conv2d_op(c.params)->kernel(*compute_with(choices), inputs);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { conv2d_op(c.params)->kernel(*compute_with(choices), inputs); });
 }
 
 TEST(Engines, AnEngineThatTheShapeDoesNotHaveIsRefusedByName) {
@@ -186,8 +174,8 @@ TEST(Engines, AnEngineThatTheShapeDoesNotHaveIsRefusedByName) {
   EngineChoices choices;
   for (const std::string name : {"winograd", "fft", ""}) {
     choices.by_problem[problem].name = name;
-    EXPECT_EQ(error_of(choices, c), "[engines] " + problem + ": got engine '" + name +
-                                        "', expected one of: direct, product");
+    EXPECT_EQ(refusal_of(choices, c), "[engines] " + problem + ": got engine '" + name +
+                                          "', expected one of: direct, product");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/framework/op_check.h"
+#include "tests/framework/ops/connection/conv_operands.h"
 #include "tests/framework/ops/support/kernel_run.h"
 #include "tests/framework/reference/conv2d.h"
 #include "tests/framework/reference/elementwise.h"
@@ -23,16 +24,7 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
-struct Operands {
-  explicit Operands(const Case& c)
-      : x(random_tensor(c.x, kSeed, 0)), weight(random_tensor(c.weight, kSeed, 1)) {
-    if (c.bias) bias = random_tensor({c.weight[0]}, kSeed, 2);
-  }
-  std::vector<HostTensor> list() const {
-    return bias.values.empty() ? std::vector{x, weight} : std::vector{x, weight, bias};
-  }
-  HostTensor x, weight, bias;
-};
+ConvOperands operands_of(const Case& c) { return {c.x, c.weight, c.bias, kSeed}; }
 
 class Conv2dSmall : public testing::TestWithParam<Case> {};
 class Conv2dAll : public testing::TestWithParam<Case> {};
@@ -50,7 +42,7 @@ TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
            [&c](const std::vector<HostTensor>& x) {
              return reference::conv2d(x[0], x[1], c.bias ? x[2] : HostTensor(Shape{0}), c.params);
            },
-       .inputs = Operands(c).list(),
+       .inputs = operands_of(c).list(),
        .forward_tolerance = 2e-6,
        .derivatives_per_input = 60,
        .seed = kSeed,
@@ -72,7 +64,7 @@ TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
                   return reference::relu(reference::conv2d(
                       x[0], x[1], c.bias ? x[2] : HostTensor(Shape{0}), c.params));
                 },
-            .inputs = Operands(c).list(),
+            .inputs = operands_of(c).list(),
             .forward_tolerance = 2e-6,
             .derivatives_per_input = 30,
             .seed = kSeed,
@@ -82,7 +74,7 @@ TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
 // Compares every element of every gradient with the reference's, from guarded kernels.
 TEST_P(Conv2dAll, EveryGradientElementEqualsTheReference) {
   const Case& c = GetParam();
-  const Operands operands(c);
+  const ConvOperands operands = operands_of(c);
   const HostTensor y = reference::conv2d(operands.x, operands.weight, operands.bias, c.params);
   const HostTensor grad_output = random_tensor(y.shape, kSeed, 3);
   const auto [outputs, gradients] = KernelRun()(*conv2d_op(c.params), operands.list(), grad_output);
@@ -96,7 +88,7 @@ TEST_P(Conv2dAll, EveryGradientElementEqualsTheReference) {
 
 TEST_P(Conv2dAll, RepeatsBitForBit) {
   const Case& c = GetParam();
-  const Operands operands(c);
+  const ConvOperands operands = operands_of(c);
   const HostTensor y = reference::conv2d(operands.x, operands.weight, operands.bias, c.params);
   const HostTensor grad_output = random_tensor(y.shape, kSeed, 3);
   KernelRun run;
