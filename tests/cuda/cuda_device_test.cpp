@@ -14,6 +14,7 @@
 #include "memory/device/devices.h"
 #include "memory/device/out_of_memory.h"
 #include "tests/cuda_emulation/emulation.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
@@ -21,7 +22,6 @@ namespace {
 using cuda_emulation::Emulated;
 using testing::HasSubstr;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 using Make = std::unique_ptr<Device> (*)(std::optional<std::size_t>);
 

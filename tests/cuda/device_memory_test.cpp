@@ -13,11 +13,10 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/cuda_device.h"
 #include "memory/device/out_of_memory.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 std::size_t card_free_bytes() {
   std::size_t free_bytes = 0, total_bytes = 0;

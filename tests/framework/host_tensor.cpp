@@ -31,6 +31,11 @@ std::vector<double> to_memory_order(const HostTensor& tensor) {
   return stored;
 }
 
+std::vector<float> stored_values(const HostTensor& tensor) {
+  const std::vector<double> values = to_memory_order(tensor);
+  return {values.begin(), values.end()};
+}
+
 HostTensor from_memory_order(const Shape& shape, const std::vector<float>& stored) {
   HostTensor tensor(shape);
   auto next = stored.begin();

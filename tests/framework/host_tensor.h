@@ -45,6 +45,9 @@ std::vector<std::int64_t> memory_order(const Shape& shape);
 std::vector<double> to_memory_order(const HostTensor& tensor);
 HostTensor from_memory_order(const Shape& shape, const std::vector<float>& stored);
 
+// Returns the values in the framework's storage order, as f32.
+std::vector<float> stored_values(const HostTensor& tensor);
+
 // y[i] = function(x[i]).
 HostTensor map(const HostTensor& x, const std::function<double(double)>& function);
 

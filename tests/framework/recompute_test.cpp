@@ -20,12 +20,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kElements = 1000;
+constexpr std::int64_t kFeatures = 1000;
 
 // A step of a chain of `length` sigmoids of a parameter.
 struct Chain {
   Chain(int recompute, int length) : run({.recompute = recompute}) {
-    const Parameter w = run.vector_parameter("w", kElements, 0.25f);
+    const Parameter w = run.vector_parameter("w", kFeatures, 0.25f);
     run.context.begin_step();
     Tensor x = sigmoid(run.context, w.value);
     for (int k = 1; k < length; ++k) x = sigmoid(run.context, std::move(x));

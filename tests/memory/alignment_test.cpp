@@ -8,7 +8,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
 TEST(AlignUp, ReturnsTheNextMultiple) {
   EXPECT_EQ(align_up(0, 512), 0);
@@ -18,9 +18,9 @@ TEST(AlignUp, ReturnsTheNextMultiple) {
 }
 
 TEST(AlignUp, SaturatesAtTheLargestMultiple) {
-  EXPECT_EQ(align_up(kMost, 512), kMost - 511);
-  EXPECT_EQ(align_up(kMost - 511, 512), kMost - 511);
-  EXPECT_EQ(align_up(kMost, 10), kMost / 10 * 10);
+  EXPECT_EQ(align_up(kLargest, 512), kLargest - 511);
+  EXPECT_EQ(align_up(kLargest - 511, 512), kLargest - 511);
+  EXPECT_EQ(align_up(kLargest, 10), kLargest / 10 * 10);
 }
 
 TEST(AlignRequest, CountsNoByteAsOne) {

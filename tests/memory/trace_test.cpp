@@ -6,12 +6,12 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
 
 TEST(Rounded, IsTheNextMultipleAndAtLeastOneUnit) {
   EXPECT_EQ(align_checked(0, 512), 512u);
@@ -23,13 +23,13 @@ TEST(Rounded, IsTheNextMultipleAndAtLeastOneUnit) {
 }
 
 TEST(Rounded, RefusesWhatPasses2To63) {
-  EXPECT_EQ(align_checked(kMost, 1), kMost);
-  EXPECT_EQ(align_checked(kMost - 511, 512), kMost - 511);
-  EXPECT_THROW(align_checked(kMost - 510, 512), TraceError);
-  EXPECT_THROW(align_checked(kMost + 1, 1), TraceError);
+  EXPECT_EQ(align_checked(kMostBytes, 1), kMostBytes);
+  EXPECT_EQ(align_checked(kMostBytes - 511, 512), kMostBytes - 511);
+  EXPECT_THROW(align_checked(kMostBytes - 510, 512), TraceError);
+  EXPECT_THROW(align_checked(kMostBytes + 1, 1), TraceError);
   EXPECT_THROW(align_checked(std::numeric_limits<std::uint64_t>::max(), 512), TraceError);
   EXPECT_THROW(align_checked(1, 0), TraceError);
-  EXPECT_THROW(align_checked(1, kMost + 1), TraceError);
+  EXPECT_THROW(align_checked(1, kMostBytes + 1), TraceError);
 }
 
 TEST(LowerBound, IsTheMostAliveAtOneTick) {
@@ -56,10 +56,11 @@ TEST(LowerBound, AgreesWithCountingTickByTick) {
 }
 
 TEST(LowerBound, RefusesSumsBeyond2To63) {
-  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMost}, {1, 2, kMost}}}, 1), kMost);
-  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMost - 1}, {0, 1, 1}}}, 1), kMost);
-  EXPECT_THROW(lower_bound_bytes({.blocks = {{0, 1, kMost}, {0, 1, 1}}}, 1), TraceError);
-  const Trace thrice{.blocks = {{0, 1, kMost}, {0, 1, kMost}, {0, 1, kMost}}};  // wraps 64 bits
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMostBytes}, {1, 2, kMostBytes}}}, 1), kMostBytes);
+  EXPECT_EQ(lower_bound_bytes({.blocks = {{0, 1, kMostBytes - 1}, {0, 1, 1}}}, 1), kMostBytes);
+  EXPECT_THROW(lower_bound_bytes({.blocks = {{0, 1, kMostBytes}, {0, 1, 1}}}, 1), TraceError);
+  const Trace thrice{
+      .blocks = {{0, 1, kMostBytes}, {0, 1, kMostBytes}, {0, 1, kMostBytes}}};  // wraps 64 bits
   EXPECT_THROW(lower_bound_bytes(thrice, 1), TraceError);
 }
 

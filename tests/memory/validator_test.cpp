@@ -5,7 +5,7 @@
 
 #include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

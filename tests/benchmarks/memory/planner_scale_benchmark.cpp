@@ -19,7 +19,7 @@
 
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/mixed_trace.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace {
 

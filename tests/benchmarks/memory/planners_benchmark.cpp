@@ -15,7 +15,7 @@
 #include "memory/planners/skyline/restarts.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/mixed_trace.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "memory/allocators/bfc_allocator.h"
 #include "tests/memory/allocators/naive_model.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr int kBins = 21;
 
 bool any(const Piece&) { return true; }

@@ -6,11 +6,10 @@
 
 #include "memory/device/simulated_device.h"
 #include "tests/memory/device/refusing_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class BfcAllocatorTest : public testing::Test {
  protected:

@@ -6,11 +6,11 @@
 
 #include "memory/allocators/caching_allocator.h"
 #include "tests/memory/allocators/naive_model.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNoOversize = ~std::uint64_t{0};
 
 std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {

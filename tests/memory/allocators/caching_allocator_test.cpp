@@ -5,11 +5,10 @@
 #include <limits>
 
 #include "memory/device/simulated_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class CachingAllocatorTest : public testing::Test {
  protected:

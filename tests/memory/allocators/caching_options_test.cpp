@@ -5,11 +5,10 @@
 
 #include "memory/allocators/caching_allocator.h"
 #include "memory/device/simulated_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 std::size_t reserved(const CachingAllocator& allocator) {
   return allocator.statistics().reserved_bytes;

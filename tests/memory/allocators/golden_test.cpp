@@ -6,12 +6,12 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "tests/memory/allocators/replay.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
 using Events = std::vector<AllocatorEvent>;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 void request_all(Events& events, const std::string& name, int blocks, std::size_t bytes) {
   for (int i = 0; i < blocks; ++i) events.push_back({'a', name + std::to_string(i), bytes});

@@ -16,6 +16,7 @@
 #include "memory/session/arena.h"
 #include "memory/session/session.h"
 #include "tests/memory/adaptors/failing_adaptor.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
@@ -26,8 +27,6 @@ Chain plain(Device& device) {
   chain.add<T>(device);
   return chain;
 }
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 template <CachingOptions (*options)()>
 Chain caching(Device& device) {

@@ -13,11 +13,11 @@
 #include "tests/memory/conformance/conformance_allocators.h"
 #include "tests/memory/conformance/conformance_device.h"
 #include "tests/memory/device/refusing_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kCapacityBytes = 256 * kMiB;
 constexpr Tag kTag{.op = "op", .layer = "layer", .category = Category::kActivation};
 

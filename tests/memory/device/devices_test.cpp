@@ -16,19 +16,19 @@
 #include "memory/device/device_account.h"
 #include "memory/device/out_of_memory.h"
 #include "memory/device/simulated_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kCapacityBytes = 64 * kMiB;
+constexpr std::size_t kDeviceBytes = 64 * kMiB;
 
 std::uint64_t number(const std::byte* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 // The promises of every device in the table.
 class DeviceTest : public testing::TestWithParam<const char*> {
  protected:
-  std::unique_ptr<Device> device_ = make_device(GetParam(), kCapacityBytes);
+  std::unique_ptr<Device> device_ = make_device(GetParam(), kDeviceBytes);
 
   void write(std::byte* address, std::size_t bytes, int value) {
     if (device_->has_memory()) std::memset(address, value, bytes);
@@ -42,8 +42,8 @@ class DeviceTest : public testing::TestWithParam<const char*> {
 
 TEST_P(DeviceTest, NamesItselfAndItsCapacity) {
   EXPECT_EQ(device_->name(), GetParam());
-  EXPECT_EQ(device_->capacity_bytes(), kCapacityBytes);
-  EXPECT_GT(make_device(GetParam())->capacity_bytes(), kCapacityBytes);
+  EXPECT_EQ(device_->capacity_bytes(), kDeviceBytes);
+  EXPECT_GT(make_device(GetParam())->capacity_bytes(), kDeviceBytes);
 }
 
 TEST_P(DeviceTest, AllocationsAreAlignedAndWritable) {
@@ -73,7 +73,7 @@ TEST_P(DeviceTest, CountsExactlyTheBytesAskedFor) {
 }
 
 TEST_P(DeviceTest, RefusesPastItsCapacityAndStaysAsItWas) {
-  std::byte* most = device_->allocate(kCapacityBytes - 10);
+  std::byte* most = device_->allocate(kDeviceBytes - 10);
   for (const std::size_t bytes : {std::size_t{11}, std::numeric_limits<std::size_t>::max()}) {
     try {
       device_->allocate(bytes);
@@ -82,14 +82,14 @@ TEST_P(DeviceTest, RefusesPastItsCapacityAndStaysAsItWas) {
       EXPECT_EQ(refusal.facts().shortage, Shortage::kDevice);
       EXPECT_EQ(refusal.facts().where, GetParam());
       EXPECT_EQ(refusal.facts().requested_bytes, bytes);
-      EXPECT_EQ(refusal.facts().reserved_bytes, kCapacityBytes - 10);
-      EXPECT_EQ(refusal.facts().capacity_bytes, kCapacityBytes);
+      EXPECT_EQ(refusal.facts().reserved_bytes, kDeviceBytes - 10);
+      EXPECT_EQ(refusal.facts().capacity_bytes, kDeviceBytes);
     }
   }
   EXPECT_EQ(device_->statistics().allocations, 1u);
   std::byte* rest = device_->allocate(10);
   device_->deallocate(rest, 10);
-  device_->deallocate(most, kCapacityBytes - 10);
+  device_->deallocate(most, kDeviceBytes - 10);
 }
 
 TEST_P(DeviceTest, RangeGrowsAndShrinksInPlace) {
@@ -142,8 +142,8 @@ TEST_P(DeviceTest, RangeRefusesPastItsReservationAndPastTheCapacity) {
     EXPECT_EQ(refusal.facts().shortage, Shortage::kLimit);
     EXPECT_EQ(refusal.facts().capacity_bytes, 4 * kMiB);
   }
-  const auto large = device_->reserve(2 * kCapacityBytes);
-  EXPECT_THROW(large->commit(kCapacityBytes), OutOfMemory);
+  const auto large = device_->reserve(2 * kDeviceBytes);
+  EXPECT_THROW(large->commit(kDeviceBytes), OutOfMemory);
   EXPECT_EQ(large->committed_bytes(), 0u);
   EXPECT_EQ(range->committed_bytes(), 2 * kMiB);
   EXPECT_EQ(device_->statistics().reserved_bytes, 2 * kMiB);

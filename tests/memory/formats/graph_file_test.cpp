@@ -13,7 +13,7 @@
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "tests/memory/failing_buffer.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 
 namespace skyline {
 namespace {

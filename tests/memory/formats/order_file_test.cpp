@@ -8,7 +8,7 @@
 
 #include "memory/errors.h"
 #include "memory/order/order_checker.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 
 namespace skyline {
 namespace {

@@ -7,11 +7,10 @@
 #include "memory/device/cpu_device.h"
 #include "memory/device/out_of_memory.h"
 #include "tests/memory/machine/machine_root.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // A cgroup of 300 MiB.
 class MachineMemoryTest : public testing::Test {

@@ -8,6 +8,7 @@
 #include "memory/device/out_of_memory.h"
 #include "memory/session/session.h"
 #include "tests/memory/machine/machine_root.h"
+#include "tests/memory/units.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // the sanitizer's shadow takes terabytes of addresses
@@ -17,8 +18,6 @@ constexpr bool kSanitized = false;
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Sets a limit of this process and sets the old one again.
 class Limit {

@@ -6,11 +6,10 @@
 #include <sstream>
 
 #include "memory/device/cpu_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 TEST(ProcessMemoryTest, SortsMappingsByWhatTheyHold) {
   std::istringstream smaps(

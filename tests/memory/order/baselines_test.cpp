@@ -15,7 +15,7 @@
 #include "memory/order/order.h"
 #include "memory/order/order_walk.h"
 #include "tests/memory/order/exhaustive_order.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 
 namespace skyline {
 namespace {

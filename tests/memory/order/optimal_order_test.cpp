@@ -10,13 +10,12 @@
 #include "memory/order/search/order_parts.h"
 #include "memory/order/search/region_bound.h"
 #include "tests/memory/order/exhaustive_order.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 2026;
 constexpr std::uint64_t kGraphs = 2000;
 
 TEST(OptimalOrder, SolvesFigureThreeOfOlla) {
@@ -29,7 +28,7 @@ TEST(OptimalOrder, SolvesFigureThreeOfOlla) {
 
 // order() runs the checker on each answer.
 TEST(OptimalOrder, EqualsExhaustiveSearch) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + kGraphs; ++seed) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(11);
     const OrderAnswer answer = order(graph);
     ASSERT_EQ(answer.peak, ExhaustiveOrder(graph).least_peak()) << "seed " << seed;
@@ -38,7 +37,7 @@ TEST(OptimalOrder, EqualsExhaustiveSearch) {
 }
 
 TEST(OptimalOrder, EqualsExhaustiveSearchWithoutInPlacePairs) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + kGraphs / 4; ++seed) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs / 4; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(11);
     const OrderAnswer answer = order(graph, "optimal", {.in_place = false});
     ASSERT_EQ(answer.peak, ExhaustiveOrder(graph, false).least_peak()) << "seed " << seed;
@@ -47,7 +46,7 @@ TEST(OptimalOrder, EqualsExhaustiveSearchWithoutInPlacePairs) {
 }
 
 TEST(OptimalOrder, NoAlgorithmIsBelowItAndNoBoundAbove) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + kGraphs / 4; ++seed) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs / 4; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(30);
     const OrderAnswer best = order(graph);
     for (const OrderEntry& entry : order_algorithms()) {
@@ -180,7 +179,7 @@ TEST(OrderParts, SplitWhereAllOrdersMeet) {
 }
 
 TEST(RegionBound, OneOpsBoundIsNeverAboveTheOptimum) {
-  for (std::uint64_t seed = kSeed; seed < kSeed + kGraphs / 4; ++seed) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs / 4; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(11);
     const std::uint64_t least = ExhaustiveOrder(graph).least_peak();
     const OrderProblem problem = order_problem(graph, {});

@@ -7,7 +7,7 @@
 
 #include "memory/order/order_problem.h"
 #include "memory/order/search/region_bound.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/order/order.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "memory/order/order_walk.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::uint64_t kSeed = 2026;
 
 TEST(OrderedTrace, RenumbersControlEdges) {
   StepGraph graph = chain(3, {}).graph;
@@ -23,7 +21,7 @@ TEST(OrderedTrace, RenumbersControlEdges) {
 TEST(OrderedTrace, NeedsThePeakOfTheOrder) {
   for (const OrderOptions& options :
        {OrderOptions{}, OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (const std::uint64_t seed : seeds(500, kSeed)) {
+    for (const std::uint64_t seed : seeds(500, kGraphSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(12);
       const OrderAnswer best = order(graph, "optimal", options);
       const Trace trace = trace_of_order(graph, best.order, options);

@@ -11,14 +11,12 @@
 #include "memory/order/solvers/joint_program.h"
 #include "memory/validator.h"
 #include "tests/memory/order/exhaustive_placement.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::uint64_t kSeed = 2026;
 
 // Returns why the parts of an answer do not fit each other; empty if they do.
 std::string fault(const StepGraph& graph, const PlacedOrder& placed,
@@ -54,7 +52,7 @@ StepGraph full_chain(std::uint64_t seed) {
 TEST(PlacedOrder, ReachesTheLeastOfAllOrdersOnRandomGraphs) {
   std::uint64_t met = 0, jointly_optimal = 0;
   const std::uint64_t graphs = effort(400);
-  for (std::uint64_t seed = kSeed; seed < kSeed + graphs; ++seed) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + graphs; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(7);
     const PlacedOrder placed = order_and_place(graph);
     const std::uint64_t least = ExhaustivePlacement(graph).least_peak();
@@ -70,7 +68,7 @@ TEST(PlacedOrder, ReachesTheLeastOfAllOrdersOnRandomGraphs) {
 // One in several hundred of these graphs has a first plan above its order.
 TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
   std::uint64_t hard = 0, improved = 0, met = 0;
-  for (const std::uint64_t seed : seeds(20000, kSeed)) {
+  for (const std::uint64_t seed : seeds(20000, kGraphSeed)) {
     const StepGraph graph = full_chain(seed);
     const PlacedOrder placed = order_and_place(graph);
     if (placed.orders_placed == 1 && placed.jointly_optimal()) continue;
@@ -88,7 +86,7 @@ TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
 }
 
 TEST(PlacedOrder, EqualsTheJointProgram) {
-  for (const std::uint64_t seed : seeds(20, kSeed)) {
+  for (const std::uint64_t seed : seeds(20, kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(5);
     const JointSolution joint = solve_joint_program(graph, {});
     ASSERT_TRUE(joint.plan.proved_optimal) << "seed " << seed;
@@ -99,7 +97,7 @@ TEST(PlacedOrder, EqualsTheJointProgram) {
 TEST(PlacedOrder, HeedsOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (const std::uint64_t seed : seeds(100, kSeed)) {
+    for (const std::uint64_t seed : seeds(100, kGraphSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(12);
       const PlacedOrder placed = order_and_place(graph, "optimal", options);
       ASSERT_EQ(fault(graph, placed, options), "") << "seed " << seed;

@@ -9,14 +9,12 @@
 #include "memory/order/solvers/solver_orders.h"
 #include "tests/memory/order/exhaustive_order.h"
 #include "tests/memory/order/exhaustive_placement.h"
-#include "tests/memory/order/random_step_graph.h"
+#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::uint64_t kSeed = 2026;
 
 OrderAnswer solve(const StepGraph& graph, std::string_view name, const OrderOptions& options = {}) {
   return order(graph, name, options, all_order_algorithms());
@@ -59,7 +57,7 @@ TEST(SolverOrders, FollowTheOthersInOneTable) {
 }
 
 TEST(OrderProgram, EqualsOptimal) {
-  for (const std::uint64_t seed : seeds(300, kSeed)) {
+  for (const std::uint64_t seed : seeds(300, kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(9);
     const OrderAnswer answer = solve(graph, "olla-order");
     ASSERT_EQ(answer.peak, order(graph).peak) << "seed " << seed;
@@ -70,7 +68,7 @@ TEST(OrderProgram, EqualsOptimal) {
 TEST(OrderProgram, EqualsOptimalUnderOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (const std::uint64_t seed : seeds(60, kSeed)) {
+    for (const std::uint64_t seed : seeds(60, kGraphSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(8);
       const OrderAnswer answer = solve(graph, "olla-order", options);
       ASSERT_EQ(answer.peak, order(graph, "optimal", options).peak) << "seed " << seed;
@@ -140,7 +138,7 @@ TEST(LocationProgram, PlacesAGivenOrder) {
 }
 
 TEST(JointProgram, EqualsAllOrdersPlaced) {
-  for (const std::uint64_t seed : seeds(40, kSeed)) {
+  for (const std::uint64_t seed : seeds(40, kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(5);
     const JointSolution joint = solve_joint_program(graph, {});
     ASSERT_EQ(joint.plan.peak, ExhaustivePlacement(graph).least_peak()) << "seed " << seed;
@@ -152,7 +150,7 @@ TEST(JointProgram, EqualsAllOrdersPlaced) {
 TEST(JointProgram, EqualsAllOrdersPlacedUnderOptions) {
   for (const OrderOptions& options :
        {OrderOptions{.in_place = false}, OrderOptions{.alignment = 4}}) {
-    for (const std::uint64_t seed : seeds(20, kSeed)) {
+    for (const std::uint64_t seed : seeds(20, kGraphSeed)) {
       const StepGraph graph = RandomStepGraph(seed).draw(4);
       ASSERT_EQ(solve_joint_program(graph, options).plan.peak,
                 ExhaustivePlacement(graph, options).least_peak())

@@ -11,7 +11,7 @@
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/radix_sort.h"
 #include "memory/planners/skyline/block_tree.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -9,7 +9,7 @@
 #include "memory/errors.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/plan_with.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

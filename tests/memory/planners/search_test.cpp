@@ -13,7 +13,7 @@
 #include "memory/planners/skyline/restarts.h"
 #include "memory/planners/workers.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -10,7 +10,7 @@
 #include "memory/planners/holes/program_order.h"
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

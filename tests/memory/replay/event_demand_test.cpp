@@ -7,7 +7,7 @@
 #include "memory/formats/csv/event_csv.h"
 #include "memory/replay/trace_builder.h"
 #include "memory/replay/trace_events.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -10,14 +10,13 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/formats/csv/event_csv.h"
 #include "tests/memory/replay/replayed_events.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 ReplayFigures figures_of(const std::string& text, const std::string& allocator_name,
                          std::optional<std::size_t> capacity = {}) {

@@ -10,10 +10,9 @@
 #include "memory/device/simulated_device.h"
 #include "memory/planners/registry.h"
 #include "memory/session/arena.h"
+#include "tests/memory/units.h"
 
 namespace skyline::tests {
-
-inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Three requests of 1000 bytes; the first may be reused by the third.
 inline const std::vector<StepRequest> kThree = {

@@ -11,7 +11,6 @@
 namespace skyline {
 namespace {
 
-using tests::kMiB;
 using tests::kThree;
 using ArenaStatistics = tests::ArenaFixture;
 

@@ -13,7 +13,6 @@
 namespace skyline {
 namespace {
 
-using tests::kMiB;
 using tests::kThree;
 
 using ArenaTest = tests::ArenaFixture;

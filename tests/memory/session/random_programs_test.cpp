@@ -16,11 +16,11 @@
 #include "tests/memory/device/refusing_device.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/session/random_program.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 // Numbers of programs. Those on real memory follow those on a simulated device, so no seed is used
 // twice. 1,500 are enough for every kind of event.
 constexpr std::uint64_t kSimulatedPrograms = 12000;

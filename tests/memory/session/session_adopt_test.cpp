@@ -8,11 +8,11 @@
 
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 using Kind = SessionEvent::Kind;
 using Sizes = std::vector<std::size_t>;
 

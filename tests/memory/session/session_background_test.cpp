@@ -15,11 +15,11 @@
 #include "memory/session/session.h"
 #include "tests/memory/device/refusing_device.h"
 #include "tests/memory/session/random_program.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 using Kind = SessionEvent::Kind;
 
 // A planner that waits for permission, and counts.

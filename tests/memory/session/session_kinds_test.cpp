@@ -8,11 +8,11 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr ShapeKey kTrain{32}, kEvaluate{32, StepKind::kInference};
 using Sizes = std::vector<std::size_t>;
 const Sizes kLayers = {3 * kMiB, 5 * kMiB, kMiB, 7 * kMiB};

@@ -11,11 +11,11 @@
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "tests/memory/device/refusing_device.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 using Kind = SessionEvent::Kind;
 
 class SessionTest : public testing::Test {

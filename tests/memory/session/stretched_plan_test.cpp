@@ -10,11 +10,10 @@
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "memory/session/arena.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 StepSlot slot_of(std::uint64_t offset, std::uint64_t bytes) {
   return {.offset = offset, .bytes_limit = bytes + 1};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/memory/units.h"
 #include "tests/train/parsed_json.h"
 #include "train/cli/option_list.h"
 #include "train/commands/commands.h"
@@ -15,7 +16,6 @@ namespace skyline {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Parses pairs of a flag and its value; the last flag may have no value.
 AllocatorOptions parsed(const std::vector<std::string>& words) {

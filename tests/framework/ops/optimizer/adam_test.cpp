@@ -9,11 +9,6 @@
 namespace skyline {
 namespace {
 
-std::vector<float> stored(const HostTensor& tensor) {
-  const std::vector<double> values = to_memory_order(tensor);
-  return {values.begin(), values.end()};
-}
-
 // A parameter with its moments; `scale` multiplies the gradients unless it is 1.
 struct Trained {
   std::vector<float> value, first, second;
@@ -23,14 +18,14 @@ struct Trained {
 Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float scale) {
   RecordedContext recorded;
   Context& context = recorded.context;
-  const Parameter parameter =
-      make_parameter(context, {shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
+  const Parameter parameter = make_parameter(context, {shape}, "fc.weight",
+                                             stored_values(random_tensor(shape, seed, 0)).data());
   const Tensor first = context.resident({shape}, Category::kOptimizer, "fc");
   const Tensor second = context.resident({shape}, Category::kOptimizer, "fc");
   const Tensor factor = scale == 1 ? Tensor() : recorded.upload_vector({scale});
   for (params.step = 1; params.step <= 3; ++params.step) {
     const std::vector<float> gradient =
-        stored(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
+        stored_values(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
     context.write(parameter.gradient, gradient.data());
     adam(context, parameter, first, second, params, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
@@ -47,7 +42,8 @@ void check(const Shape& shape, std::uint64_t seed, AdamParams params, float scal
                     double{scale});
   }
   const Trained got = train(shape, seed, params, scale);
-  const std::vector<float> expected[] = {stored(value), stored(first), stored(second)};
+  const std::vector<float> expected[] = {stored_values(value), stored_values(first),
+                                         stored_values(second)};
   for (std::size_t i = 0; i < got.value.size(); ++i) {
     ASSERT_NEAR(got.value[i], expected[0][i], 1e-6) << "value " << i << ", seed " << seed;
     ASSERT_NEAR(got.first[i], expected[1][i], 1e-6) << "first moment " << i << ", seed " << seed;

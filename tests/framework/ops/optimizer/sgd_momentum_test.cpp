@@ -9,23 +9,18 @@
 namespace skyline {
 namespace {
 
-std::vector<float> stored(const HostTensor& tensor) {
-  const std::vector<double> values = to_memory_order(tensor);
-  return {values.begin(), values.end()};
-}
-
 // Runs three steps on random values; returns the parameter's values. `scale` multiplies the
 // gradients unless it is 1.
 std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams& params,
                          float scale = 1) {
   RecordedContext recorded;
   Context& context = recorded.context;
-  const Parameter parameter =
-      make_parameter(context, {shape}, "fc.weight", stored(random_tensor(shape, seed, 0)).data());
+  const Parameter parameter = make_parameter(context, {shape}, "fc.weight",
+                                             stored_values(random_tensor(shape, seed, 0)).data());
   const Tensor velocity = context.resident({shape}, Category::kOptimizer, "fc");
   const Tensor factor = scale == 1 ? Tensor() : recorded.upload_vector({scale});
   for (std::uint64_t step = 1; step <= 3; ++step) {
-    const std::vector<float> gradient = stored(random_tensor(shape, seed, step));
+    const std::vector<float> gradient = stored_values(random_tensor(shape, seed, step));
     context.write(parameter.gradient, gradient.data());
     sgd_momentum(context, parameter, velocity, params, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
@@ -39,7 +34,7 @@ void check(const Shape& shape, std::uint64_t seed, const SgdParams& params, floa
     reference::sgd_momentum(value, velocity, random_tensor(shape, seed, step), params,
                             double{scale});
   }
-  const std::vector<float> got = train(shape, seed, params, scale), expected = stored(value);
+  const std::vector<float> got = train(shape, seed, params, scale), expected = stored_values(value);
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], expected[i], 1e-6) << "element " << i << ", seed " << seed;
   }

@@ -79,9 +79,7 @@ class KernelRun {
   }
 
   Tensor upload(const HostTensor& tensor) {
-    const std::vector<double> stored = to_memory_order(tensor);
-    const std::vector<float> values(stored.begin(), stored.end());
-    return context_.upload({tensor.shape}, values.data());
+    return context_.upload({tensor.shape}, stored_values(tensor).data());
   }
 
   static HostTensor read(const Tensor& tensor) {

@@ -7,7 +7,7 @@
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/validator.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

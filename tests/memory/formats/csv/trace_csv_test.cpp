@@ -9,7 +9,7 @@
 #include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
 #include "tests/memory/failing_buffer.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "memory/planners/skyline/best_fit.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/memory/planners/random_traces.h"
+#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -11,6 +11,9 @@
 
 namespace skyline {
 
+// The first seed of tests that draw many graphs.
+inline constexpr std::uint64_t kGraphSeed = 2026;
+
 // Draws step graphs in which everything occurs that an order must heed: several outputs, inputs
 // shared or read twice, in-place pairs that compete, control edges, kept and unread values,
 // workspaces, zero bytes, views and resident values.
