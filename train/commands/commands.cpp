@@ -19,6 +19,7 @@ const std::vector<Command>& all_commands() {
       {"check-order", "check an order against its graph", declare_check_order},
       {"replay", "replay recorded requests on any allocator", declare_replay},
       {"reproduce", "recompute a paper's figures and compare", declare_reproduce},
+      {"lab", "score an exercise on hidden cases", declare_lab},
       {"completion", "print a script that completes words in a shell", declare_completion},
   };
   return commands;

@@ -19,6 +19,7 @@ CommandRun declare_completion(OptionList& list);
 CommandRun declare_dry_run(OptionList& list);
 CommandRun declare_evaluate(OptionList& list);
 CommandRun declare_graph(OptionList& list);
+CommandRun declare_lab(OptionList& list);
 CommandRun declare_order(OptionList& list);
 CommandRun declare_plan(OptionList& list);
 CommandRun declare_predict(OptionList& list);
