@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "memory/replay/trace_events.h"
 #include "memory/session/session.h"
 
 namespace skyline {
@@ -82,6 +83,19 @@ std::uint64_t RecordedRun::most_bytes(std::uint64_t alignment) const {
     }
   }
   return static_cast<std::uint64_t>(most);
+}
+
+RecordedRun run_of(const Trace& trace) {
+  RecordedRun run;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    run.requests.push_back(
+        {trace.blocks[i].bytes, trace.tags.empty() ? BlockTag() : trace.tags[i]});
+  }
+  for (const TraceEvent& event : trace_events(trace)) {
+    run.step.push_back(
+        {event.allocation ? Act::kAllocate : Act::kFree, static_cast<std::uint32_t>(event.block)});
+  }
+  return run;
 }
 
 // Makes room for the release as well, which must not throw.

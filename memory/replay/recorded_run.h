@@ -40,6 +40,9 @@ struct RecordedRun {
   std::uint64_t most_bytes(std::uint64_t alignment) const;
 };
 
+// The run that keeps nothing and whose step is a trace. O(n log n).
+RecordedRun run_of(const Trace& trace);
+
 // Records a program's requests and serves each with an address but no memory: the allocator for a
 // program that computes nothing. Forgets requests between steps and those of all steps but the
 // last.

@@ -13,8 +13,10 @@ ReplayedAllocator::ReplayedAllocator(const ReplayChoice& choice)
     allocator_ = make_allocator(choice.allocator, device_, choice.allocator_options);
     return;
   }
-  auto session = std::make_unique<Session>(
-      device_, SessionOptions{.planner = choice.planner, .planner_table = choice.planner_table});
+  auto session =
+      std::make_unique<Session>(device_, SessionOptions{.planner = choice.planner,
+                                                        .planner_table = choice.planner_table,
+                                                        .step_planner = choice.step_planner});
   session_ = session.get();
   allocator_ = std::move(session);
 }

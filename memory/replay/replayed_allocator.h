@@ -10,6 +10,7 @@
 #include "memory/allocators/allocator_options.h"
 #include "memory/device/simulated_device.h"
 #include "memory/planners/registry.h"
+#include "memory/session/step_plan.h"
 
 namespace skyline {
 
@@ -21,6 +22,7 @@ struct ReplayChoice {
   AllocatorOptions allocator_options = {};
   std::string planner{kDefaultPlanner};              // of `planned`
   PlannerTable planner_table = planners();           // where that name is looked up
+  StepPlanner step_planner = {};                     // if set, plans instead of the planner
   std::optional<std::uint64_t> capacity_bytes = {};  // of the device; unset: no limit
   std::size_t commit_bytes = kCommitBytes;           // arenas grow in multiples of it
 };

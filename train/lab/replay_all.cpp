@@ -8,6 +8,7 @@
 #include "memory/errors.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/event_demand.h"
+#include "memory/replay/recorded_run.h"
 #include "memory/replay/replayed_allocator.h"
 #include "memory/replay/trace_builder.h"
 #include "memory/session/session.h"
@@ -50,23 +51,50 @@ class AllocatorReplay {
   EventReplay replay_;
 };
 
-ReplayPlan plan_of(TraceBuilder& collected, const LiveEvents& events, const EventDemand& demand,
-                   const ReplayOptions& options) {
-  if (options.plan_limit_blocks == 0) return {.plan = {}, .left_out = "its limit of blocks is 0"};
-  if (collected.passed_limit()) {
-    return {.plan = {},
-            .left_out = fmt::format("{} blocks are more than the limit of {} for a plan",
-                                    demand.blocks(), options.plan_limit_blocks)};
-  }
-  if (!demand.lower_bound()) {
-    return {.plan = {}, .left_out = "more than 2^63 - 1 bytes are alive at once"};
-  }
+// A plan of the whole trace, or why there is none.
+ReplayPlan plan_of(const Trace& trace, const ReplayOptions& options) {
   try {
-    return {.plan = plan(collected.take(events), options.planner,
-                         {.time_limit_seconds = options.time_limit_seconds}, all_planners()),
+    return {.plan = plan(trace, options.planner, {.time_limit_seconds = options.time_limit_seconds},
+                         all_planners()),
             .left_out = {}};
   } catch (const TraceError& error) {  // the plan would end above 2^63 − 1
     return {.plan = {}, .left_out = error.what()};
+  }
+}
+
+// Returns why the trace is not planned; empty if it can be.
+std::string left_out(const TraceBuilder& collected, const EventDemand& demand,
+                     const ReplayOptions& options) {
+  if (options.plan_limit_blocks == 0) return "its limit of blocks is 0";
+  if (collected.passed_limit()) {
+    return fmt::format("{} blocks are more than the limit of {} for a plan", demand.blocks(),
+                       options.plan_limit_blocks);
+  }
+  return demand.lower_bound() ? "" : "more than 2^63 - 1 bytes are alive at once";
+}
+
+// Serves the trace from its plan, as `planned` serves each step after its warm-up. Returns nothing
+// if the device cannot hold the plan.
+std::optional<std::size_t> served_by_plan(const Trace& trace, const Plan& plan,
+                                          const ReplayOptions& options) {
+  const AllocatorUse use = replay_run(run_of(trace), trace,
+                                      {.allocator = std::string(kPlannedAllocator),
+                                       .step_planner = [&](const Trace&) { return plan; },
+                                       .capacity_bytes = options.capacity_bytes});
+  return use.fits ? std::optional(use.peak_reserved_bytes) : std::nullopt;
+}
+
+// Plans the whole trace. If `planned` saw a single step, that plan serves it once more.
+void add_plan(TraceBuilder& collected, const LiveEvents& events, const EventDemand& demand,
+              const ReplayOptions& options, ReplayResult& result) {
+  result.plan.left_out = left_out(collected, demand, options);
+  if (!result.plan.left_out.empty()) return;
+  const Trace trace = collected.take(events);
+  result.plan = plan_of(trace, options);
+  if (!result.plan.plan || trace.size() == 0) return;
+  for (ReplayRow& row : result.rows) {
+    if (row.figures.allocator != kPlannedAllocator || result.steps > 1) continue;
+    row.peak_reserved_bytes_since_switch = served_by_plan(trace, *result.plan.plan, options);
   }
 }
 
@@ -137,7 +165,7 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
     result.rows.push_back(each->row());
   }
   if (outputs != nullptr) outputs->finish(events);
-  result.plan = plan_of(collected, events, demand, options);
+  add_plan(collected, events, demand, options, result);
   return result;
 }
 

@@ -33,8 +33,8 @@ struct ReplayOptions {
 struct ReplayRow {
   ReplayFigures figures;
   std::optional<std::size_t> segments;  // at the end; empty if the allocator does not report it
-  // Only for `planned`: the peak since the switch, without its warm-up; empty if there was no
-  // switch.
+  // Only for `planned`: the peak while its plan serves, without its warm-up. A recording of a
+  // single step is served once more, as the step that follows the warm-up. Empty if no plan served.
   std::optional<std::size_t> peak_reserved_bytes_since_switch;
 };
 

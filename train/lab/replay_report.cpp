@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "memory/session/session.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 
@@ -102,12 +104,23 @@ std::string over(std::uint64_t bytes, const std::optional<std::uint64_t>& bound)
   return fmt::format("{:+.{}f} %", percent, percent < 1000 ? 1 : 0);
 }
 
+// What `planned` holds while its plan serves. The other figures count the whole replay.
+void add_steady_row(Table& table, std::size_t bytes, const std::optional<std::uint64_t>& bound) {
+  table.add_row({std::string(kPlannedAllocator), format_bytes(bytes), over(bytes, bound), "", "",
+                 "", "", "", "", ""});
+}
+
+std::string row_name(const ReplayRow& row) {
+  const std::string& name = row.figures.allocator;
+  return name == kPlannedAllocator ? name + ", with warm-up" : name;
+}
+
 void add_row(Table& table, const ReplayRow& row, const std::optional<std::uint64_t>& bound) {
   const Statistics& end = row.figures.end;
   // The lower bound covers all requests, so it says nothing if some were refused.
   const bool served_all = row.figures.refused == 0;
   const auto& peak = row.figures.at_peak;
-  table.add_row({row.figures.allocator, format_bytes(end.peak_reserved_bytes),
+  table.add_row({row_name(row), format_bytes(end.peak_reserved_bytes),
                  served_all ? over(end.peak_reserved_bytes, bound) : "",
                  format_bytes(end.peak_allocated_bytes), std::to_string(end.device_allocations),
                  std::to_string(end.device_frees), std::to_string(end.flushes),
@@ -117,6 +130,8 @@ void add_row(Table& table, const ReplayRow& row, const std::optional<std::uint64
 }
 
 std::string table_of(const ReplayResult& result) {
+  const bool plans = std::ranges::any_of(
+      result.rows, [](const ReplayRow& row) { return row.figures.allocator == kPlannedAllocator; });
   Table table({{"allocator", Align::kLeft},
                {"reserved"},
                {"over bound"},
@@ -127,14 +142,20 @@ std::string table_of(const ReplayResult& result) {
                {"refused"},
                {"fragmented"},
                {"slack"}});
-  for (const ReplayRow& row : result.rows) add_row(table, row, result.lower_bound);
+  for (const ReplayRow& row : result.rows) {
+    const auto& steady = row.peak_reserved_bytes_since_switch;
+    if (steady) add_steady_row(table, *steady, result.lower_bound);
+    add_row(table, row, result.lower_bound);
+  }
   if (const auto& plan = result.plan.plan) {
     table.add_row({fmt::format("plan ({})", plan->planner), format_bytes(plan->peak),
                    over(plan->peak, result.lower_bound), "", "", "", "", "", "", ""});
   }
   return table.str() +
          "takes, returns: calls of the device; fragmented, slack: external and internal "
-         "fragmentation at the peak\n";
+         "fragmentation at the peak\n" +
+         (plans ? "planned: while its plan serves; its warm-up is a step on the pool before it\n"
+                : "");
 }
 
 std::string shares(std::string_view title, const std::vector<LiveShare>& rows) {
@@ -221,11 +242,6 @@ std::string replay_text(const ReplayResult& result) {
                                  result.blocks, result.peak_live_blocks);
   if (result.steps > 0) text += fmt::format(", {} steps", result.steps);
   text += "\n\n" + table_of(result) + "\n" + bound_line(result) + capacity_line(result);
-  for (const ReplayRow& row : result.rows) {
-    if (!row.peak_reserved_bytes_since_switch) continue;
-    text += fmt::format("{} reserved at most {} once its plan served\n", row.figures.allocator,
-                        format_bytes(*row.peak_reserved_bytes_since_switch));
-  }
   if (result.unknown_frees > 0) {
     text += fmt::format("{} frees of blocks from before the recording were left out\n",
                         result.unknown_frees);

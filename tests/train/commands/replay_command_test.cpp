@@ -151,6 +151,26 @@ TEST_F(ReplayCommand, LeavesOutAPlanOfTooManyBlocksAndSaysSo) {
   EXPECT_TRUE(figures(golden_t1(), {"--allocator", "pool", "--plan-limit", "0"})["plan"].is_null());
 }
 
+// golden_t1 needs twice its bound on the pool, and no more than the bound under its plan.
+TEST_F(ReplayCommand, ShowsPlannedWhileItsPlanServesApartFromItsWarmUp) {
+  const auto planned = figures(golden_t1(), {})["allocators"]["planned"];
+  EXPECT_EQ(planned["peak_reserved"], 268435456);
+  EXPECT_EQ(planned["peak_reserved_since_switch"], 134217728);
+  const Outcome outcome = replay(golden_t1(), {"--allocator", "planned"});
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("\nplanned +128 MiB +0 % "));
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("\nplanned, with warm-up +256 MiB"));
+}
+
+TEST_F(ReplayCommand, ShowsNoSteadyStateWithoutAPlanThatServes) {
+  const auto steady = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--allocator", "planned"});
+    return figures(golden_t1(), std::move(arguments))["peak_reserved_since_switch"];
+  };
+  EXPECT_TRUE(steady({"--plan-limit", "11"}).is_null());
+  EXPECT_TRUE(steady({"--capacity", "100MiB"}).is_null());
+  EXPECT_FALSE(steady({"--capacity", "128MiB"}).is_null()) << "the plan needs no more";
+}
+
 TEST_F(ReplayCommand, TakesTheOptionsOfTheAllocators) {
   const auto json =
       figures(golden_t2(), {"--allocator", "bfc", "--no-bfc-growth", "--bfc-limit", "10MiB"});
