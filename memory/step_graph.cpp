@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "memory/errors.h"
+#include "memory/step_uses.h"
 
 namespace skyline {
 namespace {
@@ -22,12 +23,12 @@ class Walk {
     }
   }
 
-  Trace run() {
+  SimulatedStep run() {
     for (const StepOp& op : graph_.ops) execute(op);
-    for (TraceBlock& block : trace_.blocks) {
+    for (TraceBlock& block : step_.trace.blocks) {
       if (block.upper < 0) block.upper = tick_;
     }
-    return std::move(trace_);
+    return std::move(step_);
   }
 
  private:
@@ -44,14 +45,20 @@ class Walk {
   }
   State& state(ValueId value) { return states_[graph_.values[value].storage]; }
 
-  std::size_t request(std::uint64_t bytes, const StepOp& op, Category category) {
-    trace_.blocks.push_back({.lower = tick_++, .upper = -1, .bytes = bytes});
-    trace_.tags.push_back({op.name, op.layer, op.phase, category});
-    return trace_.blocks.size() - 1;
+  void note(std::optional<std::size_t> block, BlockUse::Kind kind, ValueId value) {
+    if (block) step_.uses.push_back({*block, op_, kind, value});
+  }
+
+  std::size_t request(std::uint64_t bytes, const StepOp& op, Category category, ValueId value) {
+    Trace& trace = step_.trace;
+    trace.blocks.push_back({.lower = tick_++, .upper = -1, .bytes = bytes});
+    trace.tags.push_back({op.name, op.layer, op.phase, category});
+    note(trace.blocks.size() - 1, BlockUse::Kind::kRequest, value);
+    return trace.blocks.size() - 1;
   }
 
   void release(std::optional<std::size_t> block) {
-    if (block && options_.sharing) trace_.blocks[*block].upper = tick_++;
+    if (block && options_.sharing) step_.trace.blocks[*block].upper = tick_++;
   }
 
   // Nothing reads the value any more.
@@ -66,6 +73,7 @@ class Walk {
                           .problem = fmt::format("{} of {} reads value {}, which is not alive",
                                                  op.name, op.layer, input)});
       }
+      note(state(input).block, BlockUse::Kind::kRead, graph_.values[input].storage);
     }
   }
 
@@ -86,19 +94,24 @@ class Walk {
       }
       state(output).block = std::exchange(state(input).block, std::nullopt);
       state(output).written = true;
+      note(state(output).block, BlockUse::Kind::kOverwrite, output);
     }
   }
 
   void execute(const StepOp& op) {
+    op_ = static_cast<OpId>(step_.begins.size());
+    step_.begins.push_back(tick_);
     check_reads(op);
     write_in_place(op);
     for (const ValueId output : op.outputs) {
       const StepValue& value = graph_.values[output];
       if (value.resident || value.storage != output || state(output).written) continue;
-      state(output).block = request(value.bytes, op, value.category);
+      state(output).block = request(value.bytes, op, value.category, output);
       state(output).written = true;
     }
-    if (op.workspace_bytes > 0) release(request(op.workspace_bytes, op, Category::kWorkspace));
+    if (op.workspace_bytes > 0) {
+      release(request(op.workspace_bytes, op, Category::kWorkspace, BlockUse::kNoValue));
+    }
     for (const ValueId input : op.inputs) {
       if (--state(input).readers == 0) drop(state(input));
     }
@@ -112,13 +125,18 @@ class Walk {
   const StepGraph& graph_;
   const SimulateOptions& options_;
   std::vector<State> states_;
-  Trace trace_;
+  SimulatedStep step_;
+  OpId op_ = 0;
   Tick tick_ = 0;
 };
 
 }  // namespace
 
 Trace simulate(const StepGraph& graph, const SimulateOptions& options) {
+  return Walk(graph, options).run().trace;
+}
+
+SimulatedStep simulate_uses(const StepGraph& graph, const SimulateOptions& options) {
   return Walk(graph, options).run();
 }
 

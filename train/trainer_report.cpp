@@ -6,6 +6,7 @@
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
+#include "train/lab/order/model_story.h"
 #include "train/lab/order/program_graph.h"
 #include "train/lab/order/step_order_view.h"
 #include "train/report/run_summary.h"
@@ -74,6 +75,7 @@ void Trainer::add_order(RunSummary& summary) {
   summary.graph = program_graph(in_program_sequence(step.step.graph, step.program_numbers),
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
+  summary.story = model_story(step.step, summary.trace, options_);
 }
 
 CommandResult Trainer::result(int exit_code) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/errors.h"
+#include "memory/step_uses.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {
@@ -17,6 +18,25 @@ TEST(Simulate, CountsReadersAndFreesWithTheLastOne) {
   b.op("f", {x}, {y});
   b.op("g", {x, y}, {z});
   EXPECT_EQ(simulate(b.graph).blocks, (Blocks{{0, 3, 100}, {1, 4, 100}, {2, 5, 100}}));
+}
+
+// z lies in x's bytes: one block is requested, read, written over and read again.
+TEST(Simulate, TellsWhatEachOpDoesWithABlock) {
+  GraphBuilder b;
+  const ValueId x = b.value(), z = b.value(), y = b.value();
+  b.op("load", {}, {x});
+  b.op("f", {x}, {z}, {{0, 0}});
+  b.op("g", {z}, {y}, {}, 64);
+  const SimulatedStep step = simulate_uses(b.graph);
+  using Kind = BlockUse::Kind;
+  EXPECT_EQ(step.uses, (std::vector<BlockUse>{{0, 0, Kind::kRequest, x},
+                                              {0, 1, Kind::kRead, x},
+                                              {0, 1, Kind::kOverwrite, z},
+                                              {0, 2, Kind::kRead, z},
+                                              {1, 2, Kind::kRequest, y},
+                                              {2, 2, Kind::kRequest, BlockUse::kNoValue}}));
+  EXPECT_EQ(step.begins, (std::vector<Tick>{0, 1, 1}));
+  EXPECT_TRUE(step.trace.same_requests(simulate(b.graph)));
 }
 
 TEST(Simulate, WorkspaceLivesForItsOp) {

@@ -12,6 +12,7 @@
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/median.h"
+#include "train/lab/order/model_story.h"
 #include "train/lab/order/step_order_view.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
@@ -159,13 +160,16 @@ ProcessSummary process_of(const std::vector<std::unique_ptr<ComparedTraining>>& 
   return process_summary(runs, 0);
 }
 
-// Returns the order of the last batch's step; nothing if all runs are inference or do not fit.
-std::optional<OrderView> order_of(const std::vector<std::unique_ptr<ComparedTraining>>& trainings,
-                                  Workload& workload, const StepOptions& options, Mode mode) {
+// Adds the order and the story of the last batch's step, unless all runs are inference or do not
+// fit.
+void add_step(const std::vector<std::unique_ptr<ComparedTraining>>& trainings, Workload& workload,
+              const TrainOptions& options, Comparison& comparison) {
   const auto fits = [](const auto& training) { return training->run() != nullptr; };
   const auto first = std::ranges::find_if(trainings, fits);
-  if (mode != Mode::kTraining || first == trainings.end()) return {};
-  return step_order_view(workload.dry_step(*(*first)->run()), options);
+  if (comparison.mode != Mode::kTraining || first == trainings.end()) return;
+  const DryRunFacts step = workload.dry_step(*(*first)->run());
+  comparison.order = step_order_view(step, options.step);
+  comparison.story = model_story(step.step, comparison.trace, options);
 }
 
 std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& workload,
@@ -234,7 +238,7 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   comparison.bad_images = workload->bad_images();
   comparison.longest_batch = workload->longest_batch();
   comparison.budget = workload->budget();
-  comparison.order = order_of(trainings, *workload, options.step, mode);
+  add_step(trainings, *workload, options, comparison);
   return comparison;
 }
 

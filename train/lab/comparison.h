@@ -44,6 +44,7 @@ struct Comparison {
 
   std::optional<LongestBatchFacts> longest_batch;  // if step shapes vary
   std::optional<OrderView> order;                  // of the last batch's training step
+  std::optional<StepStory> story;                  // of that step, if `trace` is it
   std::optional<BudgetAnswer> budget;
 
   // True if at least one run fitted, and losses, parameters and optimizer state are bit-equal in

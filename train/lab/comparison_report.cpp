@@ -155,6 +155,8 @@ ReportData comparison_report(const Comparison& comparison) {
   report.baseline = baseline_of(comparison).memory.allocator;
   report.bit_equal = comparison.bit_equal();
   report.order = comparison.order;
+  report.story = comparison.story;
+  report.resident_bytes = baseline_of(comparison).memory.resident_bytes;
   report.budget = comparison.budget;
   report.process = comparison.process;
   bool planned = false;

@@ -22,7 +22,8 @@ read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js scr
   script/plan_chart.js script/series.js script/steps_chart.js script/cursor_chart.js
   script/curve_chart.js script/losses.js
   script/make_table.js script/tables.js script/order_chart.js script/order_pair.js script/order_section.js
-  script/budget.js script/page.js)
+  script/budget.js script/folded_table.js script/story.js script/block_panel.js script/fullest.js script/strategies.js
+  script/recycling.js script/page.js)
 
 read_page_files(EXPLANATION_BODY explanation.html)
 read_page_files(EXPLANATION_STYLE page.css explanation.css)

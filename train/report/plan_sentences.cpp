@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/op.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
@@ -47,15 +48,27 @@ std::string key_figure(const PlanExplanation& explanation, const Trace& trace, s
   return fmt::format("{:.12g}", key);
 }
 
+// "conv2d of conv1 (block 7)", or "block 7" of a trace without tags.
+std::string name_of(const Trace& trace, std::size_t block) {
+  const std::string number = "block " + trace.id(block);
+  if (trace.tags.empty() || trace.tags[block].op.empty()) return number;
+  return fmt::format("{} ({})", op_of_layer(trace.tags[block].op, trace.tags[block].layer), number);
+}
+
+std::string at_begin_of_sentence(std::string text) {
+  if (text.starts_with("block ")) text.front() = 'B';
+  return text;
+}
+
 // Says why the block goes before a runner-up.
 std::string reason_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block,
                       std::size_t runner_up) {
-  const std::string id = trace.id(runner_up);
+  const std::string name = name_of(trace, runner_up);
   if (key_of(explanation, trace, block) != key_of(explanation, trace, runner_up)) {
-    return fmt::format("next is block {} with {}", id, key_figure(explanation, trace, runner_up));
+    return fmt::format("next is {} with {}", name, key_figure(explanation, trace, runner_up));
   }
   const TraceBlock &first = trace.blocks[block], &second = trace.blocks[runner_up];
-  const std::string equal = fmt::format("block {} equals it", id);
+  const std::string equal = fmt::format("{} equals it", name);
   if (explanation.rounded[block] != explanation.rounded[runner_up])
     return equal + " but is smaller";
   const auto ticks = [](const TraceBlock& one) {
@@ -67,12 +80,12 @@ std::string reason_of(const PlanExplanation& explanation, const Trace& trace, st
 
 std::string placement_sentence(const PlanExplanation& explanation, const Trace& trace,
                                const ExplainedStep& step) {
-  const std::string id = trace.id(step.block);
+  const std::string name = name_of(trace, step.block);
   const std::string place = fmt::format("goes to {} and ends at {}", format_bytes(step.line.offset),
                                         format_bytes(step.top));
-  if (!step.runner_up) return fmt::format("Only block {} lives within it: it {}.", id, place);
-  return fmt::format("{} unplaced blocks live within it. Block {} {}, {} ({}): it {}.",
-                     step.candidates, id, superlative(explanation.key),
+  if (!step.runner_up) return fmt::format("Only {} lives within it: it {}.", name, place);
+  return fmt::format("{} unplaced blocks live within it. {} {}, {} ({}): it {}.", step.candidates,
+                     at_begin_of_sentence(name), superlative(explanation.key),
                      key_figure(explanation, trace, step.block),
                      reason_of(explanation, trace, step.block, *step.runner_up), place);
 }

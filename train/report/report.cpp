@@ -54,11 +54,11 @@ Json plan_json(const Plan& plan) {
           {"seconds", plan.seconds}};
 }
 
-Json curve_json(const AllocatorCurve& curve) {
+Json curve_json(const AllocatorCurve& curve, std::uint64_t resident_bytes) {
   Json ticks = Json::array(), reserved = Json::array(), live = Json::array();
   for (const MemoryPoint& point : curve.points) {
     ticks.push_back(point.tick);
-    reserved.push_back(point.reserved_bytes);
+    reserved.push_back(point.reserved_bytes + resident_bytes);
     live.push_back(point.live_bytes);
   }
   return {{"name", curve.name}, {"ticks", ticks}, {"reserved", reserved}, {"live", live}};
@@ -68,6 +68,7 @@ Json known(const auto& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json row_json(const ComparisonRow& row) {
   return {{"allocator", row.allocator},
+          {"how", row.how},
           {"peakReservedBytes", known(row.peak_reserved_bytes)},
           {"afterSwitchBytes", known(row.peak_reserved_after_switch_bytes)},
           {"residentBytes", known(row.resident_bytes)},
@@ -235,7 +236,9 @@ std::string report_json(const ReportData& data) {
   for (const ReportFact& fact : data.facts) {
     json["facts"].push_back(Json::array({fact.name, fact.value}));
   }
-  for (const AllocatorCurve& curve : data.curves) json["curves"].push_back(curve_json(curve));
+  for (const AllocatorCurve& curve : data.curves) {
+    json["curves"].push_back(curve_json(curve, data.resident_bytes));
+  }
   for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
   for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
   if (!data.evaluations.steps.kept().empty()) {
@@ -245,6 +248,7 @@ std::string report_json(const ReportData& data) {
   if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);
   if (data.budget) json["budget"] = budget_json(*data.budget);
+  if (data.story) json["story"] = to_json(*data.story);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

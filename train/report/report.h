@@ -13,6 +13,7 @@
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
 #include "train/report/order_view.h"
+#include "train/report/step_story.h"
 #include "train/run/evaluation.h"
 #include "train/run/process_summary.h"
 
@@ -32,6 +33,7 @@ struct EvaluationCurves {
 // A row of `compare`. Unmeasured values stay empty and are never printed as zero.
 struct ComparisonRow {
   std::string allocator;
+  std::string how = {};  // "warm-up", "the recorded step, replayed"; empty: it ran as the others
   std::optional<std::uint64_t> peak_reserved_bytes;  // of the whole run
   std::optional<std::uint64_t> peak_reserved_after_switch_bytes;
   std::optional<std::uint64_t> resident_bytes;
@@ -56,15 +58,16 @@ struct ReportData {
   Trace trace;
   Plan plan;
 
-  std::vector<AllocatorCurve> curves;  // over the ticks of the same step
-  std::uint64_t resident_bytes = 0;    // live across steps; included in the curves
+  std::vector<AllocatorCurve> curves;  // over the ticks of the same step, without resident bytes
+  std::uint64_t resident_bytes = 0;    // live across steps; the page adds them to the curves
+  std::optional<StepStory> story;      // why the blocks of the step are alive
   std::vector<ComparisonRow> comparison;
   std::string baseline;  // the row that savings refer to; empty: best-fit-pool, or else the first
   std::vector<LossCurve> losses;
   EvaluationCurves evaluations;
   std::optional<ProcessSummary> process;
   StepsChart steps;                    // over the steps of the run
-  std::optional<OrderView> order;      // of a training step, without resident bytes
+  std::optional<OrderView> order;      // of a training step
   std::optional<BudgetAnswer> budget;  // with its curve
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;

@@ -18,10 +18,54 @@ namespace {
 constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin is for the scale
 constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
 
+std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
+
 // Returns the peak that an allocator reserves for the recorded step, plus resident memory.
 std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
   return summary.memory.resident_bytes +
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
+}
+
+std::uint64_t pool_bytes(const RunSummary& summary) {
+  const auto& warm_up = summary.memory.warm_up_peak_reserved_bytes;
+  return warm_up ? *warm_up : replayed_bytes(summary, kPool);
+}
+
+// How far the step's part of the bytes is above the lower bound.
+std::optional<double> gap_of(const RunSummary& summary, std::uint64_t bytes) {
+  const auto bound = static_cast<double>(summary.plan.lower_bound);
+  if (bound == 0) return {};
+  return static_cast<double>(bytes - summary.memory.resident_bytes) / bound - 1;
+}
+
+// The run's allocator, beside those that every run is compared with. All bytes include resident
+// memory.
+std::vector<ComparisonRow> allocator_rows(const RunSummary& summary) {
+  constexpr std::string_view kReplayed = "the recorded step, replayed";
+  const MemorySummary& memory = summary.memory;
+  std::vector<ComparisonRow> rows;
+  const auto add = [&](std::string_view name, std::string_view how, std::uint64_t bytes) {
+    rows.push_back({.allocator = std::string(name),
+                    .how = std::string(how),
+                    .peak_reserved_bytes = bytes,
+                    .resident_bytes = memory.resident_bytes,
+                    .gap = gap_of(summary, bytes)});
+  };
+  if (memory.allocator != kNetworkWise) {
+    add(kNetworkWise, kReplayed, replayed_bytes(summary, kNetworkWise));
+  }
+  if (memory.allocator != kPool) {
+    add(kPool, memory.warm_up_peak_reserved_bytes ? "warm-up" : kReplayed, pool_bytes(summary));
+  }
+  add(memory.allocator, "this run", memory.peak_reserved_bytes);
+  ComparisonRow& run = rows.back();
+  run.peak_reserved_after_switch_bytes = memory.peak_reserved_after_switch_bytes;
+  run.gap = gap_of(summary, memory.steady_peak_bytes());
+  run.device_allocations_after_switch = memory.device_allocations_after_switch;
+  run.calls_per_step = memory.calls_per_step;
+  run.allocate_nanoseconds = memory.allocate_ns_median;
+  run.step_seconds = summary.step_seconds;
+  return rows;
 }
 
 // Describes how the session planned, if steps differ or a step left its plan.
@@ -39,8 +83,6 @@ std::string session_text(const SessionStatistics& session, const StepsChart& ste
                             fmt::join(sums_of(replans), " "));
 }
 
-std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
-
 template <typename T>
 std::string render(const T& write) {
   std::ostringstream out;
@@ -52,42 +94,31 @@ std::string render(const T& write) {
 
 std::string summary_text(const RunSummary& summary, int width) {
   const MemorySummary& memory = summary.memory;
-  const std::uint64_t pool_bytes =
-      memory.warm_up_peak_reserved_bytes.value_or(replayed_bytes(summary, kPool));
+  const std::vector<ComparisonRow> rows = allocator_rows(summary);
   Table table({{"allocator", Align::kLeft},
                {"reserved peak"},
                {"after the switch"},
                {"resident"},
                {"gap"},
                {"how", Align::kLeft}});
-  const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view how,
-                       std::optional<std::uint64_t> after_switch = {}) {
-    const double step_bytes =
-        static_cast<double>(after_switch.value_or(bytes) - memory.resident_bytes);
-    const double bound = static_cast<double>(summary.plan.lower_bound);
-    table.add_row({std::string(name), format_bytes(bytes),
-                   after_switch ? format_bytes(*after_switch) : "",
-                   format_bytes(memory.resident_bytes),
-                   bound > 0 ? percent(step_bytes / bound - 1) : "", std::string(how)});
+  const auto size = [](const std::optional<std::uint64_t>& bytes) {
+    return bytes ? format_bytes(*bytes) : std::string();
   };
-  if (memory.allocator != kNetworkWise) {
-    row(kNetworkWise, replayed_bytes(summary, kNetworkWise), "the recorded step, replayed");
+  for (const ComparisonRow& row : rows) {
+    table.add_row({row.allocator, size(row.peak_reserved_bytes),
+                   size(row.peak_reserved_after_switch_bytes), size(row.resident_bytes),
+                   row.gap ? percent(*row.gap) : "", row.how});
   }
-  if (memory.allocator != kPool) {
-    row(kPool, pool_bytes,
-        memory.warm_up_peak_reserved_bytes ? "warm-up" : "the recorded step, replayed");
-  }
-  row(memory.allocator, memory.peak_reserved_bytes, "this run",
-      memory.peak_reserved_after_switch_bytes);
   std::string text = table.str();
-  text += fmt::format("lower bound of a step: {} in {} requests; plan of {}: {}, gap {}{}\n",
-                      format_bytes(summary.plan.lower_bound), summary.trace.size(),
-                      summary.plan.planner, format_bytes(summary.plan.peak),
-                      percent(summary.plan.gap()),
-                      summary.plan.proved_optimal ? ", proved optimal" : "");
+  text += fmt::format(
+      "resident memory apart, the lower bound of a step is {} in {} requests; plan of {}: {}, gap "
+      "{}{}\n",
+      format_bytes(summary.plan.lower_bound), summary.trace.size(), summary.plan.planner,
+      format_bytes(summary.plan.peak), percent(summary.plan.gap()),
+      summary.plan.proved_optimal ? ", proved optimal" : "");
   if (memory.blocks) {
     text += fmt::format("against the pool, the plan {}; {} device allocations after the switch\n",
-                        saving_sentence(pool_bytes, memory.steady_peak_bytes()),
+                        saving_sentence(pool_bytes(summary), memory.steady_peak_bytes()),
                         memory.device_allocations_after_switch);
   }
   if (memory.session) text += session_text(*memory.session, summary.steps);
@@ -116,6 +147,9 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
   report.curves = {replay_trace(summary.trace, kNetworkWise).curve,
                    replay_trace(summary.trace, kPool).curve,
                    planned_curve(summary.trace, summary.plan)};
+  report.resident_bytes = summary.memory.resident_bytes;
+  report.comparison = allocator_rows(summary);
+  report.story = summary.story;
   report.losses = {{summary.memory.allocator, summary.losses}};
   report.evaluations = summary.evaluations;
   report.steps = summary.steps;

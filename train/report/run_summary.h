@@ -23,6 +23,7 @@ struct RunSummary {
   Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
   std::optional<OrderView> order;  // of the same step
+  std::optional<StepStory> story;  // of `trace`, if it is that step
   std::optional<BudgetAnswer> budget;
   StepSeries losses;  // over all steps of the run, like the next two
   EvaluationCurves evaluations;

@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "memory/trace.h"
 #include "tests/train/commands/skyline_program.h"
+#include "tests/train/report/browser.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/commands/commands.h"
 
 namespace skyline {
@@ -57,6 +60,28 @@ TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   for (const char* text : {"network-wise", "best-fit-pool", "planned", "lower bound", "ticks"}) {
     EXPECT_NE(answer.output.find(text), std::string::npos) << text;
+  }
+}
+
+// Terminal, title, tiles and table of the page: the same figures of one run.
+TEST_F(TrainCommandsTest, TerminalAndPageHaveOneBasisOfBytes) {
+  const Outcome answer = train({"--out", run_});
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  std::smatch planned, pool, saving;
+  const std::regex row("planned +[0-9.]+ .iB +([0-9.]+ .iB) "),
+      base("best-fit-pool +([0-9.]+ .iB) ");
+  ASSERT_TRUE(std::regex_search(answer.output, planned, row)) << answer.output;
+  ASSERT_TRUE(std::regex_search(answer.output, pool, base)) << answer.output;
+  ASSERT_TRUE(std::regex_search(answer.output, saving, std::regex("saves [^,]+, ([0-9.]+ %)")));
+  const std::string page = opened_in_browser(read_file(run_ + "/report.html"));
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  const std::string plan = planned[1], other = pool[1], share = saving[1];
+  for (const std::string& made :
+       {"The plan takes " + plan + " from the device; best-fit-pool takes " + other + ".",
+        "<span>the plan takes</span><strong>" + plan + "</strong>",
+        "<span>saved against best-fit-pool</span><strong>" + share + "</strong>",
+        "<td class=\"number\">" + plan + "</td>", "−" + share}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
   }
 }
 

@@ -191,7 +191,9 @@ TEST(ComparisonTest, ThePageShowsTheOrderOfTheTrainingStep) {
   options.step.fused_update = true;
   const Comparison comparison = compared(options, {"planned"}, 2);
   ASSERT_TRUE(comparison.order.has_value());
-  EXPECT_EQ(comparison.order->peak(), comparison.plan.lower_bound);
+  EXPECT_EQ(comparison.order->peak(),
+            comparison.order->resident_bytes + comparison.plan.lower_bound);
+  EXPECT_TRUE(comparison.story.has_value());
   EXPECT_LT(comparison.order->peak(), comparison.order->program());
   EXPECT_TRUE(comparison_report(comparison).order.has_value());
   EXPECT_FALSE(compared(options, {"planned"}, 2, Mode::kInference).order.has_value())

@@ -96,6 +96,16 @@ TEST(PlanExplanation, SaysWhatDecidesBetweenEquals) {
   EXPECT_THAT(first({{0, 1, 2}, {0, 3, 1}}, "best-fit"), HasSubstr("next is block 0 with 1 tick)"));
 }
 
+TEST(PlanExplanation, NamesBlocksByOpAndLayer) {
+  const Told told({.blocks = {{0, 2, 4}, {0, 4, 4}},
+                   .tags = {{"relu", "act1", Phase::kForward, Category::kActivation},
+                            {"conv2d", "conv1", Phase::kForward, Category::kActivation}}},
+                  "best-fit");
+  EXPECT_THAT(told.sentence(0),
+              HasSubstr("live within it. conv2d of conv1 (block 1) lives longest, 4 ticks (next is "
+                        "relu of act1 (block 0) with 2 ticks)"));
+}
+
 TEST(PlanExplanation, SaysWhenLinesAreEquallyLow) {
   const Told told({.blocks = {{0, 2, 4}, {2, 4, 4}, {0, 4, 1}}}, "best-fit-by-size");
   EXPECT_THAT(told.sentence(1), HasSubstr("The lowest line is [2, 4) at 0 B."));

@@ -37,7 +37,8 @@ TEST(ReportPage, RunsInABrowser) {
   const std::string page = opened_in_browser(render_report(small_report()));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
   for (const char* made :
-       {"<span>planned peak of the step</span><strong>5 KiB</strong>",
+       {"<span>the plan takes</span><strong>5 KiB</strong>",
+        "<span>lower bound</span><strong>5.5 KiB</strong>",
         "The plan takes 5 KiB from the device; best-fit-pool takes 9 KiB.",
         "Each of the <span id=\"block-count\">3</span> rectangles",
         "<span id=\"fullest-tick\">tick 1 (forward)</span>", "−4 KiB, −44.4 %",
@@ -125,30 +126,72 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
       page.substr(tooltip, 1000),
       std::regex(
           "<strong>Steps [23][0-9],[0-9]{3} to [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th>"
-          "<td>holds [23][0-9]{2} KiB.*planned</th><td>holds 50 KiB.*alive.*source.*target")))
+          "<td>holds [23][0-9]{2}(.[0-9])? KiB.*planned</th><td>holds 50 "
+          "KiB.*alive.*source.*target")))
       << page.substr(tooltip, 1000);
   for (const char* made :
        {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
         "Each point stands for 32 steps.", "Re-plans of planned: 2, of which 2 in the first tenth",
-        "peak 547 KiB", "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
+        "peak 546.8 KiB", "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
     EXPECT_NE(page.find(made), page.npos) << made;
   }
   EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
 }
 
-// Without a comparison, the page shows figures of the recorded step and says so.
-TEST(ReportPage, SpeaksOfTheStepWithoutAComparison) {
+TEST(ReportPage, ShowsThePlanWithResidentMemoryIfNothingWasMeasured) {
   ReportData data = small_report();
   data.comparison.clear();
   const std::string page = opened_in_browser(render_report(data));
   if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
-  const char* made =
-      "For the memory of one step, the plan takes 5 KiB from the device; best-fit-pool takes 9 "
-      "KiB.";
-  EXPECT_NE(page.find(made), page.npos);
+  EXPECT_NE(page.find("<span>the plan takes</span><strong>5.5 KiB</strong>"), page.npos);
 }
 
-// A peak above the lower bound can still be optimal.
+// Selects the workspace by its row, then opens all rows.
+TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
+  ReportData data = small_report();
+  data.trace.blocks[1].upper = 3;  // is there with the gradient of the story below
+  data.story = small_story();
+  std::string page = render_report(data);
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => [...document.querySelectorAll('#fullest button')][1].click(), 500);
+  </script>)");
+  const std::string first = opened_in_browser(render_report(data));
+  if (first.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  for (const char* made :
+       {"<h3 id=\"block-name\">Block 0: linear of fc1</h3>", "it is there at the fullest tick.",
+        "linear of fc1 requests it. It is kept for linear_grad of fc2, op 1, the last to use it.",
+        "It has a place of its own: input 0 is &lt;resident&gt;.",
+        "<td class=\"\">If it were not needed at all</td><td class=\"number\">1.5 KiB</td>",
+        "<td class=\"\">reads it</td><td class=\"number\">0</td>", "peak 6 KiB",
+        "So this step would take <strong id=\"box-total\">5 KiB</strong>"}) {
+    EXPECT_NE(first.find(made), first.npos) << made;
+  }
+  const std::string second = opened_in_browser(page);
+  EXPECT_NE(second.find("Block 1: linear of fc1"), second.npos);
+  EXPECT_NE(second.find("A workspace takes no value’s place."), second.npos);
+}
+
+// Two activations more than the table shows at first.
+TEST(ReportPage, ShowsAllBlocksOfTheFullestTickWhenAsked) {
+  ReportData data = small_report();
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    data.trace.blocks.push_back({1, 2, 512});
+    data.trace.tags.push_back(data.trace.tags[0]);
+    data.plan.offsets.push_back(8192 + 512 * i);
+  }
+  std::string page = render_report(data);
+  const std::string folded = opened_in_browser(page);
+  if (folded.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  EXPECT_NE(folded.find("2 more blocks"), folded.npos);
+  EXPECT_NE(folded.find("Show all 10"), folded.npos);
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => document.querySelector('#fullest > button').click(), 500);
+  </script>)");
+  const std::string open = opened_in_browser(page);
+  EXPECT_EQ(open.find("2 more blocks"), open.npos);
+  EXPECT_EQ(count_of(open, "<button type=\"button\" class=\"link\">"), 10u);
+}
+
 TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
   ReportData data = small_report();
   data.plan.lower_bound = 5000;
@@ -216,7 +259,7 @@ TEST(ReportPage, ShowsBoundAndGapOfAnOrderThatIsNotProved) {
   order.least_known = 2560;
   expect_parts(opened_with(order),
                {"No order that runs the forward ops as written needs less. The best order found, "
-                "which moves forward ops, too, needs 2.50 KiB, 512 B less.",
+                "which moves forward ops, too, needs 2.5 KiB, 512 B less.",
                 "This holds for every order that runs the forward ops as written."});
 }
 

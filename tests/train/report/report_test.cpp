@@ -41,7 +41,7 @@ TEST(Report, HoldsTheWholeRun) {
                                 {"seconds", 0.25}}));
   EXPECT_EQ(data["curves"][0], json({{"name", "best-fit-pool"},
                                      {"ticks", {0, 3}},
-                                     {"reserved", {8192, 9216}},
+                                     {"reserved", {8192 + 512, 9216 + 512}},
                                      {"live", {4096, 5120}}}));
   EXPECT_EQ(data["residentBytes"], 512);
   EXPECT_EQ(data["facts"], parsed_json(R"([["model","mlp"],["batch size","64"]])"));

@@ -43,6 +43,20 @@ inline ReportData small_report() {
   return data;
 }
 
+// The first op writes block 0 with the help of the workspace; the second reads it and writes the
+// gradient.
+inline StepStory small_story() {
+  using Kind = BlockUse::Kind;
+  return {.ops = {{"linear of fc1", 0, 0.25}, {"linear_grad of fc2", 3, 0.5}},
+          .uses = {{0, 0, Kind::kRequest, 0},
+                   {1, 0, Kind::kRequest, BlockUse::kNoValue},
+                   {0, 1, Kind::kRead, 0},
+                   {2, 1, Kind::kRequest, 1}},
+          .reasons = {"new: input 0 is <resident>", "", "new: linear_grad declares no input"},
+          .strategies = {{"none", {5120, 5632}}, {"both", {5120, 5120}}},
+          .seconds_source = "by hand"};
+}
+
 // Steps of varying lengths; one allocator runs out of memory half-way.
 inline StepsChart steps_chart(std::size_t steps) {
   StepsChart chart{.lines = {{.name = "best-fit-pool"}, {.name = "planned"}},

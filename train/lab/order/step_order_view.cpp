@@ -21,6 +21,15 @@ OrderCurve curve_of(const StepGraph& graph, std::vector<OpId> numbers, bool in_p
   return {.order = std::move(numbers), .bytes = order_bytes(problem, program_sequence(problem))};
 }
 
+void add_resident(OrderView& view, std::uint64_t bytes) {
+  view.resident_bytes = bytes;
+  for (OrderCurve* curve : {&view.before, &view.after}) {
+    for (std::uint64_t& alive : curve->bytes) alive += bytes;
+  }
+  view.lower_bound += bytes;
+  view.least_known += bytes;
+}
+
 }  // namespace
 
 OrderView step_order_view(const DryRunFacts& step, const StepOptions& options) {
@@ -40,6 +49,7 @@ OrderView step_order_view(const DryRunFacts& step, const StepOptions& options) {
                  .least_known = found.free};
   for (const StepOp& op : program.ops) view.names.push_back(op.name);
   if (found.explanation) explain(view, program, *found.explanation);
+  add_resident(view, step.resident_bytes);
   return view;
 }
 

@@ -1,6 +1,10 @@
 // A chart on two layers: `base` is drawn when range or size change, `marks` (pointer, brush) on
 // every move. Coordinates are CSS pixels; the plot lies within the margins.
 
+const kNarrowPixels = 560;
+const kNarrowLeft = 62;
+const kNarrowRight = 16;
+
 class Chart {
   constructor(host, {height, label, margin}) {
     Object.assign(this, {host, height, margin, width: 0});
@@ -16,11 +20,15 @@ class Chart {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.paint());
   }
 
+  // On a narrow screen the labels beside the plot leave it their room.
+  get isNarrow() {
+    return this.width < kNarrowPixels;
+  }
   get left() {
-    return this.margin.left;
+    return this.isNarrow ? Math.min(this.margin.left, kNarrowLeft) : this.margin.left;
   }
   get right() {
-    return this.width - this.margin.right;
+    return this.width - (this.isNarrow ? Math.min(this.margin.right, kNarrowRight) : this.margin.right);
   }
   get top() {
     return this.margin.top;
@@ -139,12 +147,28 @@ class Chart {
       this.rule(context, x, y, x, y + 5, {colour: 'line'});
       this.text(context, formatCount(value), x, y + 15, {align: 'center'});
     }
-    this.text(context, name, this.right + 26, y + 15);  // clear of the last number
+    this.axisName(context, name, 26);
   }
   // Steps have larger numbers.
   stepsAxis(context) {
     this.countAxis(context, '');
-    this.text(context, 'steps', this.right + 36, this.bottom + 15);
+    this.axisName(context, 'steps', 36);
+  }
+  // The name of the x axis, `away` to the right to be clear of the last number, or, on a narrow
+  // screen, below the other axis.
+  axisName(context, name, away) {
+    const y = this.bottom + 15;
+    if (this.isNarrow) return this.text(context, name, this.left - 16, y, {align: 'right'});
+    this.text(context, name, this.right + away, y);
+  }
+  // Names a horizontal line at its end, or, on a narrow screen, above it.
+  lineName(context, y, name, bytes, colour, below = false) {
+    if (this.isNarrow) {
+      const words = `${name} ${formatBytes(bytes)}`;
+      return this.text(context, words, this.right - 4, y + (below ? 9 : -8), {align: 'right', colour});
+    }
+    this.text(context, name, this.right + 10, y + (below ? 9 : -5), {colour});
+    this.text(context, formatBytes(bytes), this.right + 10, y + (below ? 23 : 9));
   }
 }
 

@@ -18,7 +18,7 @@ class ExplanationChart extends Chart {
     this.from = story.first;
     this.to = story.last;
     this.low = 0;
-    this.high = 1.04 * Math.max(story.peak, 1);
+    this.high = 1.06 * Math.max(story.peak, 1);
     this.base.addEventListener('pointermove', (event) => this.point(event));
     this.base.addEventListener('pointerleave', () => this.unpoint());
     this.base.addEventListener('click', (event) => {
@@ -116,8 +116,7 @@ class ExplanationChart extends Chart {
     labels.forEach((label, i) => {
       const above = i === 0 ? -Infinity : labels[i - 1].y + 32;
       label.y = Math.max(label.y, above);
-      this.text(context, label.name, this.right + 8, label.y - 7, {colour: label.colour});
-      this.text(context, formatBytes(label.bytes), this.right + 8, label.y + 7);
+      this.lineName(context, label.y, label.name, label.bytes, label.colour);
     });
   }
 

@@ -147,6 +147,7 @@ class Player {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof HTMLSelectElement) return;
+    if (event.target.matches?.('.table-scroll')) return;  // they scroll it
     const onButton = event.target instanceof HTMLButtonElement;
     const targets = {
       ArrowLeft: this.number - 1,

@@ -2,15 +2,16 @@
 
 const kUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
+// As the terminal writes sizes: "730.5 KiB", "2.14 MiB", "2 MiB".
 function formatBytes(bytes) {
   let unit = 0;
   let value = bytes;
-  while (Math.abs(value) >= 1024 && unit < kUnits.length - 1) {
+  while (Math.abs(value) >= 1023.95 && unit < kUnits.length - 1) {
     value /= 1024;
     unit += 1;
   }
-  const digits = unit === 0 || Number.isInteger(value) ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-  return `${value.toFixed(digits)} ${kUnits[unit]}`;
+  const digits = Math.abs(value) >= 999.95 ? 0 : Math.abs(value) >= 99.995 ? 1 : 2;
+  return `${Number(value.toFixed(digits))} ${kUnits[unit]}`;
 }
 
 const formatCount = (count) => count.toLocaleString('en');
@@ -20,6 +21,9 @@ function formatPercent(share) {
   const percent = 100 * share;
   return `${percent.toFixed(Math.abs(percent) < 10 ? 2 : 1)} %`;
 }
+
+// A saving, as the terminal writes it.
+const formatSaving = (share) => `${(100 * share).toFixed(1)} %`;
 
 function formatSeconds(seconds) {
   if (seconds < 1e-3) return `${(seconds * 1e6).toPrecision(3)} µs`;

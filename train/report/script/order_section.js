@@ -65,7 +65,8 @@ function fillOrder(step, varies) {
     new OrderPair('the executed sequence').show(step);
     fillMoved(step);
   }
-  byId('cut-figure').hidden = step.sentence === '';
+  byId('cut-figure').hidden = byId('cut-link').hidden = step.sentence === '';
+  byId('cut-link').addEventListener('click', () => byId('cut-figure').scrollIntoView());
   byId('cut-title').textContent = step.peak === step.lower_bound ?
       'Why less is impossible' :
       `Why no order needs less than ${formatBytes(step.lower_bound)}`;

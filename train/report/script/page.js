@@ -2,14 +2,10 @@
 
 const data = JSON.parse(byId('data').textContent);
 
-// Returns the peak of each allocator: from the comparison, or over the recorded step if there is
-// none. Allocators that were not measured are left out.
-function reservedPeaks() {
-  const rows = data.comparison.length > 0 ?
-      data.comparison.map((row) => ({name: row.allocator, bytes: steadyBytes(row)})) :
-      data.curves.map(({name, reserved}) => ({name, bytes: largest(reserved, 0)}));
-  return rows.filter(({bytes}) => bytes);
-}
+// Peaks of the allocators that were measured, resident memory included.
+const reservedPeaks = () =>
+    data.comparison.map((row) => ({name: row.allocator, bytes: steadyBytes(row)}))
+        .filter(({bytes}) => bytes);
 function baselineOf(rows, nameOf) {
   const named = (name) => rows.find((row) => nameOf(row) === name);
   return named(data.baseline) ?? named('best-fit-pool') ?? rows[0];
@@ -27,25 +23,28 @@ function fillSaving() {
   const baseline = baselineOf(peaks, ({name}) => name);
   if (!planned || planned === baseline) return;
   const share = (baseline.bytes - planned.bytes) / baseline.bytes;
-  const where = data.comparison.length > 0 ? '' : ' in the step';
   addTile(
-      `${share >= 0 ? 'saved' : 'more'}${where} against ${baseline.name}`,
-      formatPercent(Math.abs(share)), share >= 0 ? 'good' : 'bad');
-  byId('verdict').textContent = (where === '' ? 'The' : 'For the memory of one step, the') +
-      ` plan takes ${formatBytes(planned.bytes)} from the device; ` +
+      `${share >= 0 ? 'saved' : 'more'} against ${baseline.name}`, formatSaving(Math.abs(share)),
+      share >= 0 ? 'good' : 'bad');
+  byId('verdict').textContent = `The plan takes ${formatBytes(planned.bytes)} from the device; ` +
       `${baseline.name} takes ${formatBytes(baseline.bytes)}.`;
 }
 
 function fillOverview() {
+  const {residentBytes: resident, plan: {peak, lowerBound, gap, provedOptimal}} = data;
   if (data.blocks.length > 0) {
-    const {peak, lowerBound, gap, provedOptimal} = data.plan;
-    addTile('planned peak of the step', formatBytes(peak));
-    addTile('lower bound', formatBytes(lowerBound));
+    const planned = reservedPeaks().find(({name}) => name === 'planned');
+    addTile('the plan takes', formatBytes(planned?.bytes ?? resident + peak));
+    addTile('lower bound', formatBytes(resident + lowerBound));
     addTile(
-        provedOptimal ? 'gap: proved optimal' : 'gap to the lower bound', formatPercent(gap),
+        provedOptimal ? 'gap of the step: proved optimal' : 'gap of the step', formatPercent(gap),
         provedOptimal ? 'good' : '');
   }
   fillSaving();
+  if (resident > 0) {
+    byId('basis').textContent = `Sizes include resident memory (${formatBytes(resident)}, such as ` +
+        'parameters), which no plan moves. Blocks, addresses and gaps are those of a step, without it.';
+  }
   for (const [name, value] of data.facts) {
     const className = value.length > 30 ? 'long' : '';
     byId('facts').append(
@@ -74,10 +73,6 @@ function fillLegends(step, view, curves) {
 
 function fillReadings(step) {
   const {plan, blocks, fullestTick} = step;
-  if (data.residentBytes > 0) {
-    byId('resident-reading').textContent = 'Resident memory ' +
-        `(${formatBytes(data.residentBytes)}, such as parameters) lies below; plans do not move it.`;
-  }
   byId('block-count').textContent = formatCount(blocks.length);
   const above = `The plan’s peak is ${formatPercent(plan.gap)} above the lower bound`;
   const proof = plan.gap === 0 ?
@@ -91,34 +86,6 @@ function fillReadings(step) {
       `tick ${formatCount(fullestTick)} (${step.phaseAt(fullestTick)})`;
 }
 
-const kFullestRows = 8;
-
-function fillFullest(step) {
-  const tick = step.fullestTick;
-  const alive = step.blocks.filter((b) => b.lower <= tick && tick < b.upper)
-                    .sort((a, b) => b.rounded - a.rounded);
-  const total = step.live.totals[step.fullest];
-  const rows = alive.slice(0, kFullestRows).map((block) => {
-    const category = step.categories[block.category];
-    const bar = element('i');
-    bar.style.width = `${100 * block.rounded / alive[0].rounded}%`;
-    bar.style.background = `var(--${cssName(category)})`;
-    const named = element('span', {}, colourSwatch(category), category);
-    const share = formatPercent(block.rounded / total);
-    return [block.layer || '–', block.op || '–', named, formatBytes(block.rounded), share, bar];
-  });
-  const shown = alive.slice(0, kFullestRows).reduce((sum, block) => sum + block.rounded, 0);
-  if (alive.length > kFullestRows) {
-    rows.push([
-      `${formatCount(alive.length - kFullestRows)} more blocks`, '', '', formatBytes(total - shown),
-      formatPercent((total - shown) / total), ''
-    ]);
-  }
-  byId('fullest').append(makeTable(
-      ['Layer', 'Op', 'Category', 'Bytes', 'Share', ''],
-      ['name', '', '', 'number', 'number', 'bar'], rows));
-}
-
 function fillStep() {
   const step = readStep(data);
   const view = new View(step.first, step.last);
@@ -127,7 +94,7 @@ function fillStep() {
   const plan = new PlanChart(byId('plan-chart'), step, view);
   fillLegends(step, view, memory.curves);
   fillReadings(step);
-  fillFullest(step);
+  fillFullest(step, view);
   const showRange = () => {
     byId('range').textContent =
         `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +
@@ -140,6 +107,7 @@ function fillStep() {
   byId('zoom-out').addEventListener('click', () => view.zoom(2));
   byId('zoom-reset').addEventListener('click', () => view.whole());
   byId('plan-svg').addEventListener('click', () => plan.openAsSvg());
+  if (data.story !== undefined) fillStory(data, step, view);
   return {step, view, memory, plan};
 }
 

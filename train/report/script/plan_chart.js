@@ -6,7 +6,7 @@ class PlanChart extends StepChart {
         host, {height: 460, label: 'The plan: blocks as rectangles over ticks and addresses'}, step,
         view);
     this.low = 0;
-    this.high = 1.02 * Math.max(step.plan.peak, 1);
+    this.high = 1.05 * Math.max(step.plan.peak, 1);
     this.byCategory =
         step.present.map((category) => step.blocks.filter((b) => b.category === category));
   }
@@ -69,8 +69,7 @@ class PlanChart extends StepChart {
     const line = (bytes, name, colour, below) => {
       const y = this.y(bytes);
       this.rule(context, this.left, y, this.right, y, {colour, width: 1.5, dash: [5, 3]});
-      this.text(context, name, this.right + 10, y + (below ? 9 : -5), {colour});
-      this.text(context, formatBytes(bytes), this.right + 10, y + (below ? 23 : 9));
+      this.lineName(context, y, name, bytes, colour, below);
     };
     if (peak === lowerBound) return line(peak, 'peak = lower bound', 'accent', false);
     line(peak, 'peak', 'accent', false);
@@ -79,16 +78,18 @@ class PlanChart extends StepChart {
 
   drawMarks(context) {
     super.drawMarks(context);
-    const block = this.view.block;
+    this.outline(context, this.view.selected, 'bad');
+    this.outline(context, this.view.block, 'ink');
+  }
+  outline(context, block, colour) {
     if (block === null || !this.isShown(block)) return;
+    const {x, y, width, height} = this.box(block);
     this.inPlot(context, () => {
-      const {x, y, width, height} = this.box(block);
-      context.strokeStyle = styleOf('surface');
-      context.lineWidth = 5;
-      context.strokeRect(x - 1, y - 1, width + 2, height + 2);
-      context.strokeStyle = styleOf('ink');
-      context.lineWidth = 2;
-      context.strokeRect(x - 1, y - 1, width + 2, height + 2);
+      for (const [name, pixels] of [['surface', 5], [colour, 2]]) {
+        context.strokeStyle = styleOf(name);
+        context.lineWidth = pixels;
+        context.strokeRect(x - 1, y - 1, width + 2, height + 2);
+      }
     });
   }
 

@@ -44,8 +44,10 @@ class StepChart extends Chart {
     }
   }
 
-  // Draws names at the ends of lines, pushed apart so that they do not overlap.
+  // Draws names at the ends of lines, pushed apart so that they do not overlap. A narrow screen has
+  // no room for them; the legend says the same.
   drawLabels(context, labels) {
+    if (this.isNarrow) return;
     labels.sort((a, b) => a.y - b.y);
     const places = labels.map((label) => label.y);
     for (let i = 1; i < places.length; ++i)
@@ -96,9 +98,10 @@ class StepChart extends Chart {
       const brush = this.view.brush;
       start = null;
       this.view.mark({brush: null});
-      if (brush !== null && event.type === 'pointerup') {
-        this.view.show(Math.min(...brush), Math.max(...brush));
-      }
+      if (event.type !== 'pointerup') return;
+      if (brush !== null) return this.view.show(Math.min(...brush), Math.max(...brush));
+      const block = this.blockAt(Math.floor(at(event)), event.offsetY);
+      if (block !== null) this.view.select(block);
     };
     canvas.addEventListener('pointerup', finish);
     canvas.addEventListener('pointercancel', finish);
@@ -138,6 +141,8 @@ class StepChart extends Chart {
       this.view.zoom(0.5);
     else if (event.key === '-')
       this.view.zoom(2);
+    else if (event.key === 'Enter' && this.view.block !== null)
+      this.view.select(this.view.block);
     else if (event.key === 'Escape') {
       this.unpoint();
       this.view.whole();

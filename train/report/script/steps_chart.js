@@ -200,7 +200,7 @@ class StepsLengthsChart extends StepsBaseChart {
           context, this.left, line, this.right, line, {colour: value === 0 ? 'line' : 'grid'});
       this.text(context, formatCount(value), this.left - 8, line, {align: 'right'});
     }
-    this.text(context, name, this.right + 15, (top + bottom) / 2, {colour: 'ink'});
+    if (!this.isNarrow) this.text(context, name, this.right + 15, (top + bottom) / 2, {colour: 'ink'});
     const columns = pixelColumns(this, values);
     this.inPlot(context, () => {
       context.fillStyle = styleOf('workspace');

@@ -6,7 +6,7 @@ const measured = (value, format) =>
 // The peak that the allocator needs once it runs steadily.
 const steadyBytes = (row) => row.afterSwitchBytes ?? row.peakReservedBytes;
 
-// "−3.2 MiB, −18 %" against the baseline.
+// "−3.2 MiB, −18.0 %" against the baseline.
 function savingCell(row, baseline) {
   const [bytes, least] = [steadyBytes(row), steadyBytes(baseline)];
   if (bytes === null || least === null || least === 0) return measured(null);
@@ -16,14 +16,14 @@ function savingCell(row, baseline) {
   const className = saved > 0 ? 'good' : saved < 0 ? 'bad' : '';
   return element(
       'span', {className},
-      `${sign}${formatBytes(Math.abs(saved))}, ${sign}${formatPercent(Math.abs(saved) / least)}`);
+      `${sign}${formatBytes(Math.abs(saved))}, ${sign}${formatSaving(Math.abs(saved) / least)}`);
 }
 
 function comparisonCells(row, baseline, widest) {
   const bar = element('i');
   bar.style.width = `${100 * (steadyBytes(row) ?? 0) / widest}%`;
   return [
-    row.allocator,
+    row.how === '' ? row.allocator : element('span', {}, row.allocator, element('small', {}, row.how)),
     measured(row.peakReservedBytes, formatBytes),
     row.afterSwitchBytes === null ? '' : formatBytes(row.afterSwitchBytes),
     row.peakReservedBytes === null ? '' : bar,

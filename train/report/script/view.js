@@ -6,11 +6,13 @@ class View {
     Object.assign(this, {first, last, from: first, to: last});
     this.tick = null;       // under the pointer or the keyboard's cursor
     this.block = null;      // likewise, in the plan
+    this.selected = null;   // the block that the panel explains
     this.category = null;   // highlighted; null: none
     this.allocator = null;  // highlighted; null: none
     this.brush = null;      // [from, to] during a drag
     this.onRange = [];
     this.onMarks = [];
+    this.onSelect = [];
     this.pending = new Set();
   }
 
@@ -59,6 +61,13 @@ class View {
   mark(marks) {
     Object.assign(this, marks);
     this.tell(this.onMarks);
+  }
+  // Selects a block, and moves the range, if necessary, to show it.
+  select(block) {
+    this.selected = block;
+    if (block.upper <= this.from || block.lower >= this.to) this.reveal(block.lower);
+    this.tell(this.onMarks);
+    this.onSelect.forEach((listener) => listener());
   }
   // Highlights a category or an allocator, or nothing.
   emphasise(what) {
