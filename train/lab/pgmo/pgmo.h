@@ -60,18 +60,22 @@ struct PgmoRow {
   // Share of the total that planning saves against the pool of Chainer 3; negative if the plan
   // takes more.
   double saving() const;
+  // The same against the pool of Chainer up to 1.24, which was CuPy 1's as well.
+  double saving_against_exact_pool() const;
 };
 
 // A figure of the paper and our measurement of it.
 struct PgmoFigure {
-  enum class Unit { kBytes, kGigabytes, kShare };
+  enum class Unit { kBytes, kGigabytes, kShare, kTimes };
   std::string what;
   std::string section;
   Unit unit = Unit::kBytes;
   double paper = 0;
   std::string relation = {};        // "at most", "above"; empty: the paper gives the exact figure
   std::optional<double> ours = {};  // empty: not measured
-  std::string note = {};            // why the two may differ
+  // Of savings: ours if the paper's pool was the exact-size pool.
+  std::optional<double> against_exact_pool = {};
+  std::string note = {};  // why the two may differ
 };
 
 struct PgmoReproduction {

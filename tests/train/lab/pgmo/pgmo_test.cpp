@@ -104,10 +104,39 @@ TEST(PgmoTest, MiniBatchesOfOtherLengthsAreNoTroubleForAPlanMadeBeforehand) {
 }
 
 TEST(PgmoTest, TimeIsNotMeasuredAndSaysSo) {
-  const PgmoFigure& figure = figure_with("time saved");
-  EXPECT_FALSE(figure.ours.has_value());
-  EXPECT_EQ(difference_text(figure), "not measured");
-  EXPECT_TRUE(to_json(small_reproduction())["figures"][8]["ours"].is_null());
+  for (const char* what : {"time saved", "at the same batch", "larger batch that fits", "up to"}) {
+    const PgmoFigure& figure = figure_with(what);
+    EXPECT_FALSE(figure.ours.has_value());
+    EXPECT_EQ(difference_text(figure), "not measured");
+    EXPECT_THAT(figure.note, HasSubstr("a card"));
+  }
+  EXPECT_TRUE(to_json(small_reproduction())["figures"].back()["ours"].is_null());
+}
+
+// The paper's largest saving is Inception-ResNet's; ours is another network's, and both are shown.
+TEST(PgmoTest, SaysWhatDoesNotAgree) {
+  const PgmoFigure& all = figure_with("largest saving of the image networks");
+  const PgmoFigure& same = figure_with("largest saving with Inception-ResNet");
+  EXPECT_EQ(all.paper, same.paper);
+  EXPECT_GT(*all.ours, *same.ours);
+  EXPECT_THAT(same.note, HasSubstr("inception-resnet"));
+  EXPECT_THAT(all.note, testing::Not(HasSubstr("inception-resnet")));
+  const PgmoFigure &least = figure_with("AlexNet's, least"), &most = figure_with("AlexNet's, most");
+  EXPECT_LT(*least.ours, *most.ours);
+  EXPECT_EQ(least.paper, 12.5);
+  EXPECT_THAT(figure_with("training at 64, pool").note, HasSubstr("GB stay unexplained"));
+}
+
+TEST(PgmoTest, SavingsAreSaidAgainstBothPools) {
+  for (const PgmoFigure& figure : small_reproduction().figures) {
+    const bool saving = figure.what.find("saving") != std::string::npos;
+    EXPECT_TRUE(figure.against_exact_pool || !saving) << figure.what;
+  }
+  for (const PgmoRow& row : small_reproduction().rows) {
+    EXPECT_NEAR(
+        row.saving_against_exact_pool() * static_cast<double>(row.exact_pool_bytes),
+        static_cast<double>(row.exact_pool_bytes) - static_cast<double>(row.planned_bytes()), 1);
+  }
 }
 
 TEST(PgmoTest, DifferencesAreSaidInTheirUnits) {
@@ -124,6 +153,8 @@ TEST(PgmoTest, DifferencesAreSaidInTheirUnits) {
   EXPECT_EQ(figure_text(Unit::kBytes, 10'169'344), "10,169,344");
   EXPECT_EQ(figure_text(Unit::kGigabytes, 1.21e9), "1.21 GB");
   EXPECT_EQ(figure_text(Unit::kShare, 0.126), "12.6 %");
+  EXPECT_EQ(figure_text(Unit::kTimes, 2.19), "2.19 x");
+  EXPECT_EQ(said(Unit::kTimes, 12.5, 10), "-20.0 %");
 }
 
 TEST(PgmoTest, TextNamesFiguresRowsAndGrowth) {
