@@ -40,23 +40,42 @@ struct Parser {
   std::deque<Declared> commands;  // a deque, because the parser keeps references
 };
 
-// CLI11's help with descriptions that wrap.
+// CLI11's help with descriptions that wrap. It counts characters where CLI11 counts bytes.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(int columns)
-      : text_columns_(static_cast<std::size_t>(std::clamp(columns, 60, 100)) - kNameColumns) {
-    column_width(kNameColumns);
-  }
+      : columns_(static_cast<std::size_t>(std::clamp(columns, 60, 100))) {}
 
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(CLI::Formatter::make_option_desc(option));
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_display_name(true), command->get_description());
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    const std::string footer = app->get_footer();
+    return footer.empty() ? "" : wrapped(footer, columns_) + "\n";
   }
 
  private:
   static constexpr std::size_t kNameColumns = 30;
 
+  // A name and, beside it, its description; below it if the name is too long.
+  std::string entry(const std::string& name, const std::string& description) const {
+    const std::string indent(kNameColumns, ' ');
+    std::string text = "  " + name;
+    std::istringstream lines(wrapped(description, columns_ - kNameColumns));
+    bool beside = display_width(text) < kNameColumns;
+    for (std::string line; std::getline(lines, line); beside = false) {
+      text += beside ? std::string(kNameColumns - display_width(text), ' ') : "\n" + indent;
+      text += line;
+    }
+    return text + "\n";
+  }
+
   // Wraps lines at blanks and keeps the text's own line breaks.
-  std::string wrapped(const std::string& text) const {
+  static std::string wrapped(const std::string& text, std::size_t columns) {
     std::string result;
     std::size_t column = 0;
     std::istringstream lines(text);
@@ -64,7 +83,7 @@ class HelpFormatter : public CLI::Formatter {
       if (!result.empty()) result += '\n';
       std::istringstream words(line);
       for (std::string word; words >> word; column += display_width(word) + 1) {
-        const bool fits = column + display_width(word) <= text_columns_;
+        const bool fits = column + display_width(word) <= columns;
         if (column > 0) result += fits ? ' ' : '\n';
         if (!fits) column = 0;
         result += word;
@@ -73,7 +92,7 @@ class HelpFormatter : public CLI::Formatter {
     return result;
   }
 
-  std::size_t text_columns_;
+  std::size_t columns_;
 };
 
 std::string help_text(const Option& option) {

@@ -101,10 +101,10 @@ struct Answer {
   std::string output, messages;
 };
 
-Answer run(std::vector<const char*> arguments) {
+Answer run(std::vector<const char*> arguments, int help_columns = 80) {
   arguments.insert(arguments.begin(), "skyline");
   std::ostringstream output, messages;
-  const int code = run_program(commands(), arguments, {output, messages, {}});
+  const int code = run_program(commands(), arguments, {output, messages, {}, help_columns});
   return {code, output.str(), messages.str()};
 }
 
@@ -262,6 +262,23 @@ TEST(Program, HelpStaysWithin80Columns) {
   EXPECT_THAT(help.str(),
               HasSubstr("help has\n                              to break into several lines"));
   EXPECT_THAT(help.str(), HasSubstr("--no-check  "));
+}
+
+// The list of commands and its footer wrap, too. "NAME,…" has more bytes than characters.
+TEST(Program, HelpAlignsItsColumnsOnANarrowTerminal) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"--help"}, {"train", "--help"}}) {
+    const std::string text = run(words, 60).output;
+    std::istringstream help(text.substr(text.find("\n\n")));
+    for (std::string line; std::getline(help, line);) {
+      EXPECT_LE(display_width(line), 60u) << line;
+      for (const char* begin : {"Allocators:", "Several files", "Memory", "Learning rate"}) {
+        const std::size_t at = line.find(begin);
+        if (at == line.npos) continue;
+        EXPECT_EQ(display_width(line.substr(0, at)), 30u) << line;
+      }
+    }
+  }
 }
 
 TEST(Program, HelpIsACommandToo) {
