@@ -171,6 +171,25 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
   EXPECT_NE(second.find("A workspace takes no value’s place."), second.npos);
 }
 
+// Walks to the third block of the plan, the gradient, and selects it.
+TEST(ReportPage, SelectsABlockByKeyboard) {
+  ReportData data = small_report();
+  data.story = small_story();
+  std::string page = render_report(data);
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#plan-chart canvas');
+      for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter'])
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
+    }, 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  EXPECT_NE(page.find("<h3 id=\"block-name\">Block 2: linear of fc2</h3>"), page.npos);
+  EXPECT_NE(page.find("<div id=\"fullest\" class=\"table-scroll\" tabindex=\"0\""), page.npos)
+      << "tables scroll by keyboard";
+}
+
 // Two activations more than the table shows at first.
 TEST(ReportPage, ShowsAllBlocksOfTheFullestTickWhenAsked) {
   ReportData data = small_report();
