@@ -47,7 +47,7 @@ Context::Context(Allocator& allocator, Options options)
 
 void Context::begin_step(ShapeKey key) {
   recorder_.begin();
-  differentiable_ops_ = 0;
+  differentiable_ = 0;
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
   staged_bytes_ = 0;
   allocator_.begin_step(key);
@@ -119,7 +119,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   }
   run(call, *kernel, inputs, outputs, workspace.address());
   workspace.reset();
-  record(call, inputs, outputs, workspace_bytes, std::move(memory));
+  record(call, *kernel, inputs, outputs, std::move(memory));
   for (Tensor& input : inputs) input = {};
   return outputs;
 }
@@ -254,15 +254,14 @@ void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {
   }
 }
 
-void Context::record(const Call& call, std::span<const Tensor> inputs,
-                     std::span<const Tensor> outputs, std::size_t workspace_bytes,
-                     std::vector<OutputMemory> memory) {
+void Context::record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
+                     std::span<const Tensor> outputs, std::vector<OutputMemory> memory) {
   if (!options_.record_graph) return;
   const std::string layer(call.layer);
   StepOp op{.name = std::string(call.op.name()),
             .layer = layer,
             .phase = call.phase,
-            .workspace_bytes = workspace_bytes,
+            .workspace_bytes = workspace_bytes(call.op, kernel),
             .in_place = call.op.in_place()};
   for (const Tensor& input : inputs) op.inputs.push_back(recorder_.value_of(input));
   for (std::size_t j = 0; j < outputs.size(); ++j) {
@@ -271,7 +270,7 @@ void Context::record(const Call& call, std::span<const Tensor> inputs,
                              : recorder_.add_written(outputs[j], call.outputs[j].category, layer,
                                                      op_of_layer(op.name, layer)));
   }
-  recorder_.add_op(std::move(op), std::move(memory));
+  recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
 }
 
 void Context::stage_uploads(std::size_t bytes) {

@@ -35,15 +35,15 @@ class NotFinite : public std::runtime_error {
   std::string op_, layer_;
 };
 
-// Whether backward computes output 0 of an op again, whatever that costs, and retains what the op
+// Whether backward computes an output of an op again, whatever that costs, and retains what the op
 // reads instead.
 enum class Recomputing : char {
   kNever,
   kOnce,  // right before the first op that reads it
   kEach,  // right before each op that reads it, and freed after that op
 };
-// By op of a step whose gradient is computed, in the sequence in which the program applies them;
-// null: none.
+// By output of the ops of a step whose gradient is computed, in the sequence in which the program
+// applies them; null: none.
 using RecomputedOps = std::shared_ptr<const std::vector<Recomputing>>;
 
 // How long an op ran.
@@ -135,10 +135,12 @@ class Context {
   const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
   StepRecorder& recorder() noexcept { return recorder_; }
 
-  // Counts an op of the running step whose gradient will be computed. Returns how many there were
-  // before it.
-  std::size_t count_differentiable() noexcept { return differentiable_ops_++; }
-  // `recomputed_ops` of op `number` of the step.
+  // Counts the outputs of an op of the running step whose gradient will be computed. Returns how
+  // many there were before them. Counts only if may_recompute().
+  std::size_t count_differentiable(std::size_t outputs) noexcept {
+    return std::exchange(differentiable_, differentiable_ + outputs);
+  }
+  // `recomputed_ops` of output `number` of the step.
   Recomputing recomputing(std::size_t number) const noexcept {
     const RecomputedOps& chosen = options_.recomputed_ops;
     return chosen && number < chosen->size() ? (*chosen)[number] : Recomputing::kNever;
@@ -155,6 +157,8 @@ class Context {
   std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs);
   // Returns the bytes that execute() requests as workspace for `op` with this kernel.
   std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
+  // Makes all kernels anew, after other engines were chosen.
+  void forget_kernels() { kernels_.clear(); }
 
  private:
   friend class LayerScope;
@@ -176,8 +180,8 @@ class Context {
   void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, std::byte* workspace);
   void check_outputs(const Call& call, std::span<const Tensor> outputs);
-  void record(const Call& call, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-              std::size_t workspace_bytes, std::vector<OutputMemory> memory);
+  void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
+              std::span<const Tensor> outputs, std::vector<OutputMemory> memory);
 
   Allocator& allocator_;
   Options options_;
@@ -186,7 +190,7 @@ class Context {
   std::string layer_;
   StepRecorder recorder_;
   std::uint64_t sequence_ = 0;
-  std::size_t differentiable_ops_ = 0;  // of the running step
+  std::size_t differentiable_ = 0;  // outputs of the running step
   std::vector<OpTime>* op_times_ = nullptr;
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step

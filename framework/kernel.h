@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "framework/host_device.h"
 
@@ -27,6 +29,15 @@ struct KernelArguments {
 
 class CudaCompute;
 
+// How a kernel computes, where a smaller engine could compute instead. Names are those of
+// EngineChoices.
+struct EngineUse {
+  std::string problem;
+  std::string engine;
+  std::string smaller;
+  std::size_t smaller_workspace_bytes = 0;
+};
+
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything
 // comes in as arguments. workspace_bytes() must not need a run, because a dry run asks only for
 // that, so expensive preparation belongs in the first run.
@@ -34,6 +45,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual std::size_t workspace_bytes() const { return 0; }
+  // Returns nothing if the engine was not chosen by a rule, or none needs a smaller workspace.
+  virtual std::optional<EngineUse> engine_use() const { return {}; }
   virtual void run(const KernelArguments& arguments) = 0;
 };
 

@@ -23,6 +23,10 @@ Node::~Node() {
 
 std::string Node::str() const { return is_leaf() ? layer : op_of_layer(op->name(), layer); }
 
+std::shared_ptr<const RecomputeStep> Node::recompute_step(int output) const {
+  return index(output) < recompute.size() ? recompute[index(output)] : nullptr;
+}
+
 const RecomputeStep::Source& Node::retained_source(const GradientSource& wanted) const {
   for (const Retained& kept : retained) {
     if (kept.kind == wanted.kind && kept.index == wanted.index) return kept.source;

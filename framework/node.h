@@ -30,6 +30,8 @@ class Node {
 
   bool is_leaf() const noexcept { return op == nullptr; }
   std::string str() const;  // "conv2d of conv1"
+  // Returns how output `output` is recomputed; null if it is not.
+  std::shared_ptr<const RecomputeStep> recompute_step(int output) const;
   // Returns what was retained for `wanted`. Throws std::logic_error if the graph was consumed.
   const RecomputeStep::Source& retained_source(const GradientSource& wanted) const;
 
@@ -40,8 +42,8 @@ class Node {
   std::vector<TensorSpec> output_specs;
   std::vector<GradientCall> calls;
   std::vector<Retained> retained;
-  // Recomputes output 0; null: its readers retain it.
-  std::shared_ptr<const RecomputeStep> recompute;
+  // By output: recomputes it. Null or absent: its readers retain it.
+  std::vector<std::shared_ptr<const RecomputeStep>> recompute;
   Tensor gradient;  // of a leaf: where its gradient is written
 };
 

@@ -10,11 +10,14 @@ Recomputation Recomputation::from_inputs(std::size_t count) {
   return again;
 }
 
-std::optional<Recomputation> Op::recomputation(std::span<const TensorSpec> inputs) const {
-  if (is_view() || outputs(inputs).size() != 1) return {};
-  Recomputation again = Recomputation::from_inputs(inputs.size());
-  again.cheap = false;
-  return again;
+std::vector<Recomputation> Op::recomputations(std::span<const TensorSpec> inputs) const {
+  if (is_view()) return {};
+  std::vector<Recomputation> all(outputs(inputs).size(), Recomputation::from_inputs(inputs.size()));
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    all[j].cheap = false;
+    all[j].output = static_cast<int>(j);
+  }
+  return all;
 }
 
 std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,

@@ -36,11 +36,12 @@ struct GradientCall {
   std::vector<int> gradient_of;
 };
 
-// How to compute output 0 of an op again, bit for bit: `op` has one output and reads `sources`.
+// How to compute an output of an op again, bit for bit: `op` has one output and reads `sources`.
 struct Recomputation {
-  std::shared_ptr<const Op> op;         // null: the same op again
-  std::vector<GradientSource> sources;  // inputs, and outputs but 0 that a gradient call reads
+  std::shared_ptr<const Op> op;         // null: the same op again, whose other outputs are dropped
+  std::vector<GradientSource> sources;  // inputs, and other outputs that a gradient call reads
   bool cheap = true;                    // takes one or two passes over memory
+  int output = 0;                       // of the op
 
   // Runs the same op again on its `count` inputs.
   static Recomputation from_inputs(std::size_t count);
@@ -83,9 +84,9 @@ class Op {
   // False if the kernel depends on more than parameters() and the specs (a random offset).
   virtual bool cacheable() const { return true; }
 
-  // Returns how to compute output 0 again, so that it need not be retained. By default an op with
-  // one output runs again on its inputs, which is not cheap, and one with more has no way.
-  virtual std::optional<Recomputation> recomputation(std::span<const TensorSpec> inputs) const;
+  // Returns how to compute outputs again, so that they need not be retained, at most one way for
+  // each. By default the op runs again on its inputs, which is not cheap.
+  virtual std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const;
 
   // Never called for views.
   virtual std::unique_ptr<Kernel> kernel(Compute& compute,

@@ -5,6 +5,7 @@
 
 #include "framework/context.h"
 #include "framework/node.h"
+#include "memory/alignment.h"
 
 namespace skyline {
 namespace {
@@ -28,7 +29,7 @@ RecomputeStep::Source source_of(const Tensor& tensor,
 
 std::shared_ptr<const RecomputeStep> recompute_step_of(const Tensor& tensor) {
   const Edge& edge = tensor.edge();
-  return edge.node && edge.output == 0 ? edge.node->recompute : nullptr;
+  return edge.node ? edge.node->recompute_step(edge.output) : nullptr;
 }
 
 // Keeps those of `tensors` that the gradient calls read as `kind`.
@@ -37,10 +38,10 @@ void retain(const Context& context, Node& node, Kind kind, const std::vector<Ten
     for (const GradientSource& source : call.sources) {
       if (source.kind != kind || retains(node, source)) continue;
       const Tensor& tensor = tensors[static_cast<std::size_t>(source.index)];
-      const bool own = kind == Kind::kOutput && source.index == 0;
+      const bool own = kind == Kind::kOutput;
       node.retained.push_back(
           {kind, source.index,
-           source_of(tensor, own ? node.recompute : recompute_step_of(tensor))});
+           source_of(tensor, own ? node.recompute_step(source.index) : recompute_step_of(tensor))});
       if (context.options().record_graph && node.retained.back().source.tensor) {
         tensor.storage()->readers.push_back(node.str());
       }
@@ -68,96 +69,127 @@ Retention::Retention(Context& context, const std::shared_ptr<const Op>& op, Node
     : context_(context), op_(op), last_(last) {
   if (first == nullptr) return;
   retain(context, *first, Kind::kInput, inputs);
-  number_ = context.count_differentiable();
   if (!context.may_recompute()) return;
+  const std::vector<TensorSpec> specs = specs_of(inputs);
+  const std::size_t number = context.count_differentiable(op->outputs(specs).size());
   if (op->is_view()) {
-    const auto viewed = recompute_step_of(inputs.front());
-    if (!viewed) return;
-    recomputation_ = Recomputation::from_inputs(1);
-    begin_step(inputs, layer);
-    step_->each = viewed->each;
+    begin_view(inputs, layer);
     return;
   }
-  recomputation_ = op->recomputation(specs_of(inputs));
-  if (!recomputation_) return;
-  if (recomputation_->op) op_ = recomputation_->op;
-  choose_step(inputs, layer);
-  if (!step_ && context.options().record_graph) begin_remake(inputs);
+  for (Recomputation& how : op->recomputations(specs)) {
+    Candidate& output = candidates_.emplace_back();
+    output.number = number + index(how.output);
+    output.op = how.op ? how.op : op;
+    output.how = std::move(how);
+    choose_step(output, inputs, layer);
+    if (!output.step && context.options().record_graph) begin_remake(output, inputs);
+  }
+}
+
+void Retention::begin_view(const std::vector<Tensor>& inputs, const std::string& layer) {
+  const auto viewed = recompute_step_of(inputs.front());
+  if (!viewed) return;
+  Candidate& output = candidates_.emplace_back();
+  output.op = op_;
+  output.how = Recomputation::from_inputs(1);
+  begin_step(output, inputs, layer);
+  output.step->each = viewed->each;
 }
 
 void Retention::keep(const std::vector<Tensor>& outputs) {
   if (last_ == nullptr) return;
-  if (remake_) complete_remake(outputs);
-  if (step_) {
-    complete_step(outputs);
-    last_->recompute = step_;
+  for (Candidate& output : candidates_) {
+    if (output.remake) complete_remake(output, outputs);
+    if (output.step) complete_step(output, outputs);
   }
   retain(context_, *last_, Kind::kOutput, outputs);
 }
 
-// The options name the op, or it is cheap and its chain short.
-void Retention::choose_step(const std::vector<Tensor>& inputs, const std::string& layer) {
+// The options name the output, or its op is cheap and the chain short.
+void Retention::choose_step(Candidate& output, const std::vector<Tensor>& inputs,
+                            const std::string& layer) {
   const int most = context_.options().recompute;
-  const Recomputing named = context_.recomputing(number_);
+  const Recomputing named = context_.recomputing(output.number);
   const bool is_named = named != Recomputing::kNever;
-  if (!is_named && (most == 0 || !recomputation_->cheap)) return;
-  begin_step(inputs, layer);
-  step_->each = named == Recomputing::kEach;
-  if (!is_named && (step_->depth > most || !keeps_nothing_more(*step_))) step_.reset();
+  if (!is_named && (most == 0 || !output.how.cheap)) return;
+  begin_step(output, inputs, layer);
+  output.step->each = named == Recomputing::kEach;
+  if (!is_named && (output.step->depth > most || !keeps_nothing_more(*output.step))) {
+    output.step.reset();
+  }
 }
 
-void Retention::begin_step(const std::vector<Tensor>& inputs, const std::string& layer) {
-  step_ = std::make_shared<RecomputeStep>();
-  step_->op = op_;
-  step_->layer = layer;
-  for (const GradientSource& source : recomputation_->sources) {
+void Retention::begin_step(Candidate& output, const std::vector<Tensor>& inputs,
+                           const std::string& layer) {
+  output.step = std::make_shared<RecomputeStep>();
+  RecomputeStep& step = *output.step;
+  step.op = output.op;
+  step.layer = layer;
+  for (const GradientSource& source : output.how.sources) {
     if (source.kind != Kind::kInput) continue;
-    const Tensor& input = inputs[static_cast<std::size_t>(source.index)];
+    const Tensor& input = inputs[index(source.index)];
     const std::shared_ptr<const RecomputeStep> before = recompute_step_of(input);
-    if (before) step_->depth = std::max(step_->depth, before->depth + 1);
-    step_->sources.push_back({before ? Tensor() : input.detach(), before});
+    if (before) step.depth = std::max(step.depth, before->depth + 1);
+    step.sources.push_back({before ? Tensor() : input.detach(), before});
   }
 }
 
-void Retention::complete_step(const std::vector<Tensor>& outputs) {
-  step_->spec = outputs.front().spec();
-  for (std::size_t i = 0; i < recomputation_->sources.size(); ++i) {
-    const GradientSource& source = recomputation_->sources[i];
-    if (source.kind != Kind::kOutput) continue;
-    const Tensor& output = outputs[static_cast<std::size_t>(source.index)];
-    step_->sources.insert(step_->sources.begin() + static_cast<std::ptrdiff_t>(i),
-                          {output.detach(), nullptr});
+void Retention::complete_step(Candidate& output, const std::vector<Tensor>& outputs) {
+  RecomputeStep& step = *output.step;
+  step.spec = outputs[index(output.how.output)].spec();
+  if (!output.how.op) {
+    step.output = output.how.output;
+    step.outputs = outputs.size();
   }
-  for (const RecomputeStep::Source& source : step_->sources) {
+  for (std::size_t i = 0; i < output.how.sources.size(); ++i) {
+    const GradientSource& source = output.how.sources[i];
+    if (source.kind != Kind::kOutput) continue;
+    step.sources.insert(step.sources.begin() + static_cast<std::ptrdiff_t>(i),
+                        {outputs[index(source.index)].detach(), nullptr});
+  }
+  for (const RecomputeStep::Source& source : step.sources) {
     if (source.tensor) source.tensor.storage()->retained = true;
   }
+  last_->recompute.resize(outputs.size());
+  last_->recompute[index(output.how.output)] = output.step;
 }
 
-void Retention::begin_remake(const std::vector<Tensor>& inputs) {
-  remake_.emplace();
-  remake_->number = number_;
-  remake_->in_place = op_->in_place();
-  for (const GradientSource& source : recomputation_->sources) {
+void Retention::begin_remake(Candidate& output, const std::vector<Tensor>& inputs) {
+  RecordedRemake& remake = output.remake.emplace();
+  remake.number = output.number;
+  for (const InPlacePair& pair : output.op->in_place()) {
+    const int written = output.how.op ? 0 : output.how.output;
+    if (pair.output == written) remake.in_place.push_back({.input = pair.input, .output = 0});
+  }
+  for (const GradientSource& source : output.how.sources) {
     if (source.kind != Kind::kInput) continue;
-    const Tensor& input = inputs[static_cast<std::size_t>(source.index)];
-    remake_->inputs.push_back(context_.recorder().value_of(input));
-    remake_specs_.push_back(input.spec());
+    const Tensor& input = inputs[index(source.index)];
+    remake.inputs.push_back(context_.recorder().value_of(input));
+    output.remake_specs.push_back(input.spec());
   }
 }
 
-void Retention::complete_remake(const std::vector<Tensor>& outputs) {
-  for (std::size_t i = 0; i < recomputation_->sources.size(); ++i) {
-    const GradientSource& source = recomputation_->sources[i];
+void Retention::complete_remake(Candidate& output, const std::vector<Tensor>& outputs) {
+  RecordedRemake& remake = *output.remake;
+  std::vector<TensorSpec>& specs = output.remake_specs;
+  for (std::size_t i = 0; i < output.how.sources.size(); ++i) {
+    const GradientSource& source = output.how.sources[i];
     if (source.kind != Kind::kOutput) continue;
-    const Tensor& output = outputs[static_cast<std::size_t>(source.index)];
+    const Tensor& read = outputs[index(source.index)];
     const auto at = static_cast<std::ptrdiff_t>(i);
-    remake_->inputs.insert(remake_->inputs.begin() + at, context_.recorder().value_of(output));
-    remake_specs_.insert(remake_specs_.begin() + at, output.spec());
+    remake.inputs.insert(remake.inputs.begin() + at, context_.recorder().value_of(read));
+    specs.insert(specs.begin() + at, read.spec());
   }
-  remake_->op = static_cast<OpId>(context_.step_graph().ops.size() - 1);
-  remake_->value = context_.recorder().value_of(outputs.front());
-  remake_->workspace_bytes = context_.workspace_bytes(*op_, *context_.kernel(*op_, remake_specs_));
-  context_.recorder().add_remake(*std::move(remake_));
+  remake.op = static_cast<OpId>(context_.step_graph().ops.size() - 1);
+  remake.value = context_.recorder().value_of(outputs[index(output.how.output)]);
+  const std::shared_ptr<Kernel> kernel = context_.kernel(*output.op, specs);
+  remake.engine = kernel->engine_use();
+  remake.workspace_bytes = align_up(context_.workspace_bytes(*output.op, *kernel), kAlignmentBytes);
+  for (std::size_t j = 0; !output.how.op && j < outputs.size(); ++j) {
+    if (j == index(output.how.output)) continue;
+    remake.workspace_bytes += align_up(outputs[j].spec().bytes(), kAlignmentBytes);
+  }
+  context_.recorder().add_remake(std::move(remake));
 }
 
 }  // namespace skyline

@@ -27,7 +27,9 @@ struct RecomputeStep {
 
   std::shared_ptr<const Op> op;
   std::string layer;
-  TensorSpec spec;  // of the tensor
+  TensorSpec spec;          // of the tensor
+  int output = 0;           // of the op: the tensor
+  std::size_t outputs = 1;  // that the op makes; the others are dropped
   std::vector<Source> sources;
   int depth = 1;      // number of ops on the longest chain that ends here
   bool each = false;  // runs again for each reader; see Recomputing
@@ -35,8 +37,8 @@ struct RecomputeStep {
 
 // The tensors that the nodes of a forward op keep for backward. Inputs are retained before the op
 // runs, so that it cannot write over what its gradient or a recompute step will read; outputs are
-// retained afterwards. Recomputes output 0 instead of retaining it if the context's options say so;
-// a view of a recomputed tensor is recomputed, too, or it would retain the bytes.
+// retained afterwards. Recomputes outputs instead of retaining them if the context's options say
+// so; a view of a recomputed tensor is recomputed, too, or it would retain the bytes.
 class Retention {
  public:
   // `first` and `last` are the ends of a chain of nodes, null if no gradient will be computed.
@@ -47,21 +49,28 @@ class Retention {
   void keep(const std::vector<Tensor>& outputs);
 
  private:
-  void choose_step(const std::vector<Tensor>& inputs, const std::string& layer);
-  void begin_step(const std::vector<Tensor>& inputs, const std::string& layer);
-  void complete_step(const std::vector<Tensor>& outputs);
-  void begin_remake(const std::vector<Tensor>& inputs);
-  void complete_remake(const std::vector<Tensor>& outputs);
+  // An output that can be computed again.
+  struct Candidate {
+    Recomputation how;
+    std::size_t number = 0;               // see Context::count_differentiable()
+    std::shared_ptr<const Op> op;         // the one that can run again
+    std::shared_ptr<RecomputeStep> step;  // null: the output is not recomputed
+    // While the step is recorded: how the op could run again.
+    std::optional<RecordedRemake> remake;
+    std::vector<TensorSpec> remake_specs;  // of its inputs
+  };
+
+  void begin_view(const std::vector<Tensor>& inputs, const std::string& layer);
+  void choose_step(Candidate& output, const std::vector<Tensor>& inputs, const std::string& layer);
+  void begin_step(Candidate& output, const std::vector<Tensor>& inputs, const std::string& layer);
+  void complete_step(Candidate& output, const std::vector<Tensor>& outputs);
+  void begin_remake(Candidate& output, const std::vector<Tensor>& inputs);
+  void complete_remake(Candidate& output, const std::vector<Tensor>& outputs);
 
   Context& context_;
-  std::shared_ptr<const Op> op_;  // the one that can run again
+  std::shared_ptr<const Op> op_;
   Node* last_;
-  std::size_t number_ = 0;  // of the op, see Context::count_differentiable()
-  std::optional<Recomputation> recomputation_;
-  std::shared_ptr<RecomputeStep> step_;  // null: nothing is recomputed
-  // While the step is recorded: how the op could run again.
-  std::optional<RecordedRemake> remake_;
-  std::vector<TensorSpec> remake_specs_;  // of its inputs
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace skyline

@@ -47,7 +47,9 @@ ValueId StepRecorder::add_written(const Tensor& tensor, Category category, std::
   return storage.value;
 }
 
-void StepRecorder::add_op(StepOp op, std::vector<OutputMemory> memory) {
+void StepRecorder::add_op(StepOp op, std::vector<OutputMemory> memory,
+                          std::optional<EngineUse> engine) {
+  if (engine) step_.engines[static_cast<OpId>(step_.graph.ops.size())] = *std::move(engine);
   step_.graph.ops.push_back(std::move(op));
   step_.memory.push_back(std::move(memory));
 }

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "framework/kernel.h"
 #include "framework/tensor.h"
 #include "memory/step_graph.h"
 
@@ -23,12 +26,13 @@ struct ValueInfo {
 
 // How backward can compute a value of forward again.
 struct RecordedRemake {
-  std::size_t number = 0;  // of the op that wrote the value, as Context counts differentiable ops
+  std::size_t number = 0;  // of the value, as Context counts outputs of differentiable ops
   OpId op = 0;             // that op in the graph
   ValueId value = 0;
   std::vector<ValueId> inputs;
-  std::uint64_t workspace_bytes = 0;
-  std::vector<InPlacePair> in_place;
+  std::uint64_t workspace_bytes = 0;  // with outputs that the op makes besides, rounded
+  std::vector<InPlacePair> in_place;  // of the value, as output 0
+  std::optional<EngineUse> engine = {};
 };
 
 // One step: its graph, ops in the order in which they ran, and how each output got its memory.
@@ -37,6 +41,7 @@ struct RecordedStep {
   std::vector<std::vector<OutputMemory>> memory;  // [op][output]; empty for ops that did not run
   std::vector<ValueInfo> values;                  // parallel to graph.values
   std::vector<RecordedRemake> remakes;            // of values that nothing recomputes yet
+  std::map<OpId, EngineUse> engines;              // of ops that a smaller one could compute
 };
 
 // Builds the RecordedStep of a context's running step.
@@ -55,7 +60,7 @@ class StepRecorder {
   ValueId add_view(ValueId owner, ValueInfo info);
   // Adds a value that an op of this step writes into the tensor's storage.
   ValueId add_written(const Tensor& tensor, Category category, std::string layer, std::string name);
-  void add_op(StepOp op, std::vector<OutputMemory> memory);
+  void add_op(StepOp op, std::vector<OutputMemory> memory, std::optional<EngineUse> engine = {});
   void add_remake(RecordedRemake remake);
   // Renames the value in the tensor's storage.
   void rename(const Tensor& tensor, std::string name);

@@ -35,12 +35,17 @@ ProfileKey Workload::profile_key() const {
 
 void Workload::plan_budget() {
   if (!options_.step.memory_bytes) return;
-  StepBudget budget({.trial = [this](const RecomputedOps& ops) { return trial(ops); },
-                     .seconds = step_seconds(options_.step.profile, profile_key()),
-                     .in_place = options_.step.in_place});
+  TriedEngines engines(options_.device.engines);
+  StepBudget budget(
+      {.trial = [&](const RecomputedOps& ops,
+                    const EngineNames& names) { return trial(ops, engines.choose(names)); },
+       .seconds = step_seconds(options_.step.profile, profile_key()),
+       .in_place = options_.step.in_place,
+       .fits_engines = fits_engines(options_.device)});
   budget_ = budget.within(*options_.step.memory_bytes);
   budget_->curve = budget.curve(kShownBudgets);
   options_.step.recomputed_ops = budget_->ops;
+  engines.choose(budget_->engines);
   forget_steps();
 }
 

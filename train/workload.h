@@ -83,8 +83,9 @@ class Workload {
   explicit Workload(const TrainOptions& options) : options_(options) {}
 
   Context::Options context(Mode mode) const;
-  // Dry-runs the longest training step, with its graph, while it makes these ops again.
-  virtual StepTrial trial(const RecomputedOps& ops) = 0;
+  // Dry-runs the longest training step, with its graph, while it makes these ops again. Kernels
+  // are made anew after other engines were chosen.
+  virtual StepTrial trial(const RecomputedOps& ops, bool other_engines) = 0;
   // Called when options_.step.recomputed_ops has changed.
   virtual void forget_steps() {}
   // Returns what `planned` reserves for a run whose session adopts plans for these steps.

@@ -192,12 +192,22 @@ struct BackwardGraph::Builder {
     std::vector<BackwardInput> inputs;
     for (const RecomputeStep::Source& input : step.sources) inputs.push_back(input_of(input));
     if (!step.op->is_view()) forget_made_since(made);  // a view is the bytes that it reads
-    const int value = new_gradient(step.spec, op_of_layer(step.op->name(), step.layer));
-    graph.gradients_[index(value)].kind = GradientValue::Kind::kRecomputed;
-    emit(step.op, step.layer, std::move(inputs), {value});
+    const std::vector<int> outputs = outputs_of(step);
+    const int value = outputs[index(step.output)];
+    emit(step.op, step.layer, std::move(inputs), outputs);
     recomputed[&step] = value;
     if (step.each) made_for_reader.push_back(&step);
     return read(value);
+  }
+
+  // Nothing reads the outputs besides the recomputed one.
+  std::vector<int> outputs_of(const RecomputeStep& step) {
+    std::vector<int> outputs;
+    for (std::size_t j = 0; j < step.outputs; ++j) {
+      outputs.push_back(new_gradient(step.spec, op_of_layer(step.op->name(), step.layer)));
+      graph.gradients_[index(outputs.back())].kind = GradientValue::Kind::kRecomputed;
+    }
+    return outputs;
   }
 
   void forget_made_since(std::size_t count) {
@@ -242,7 +252,7 @@ struct BackwardGraph::Builder {
         if (kept.source.tensor) forget_reader(kept.source.tensor, node->str());
       }
       node->retained.clear();
-      node->recompute.reset();
+      node->recompute.clear();
     }
   }
 };

@@ -15,7 +15,7 @@ namespace skyline {
 struct GradientValue {
   enum class Kind {
     kGradient,    // or a part of one
-    kRecomputed,  // a forward tensor: output 0 of the op `of`
+    kRecomputed,  // a forward tensor: an output of the op `of`
     kUpdate,      // of an update: the changed parameter, its state, a factor
   };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -26,7 +27,10 @@ BudgetBound::BudgetBound(const BudgetProblem& problem)
     : problem_(problem),
       order_(order_problem(problem.graph, {})),
       value_of_(problem.graph.values.size(), kNone),
-      remake_of_(order_.values.size(), kNone) {
+      remake_of_(order_.values.size(), kNone),
+      engine_of_(problem.graph.ops.size(), kNone),
+      engine_bytes_(problem.graph.ops.size()),
+      engine_seconds_(problem.engines.size()) {
   const std::vector<StepValue>& values = problem.graph.values;
   for (std::uint32_t k = 0; k < order_.values.size(); ++k) value_of_[order_.values[k].id] = k;
   for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
@@ -37,6 +41,15 @@ BudgetBound::BudgetBound(const BudgetProblem& problem)
       if (!values[values[input].storage].resident) {
         inputs.push_back(value_of_[values[input].storage]);
       }
+    }
+  }
+  for (std::uint32_t k = 0; k < problem.engines.size(); ++k) {
+    for (const SmallerEngine::Use& use : problem.engines[k].uses) {
+      if (use.op.is_remake) continue;
+      engine_of_[use.op.index] = k;
+      engine_bytes_[use.op.index] =
+          problem.graph.ops[use.op.index].workspace_bytes - use.workspace_bytes;
+      engine_seconds_[k] += use.extra_seconds;
     }
   }
 }
@@ -62,7 +75,9 @@ BudgetBound::Moment BudgetBound::moment_of(OpId exit) const {
   mark(exit, false, descendants);
   Moment moment;
   const OrderProblem::Op& op = order_.ops[exit];
-  moment.exit_bytes = op.workspace_bytes;
+  moment.exit_bytes = op.workspace_bytes - engine_bytes_[exit];
+  moment.engine_bytes = engine_bytes_[exit];
+  if (engine_of_[exit] != kNone) moment.engine_seconds = engine_seconds_[engine_of_[exit]];
   for (const std::uint32_t input : op.inputs) moment.exit_bytes += order_.values[input].bytes;
   for (const std::uint32_t output : op.outputs) {
     const bool in_place = std::ranges::any_of(
@@ -117,7 +132,10 @@ void BudgetBound::build(const Moment& moment, double second, double byte) {
       flow_.add_arc(first_remake + remake, kFirst + input, MaxFlow::kUnlimited);
     }
   }
-  flowed_ = flow_.run(kSource, kSink);
+  const std::uint64_t own = capacity(byte * static_cast<double>(moment.engine_bytes));
+  const std::uint64_t smaller = capacity(second * moment.engine_seconds);
+  smaller_ = smaller < own;
+  flowed_ = flow_.run(kSource, kSink) + std::min(own, smaller);
 }
 
 void BudgetBound::build_least(const Moment& moment) { build(moment, 0, 1); }
@@ -130,7 +148,9 @@ bool BudgetBound::is_remade(std::uint32_t value) const {
 }
 
 BudgetBound::Line BudgetBound::cut(const Moment& moment) {
-  Line line{.bytes = moment.exit_bytes, .remade = RemakeChoice(problem_.remakes.size())};
+  Line line{.seconds = smaller_ ? moment.engine_seconds : 0,
+            .bytes = moment.exit_bytes + (smaller_ ? 0 : moment.engine_bytes),
+            .remade = RemakeChoice(problem_.remakes.size())};
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
     if (is_remade(value)) {
@@ -148,12 +168,16 @@ void BudgetBound::find_exits() {
   if (!exits_.empty()) return;
   for (OpId op = problem_.backward; op < order_.ops.size(); ++op) {
     const Moment moment = moment_of(op);
-    Line all_kept{.bytes = moment.exit_bytes, .remade = RemakeChoice(problem_.remakes.size())};
+    Line all_kept{.bytes = moment.exit_bytes + moment.engine_bytes,
+                  .remade = RemakeChoice(problem_.remakes.size())};
     for (const std::uint32_t value : moment.needed) {
       if (moment.written[value]) all_kept.bytes += order_.values[value].bytes;
     }
     build_least(moment);
-    exits_.push_back({.op = op, .lines = {std::move(all_kept), cut(moment)}});
+    exits_.push_back({.op = op,
+                      .lines = {std::move(all_kept), cut(moment)},
+                      .engine = engine_of_[op],
+                      .engine_bytes = moment.engine_bytes});
   }
 }
 
@@ -185,28 +209,47 @@ double BudgetBound::lower(Exit& exit, double price, std::uint64_t bytes) {
   return static_cast<double>(flowed_) / kUnitsPerSecond + price * beyond;
 }
 
+// Returns the seconds of each engine that does not fit even if all else takes the fewest bytes.
+std::vector<double> BudgetBound::forced_seconds(std::uint64_t bytes) const {
+  std::vector<double> forced(engine_seconds_.size());
+  for (const Exit& exit : exits_) {
+    if (exit.engine == kNone || exit.lines[1].bytes + exit.engine_bytes <= bytes) continue;
+    forced[exit.engine] = engine_seconds_[exit.engine];
+  }
+  return forced;
+}
+
 BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
   find_exits();
-  Proof best;
+  const std::vector<double> forced = forced_seconds(bytes);
+  const double all_forced = std::accumulate(forced.begin(), forced.end(), 0.0);
+  // What the engines of other ops cost besides.
+  const auto besides = [&](const Exit& exit) {
+    return exit.engine == kNone ? all_forced : all_forced - forced[exit.engine];
+  };
+  Proof best{.extra_seconds = all_forced};
   std::priority_queue<std::pair<double, std::size_t>> open;  // how high a bound may be, by exit
   for (std::size_t k = 0; k < exits_.size(); ++k) {
     const std::vector<Line>& lines = exits_[k].lines;
     if (lines[1].bytes > bytes) {
       return {std::numeric_limits<double>::infinity(), exits_[k].op, {}};
     }
-    if (lines[0].bytes > bytes) open.push({crossing(exits_[k], bytes).seconds, k});
+    if (lines[0].bytes <= bytes) continue;
+    open.push({crossing(exits_[k], bytes).seconds + besides(exits_[k]), k});
   }
   while (!open.empty() && open.top().first > best.extra_seconds * (1 + kWorthwhile)) {
     Exit& exit = exits_[open.top().second];
     const Crossing before = crossing(exit, bytes);
-    const double seconds = lower(exit, before.price, bytes);
+    const double seconds = lower(exit, before.price, bytes) + besides(exit);
     if (seconds > best.extra_seconds) {
       best = {seconds, exit.op, exit.lines[before.line].remade};
     }
     const Crossing after = crossing(exit, bytes);
     const std::size_t k = open.top().second;
     open.pop();
-    if (after.seconds < before.seconds * (1 - kWorthwhile)) open.push({after.seconds, k});
+    if (after.seconds < before.seconds * (1 - kWorthwhile)) {
+      open.push({after.seconds + besides(exit), k});
+    }
   }
   return best;
 }

@@ -21,10 +21,13 @@ namespace skyline {
 //
 //   minimum cut + price × (new bytes of the exit − budget)
 //
-// seconds. Every exit and every price gives a bound; the greatest counts. As a function of the
-// price, an exit's bound is concave and every cut lies above it as a line. So the next price to try
-// is where the lowest lines cross (Kelley 1960, "The cutting-plane method"), at the exit whose
-// lines leave room for the greatest bound. Lines are kept from budget to budget.
+// seconds. Every exit and every price gives a bound; the greatest counts. An exit that a smaller
+// engine could compute takes the bytes between the two engines, or the seconds. Those of other ops
+// are added if no step within the budget has their own engines.
+//
+// As a function of the price, an exit's bound is concave and every cut lies above it as a line. So
+// the next price to try is where the lowest lines cross (Kelley 1960, "The cutting-plane method"),
+// at the exit whose lines leave room for the greatest bound. Lines are kept from budget to budget.
 class BudgetBound {
  public:
   // The problem must outlive the bound. Throws GraphError for an unsound graph.
@@ -53,6 +56,8 @@ class BudgetBound {
   // When an exit runs.
   struct Moment {
     std::uint64_t exit_bytes = 0;       // new ones, and those of values that the exit reads
+    std::uint64_t engine_bytes = 0;     // more, unless a smaller engine computes
+    double engine_seconds = 0;          // that this costs
     std::vector<std::uint32_t> needed;  // values that only later ops read
     std::vector<char> written;          // by value: an ancestor wrote it
   };
@@ -70,11 +75,14 @@ class BudgetBound {
   struct Exit {
     OpId op = 0;
     std::vector<Line> lines;  // the first keeps everything, the second keeps the fewest bytes
+    std::uint32_t engine;
+    std::uint64_t engine_bytes = 0;
   };
 
   Moment moment_of(OpId exit) const;
   void mark(OpId exit, bool before, std::vector<char>& marked) const;
   void find_exits();
+  std::vector<double> forced_seconds(std::uint64_t bytes) const;
   void build(const Moment& moment, double second, double byte);
   void build_least(const Moment& moment);
   Line cut(const Moment& moment);
@@ -90,7 +98,11 @@ class BudgetBound {
   std::vector<Exit> exits_;                                // found at the first proof
   MaxFlow flow_;
   std::uint64_t flowed_ = 0;
-  std::vector<char> reached_;  // by value of order_: part of the network
+  bool smaller_ = false;                     // the exit's smaller engine is on the cut's cheap side
+  std::vector<std::uint32_t> engine_of_;     // by op
+  std::vector<std::uint64_t> engine_bytes_;  // by op: saved by the smaller engine
+  std::vector<double> engine_seconds_;       // by engine
+  std::vector<char> reached_;                // by value of order_: part of the network
 };
 
 }  // namespace skyline

@@ -17,9 +17,11 @@ constexpr std::size_t kMostTimes = 8;
 // Runs ops one after the other. An op that lacks an input waits until its remake has run.
 class Replay {
  public:
-  Replay(const BudgetProblem& problem, const RemakeChoice& choice)
+  Replay(const BudgetProblem& problem, const RemakeChoice& choice, const SmallerEngines& smaller)
       : problem_(problem),
         choice_(choice),
+        ops_(problem.graph.ops),
+        slower_(problem.graph.ops.size()),
         kept_(problem.graph.values.size()),
         remake_of_(problem.graph.values.size()),
         at_hand_(problem.graph.values.size()) {
@@ -31,18 +33,22 @@ class Replay {
     }
     for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
       remake_of_[problem.remakes[k].value] = k;
+      remake_seconds_.push_back(problem.remakes[k].seconds);
+    }
+    for (std::size_t k = 0; k < smaller.size(); ++k) {
+      if (smaller[k]) make_smaller(problem.engines[k]);
     }
   }
 
   // Returns the first fault; empty if the step runs.
   std::string run() {
-    const StepGraph& graph = problem_.graph;
-    for (OpId op = 0; op < graph.ops.size(); ++op) {
+    for (OpId op = 0; op < ops_.size(); ++op) {
       if (op == problem_.backward) forget_chosen();
-      waiting_.push_back({&graph.ops[op], {}, {}});
+      extra_seconds_ += slower_[op];
+      waiting_.push_back({&ops_[op], {}, {}});
       while (!waiting_.empty()) {
         if (std::string fault = step(); !fault.empty()) return fault;
-        const std::size_t most = kMostTimes * (graph.ops.size() + remakes_.size());
+        const std::size_t most = kMostTimes * (ops_.size() + remakes_.size());
         if (events_.size() > most) return fmt::format("the step runs more than {} ops", most);
       }
     }
@@ -95,6 +101,13 @@ class Replay {
     std::vector<ValueId> for_it_alone;  // gone once it has run
   };
 
+  void make_smaller(const SmallerEngine& engine) {
+    for (const SmallerEngine::Use& use : engine.uses) {
+      (use.op.is_remake ? remakes_ : ops_)[use.op.index].workspace_bytes = use.workspace_bytes;
+      (use.op.is_remake ? remake_seconds_ : slower_)[use.op.index] += use.extra_seconds;
+    }
+  }
+
   ValueId owner(ValueId value) const { return problem_.graph.values[value].storage; }
   bool requested(ValueId value) const {
     return owner(value) == value && !problem_.graph.values[value].resident;
@@ -135,7 +148,7 @@ class Replay {
     events_.push_back(std::move(event));
     for (const ValueId value : now.for_it_alone) at_hand_[value].reset();
     if (!now.remake) return;
-    extra_seconds_ += problem_.remakes[*now.remake].seconds;
+    extra_seconds_ += remake_seconds_[*now.remake];
     if (choice_[*now.remake] != Remake::kEach) return;
     waiting_.back().for_it_alone.push_back(problem_.remakes[*now.remake].value);
   }
@@ -166,7 +179,9 @@ class Replay {
 
   const BudgetProblem& problem_;
   const RemakeChoice& choice_;
-  std::vector<StepOp> remakes_;
+  std::vector<StepOp> ops_, remakes_;
+  std::vector<double> slower_;                         // by op: seconds of a smaller engine
+  std::vector<double> remake_seconds_;                 // by remake
   std::vector<char> kept_;                             // by value that owns bytes
   std::vector<std::optional<std::size_t>> remake_of_;  // by value
   std::vector<std::optional<std::size_t>> at_hand_;    // by value: the copy that ops read
@@ -176,7 +191,12 @@ class Replay {
   double extra_seconds_ = 0;
 };
 
-std::string fault_of_choice(const BudgetProblem& problem, const RemakeChoice& choice) {
+std::string fault_of_choice(const BudgetProblem& problem, const RemakeChoice& choice,
+                            const SmallerEngines& smaller) {
+  if (!smaller.empty() && smaller.size() != problem.engines.size()) {
+    return fmt::format("the choice has {} smaller engines, but the problem has {}", smaller.size(),
+                       problem.engines.size());
+  }
   if (choice.size() != problem.remakes.size()) {
     return fmt::format("the choice has {} remakes, but the problem has {}", choice.size(),
                        problem.remakes.size());
@@ -198,8 +218,8 @@ std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, 
                        peak.bytes);
   }
   if (!(std::abs(point.extra_seconds - seconds) <= kRounding * std::max(seconds, 1.0))) {
-    return fmt::format("the choice claims {} extra seconds, but its remakes take {}",
-                       point.extra_seconds, seconds);
+    return fmt::format("the choice claims {} extra seconds, but they take {}", point.extra_seconds,
+                       seconds);
   }
   return {};
 }
@@ -207,9 +227,9 @@ std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, 
 }  // namespace
 
 BudgetVerdict check_budget(const BudgetProblem& problem, const BudgetPoint& point) {
-  BudgetVerdict verdict{.reason = fault_of_choice(problem, point.choice)};
+  BudgetVerdict verdict{.reason = fault_of_choice(problem, point.choice, point.smaller)};
   if (!verdict.reason.empty()) return verdict;
-  Replay replay(problem, point.choice);
+  Replay replay(problem, point.choice, point.smaller);
   verdict.reason = replay.run();
   if (!verdict.reason.empty()) return verdict;
   const Replay::Peak peak = replay.peak();

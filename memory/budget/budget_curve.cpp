@@ -27,8 +27,7 @@ class CurveSearch {
       : problem_(problem), bound_(problem), fit_(problem, front_) {}
 
   std::vector<BudgetPoint> run() {
-    RemakeChoice nothing(problem_.remakes.size());
-    fit_.take_back(nothing, 0);
+    fit_.add(RemakeChoice(problem_.remakes.size()));
     const std::uint64_t most = front_.points().front().peak, least = bound_.least_bytes();
     if (least >= most) return front_.points();
     for (std::uint32_t round = 0; round < kRounds; ++round) {
@@ -48,8 +47,11 @@ class CurveSearch {
     double best = std::numeric_limits<double>::infinity();
     const auto try_from = [&](const RemakeChoice& start) {
       if (fit_.ops_run() >= kMostWork || best <= kNearBound * proof.extra_seconds) return;
-      RemakeChoice choice = fit_.fit(start, bytes, best, measure);
-      if (!choice.empty()) best = std::min(best, fit_.take_back(choice, bytes));
+      for (const auto engines : {BudgetFit::Engines::kFitting, BudgetFit::Engines::kOwn}) {
+        if (engines == BudgetFit::Engines::kOwn && problem_.engines.empty()) continue;
+        RemakeChoice choice = fit_.fit(start, bytes, best, measure, engines);
+        if (!choice.empty()) best = std::min(best, fit_.take_back(choice, bytes));
+      }
     };
     if (!proof.remade.empty()) try_from(proof.remade);
     const BudgetPoint* within = front_.within(bytes);

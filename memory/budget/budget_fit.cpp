@@ -8,6 +8,7 @@ namespace skyline {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::uint64_t kAllBytes = std::numeric_limits<std::uint64_t>::max();
 
 // Ops that walks may run for one fit. A hopeless one takes all of them.
 constexpr std::uint64_t kMostOps = 4'000'000;
@@ -38,10 +39,15 @@ BudgetFit::BudgetFit(const BudgetProblem& problem, BudgetFront& front)
 }
 
 BudgetWalk::Result BudgetFit::run(const RemakeChoice& choice) {
-  now_ = walk_.run(choice);
+  now_ = walk_.run(choice, engine_bytes_);
   ops_run_ += walk_.bytes().size();
-  front_.add(choice, now_.peak, now_.extra_seconds);
+  front_.add(choice, now_.peak, now_.extra_seconds, walk_.smaller());
   return now_;
+}
+
+void BudgetFit::add(const RemakeChoice& choice) {
+  engine_bytes_ = kAllBytes;
+  run(choice);
 }
 
 void BudgetFit::measure(std::uint64_t bytes) {
@@ -138,8 +144,9 @@ bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth&
 }
 
 RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most_seconds,
-                            Measure measure) {
+                            Measure measure, Engines engines) {
   Worth worth;
+  engine_bytes_ = engines == Engines::kFitting ? bytes : kAllBytes;
   measure_ = measure;
   scale_ = static_cast<double>(bytes) + 1;
   const std::uint64_t most_ops = ops_run_ + kMostOps;
@@ -172,6 +179,7 @@ bool BudgetFit::may_be_kept(std::uint32_t remake, std::uint64_t bytes) const {
 }
 
 double BudgetFit::take_back(RemakeChoice& choice, std::uint64_t bytes) {
+  engine_bytes_ = bytes;
   double seconds = run(choice).extra_seconds;
   find_gaps();
   for (const std::uint32_t k : dearest_) {

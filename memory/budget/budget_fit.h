@@ -22,9 +22,15 @@ class BudgetFit {
   // nearly is the peak.
   enum class Measure { kSquares, kPeak };
 
+  // Whether smaller engines compute where `bytes` demand it, or values make room for the others.
+  enum class Engines { kFitting, kOwn };
+
+  // Adds the step of a choice, with no bytes to fit into.
+  void add(const RemakeChoice& choice);
   // Returns a choice that fits into `bytes`, near `start`; empty if no move helps or the seconds
   // reach `most_seconds`. Each time makes the move that lowers the measure most a second.
-  RemakeChoice fit(RemakeChoice start, std::uint64_t bytes, double most_seconds, Measure measure);
+  RemakeChoice fit(RemakeChoice start, std::uint64_t bytes, double most_seconds, Measure measure,
+                   Engines engines = Engines::kFitting);
   // Takes back remakes that the budget does not need, the dearest first. Returns the extra seconds.
   double take_back(RemakeChoice& choice, std::uint64_t bytes);
 
@@ -62,6 +68,7 @@ class BudgetFit {
   std::vector<double> beyond_;          // the last run's bytes beyond it, in parts of that
   std::vector<std::uint64_t> gaps_;     // bytes, by remake
   BudgetWalk::Result now_;              // of the last run
+  std::uint64_t engine_bytes_ = 0;      // into which smaller engines make ops fit
   std::uint64_t ops_run_ = 0;
 };
 

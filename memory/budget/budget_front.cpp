@@ -5,10 +5,12 @@
 
 namespace skyline {
 
-void BudgetFront::add(const RemakeChoice& choice, std::uint64_t peak, double extra_seconds) {
+void BudgetFront::add(const RemakeChoice& choice, std::uint64_t peak, double extra_seconds,
+                      const SmallerEngines& smaller) {
   const BudgetPoint* best = within(peak);
   if (best != nullptr && best->extra_seconds <= extra_seconds) return;
-  auto next = points_.insert_or_assign(peak, BudgetPoint{choice, peak, extra_seconds}).first;
+  auto next =
+      points_.insert_or_assign(peak, BudgetPoint{choice, peak, extra_seconds, smaller}).first;
   ++next;
   while (next != points_.end() && next->second.extra_seconds >= extra_seconds) {
     next = points_.erase(next);

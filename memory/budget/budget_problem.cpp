@@ -1,5 +1,6 @@
 #include "memory/budget/budget_problem.h"
 
+#include <optional>
 #include <utility>
 
 #include "memory/errors.h"
@@ -92,7 +93,17 @@ void RemadeSequence::run(const Waiting& op, const RemakeChoice& choice) {
   if (choice[op.remake] == Remake::kEach) made_.push_back(op.remake);
 }
 
-StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice) {
+StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice,
+                      const SmallerEngines& smaller) {
+  // By op, then by remake.
+  std::vector<std::optional<std::uint64_t>> workspaces(problem.graph.ops.size() + choice.size());
+  for (std::size_t k = 0; k < smaller.size(); ++k) {
+    if (!smaller[k]) continue;
+    for (const SmallerEngine::Use& use : problem.engines[k].uses) {
+      workspaces[use.op.index + (use.op.is_remake ? problem.graph.ops.size() : 0)] =
+          use.workspace_bytes;
+    }
+  }
   RemadeSequence sequence(problem);
   if (!sequence.find(choice)) {
     throw GraphError(
@@ -106,6 +117,8 @@ StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice) 
     if (!next.is_remake) place[next.index] = static_cast<OpId>(step.ops.size());
     StepOp op = next.is_remake ? problem.remakes[next.index].op(problem.graph)
                                : problem.graph.ops[next.index];
+    const std::size_t number = next.index + (next.is_remake ? problem.graph.ops.size() : 0);
+    op.workspace_bytes = workspaces[number].value_or(op.workspace_bytes);
     for (OpId& before : op.after) before = place[before];
     for (ValueId& input : op.inputs) {
       const std::uint32_t remake = sequence.remake_of(input);

@@ -25,6 +25,26 @@ struct Remake {
   StepOp op(const StepGraph& graph) const;
 };
 
+// An op of a problem, or a remake.
+struct RemadeOp {
+  std::uint32_t index = 0;
+  bool is_remake = false;
+};
+
+// Ops that a slower engine could compute in a smaller workspace: all of them or none, so that a
+// value that is made again has the bits of forward.
+struct SmallerEngine {
+  struct Use {
+    RemadeOp op;
+    std::uint64_t workspace_bytes = 0;  // less than the op's own
+    double extra_seconds = 0;
+  };
+  std::vector<Use> uses = {};
+};
+
+// Which smaller engines compute, by engine of a problem; empty: none.
+using SmallerEngines = std::vector<char>;
+
 // A training step that may be asked to fit into fewer bytes. Sizes are as allocators round them.
 struct BudgetProblem {
   StepGraph graph;              // in the program's sequence; makes nothing again
@@ -32,18 +52,13 @@ struct BudgetProblem {
   OpId backward = 0;            // the first op that reads remade values
   std::vector<Remake> remakes;  // at most one a value
   bool makes_each = false;      // the step can make values again for each reader
+  std::vector<SmallerEngine> engines = {};
 };
 
 // How often each remake runs. A value that is made again is freed after its last reader in forward.
 // Every choice is sound: a remake reads its inputs like any op, so these are kept, or made again in
 // their turn.
 using RemakeChoice = std::vector<Remake::Times>;
-
-// An op of a problem, or a remake.
-struct RemadeOp {
-  std::uint32_t index = 0;
-  bool is_remake = false;
-};
 
 // Finds where the remakes of a choice run. An op makes its inputs again one by one; what one of
 // them made for another is used again. Every op reads the copy that was made last. Remakes that
@@ -87,6 +102,7 @@ class RemadeSequence {
 
 // Returns the step under a choice, in the program's sequence. Values keep their numbers; remade
 // values follow. Throws GraphError for a choice that RemadeSequence refuses.
-StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice);
+StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice,
+                      const SmallerEngines& smaller = {});
 
 }  // namespace skyline

@@ -25,7 +25,22 @@ BudgetWalk::BudgetWalk(const BudgetProblem& problem)
   }
   for (const StepOp& op : problem.graph.ops) add_op(op);
   for (const Remake& remake : problem.remakes) add_op(remake.op(problem.graph));
+  add_engines();
   count_forward();
+}
+
+void BudgetWalk::add_engines() {
+  for (std::uint32_t k = 0; k < problem_.engines.size(); ++k) {
+    for (const SmallerEngine::Use& use : problem_.engines[k].uses) {
+      const std::size_t remakes = use.op.is_remake ? problem_.graph.ops.size() : 0;
+      const std::uint64_t own = use.op.is_remake ? problem_.remakes[use.op.index].workspace_bytes
+                                                 : problem_.graph.ops[use.op.index].workspace_bytes;
+      Op& op = ops_[remakes + use.op.index];
+      op.engine = k;
+      op.saved_bytes = own - use.workspace_bytes;
+      op.extra_seconds = use.extra_seconds;
+    }
+  }
 }
 
 // Leaves out resident values and views, which request nothing.
@@ -108,7 +123,9 @@ void BudgetWalk::begin() {
   readers_left_ = forward_count_;
   sizes_ = bytes_;
   bytes_at_.clear();
+  smaller_.assign(problem_.engines.size(), false);
   live_bytes_ = 0;
+  remake_seconds_ = 0;
 }
 
 void BudgetWalk::find_reads() {
@@ -151,23 +168,28 @@ void BudgetWalk::release(Slot slot) {
   if (--readers_left_[slot] == 0 && !is_kept(slot)) live_bytes_ -= sizes_[slot];
 }
 
-BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice) {
+BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice, std::uint64_t bytes) {
   begin();
   if (!order_.find(choice)) return kTooLong;
   find_reads();
-  Result result;
+  run_ops(bytes);
+  Result result{.extra_seconds = remake_seconds_ + engine_seconds()};
+  const auto most = std::ranges::max_element(bytes_at_);
+  if (most == bytes_at_.end()) return result;
+  result.peak = *most;
+  result.place = static_cast<std::size_t>(most - bytes_at_.begin());
+  return result;
+}
+
+void BudgetWalk::run_ops(std::uint64_t bytes) {
   const Slot* reads = reads_.data();
   auto made = static_cast<Slot>(bytes_.size());
   for (const RemadeOp& next : order_.ops()) {
     const Op& op = op_of(next);
-    const std::uint64_t bytes = live_bytes_ + new_bytes(op, reads);
-    if (bytes > result.peak) {
-      result.peak = bytes;
-      result.place = bytes_at_.size();
-    }
-    bytes_at_.push_back(bytes);
+    bytes_at_.push_back(live_bytes_ + new_bytes(op, reads));
+    if (op.engine != kNoEngine && bytes_at_.back() > bytes) smaller_[op.engine] = true;
     if (next.is_remake) {
-      result.extra_seconds += problem_.remakes[next.index].seconds;
+      remake_seconds_ += problem_.remakes[next.index].seconds;
       keep_if_read(made++);
     } else {
       for (const Slot output : outputs(op)) keep_if_read(output);
@@ -175,7 +197,19 @@ BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice) {
     const Slot* const end = reads + inputs(op).size();
     while (reads < end) release(*reads++);
   }
-  return result;
+}
+
+// Takes what the smaller engines save off the ops, and returns the seconds that they cost.
+double BudgetWalk::engine_seconds() {
+  if (std::ranges::find(smaller_, true) == smaller_.end()) return 0;
+  double seconds = 0;
+  for (std::size_t place = 0; place < bytes_at_.size(); ++place) {
+    const Op& op = op_of(order_.ops()[place]);
+    if (op.engine == kNoEngine || !smaller_[op.engine]) continue;
+    bytes_at_[place] -= op.saved_bytes;
+    seconds += op.extra_seconds;
+  }
+  return seconds;
 }
 
 std::vector<BudgetWalk::Alive> BudgetWalk::alive(std::size_t place) const {

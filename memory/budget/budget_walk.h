@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,16 +18,19 @@ class BudgetWalk {
   struct Result {
     std::uint64_t peak = 0;    // bytes: the most at one op, without resident values
     std::size_t place = 0;     // the first op of the sequence that needs them
-    double extra_seconds = 0;  // of all remakes that run
+    double extra_seconds = 0;  // of all remakes that run, and of smaller engines
   };
-  // The peak and the seconds are the greatest numbers for a choice that RemadeSequence refuses.
-  Result run(const RemakeChoice& choice);
+  // Smaller engines compute where an op would exceed `bytes` with its own. The peak and the seconds
+  // are the greatest numbers for a choice that RemadeSequence refuses.
+  Result run(const RemakeChoice& choice,
+             std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max());
 
   // The rest tells of the last run.
 
   // Returns the bytes at each op of the sequence.
   const std::vector<std::uint64_t>& bytes() const { return bytes_at_; }
   RemadeOp op(std::size_t place) const { return order_.ops()[place]; }
+  const SmallerEngines& smaller() const { return smaller_; }
 
   // A value with a remake that is alive while an op runs.
   struct Alive {
@@ -37,6 +41,8 @@ class BudgetWalk {
   std::vector<Alive> alive(std::size_t place) const;
 
  private:
+  static constexpr std::uint32_t kNoEngine = ~std::uint32_t{0};
+
   using Slot = std::uint32_t;  // a value that owns bytes, or one that a remake made
   struct Pair {
     std::uint32_t input = 0;  // position in the op's inputs
@@ -47,9 +53,14 @@ class BudgetWalk {
     std::uint32_t inputs = 0, outputs = 0, end = 0;
     std::uint32_t pairs = 0, pairs_end = 0;
     std::uint64_t own_bytes = 0;  // of outputs and workspace
+    // Of a smaller engine, if there is one:
+    std::uint32_t engine = kNoEngine;
+    std::uint64_t saved_bytes = 0;
+    double extra_seconds = 0;
   };
 
   void add_op(const StepOp& op);
+  void add_engines();
   void add_inputs(const std::vector<ValueId>& inputs);
   void add_outputs(const StepOp& op);
   void add_pairs(const StepOp& op);
@@ -61,6 +72,8 @@ class BudgetWalk {
   bool is_kept(Slot slot) const { return slot < kept_.size() && kept_[slot]; }
 
   void begin();
+  void run_ops(std::uint64_t bytes);
+  double engine_seconds();
   void find_reads();
   std::uint64_t new_bytes(const Op& op, const Slot* reads);
   void keep_if_read(Slot slot);
@@ -83,7 +96,9 @@ class BudgetWalk {
   std::vector<std::uint64_t> sizes_;         // by slot
   std::vector<Slot> written_over_;
   std::vector<std::uint64_t> bytes_at_;
+  SmallerEngines smaller_;
   std::uint64_t live_bytes_ = 0;
+  double remake_seconds_ = 0;
 };
 
 }  // namespace skyline

@@ -21,6 +21,11 @@ struct DeviceSpeed {
 // the same command would plan another step each time. A profile has measured seconds.
 DeviceSpeed assumed_speed(const std::string& device);
 
+// Returns the share of its seconds that an op takes longer with the smaller engine. Direct kernels
+// take about half as long again as Winograd's: on two cores with AVX-512 these took 0.36 to 0.9 of
+// their seconds (3 x 3 windows of four networks, 16 images).
+double extra_share(const EngineUse& use);
+
 // Returns the seconds that each op of a recorded step takes by a model: a device that first moves
 // the bytes of all inputs and outputs of an op, and then multiplies. A weight multiplies once for
 // each pixel or row of the op's result, in gradients of the result's gradient.

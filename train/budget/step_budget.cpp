@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "memory/alignment.h"
+#include "train/budget/device_speed.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/order/program_graph.h"
@@ -71,27 +72,30 @@ Json BudgetAnswer::json() const {
           {"gap", overhead() - bound()},
           {"recomputed", recomputed},
           {"could_recompute", candidates},
+          {"engines", engines},
           {"step_seconds", seconds},
           {"seconds_from", seconds_source},
           {"seconds", planning_seconds}};
 }
 
 std::string BudgetAnswer::text() const {
-  if (recomputed == 0) {
+  if (recomputed == 0 && engines.empty()) {
     return fmt::format("budget {}: the step fits as it is, in {}", format_bytes(budget_bytes),
                        format_bytes(reserved_bytes));
   }
+  const std::string smaller =
+      engines.empty() ? "" : fmt::format(", {} convolutions get smaller engines", engines.size());
   return fmt::format(
-      "budget {}: {} of {} values are made again; the step fits in {} instead of {} and takes {} "
+      "budget {}: {} of {} values are made again{}; the step fits in {} instead of {} and takes {} "
       "longer, at least {} (seconds {}; planned in {:.2f} s)",
-      format_bytes(budget_bytes), recomputed, candidates, format_bytes(reserved_bytes),
+      format_bytes(budget_bytes), recomputed, candidates, smaller, format_bytes(reserved_bytes),
       format_bytes(unlimited_bytes), percent(overhead()), percent(bound()), seconds_source,
       planning_seconds);
 }
 
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
   const double started = now_seconds();
-  StepTrial unlimited = question_.trial({});
+  StepTrial unlimited = question_.trial({}, {});
   RecordedStep& step = unlimited.facts.step;
   step.graph = in_program_sequence(std::move(step.graph), unlimited.facts.program_numbers);
   resident_bytes_ = unlimited.facts.resident_bytes;
@@ -99,6 +103,12 @@ StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question))
   seconds_ = std::accumulate(problem_.seconds.begin(), problem_.seconds.end(), 0.0);
   problem_.graph = program_graph(step.graph, question_.in_place, resident_bytes_);
   problem_.makes_each = true;
+  could_fit_engines_ = !step.engines.empty();
+  if (question_.fits_engines) {
+    for (const auto& [op, use] : step.engines) {
+      add_engine(use, {unlimited.facts.program_numbers[op], false});
+    }
+  }
   add_remakes(step);
   curve_ = budget_curve(problem_);
   reserved_.resize(curve_.size());
@@ -114,7 +124,35 @@ void StepBudget::add_remakes(const RecordedStep& recorded) {
     if (held[value.storage] || value.resident || value.kept) continue;
     problem_.remakes.push_back(remake_of(remake, problem_, question_.in_place));
     numbers_.push_back(remake.number);
+    if (!question_.fits_engines || !remake.engine) continue;
+    add_engine(*remake.engine, {static_cast<std::uint32_t>(problem_.remakes.size() - 1), true});
   }
+}
+
+// Ops whose workspace becomes no smaller by whole units stay as they are.
+void StepBudget::add_engine(const EngineUse& use, const RemadeOp& op) {
+  const std::uint64_t own = op.is_remake ? problem_.remakes[op.index].workspace_bytes
+                                         : problem_.graph.ops[op.index].workspace_bytes;
+  const std::uint64_t smaller = align_up(use.smaller_workspace_bytes, kAlignmentBytes);
+  if (smaller >= own) return;
+  auto k = static_cast<std::size_t>(std::ranges::find(engines_, use.problem, &EngineUse::problem) -
+                                    engines_.begin());
+  if (k == engines_.size()) {
+    engines_.push_back(use);
+    problem_.engines.emplace_back();
+  }
+  const double seconds =
+      op.is_remake ? problem_.remakes[op.index].seconds : problem_.seconds[op.index];
+  problem_.engines[k].uses.push_back(
+      {.op = op, .workspace_bytes = smaller, .extra_seconds = seconds * extra_share(use)});
+}
+
+EngineNames StepBudget::engines_of(const BudgetPoint& point) const {
+  EngineNames names;
+  for (std::size_t k = 0; k < point.smaller.size(); ++k) {
+    if (point.smaller[k]) names[engines_[k].problem] = engines_[k].smaller;
+  }
+  return names;
 }
 
 // Remakes that nothing reads would only keep their inputs alive.
@@ -133,7 +171,10 @@ RecomputedOps StepBudget::ops_of(const RemakeChoice& choice) const {
 
 std::uint64_t StepBudget::reserved_bytes(std::size_t point) {
   std::optional<std::uint64_t>& known = reserved_[point];
-  if (!known) known = question_.trial(ops_of(curve_[point].choice)).reserved_bytes;
+  if (!known) {
+    const BudgetPoint& tried = curve_[point];
+    known = question_.trial(ops_of(tried.choice), engines_of(tried)).reserved_bytes;
+  }
   return *known;
 }
 
@@ -185,6 +226,7 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
           .recomputed = ops ? ops->size() - kept(*ops) : 0,
           .candidates = problem_.remakes.size(),
           .ops = ops,
+          .engines = engines_of(curve_[point]),
           .seconds_source = question_.seconds.source};
 }
 
@@ -205,7 +247,8 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
     steps.push_back({.bytes = resident_bytes_ + point->peak,
                      .overhead = point->extra_seconds / seconds_,
                      .bound = bound_within(resident_bytes_ + point->peak) / seconds_,
-                     .ops = ops_of(point->choice)});
+                     .ops = ops_of(point->choice),
+                     .engines = engines_of(*point)});
   }
   return steps;
 }
@@ -224,20 +267,31 @@ std::string StepBudget::why_too_small(std::uint64_t bytes) {
       proved > bytes
           ? fmt::format("{} are missing, whatever is made again", format_bytes(proved - bytes))
           : fmt::format("{} are missing to the least that was found", format_bytes(found - bytes));
+  const bool may_fit = could_fit_engines_ && !question_.fits_engines;
   return fmt::format(
       "--memory: {} do not suffice for the step: {}. It needs {} for resident values and, "
-      "when {} runs, {}: {}",
+      "when {} runs, {}: {}{}",
       format_bytes(bytes), missing, format_bytes(resident_bytes_),
       op_of_layer(problem_.graph.ops[least.op].name, problem_.graph.ops[least.op].layer),
-      format_bytes(least.bytes), largest_text(least.values));
+      format_bytes(least.bytes), largest_text(least),
+      may_fit ? ". --engines fitting takes smaller workspaces" : "");
 }
 
-// "activation of conv1 (12 MiB), gradient of conv1 (12 MiB), 3 more".
-std::string StepBudget::largest_text(std::vector<ValueId> values) const {
+// "workspace (30 MiB), activation of conv1 (12 MiB), gradient of conv1 (12 MiB), 3 more".
+std::string StepBudget::largest_text(const BudgetBound::Least& least) const {
+  std::vector<ValueId> values = least.values;
   const std::vector<StepValue>& all = problem_.graph.values;
+  std::uint64_t workspace = problem_.graph.ops[least.op].workspace_bytes;
+  for (const SmallerEngine& engine : problem_.engines) {
+    for (const SmallerEngine::Use& use : engine.uses) {
+      const bool is_least = !use.op.is_remake && use.op.index == least.op;
+      if (is_least) workspace = use.workspace_bytes;
+    }
+  }
   std::ranges::stable_sort(values, std::ranges::greater(),
                            [&](ValueId value) { return all[value].bytes; });
   std::vector<std::string> texts;
+  if (workspace > 0) texts.push_back(fmt::format("workspace ({})", format_bytes(workspace)));
   for (const ValueId value : values | std::views::take(kNamedValues)) {
     texts.push_back(fmt::format("{} of {} ({})", category_name(all[value].category),
                                 all[value].layer, format_bytes(all[value].bytes)));

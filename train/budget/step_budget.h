@@ -11,6 +11,7 @@
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
 #include "train/budget/budget_seconds.h"
+#include "train/budget/tried_engines.h"
 #include "train/run/dry_run.h"
 
 namespace skyline {
@@ -23,10 +24,11 @@ struct StepTrial {
 
 // What a budget asks about a program.
 struct BudgetQuestion {
-  // Dry-runs and plans a training step that makes these ops again.
-  std::function<StepTrial(const RecomputedOps&)> trial;
+  // Dry-runs and plans a training step that makes these ops again, with these engines.
+  std::function<StepTrial(const RecomputedOps&, const EngineNames&)> trial;
   StepSeconds seconds;
   bool in_place = true;
+  bool fits_engines = false;  // smaller engines may compute, with other bits
 };
 
 inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for people
@@ -36,6 +38,7 @@ struct BudgetStep {
   std::uint64_t bytes = 0;  // with resident values, in the program's sequence
   double overhead = 0, bound = 0;
   RecomputedOps ops = {};
+  EngineNames engines = {};
 };
 
 // The fastest step that was found within a budget. Seconds are those of ops, foreseen.
@@ -44,11 +47,12 @@ struct BudgetAnswer {
   std::uint64_t reserved_bytes = 0;   // by the step within the budget
   std::uint64_t unlimited_bytes = 0;  // reserved by the step that makes nothing again
   double seconds = 0;                 // of the step that makes nothing again
-  double extra_seconds = 0;           // of what is made again
+  double extra_seconds = 0;           // of what is made again and of smaller engines
   double bound_seconds = 0;           // no step within the budget has fewer extra seconds
   std::size_t recomputed = 0;         // values that are made again
   std::size_t candidates = 0;         // values that could be
   RecomputedOps ops;                  // null: none
+  EngineNames engines = {};           // smaller ones than the rule's
   std::string seconds_source;
   double planning_seconds = 0;    // with the curve's
   std::vector<BudgetStep> curve;  // that the step was chosen from; empty unless asked for
@@ -86,18 +90,22 @@ class StepBudget {
 
  private:
   void add_remakes(const RecordedStep& recorded);
+  void add_engine(const EngineUse& use, const RemadeOp& op);
+  EngineNames engines_of(const BudgetPoint& point) const;
   RecomputedOps ops_of(const RemakeChoice& choice) const;
   std::uint64_t reserved_bytes(std::size_t point);
   std::optional<std::size_t> point_within(std::uint64_t bytes);
   BudgetAnswer answer(std::size_t point, std::uint64_t budget_bytes);
   double bound_within(std::uint64_t bytes);
   std::string why_too_small(std::uint64_t bytes);
-  std::string largest_text(std::vector<ValueId> values) const;
+  std::string largest_text(const BudgetBound::Least& least) const;
 
   BudgetQuestion question_;
   BudgetProblem problem_;
   std::uint64_t resident_bytes_ = 0;
-  std::vector<std::size_t> numbers_;  // of each remake's op, as Context counts differentiable ops
+  std::vector<std::size_t> numbers_;  // of each remake's value, as Context counts them
+  std::vector<EngineUse> engines_;    // by engine of the problem
+  bool could_fit_engines_ = false;    // if the question allowed it
   double seconds_ = 0;                // of the step that makes nothing again
   double search_seconds_ = 0;         // that the curve took
   std::vector<BudgetPoint> curve_;

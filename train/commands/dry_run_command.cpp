@@ -62,6 +62,12 @@ void check(const DryRunArguments& arguments) {
   check_budget(arguments.step);
   const bool has_budget =
       arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0;
+  if (fits_engines(arguments.device_options)) {
+    if (!has_budget) throw UsageError("--engines fitting needs --memory, --budgets or --slowdown");
+    if (arguments.device_options.workspace_bytes) {
+      throw UsageError("--engines fitting chooses workspaces: leave out --workspace");
+    }
+  }
   if (has_budget && arguments.infer) {
     throw UsageError(
         "--memory, --budgets and --slowdown are for training steps: leave out --infer");
@@ -155,6 +161,8 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
     question.seconds = seconds_of(arguments);
     question.budgets = arguments.budgets;
+    question.fits_engines = fits_engines(arguments.device_options);
+    question.engines = std::make_shared<TriedEngines>(arguments.device_options.engines);
     if (arguments.slowdown > 0) question.slowdown = arguments.slowdown / 100;
   }
   for (const std::string& given : arguments.allocators) {

@@ -35,7 +35,7 @@ class ImageWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  StepTrial trial(const RecomputedOps& ops) override;
+  StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
   void say_normalisation();

@@ -9,9 +9,12 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kCuda = "cuda", kDirect = "direct", kMeasured = "measured";
+constexpr std::string_view kCuda = "cuda", kDirect = "direct", kMeasured = "measured",
+                           kFitting = "fitting";
 
-bool is_rule(const std::string& engines) { return engines == kDirect || engines == kMeasured; }
+bool is_rule(const std::string& engines) {
+  return engines == kDirect || engines == kMeasured || engines == kFitting;
+}
 
 EngineChoices parsed_engines(const std::string& text, const std::string& path) {
   try {
@@ -26,7 +29,7 @@ EngineChoices read_engines(const std::string& path, const std::string& device) {
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
     throw UsageError("--engines: cannot read '" + path + "', expected " +
-                     (device == kCuda ? "a file" : "direct, measured or a file"));
+                     (device == kCuda ? "a file" : "direct, measured, fitting or a file"));
   }
   EngineChoices choices = parsed_engines(text.str(), path);
   if (choices.card.empty() == (device != kCuda)) return choices;
@@ -51,6 +54,8 @@ struct CpuWithChoices {
 
 }  // namespace
 
+bool fits_engines(const DeviceOptions& options) { return options.engines_file == kFitting; }
+
 void add_device_option(OptionList& list, std::string& device, const std::string& help) {
   list.add("--device", choice(device, {"cpu", "cuda"}, "device"), help);
 }
@@ -69,10 +74,11 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            "convolution requests (default: what it needs)",
            kMayBeAbsent);
   list.add(
-      "--engines", text(options.engines_file, "direct|measured|FILE"),
+      "--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
       "How convolutions are computed: as in an earlier run (its engines.json); on the CPU also "
-      "by direct kernels only, or by the fastest of each, timed as the run begins (default: by "
-      "shape; CUDA: cuDNN's choice)",
+      "by direct kernels only; by the fastest of each, timed as the run begins; or by shape, but "
+      "by "
+      "direct kernels where others do not fit --memory (default: by shape; CUDA: cuDNN's choice)",
       kMayBeAbsent);
 }
 
@@ -86,7 +92,9 @@ DeviceOptions resolved(DeviceOptions options, const std::string& device) {
   }
   if (!rule && !options.engines_file.empty()) make_absolute(options.engines_file);
   const std::string given = rule ? std::string() : options.engines_file;
-  const std::string& file = options.run_engines_file.empty() ? given : options.run_engines_file;
+  const bool planned = fits_engines(options);  // anew, as before
+  const std::string& file =
+      options.run_engines_file.empty() || planned ? given : options.run_engines_file;
   if (!file.empty()) options.engines = std::make_shared<EngineChoices>(read_engines(file, device));
   return options;
 }

@@ -21,14 +21,17 @@ struct DeviceOptions {
   bool deterministic = false;
   bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
-  // A file of engine choices to start from; on the CPU also "direct" or "measured"; empty: cuDNN's
-  // heuristics, or the CPU's rule by shape.
+  // A file of engine choices to start from; on the CPU also "direct", "measured" or "fitting";
+  // empty: cuDNN's heuristics, or the CPU's rule by shape.
   std::string engines_file;
   std::string run_engines_file;  // the choices of the run that goes on, which count more
   // The engine choices of the whole run, so that all compared allocators use the same ones: read
   // from those files by resolved(), completed while kernels are made.
   std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
 };
+
+// True if a budget may choose smaller engines than those of the rule by shape.
+bool fits_engines(const DeviceOptions& options);
 
 // --device: cpu or cuda. `help` says what the command does there.
 void add_device_option(OptionList& list, std::string& device, const std::string& help);

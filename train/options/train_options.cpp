@@ -61,7 +61,10 @@ void resolve_clip(TrainOptions& options) {
 // A step within a budget is planned before it runs, on a device that has no more bytes.
 void resolve_budget(TrainOptions& options) {
   check_budget(options.step);
-  if (!options.step.memory_bytes) return;
+  if (!options.step.memory_bytes) {
+    if (fits_engines(options.device)) throw UsageError("--engines fitting needs --memory");
+    return;
+  }
   if (options.memory.policy.value_or(ShapePolicy::kUpperBound) != ShapePolicy::kUpperBound) {
     throw UsageError("--memory plans before the first step: it needs --policy upper-bound");
   }

@@ -45,6 +45,8 @@ class DryRun {
   DryRunFacts step(Mode mode, Graph graph = Graph::kOff);
   // The next steps make these ops again.
   void recompute(RecomputedOps ops) { run_->context.set_recomputed_ops(std::move(ops)); }
+  // The next steps make their kernels anew: other engines were chosen.
+  void forget_kernels() { run_->context.forget_kernels(); }
 
  private:
   std::unique_ptr<ModelRun> run_;

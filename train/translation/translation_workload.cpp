@@ -59,7 +59,8 @@ const LongestBatches& TranslationWorkload::longest() {
   return *longest_;
 }
 
-StepTrial TranslationWorkload::trial(const RecomputedOps& ops) {
+// Text has no convolutions, so there are no engines to choose.
+StepTrial TranslationWorkload::trial(const RecomputedOps& ops, bool) {
   if (!trial_) trial_.emplace(context(Mode::kTraining), run_options_, options_.memory.guard);
   trial_->recompute(ops);
   const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);

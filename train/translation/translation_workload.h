@@ -38,7 +38,7 @@ class TranslationWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  StepTrial trial(const RecomputedOps& ops) override;
+  StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
   void forget_steps() override { longest_.reset(); }
   // Searched for on the first call.
   const std::vector<PairBatch>& batches();

@@ -31,8 +31,8 @@ class ActivationOp : public ElementwiseOp {
                                  std::span<const TensorSpec> inputs) const override {
     return activation_.forward.make(compute, inputs[0].shape.elements());
   }
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation::from_inputs(1);
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {Recomputation::from_inputs(1)};
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {

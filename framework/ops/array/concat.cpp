@@ -96,8 +96,8 @@ class Concat : public Op {
                           : make_concat_cpu(layout, params_.relu);
   }
 
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec> inputs) const override {
-    return Recomputation::from_inputs(inputs.size());
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
+    return {Recomputation::from_inputs(inputs.size())};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

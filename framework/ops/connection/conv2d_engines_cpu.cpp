@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "framework/engines/engine_choices.h"
@@ -91,6 +92,41 @@ std::unique_ptr<Kernel> named_kernel(ConvolutionKind kind, const Conv2dProblem& 
       fmt::format("[engines] {}: got engine '{}', expected one of: {}", problem_name, name, names));
 }
 
+// An engine that the rule by shape has chosen.
+class KernelByShape final : public Kernel {
+ public:
+  KernelByShape(ConvolutionKind kind, const Conv2dProblem& problem, std::string problem_name)
+      : engine_(engine_by_shape(kind, problem)),
+        kernel_(make_convolution_cpu(kind, problem, engine_)),
+        kind_(kind),
+        problem_(problem),
+        problem_name_(std::move(problem_name)) {}
+
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  void run(const KernelArguments& arguments) override { kernel_->run(arguments); }
+
+  std::optional<EngineUse> engine_use() const override {
+    if (engine_ == ConvolutionEngine::kDirect) return {};
+    if (!direct_bytes_) {
+      direct_bytes_ =
+          make_convolution_cpu(kind_, problem_, ConvolutionEngine::kDirect)->workspace_bytes();
+    }
+    if (*direct_bytes_ >= workspace_bytes()) return {};
+    return EngineUse{.problem = problem_name_,
+                     .engine = std::string(engine_name(engine_)),
+                     .smaller = std::string(engine_name(ConvolutionEngine::kDirect)),
+                     .smaller_workspace_bytes = *direct_bytes_};
+  }
+
+ private:
+  ConvolutionEngine engine_;
+  std::unique_ptr<Kernel> kernel_;
+  ConvolutionKind kind_;
+  Conv2dProblem problem_;
+  std::string problem_name_;
+  mutable std::optional<std::size_t> direct_bytes_;  // once asked for
+};
+
 std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
                              const Conv2dProblem& problem) {
   using Engines = CpuOptions::Engines;
@@ -104,9 +140,10 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       return named_kernel(kind, problem, name, found->second.name);
     }
   }
-  const bool direct = options.engines == Engines::kDirect;
-  return make_convolution_cpu(kind, problem,
-                              direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem));
+  if (options.engines == Engines::kDirect) {
+    return make_convolution_cpu(kind, problem, ConvolutionEngine::kDirect);
+  }
+  return std::make_unique<KernelByShape>(kind, problem, name);
 }
 
 // Which engine is faster holds for resnet50, googlenet, inception-resnet and vgg16 with 16 images

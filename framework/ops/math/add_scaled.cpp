@@ -71,8 +71,8 @@ class AddScaled : public ElementwiseOp {
                           : make_add_scaled_cpu(elements, params_);
   }
 
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation::from_inputs(2);
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {Recomputation::from_inputs(2)};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -62,11 +62,10 @@ class BatchNorm final : public Op {
                           : make_batch_norm_cpu(problem);
   }
 
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation{
-        batch_norm_inference_op(params_),
-        {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
-         GradientSource::output(1), GradientSource::output(2)}};
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {{batch_norm_inference_op(params_),
+             {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
+              GradientSource::output(1), GradientSource::output(2)}}};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -66,8 +66,8 @@ class LocalResponseNorm : public Op {
     return compute.cuda() ? make_local_response_norm_cuda(*compute.cuda(), problem)
                           : make_local_response_norm_cpu(problem);
   }
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation::from_inputs(1);
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {Recomputation::from_inputs(1)};
   }
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {

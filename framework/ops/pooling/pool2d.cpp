@@ -103,8 +103,8 @@ class MaxPool2d final : public Op {
                           : make_max_pool2d_cpu(problem, argmax_);
   }
 
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation{max_pool2d_op(params_, false), {GradientSource::input(0)}};
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {{max_pool2d_op(params_, false), {GradientSource::input(0)}}};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -137,8 +137,8 @@ class AveragePool2d final : public Op {
                           : make_average_pool2d_cpu(problem);
   }
 
-  std::optional<Recomputation> recomputation(std::span<const TensorSpec>) const override {
-    return Recomputation::from_inputs(1);
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {Recomputation::from_inputs(1)};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

@@ -61,7 +61,7 @@ TEST(BudgetChecker, RefusesClaims) {
   EXPECT_THAT(refusal([](auto& point) { --point.peak; }), HasSubstr("claims a peak of"));
   EXPECT_THAT(refusal([](auto& point) { ++point.peak; }), HasSubstr("claims a peak of"));
   EXPECT_THAT(refusal([](auto& point) { point.extra_seconds -= 0.001; }),
-              HasSubstr("extra seconds, but its remakes take"));
+              HasSubstr("extra seconds, but they take"));
   EXPECT_THAT(refusal([](auto& point) { point.extra_seconds = NAN; }),
               HasSubstr("claims nan extra seconds"));
 }

@@ -13,14 +13,9 @@ namespace skyline {
 class ExhaustiveBudget {
  public:
   explicit ExhaustiveBudget(const BudgetProblem& problem) {
-    BudgetWalk walk(problem);
-    RemakeChoice choice(problem.remakes.size());
-    const Remake::Times most = problem.makes_each ? Remake::kEach : Remake::kOnce;
-    do {
-      const BudgetWalk::Result result = walk.run(choice);
-      const auto point = seconds_.try_emplace(result.peak, result.extra_seconds).first;
-      point->second = std::min(point->second, result.extra_seconds);
-    } while (next(choice, most));
+    for (unsigned smaller = 0; smaller < 1u << problem.engines.size(); ++smaller) {
+      try_choices(problem, smaller);
+    }
   }
 
   // Of the steps of all choices: the seconds by peak. Not all of them are best within their peak.
@@ -36,6 +31,33 @@ class ExhaustiveBudget {
   }
 
  private:
+  // The smaller engines of these bits compute.
+  void try_choices(BudgetProblem problem, unsigned smaller) {
+    double slower = 0;
+    for (std::size_t k = 0; k < problem.engines.size(); ++k) {
+      if ((smaller >> k & 1) == 0) continue;
+      for (const SmallerEngine::Use& use : problem.engines[k].uses) {
+        if (use.op.is_remake) {
+          problem.remakes[use.op.index].workspace_bytes = use.workspace_bytes;
+          problem.remakes[use.op.index].seconds += use.extra_seconds;
+        } else {
+          problem.graph.ops[use.op.index].workspace_bytes = use.workspace_bytes;
+          slower += use.extra_seconds;
+        }
+      }
+    }
+    problem.engines.clear();
+    BudgetWalk walk(problem);
+    RemakeChoice choice(problem.remakes.size());
+    const Remake::Times most = problem.makes_each ? Remake::kEach : Remake::kOnce;
+    do {
+      const BudgetWalk::Result result = walk.run(choice);
+      const double seconds = slower + result.extra_seconds;
+      const auto point = seconds_.try_emplace(result.peak, seconds).first;
+      point->second = std::min(point->second, seconds);
+    } while (next(choice, most));
+  }
+
   // Counts as a number of as many digits.
   static bool next(RemakeChoice& choice, Remake::Times most) {
     for (Remake::Times& times : choice) {

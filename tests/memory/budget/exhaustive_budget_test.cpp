@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "memory/budget/budget_bound.h"
+#include "memory/budget/budget_checker.h"
 #include "memory/budget/budget_curve.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"
@@ -14,6 +15,12 @@ namespace skyline {
 namespace {
 
 constexpr double kRounding = 1e-6;  // seconds
+
+std::uint64_t peak_of(const BudgetProblem& problem, const BudgetPoint& point) {
+  BudgetProblem step{.graph = remade_step(problem, point.choice, point.smaller)};
+  step.backward = static_cast<OpId>(step.graph.ops.size());
+  return BudgetWalk(step).run({}).peak;
+}
 
 // How near bound and curve come to the best of all choices, at each budget at which it may change.
 struct Nearness {
@@ -31,6 +38,10 @@ struct Nearness {
       ++budgets;
       proved += below > least - kRounding;
       const BudgetPoint* point = point_within(curve, bytes);
+      if (point != nullptr) {
+        ASSERT_EQ(check_budget(problem, *point).reason, "");
+        ASSERT_EQ(peak_of(problem, *point), point->peak);
+      }
       if (point == nullptr) {
         ++missed;
         continue;
@@ -55,11 +66,12 @@ struct Nearness {
   }
 };
 
-Nearness nearness(int layers, bool makes_each) {
+Nearness nearness(int layers, bool makes_each, bool has_engines = false) {
   Nearness near;
   for (const std::uint64_t seed : seeds(300)) {
     SCOPED_TRACE(seed);
-    BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
+    RandomBudgetProblem random(seed);
+    BudgetProblem problem = has_engines ? random.draw_with_engines(layers) : random.draw(layers);
     problem.makes_each = makes_each;
     near.add(problem);
   }
@@ -76,6 +88,13 @@ TEST(ExhaustiveBudget, IsBetweenBoundAndCurve) {
 
 TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithRemakesForEachReader) {
   const Nearness near = nearness(6, true);
+  EXPECT_GT(near.share(near.reached), 0.9);
+  EXPECT_LT(near.share(near.missed), 0.03);
+  EXPECT_GT(near.share(near.proved), 0.2);
+}
+
+TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithSmallerEngines) {
+  const Nearness near = nearness(4, false, true);
   EXPECT_GT(near.share(near.reached), 0.9);
   EXPECT_LT(near.share(near.missed), 0.03);
   EXPECT_GT(near.share(near.proved), 0.2);

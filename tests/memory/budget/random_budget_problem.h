@@ -29,6 +29,28 @@ class RandomBudgetProblem {
     return std::move(problem_);
   }
 
+  // Also gives ops of backward workspaces, and most ops with a workspace smaller engines.
+  BudgetProblem draw_with_engines(int layers) {
+    BudgetProblem problem = draw(layers);
+    std::vector<StepOp>& ops = problem.graph.ops;
+    for (OpId op = problem.backward; op < ops.size(); ++op) {
+      ops[op].workspace_bytes = 1000 * static_cast<std::uint64_t>(between(0, 6));
+    }
+    for (OpId op = 0; op < ops.size(); ++op) {
+      if (ops[op].workspace_bytes == 0 || between(0, 2) == 0) continue;
+      const std::uint64_t bytes = ops[op].workspace_bytes / static_cast<unsigned>(between(2, 9));
+      const double seconds = between(1, 9);
+      SmallerEngine& engine = problem.engines.emplace_back();
+      engine.uses.push_back({{op, false}, bytes, seconds});
+      for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
+        const bool same =
+            !ops[op].outputs.empty() && problem.remakes[k].value == ops[op].outputs.front();
+        if (same) engine.uses.push_back({{k, true}, bytes, seconds});
+      }
+    }
+    return problem;
+  }
+
  private:
   enum class Kind { kWeighted, kActivation, kSum };
   struct Layer {

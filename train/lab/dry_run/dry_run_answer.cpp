@@ -94,6 +94,7 @@ void add_budget(DryRunResult& answer) {
   if (!step.memory_bytes) return;
   answer.budget = budget.within(*step.memory_bytes);
   step.recomputed_ops = answer.budget->ops;
+  question.engines->choose(answer.budget->engines);
 }
 
 // --- JSON ---

@@ -13,15 +13,19 @@ StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
                              .planner = question.planner,
                              .planner_table = all_planners(),
                              .commit_bytes = question.commit_bytes};
-  const auto run = [program, planned, batch_size](const RecomputedOps& ops) {
+  const auto run = [program, planned, batch_size, engines = question.engines](
+                       const RecomputedOps& ops, const EngineNames& names) {
     program->recompute(ops);
+    if (engines->choose(names)) program->forget_kernels();
     StepTrial trial{program->step(batch_size, Mode::kTraining, DryRun::Graph::kOn)};
     trial.reserved_bytes =
         replay_run(trial.facts.run, trial.facts.trace, planned).peak_reserved_bytes;
     return trial;
   };
-  return StepBudget(
-      {.trial = run, .seconds = question.seconds, .in_place = question.program.step.in_place});
+  return StepBudget({.trial = run,
+                     .seconds = question.seconds,
+                     .in_place = question.program.step.in_place,
+                     .fits_engines = question.fits_engines});
 }
 
 SlowerBatch largest_slower_batch(const DryRunRequest& question) {

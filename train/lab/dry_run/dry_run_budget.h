@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,11 @@ struct DryRunRequest {
   std::string planner{kDefaultPlanner};
   std::size_t commit_bytes = kCommitBytes;  // of the device's arenas
   // For budgets:
-  StepSeconds seconds = {};             // of each op
+  StepSeconds seconds = {};   // of each op
+  bool fits_engines = false;  // smaller ones may compute
+  // Those of the program's kernels.
+  std::shared_ptr<TriedEngines> engines =
+      std::make_shared<TriedEngines>(std::make_shared<EngineChoices>());
   bool budgets = false;                 // show the curve of bytes against seconds
   std::optional<double> slowdown = {};  // share of a step that a larger batch may cost, see below
 };
