@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_fit.h"
 
 namespace skyline {
@@ -12,7 +11,7 @@ constexpr std::uint32_t kBudgets = 20, kRounds = 8;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
 // Ops that walks may run.
-constexpr std::uint64_t kMostWork = 40'000'000;
+constexpr std::uint64_t kMostWork = 16'000'000;
 
 // 1/2, 1/4, 3/4, 1/8 … for 1, 2, 3, 4 …: ever finer, spread evenly (van der Corput 1935).
 double spread(std::uint32_t number) {
@@ -23,8 +22,8 @@ double spread(std::uint32_t number) {
 
 class CurveSearch {
  public:
-  explicit CurveSearch(const BudgetProblem& problem)
-      : problem_(problem), bound_(problem), fit_(problem, front_) {}
+  CurveSearch(const BudgetProblem& problem, BudgetBound& bound)
+      : problem_(problem), bound_(bound), fit_(problem, front_) {}
 
   std::vector<BudgetPoint> run() {
     fit_.add(RemakeChoice(problem_.remakes.size()));
@@ -65,15 +64,20 @@ class CurveSearch {
   }
 
   const BudgetProblem& problem_;
-  BudgetBound bound_;
+  BudgetBound& bound_;
   BudgetFront front_;
   BudgetFit fit_;
 };
 
 }  // namespace
 
+std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound) {
+  return CurveSearch(problem, bound).run();
+}
+
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem) {
-  return CurveSearch(problem).run();
+  BudgetBound bound(problem);
+  return budget_curve(problem, bound);
 }
 
 const BudgetPoint* point_within(const std::vector<BudgetPoint>& curve, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_front.h"
 #include "memory/budget/budget_problem.h"
 
@@ -16,7 +17,9 @@ namespace skyline {
 // one op, and fits it into the budget at all others; then takes back what is not needed. Does the
 // same with the neighbours on the curve.
 //
-// Deterministic: stops after a fixed amount of work, within a second.
+// Deterministic: stops after a fixed amount of work, about half a second. `bound` is that of the
+// problem; it keeps what it finds for later questions.
+std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound);
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem);
 
 // Returns the first point of a curve whose peak is at most `bytes`; null if none is. More bytes

@@ -79,9 +79,9 @@ TEST(Recompute, ATensorIsRetainedThatNothingElseKeepsTheInputsOf) {
   const Parameter w = run.vector_parameter("w", 3, -1.0f);
   run.context.begin_step();
   const Tensor sum = add(run.context, run.upload_vector({1, 2, 3}), w.value);
-  EXPECT_EQ(sum.edge().node->recompute, nullptr);
+  EXPECT_EQ(sum.edge().node->recompute_step(0), nullptr);
   const Tensor y = relu(run.context, sum);
-  EXPECT_EQ(y.edge().node->recompute, nullptr);
+  EXPECT_EQ(y.edge().node->recompute_step(0), nullptr);
   EXPECT_TRUE(y.edge().node->retained.front().source.tensor);
   run.context.end_step();
 }

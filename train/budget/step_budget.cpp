@@ -110,7 +110,8 @@ StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question))
     }
   }
   add_remakes(step);
-  curve_ = budget_curve(problem_);
+  bound_.emplace(problem_);
+  curve_ = budget_curve(problem_, *bound_);
   reserved_.resize(curve_.size());
   reserved_.front() = unlimited.reserved_bytes;
   search_seconds_ = now_seconds() - started;
@@ -232,7 +233,6 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
 
 // The bound counts bytes alive, so it holds for every order and every placement.
 double StepBudget::bound_within(std::uint64_t bytes) {
-  if (!bound_) bound_.emplace(problem_);
   return bound_->extra_seconds(bytes - std::min(bytes, resident_bytes_));
 }
 
@@ -256,7 +256,6 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
 // The bytes that are proved to be missing or, if the proof does not reach so far, the least that
 // was found.
 std::string StepBudget::why_too_small(std::uint64_t bytes) {
-  if (!bound_) bound_.emplace(problem_);
   const BudgetBound::Least least = bound_->least();
   const std::uint64_t proved = resident_bytes_ + least.bytes;
   std::uint64_t found = reserved_bytes(0);

@@ -13,6 +13,8 @@
 #include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
+#include "framework/ops/recurrent/lstm.h"
+#include "framework/ops/recurrent/lstm_cell.h"
 #include "tests/framework/host_tensor.h"
 #include "tests/framework/recorded_context.h"
 
@@ -24,7 +26,8 @@ Tensor recomputed(Context& context, const RecomputeStep& step) {
   for (const RecomputeStep::Source& source : step.sources) {
     inputs.push_back(source.step ? recomputed(context, *source.step) : source.tensor);
   }
-  return context.execute(*step.op, std::move(inputs), {}, Phase::kBackward, step.layer).front();
+  return context.execute(*step.op, std::move(inputs), {}, Phase::kBackward,
+                         step.layer)[index(step.output)];
 }
 
 using Program = std::function<Tensor(Context&, const std::vector<Tensor>&)>;
@@ -42,9 +45,9 @@ void expect_same_bits(const Program& program) {
     }
     run.context.begin_step();
     const Tensor y = program(run.context, operands);
-    ASSERT_NE(y.edge().node->recompute, nullptr);
+    ASSERT_NE(y.edge().node->recompute_step(0), nullptr);
     const std::vector<float> again =
-        RecordedContext::values(recomputed(run.context, *y.edge().node->recompute));
+        RecordedContext::values(recomputed(run.context, *y.edge().node->recompute_step(0)));
     const std::vector<float> values = RecordedContext::values(y);
     ASSERT_EQ(again.size(), values.size());
     EXPECT_EQ(std::memcmp(again.data(), values.data(), 4 * values.size()), 0) << shape.str();
@@ -96,6 +99,53 @@ TEST(Recomputation, GivesTheBitsOfAResidualBlock) {
     Tensor y = add_scaled(context, t[0], normalized(t[1]), {.relu = true});
     return add_scaled(context, std::move(y), normalized(t[0]), {.relu = true});
   });
+}
+
+// Makes every output again, whatever that costs.
+RecordedContext everything_again() {
+  return RecordedContext({.recomputed_ops = std::make_shared<const std::vector<Recomputing>>(
+                              100, Recomputing::kOnce)});
+}
+
+Parameter noise(RecordedContext& run, const char* name, const Shape& shape, std::uint64_t seed) {
+  const HostTensor drawn = random_tensor(shape, seed);
+  const std::vector<float> values(drawn.values.begin(), drawn.values.end());
+  return make_parameter(run.context, {shape}, name, values.data());
+}
+
+void expect_same_outputs(RecordedContext& run, const std::vector<Tensor>& outputs) {
+  for (const Tensor& output : outputs) {
+    const auto step = output.edge().node->recompute_step(output.edge().output);
+    ASSERT_NE(step, nullptr);
+    EXPECT_EQ(step->outputs, output.edge().node->output_specs.size());
+    EXPECT_EQ(RecordedContext::values(recomputed(run.context, *step)),
+              RecordedContext::values(output));
+  }
+}
+
+TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstm) {
+  RecordedContext run = everything_again();
+  const Tensor x = noise(run, "x", {7, 5}, 1).value;
+  std::vector<LstmWeights> layers;
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    layers.push_back({.w = noise(run, "w", {12, k == 0 ? 5 : 3}, 2 + k).value,
+                      .u = noise(run, "u", {12, 3}, 4 + k).value,
+                      .bias_w = noise(run, "bias_w", Shape{12}, 6 + k).value,
+                      .bias_u = noise(run, "bias_u", Shape{12}, 8 + k).value});
+  }
+  run.context.begin_step();
+  const LstmOutput out = lstm(run.context, x, {}, layers, PackedShape({4, 3}), {.dropout = 0.5f});
+  expect_same_outputs(run, {out.y, out.h, out.c});
+  run.context.end_step();
+}
+
+TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstmCell) {
+  RecordedContext run = everything_again();
+  const Tensor gates = noise(run, "gates", {3, 8}, 1).value, c = noise(run, "c", {3, 2}, 2).value;
+  run.context.begin_step();
+  const LstmCellOutput out = lstm_cell(run.context, gates, c);
+  expect_same_outputs(run, {out.h, out.c});
+  run.context.end_step();
 }
 
 }  // namespace
