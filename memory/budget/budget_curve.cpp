@@ -11,7 +11,7 @@ constexpr std::uint32_t kBudgets = 20, kRounds = 8;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
 // Ops that walks may run.
-constexpr std::uint64_t kMostWork = 16'000'000;
+constexpr std::uint64_t kMostWork = 16'000'000;  // twice with engines to choose
 
 // 1/2, 1/4, 3/4, 1/8 … for 1, 2, 3, 4 …: ever finer, spread evenly (van der Corput 1935).
 double spread(std::uint32_t number) {
@@ -23,7 +23,10 @@ double spread(std::uint32_t number) {
 class CurveSearch {
  public:
   CurveSearch(const BudgetProblem& problem, BudgetBound& bound)
-      : problem_(problem), bound_(bound), fit_(problem, front_) {}
+      : problem_(problem),
+        bound_(bound),
+        fit_(problem, front_),
+        most_work_(problem.engines.empty() ? kMostWork : 2 * kMostWork) {}
 
   std::vector<BudgetPoint> run() {
     fit_.add(RemakeChoice(problem_.remakes.size()));
@@ -45,8 +48,8 @@ class CurveSearch {
     const BudgetBound::Proof proof = bound_.proof(bytes);
     double best = std::numeric_limits<double>::infinity();
     const auto try_from = [&](const RemakeChoice& start) {
-      if (fit_.ops_run() >= kMostWork || best <= kNearBound * proof.extra_seconds) return;
-      for (const auto engines : {BudgetFit::Engines::kFitting, BudgetFit::Engines::kOwn}) {
+      if (fit_.ops_run() >= most_work_ || best <= kNearBound * proof.extra_seconds) return;
+      for (const auto engines : {BudgetFit::Engines::kOwn, BudgetFit::Engines::kFitting}) {
         if (engines == BudgetFit::Engines::kOwn && problem_.engines.empty()) continue;
         RemakeChoice choice = fit_.fit(start, bytes, best, measure, engines);
         if (!choice.empty()) best = std::min(best, fit_.take_back(choice, bytes));
@@ -67,6 +70,7 @@ class CurveSearch {
   BudgetBound& bound_;
   BudgetFront front_;
   BudgetFit fit_;
+  std::uint64_t most_work_;
 };
 
 }  // namespace

@@ -77,6 +77,7 @@ class StepBudget {
  public:
   // Throws UsageError and what the trial throws.
   explicit StepBudget(BudgetQuestion question);
+  StepBudget(const StepBudget&) = delete;  // its parts refer to each other
 
   // Throws UsageError, and says which bytes are missing and what needs them.
   BudgetAnswer within(std::uint64_t bytes);

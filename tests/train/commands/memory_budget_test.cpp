@@ -78,6 +78,42 @@ TEST_F(MemoryBudgetTest, TextKeepsIt) {
   EXPECT_LE(answer.json()["memory"]["peak_reserved"], unlimited * 98 / 100);
 }
 
+// An LSTM's reserve is one of several outputs, and by far the largest.
+// An LSTM's reserve is one of several outputs, and by far the largest.
+TEST_F(MemoryBudgetTest, TextMakesLstmsAgain) {
+  const Words text = {"--model",     "seq2seq", "--data",      "numbers", "--pairs", "64",
+                      "--units",     "64",      "--embedding", "16",      "--steps", "3",
+                      "--val-pairs", "8"};
+  const nlohmann::json free = train("free", text).json();
+  const auto unlimited = free["memory"]["peak_reserved_after_switch"].get<std::uint64_t>();
+  const std::uint64_t budget = unlimited * 94 / 100 / 1024 * 1024;
+  Words within = text;
+  within.insert(within.end(), {"--memory", std::to_string(budget / 1024) + "KiB"});
+  const Outcome answer = train("within", within);
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  EXPECT_EQ(answer.json()["loss"], free["loss"]);
+  EXPECT_LE(answer.json()["memory"]["peak_reserved"], budget);
+}
+
+// 34 MiB are a third of what the step takes without a budget.
+TEST_F(MemoryBudgetTest, SmallerEnginesKeepIt) {
+  const auto run = [&](const std::string& name) {
+    return skyline_program({"train",     "--model",   "resnet20", "--images", "64",
+                            "--epochs",  "1",         "--steps",  "1",        "--batch-size",
+                            "64",        "--threads", "1",        "--memory", "34MiB",
+                            "--engines", "fitting",   "--output", path(name), "--json"});
+  };
+  const Outcome answer = run("run");
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  const nlohmann::json json = answer.json();
+  EXPECT_LE(json["memory"]["peak_reserved"], 34 << 20);
+  EXPECT_GT(json["budget"]["engines"].size(), 0u);
+  EXPECT_LE(json["budget"]["bound"], json["budget"]["overhead"]);
+  EXPECT_TRUE(std::filesystem::exists(path("run") + "/engines.json"));
+  EXPECT_EQ(run("again").json()["loss"], json["loss"]);
+  expect_refused(train("free", {"--engines", "fitting"}), "--engines fitting needs --memory");
+}
+
 TEST_F(MemoryBudgetTest, CompareShowsWhoFits) {
   const Outcome answer =
       skyline_program({"compare", "--model", "lenet", "--images", "64", "--batch-size", "16",
