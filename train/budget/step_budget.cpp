@@ -84,7 +84,7 @@ std::string BudgetAnswer::text() const {
                        format_bytes(reserved_bytes));
   }
   const std::string smaller =
-      engines.empty() ? "" : fmt::format(", {} convolutions get smaller engines", engines.size());
+      engines.empty() ? "" : fmt::format(" (smaller engines: {})", engines.size());
   return fmt::format(
       "budget {}: {} of {} values are made again{}; the step fits in {} instead of {} and takes {} "
       "longer, at least {} (seconds {}; planned in {:.2f} s)",
