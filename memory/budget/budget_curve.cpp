@@ -11,7 +11,7 @@ constexpr std::uint32_t kBudgets = 20, kRounds = 8;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
 // Ops that walks may run.
-constexpr std::uint64_t kMostWork = 16'000'000;  // twice with engines to choose
+constexpr std::uint64_t kMostWork = 28'000'000;  // half as much again with engines
 
 // 1/2, 1/4, 3/4, 1/8 … for 1, 2, 3, 4 …: ever finer, spread evenly (van der Corput 1935).
 double spread(std::uint32_t number) {
@@ -26,7 +26,7 @@ class CurveSearch {
       : problem_(problem),
         bound_(bound),
         fit_(problem, front_),
-        most_work_(problem.engines.empty() ? kMostWork : 2 * kMostWork) {}
+        most_work_(problem.engines.empty() ? kMostWork : kMostWork * 3 / 2) {}
 
   std::vector<BudgetPoint> run() {
     fit_.add(RemakeChoice(problem_.remakes.size()));

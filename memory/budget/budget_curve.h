@@ -17,7 +17,7 @@ namespace skyline {
 // one op, and fits it into the budget at all others; then takes back what is not needed. Does the
 // same with the neighbours on the curve.
 //
-// Deterministic: stops after a fixed amount of work, about half a second. `bound` is that of the
+// Deterministic: stops after a fixed amount of work, about a second. `bound` is that of the
 // problem; it keeps what it finds for later questions.
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound);
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem);
