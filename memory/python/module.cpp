@@ -1,0 +1,208 @@
+// The extension module skyline._memory. The package beside it (skyline/) prepares its arguments and
+// documents what users call.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "memory/allocators/allocators.h"
+#include "memory/budget/budget_bound.h"
+#include "memory/budget/budget_checker.h"
+#include "memory/budget/budget_curve.h"
+#include "memory/device/simulated_device.h"
+#include "memory/errors.h"
+#include "memory/formats/order_file.h"
+#include "memory/order/ordered_trace.h"
+#include "memory/order/solvers/solver_orders.h"
+#include "memory/planners/solvers/solver_planners.h"
+#include "memory/python/interruptible.h"
+#include "memory/python/remade_graph.h"
+#include "memory/python/trace_columns.h"
+#include "memory/replay/event_replay.h"
+#include "memory/replay/trace_events.h"
+#include "memory/validator.h"
+
+namespace skyline {
+namespace {
+
+namespace py = pybind11;
+
+GraphFile graph_from(const std::string& text) {
+  std::istringstream stream(text);
+  return read_graph(stream, "graph");
+}
+
+py::dict plan_trace(const Trace& trace, const std::string& planner, const PlanOptions& options) {
+  return answer_of(interruptible(
+      [trace, planner, options] { return plan(trace, planner, options, all_planners()); }));
+}
+
+py::dict check_offsets(const Trace& trace, std::vector<std::uint64_t> offsets,
+                       std::uint64_t alignment) {
+  Plan claimed{.offsets = std::move(offsets),
+               .lower_bound = lower_bound_bytes(trace, alignment),
+               .alignment = alignment};
+  for (std::size_t i = 0; i < std::min(trace.size(), claimed.offsets.size()); ++i) {
+    const std::uint64_t end = claimed.offsets[i] + align_checked(trace.blocks[i].bytes, alignment);
+    claimed.peak = std::max(claimed.peak, end);
+  }
+  claimed.proved_bound = claimed.lower_bound;
+  claimed.proved_optimal = claimed.peak == claimed.lower_bound;
+  const Validity verdict = validate(trace, claimed);
+  py::dict answer;
+  answer["valid"] = verdict.valid;
+  answer["reason"] = verdict.reason;
+  answer["peak"] = verdict.valid ? verdict.peak : claimed.peak;
+  answer["lower_bound"] = claimed.lower_bound;
+  return answer;
+}
+
+struct Ordered {
+  OrderAnswer answer;
+  std::string file;     // as write_order() writes it
+  Trace trace;          // of the order
+  Trace program_trace;  // as written
+  std::uint64_t program_peak = 0;
+  std::uint64_t resident_bytes = 0;
+};
+
+Ordered ordered(const GraphFile& file, const std::string& algorithm, const OrderOptions& options) {
+  Ordered result{.answer = order(file.graph, algorithm, options, all_order_algorithms())};
+  std::ostringstream text;
+  write_order(text, file, result.answer);
+  result.file = std::move(text).str();
+  result.trace = trace_of_order(file.graph, result.answer.order, options);
+  const OrderAnswer program = order(file.graph, "program", options);
+  result.program_trace = trace_of_order(file.graph, program.order, options);
+  result.program_peak = program.peak;
+  result.resident_bytes = resident_bytes(file.graph);
+  return result;
+}
+
+py::dict order_text(const std::string& text, const std::string& algorithm,
+                    const OrderOptions& options) {
+  const Ordered found = interruptible(
+      [file = graph_from(text), algorithm, options] { return ordered(file, algorithm, options); });
+  py::dict answer;
+  answer["order"] = found.answer.order;
+  answer["peak"] = found.answer.peak;
+  answer["lower_bound"] = found.answer.lower_bound;
+  answer["proved_optimal"] = found.answer.proved_optimal;
+  answer["proved_by_flow"] = found.answer.proved_optimal && !found.answer.bound_by_search();
+  answer["algorithm"] = found.answer.algorithm;
+  answer["seconds"] = found.answer.seconds;
+  answer["resident_bytes"] = found.resident_bytes;
+  answer["program_peak"] = found.program_peak;
+  answer["blocks"] = columns_of(found.trace);
+  answer["program_blocks"] = columns_of(found.program_trace);
+  answer["file"] = found.file;
+  return answer;
+}
+
+py::list budget_text(const std::string& text, std::vector<double> seconds, OpId backward) {
+  struct Point {
+    std::uint64_t peak;
+    double extra_seconds, bound_seconds;
+    std::vector<OpId> remade;
+  };
+  const std::vector<Point> points = interruptible([=, graph = graph_from(text).graph]() mutable {
+    const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
+    BudgetBound bound(remade.problem());
+    std::vector<Point> found;
+    for (const BudgetPoint& point : budget_curve(remade.problem())) {
+      const BudgetVerdict verdict = check_budget(remade.problem(), point);
+      if (!verdict.valid) throw std::logic_error(verdict.reason);
+      found.push_back({point.peak, point.extra_seconds, bound.extra_seconds(point.peak),
+                       remade.remade_ops(point.choice)});
+    }
+    return found;
+  });
+  py::list answer;
+  for (const Point& point : points) {
+    answer.append(
+        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.remade));
+  }
+  return answer;
+}
+
+ReplayFigures replayed(const Trace& trace, const std::string& allocator,
+                       std::optional<std::uint64_t> capacity) {
+  SimulatedDevice device(capacity);
+  const auto served = make_allocator(allocator, device);
+  TraceEventReader reader(trace, "trace");
+  LiveEvents events(reader);
+  EventReplay replay(allocator, *served, device);
+  while (events.next()) replay.apply(events);
+  replay.finish(events);
+  return replay.figures();
+}
+
+py::dict replay_trace_under(const Trace& trace, const std::string& allocator,
+                            std::optional<std::uint64_t> capacity) {
+  const ReplayFigures figures = interruptible([trace, allocator, capacity] {
+    require_sound(trace);
+    return replayed(trace, allocator, capacity);
+  });
+  py::dict answer;
+  answer["allocator"] = allocator;
+  answer["reserved"] = figures.end.peak_reserved_bytes;
+  answer["allocated"] = figures.end.peak_allocated_bytes;
+  answer["requested"] = figures.end.peak_requested_bytes;
+  answer["device_allocations"] = figures.end.device_allocations;
+  answer["device_frees"] = figures.end.device_frees;
+  answer["refused"] = figures.refused;
+  return answer;
+}
+
+template <class Table>
+std::vector<std::string> names(const Table& table) {
+  std::vector<std::string> result;
+  for (const auto& entry : table) result.emplace_back(entry.name);
+  return result;
+}
+
+// What users gave wrongly is a ValueError.
+void raise_value_errors() {
+  py::register_exception_translator([](std::exception_ptr error) {
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const TraceError& fault) {
+      PyErr_SetString(PyExc_ValueError, fault.what());
+    } catch (const GraphError& fault) {
+      PyErr_SetString(PyExc_ValueError, fault.what());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace skyline
+
+PYBIND11_MODULE(_memory, module) {
+  using namespace skyline;
+  raise_value_errors();
+  py::class_<Trace>(module, "Trace")
+      .def(py::init(&trace_from), py::arg("lower"), py::arg("upper"), py::arg("size"),
+           py::arg("offset"), py::arg("gaps"));
+  py::class_<PlanOptions>(module, "PlanOptions")
+      .def(py::init([](std::uint64_t alignment, std::optional<std::uint64_t> capacity,
+                       std::optional<double> time_limit, std::uint64_t seed, int threads) {
+        return PlanOptions{.alignment = alignment,
+                           .capacity = capacity,
+                           .time_limit_seconds = time_limit,
+                           .seed = seed,
+                           .threads = threads};
+      }));
+  py::class_<OrderOptions>(module, "OrderOptions")
+      .def(py::init([](bool in_place, std::uint64_t alignment, std::optional<double> time_limit) {
+        return OrderOptions{
+            .in_place = in_place, .alignment = alignment, .time_limit_seconds = time_limit};
+      }));
+  module.def("plan", plan_trace);
+  module.def("check", check_offsets);
+  module.def("order", order_text);
+  module.def("budget", budget_text);
+  module.def("replay", replay_trace_under);
+  module.attr("planners") = names(all_planners());
+  module.attr("algorithms") = names(all_order_algorithms());
+  module.attr("allocators") = names(allocator_table());
+}

@@ -1,0 +1,155 @@
+"""Tests of skyline.order and skyline.budget."""
+
+import itertools
+import json
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+import pandas as pd
+
+import skyline
+
+
+def op(name, inputs, outputs, **more):
+    return {"name": name, "inputs": inputs, "outputs": outputs, **more}
+
+
+def network(layers):
+    """Returns a chain of layers forth and back; layer i keeps its output for its gradient."""
+    forward = [op(f"layer {i}", [i - 1] if i else [], [i], phase="forward") for i in range(layers)]
+    backward = [op(f"layer {i} gradient", [i] + ([2 * layers - 2 - i] if i < layers - 1 else []),
+                   [2 * layers - 1 - i], phase="backward") for i in reversed(range(layers))]
+    return skyline.StepGraph([{"bytes": 100}] * (2 * layers), forward + backward)
+
+
+def random_graph(seed):
+    source = random.Random(seed)
+    ops = [op(f"op {i}", source.sample(range(i), min(i, source.randint(0, 2))), [i],
+              workspace=source.choice([0, 0, 5])) for i in range(7)]
+    return skyline.StepGraph([{"bytes": source.randint(1, 20)} for _ in ops], ops)
+
+
+def peak_of(graph, order):
+    """Returns the most bytes at one op, by the rules of StepGraph; None if an op comes too early."""
+    readers = {tensor: {i for i, op in enumerate(graph.ops) if tensor in op["inputs"]}
+               for tensor in range(len(graph.tensors))}
+    alive, done, peak = set(), set(), 0
+    for i in order:
+        if not set(graph.ops[i]["inputs"]) <= alive:
+            return None
+        alive |= set(graph.ops[i]["outputs"])
+        peak = max(peak, graph.ops[i].get("workspace", 0) +
+                   sum(graph.tensors[tensor]["bytes"] for tensor in alive))
+        done.add(i)
+        alive = {tensor for tensor in alive if not readers[tensor] <= done}
+    return peak
+
+
+class Order(unittest.TestCase):
+    def test_no_sequence_has_a_lower_peak(self):
+        for seed in range(10):
+            graph = random_graph(seed)
+            peaks = [peak_of(graph, order) for order in itertools.permutations(range(7))]
+            found = skyline.order(graph)
+            self.assertEqual(found.peak, min(peak for peak in peaks if peak is not None), seed)
+            self.assertEqual(found.peak, peak_of(graph, found.order))
+            self.assertEqual(found.program_peak, peak_of(graph, range(7)))
+            self.assertTrue(found.proved_optimal)
+
+    def test_blocks_are_those_of_the_order(self):
+        found = skyline.order(random_graph(1))
+        self.assertEqual(skyline.plan(found.blocks).lower_bound, found.peak)
+        self.assertEqual(skyline.plan(found.program_blocks).lower_bound, found.program_peak)
+
+    def test_the_file_has_the_certificate(self):
+        found = skyline.order(network(4))
+        file = json.loads(found.file)
+        self.assertEqual(file["order"], found.order.tolist())
+        self.assertTrue(found.proved_by_flow)
+        self.assertEqual(file["certificate"]["bytes"], found.lower_bound)
+
+    def test_in_place_ops_take_no_bytes(self):
+        tensors = [{"bytes": 100}, {"bytes": 100}]
+        ops = [op("make", [], [0]), op("relu", [0], [1], in_place=[[0, 0]])]
+        graph = skyline.StepGraph(tensors, ops)
+        self.assertEqual(skyline.order(graph).peak, 100)
+        self.assertEqual(skyline.order(graph, in_place=False).peak, 200)
+
+    def test_frames_are_graphs_too(self):
+        graph = random_graph(2)
+        frames = skyline.StepGraph(pd.DataFrame(graph.tensors), pd.DataFrame(graph.ops))
+        self.assertEqual(skyline.order(frames).peak, skyline.order(graph).peak)
+
+    def test_a_saved_graph_is_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.json"
+            graph = network(3)
+            graph.resident_bytes, graph.name = 7, "chain"
+            graph.save(path)
+            self.assertEqual(skyline.StepGraph.load(path), graph)
+
+    def test_bad_graphs_are_named(self):
+        tensors = [{"bytes": 1}]
+        for graph, message in (
+                (skyline.StepGraph(tensors, [op("relu", [0], [])]), r"op 0 \(relu\)"),
+                (skyline.StepGraph(tensors, [op("relu", [5], [])]), r"op 0 \(relu\)"),
+                (skyline.StepGraph(tensors, []), "no ops"),
+                (skyline.StepGraph([{"bytes": -1}], [op("make", [], [0])]), "op 0.*-1")):
+            with self.assertRaisesRegex(ValueError, message):
+                skyline.order(graph)
+        with self.assertRaisesRegex(ValueError, "best"):
+            skyline.order(network(2), "best")
+
+
+class Budget(unittest.TestCase):
+    def test_enough_bytes_cost_nothing(self):
+        graph = network(6)
+        found = skyline.budget(graph, 10_000, [1] * 12)
+        self.assertEqual((found.point.extra_seconds, found.point.remade), (0, []))
+        self.assertEqual(found.point.peak, skyline.order(graph, "program").peak)
+
+    def test_fewer_bytes_cost_seconds_of_ops_that_run_again(self):
+        graph = network(6)
+        all_kept = skyline.budget(graph, 10_000, [1] * 12).point.peak
+        found = skyline.budget(graph, all_kept - 100, [1] * 12)
+        self.assertLessEqual(found.point.peak, all_kept - 100)
+        self.assertEqual(found.point.extra_seconds, len(found.point.remade))
+        self.assertTrue(set(found.point.remade) <= set(range(6)))
+        self.assertLessEqual(found.point.bound_seconds, found.point.extra_seconds + 1e-9)
+        self.assertGreater(found.point.bound_seconds, 0)
+
+    def test_the_curve_trades_bytes_for_seconds(self):
+        curve = skyline.budget(network(8), 10_000, [1] * 16).curve
+        self.assertGreater(len(curve), 2)
+        for more, less in zip(curve, curve[1:]):
+            self.assertGreater(more.peak, less.peak)
+            self.assertLess(more.extra_seconds, less.extra_seconds)
+
+    def test_seconds_and_backward_may_be_columns(self):
+        graph = network(6)
+        for row in graph.ops:
+            row["seconds"] = 2.0
+        found = skyline.budget(graph, 600)
+        self.assertEqual(found.point.extra_seconds, 2 * len(found.point.remade))
+        self.assertEqual(found, skyline.budget(graph, 600, [2] * 12, backward=6))
+
+    def test_bad_questions_are_named(self):
+        graph = network(3)
+        for arguments, message in (((graph, 10, [1] * 6), "bytes: got 10, but the least"),
+                                   ((graph, 1000), "op 0, seconds: got None"),
+                                   ((graph, 1000, [1, -1, 1, 1, 1, 1]), "op 1, seconds: got -1"),
+                                   ((graph, 1000, [1]), "got 1 numbers, expected one for each of")):
+            with self.assertRaisesRegex(ValueError, message):
+                skyline.budget(*arguments)
+        with self.assertRaisesRegex(ValueError, "backward: got 7, expected at most 6"):
+            skyline.budget(graph, 1000, [1] * 6, backward=7)
+        for row in graph.ops:
+            del row["phase"]
+        with self.assertRaisesRegex(ValueError, "backward="):
+            skyline.budget(graph, 1000, [1] * 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
