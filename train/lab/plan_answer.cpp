@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,13 @@ void require_keeper(std::string_view planner) {
                   planner, fmt::join(keepers, ", ")));
 }
 
+// Sizes that a planner refuses are the user's to change.
+Plan plan_by(const PlanRequest& question) try {
+  return plan(question.trace, question.planner, question.options, all_planners());
+} catch (const std::invalid_argument& refusal) {
+  throw UsageError(refusal.what());
+}
+
 Plan found_plan(const PlanRequest& question) {
   const CsvPlan fixed = fixed_part(question.trace, question.options.alignment);
   if (const Validity verdict = validate(fixed.trace, fixed.plan); !verdict.valid) {
@@ -71,7 +79,7 @@ Plan found_plan(const PlanRequest& question) {
     return fixed_plan(question, fixed.plan);
   }
   if (fixed.trace.size() > 0) require_keeper(question.planner);
-  Plan found = plan(question.trace, question.planner, question.options, all_planners());
+  Plan found = plan_by(question);
   // No plan that keeps the fixed offsets can end below the highest of them.
   found.proved_bound = std::max(found.proved_bound, fixed.plan.peak);
   found.proved_optimal = found.peak == found.proved_bound;
@@ -119,9 +127,16 @@ std::string time_line(const PlanResult& answer) {
                                                      : "the best plan so far");
 }
 
+bool asks_solver(std::string_view planner) {
+  return std::ranges::find(planners(), planner, &PlannerEntry::name) == planners().end();
+}
+
 std::string planner_line(const PlanResult& answer) {
   std::string line = fmt::format("{}, seed {}", answer.plan->planner, answer.seed);
   if (answer.plan->out_of_time) line += " (the planner asked for placed nothing in time)";
+  if (asks_solver(answer.asked_planner) && answer.plan->planner != answer.asked_planner) {
+    line += fmt::format(" (a simple rule; {} had nothing to add)", answer.asked_planner);
+  }
   return line;
 }
 
@@ -199,7 +214,8 @@ PlanResult answer(const PlanRequest& question) {
                     .alignment = options.alignment,
                     .seed = options.seed,
                     .capacity = options.capacity,
-                    .time_limit_seconds = options.time_limit_seconds};
+                    .time_limit_seconds = options.time_limit_seconds,
+                    .asked_planner = question.planner};
   if (!options.capacity || answer.lower_bound <= *options.capacity) {
     answer.plan = found_plan(question);
   }

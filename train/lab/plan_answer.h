@@ -23,6 +23,7 @@ struct PlanResult {
   std::uint64_t lower_bound = 0, alignment = 1, seed = 0;  // lower_bound and alignment in bytes
   std::optional<std::uint64_t> capacity = {};              // bytes
   std::optional<double> time_limit_seconds = {};
+  std::string asked_planner = {};  // plan->planner says whose plan it is
   // Empty if the capacity is below the lower bound; then no search ran.
   std::optional<Plan> plan = {};
   double seconds = 0;  // spent planning, without the validator
@@ -46,7 +47,7 @@ struct PlanResult {
 // Skips the search if the capacity is below the lower bound, or if every offset is fixed: then the
 // trace itself is the plan, with planner "fixed", and it is optimal because no other exists. Throws
 // UsageError if the fixed offsets conflict or this planner cannot keep them, TraceError for sums
-// above 2^63 − 1, and what plan() throws.
+// above 2^63 − 1, and what plan() throws; a planner's limits are a UsageError, too.
 PlanResult answer(const PlanRequest& question);
 
 }  // namespace skyline

@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 // In PGMO's program an error of CBC's tolerance in a z_ij moves a block by less than a tenth of a
-// unit: 2^20 × 1e-7.
+// unit: 2^20 × 1e-7. Larger peaks are counted in larger units, a millionth of them.
 constexpr PairModelLimits kLimits{.blocks = 1000, .pairs = 20000, .units = 1 << 20};
 constexpr int kNodesWithoutTimeLimit = 20000;
 

@@ -28,8 +28,14 @@ PairModel::PairModel(const Packing& packing, std::string_view name, const PairMo
   find_pairs();
   require_at_most(name_, "pairs of blocks in use at the same tick", pairs_.size(), limits.pairs);
   place_simply();
-  require_at_most(name_, fmt::format("peak in units of {} bytes", unit_), peak_units(),
-                  limits.units);
+  count_in_at_most(limits.units);
+}
+
+void PairModel::count_in_at_most(std::uint64_t units) {
+  if (peak_units() <= units) return;
+  // unit_ is a multiple of the alignment, and so is this one.
+  unit_ *= (peak_units() + units - 1) / units;
+  rounds_ = true;
 }
 
 void PairModel::find_pairs() {
@@ -43,11 +49,13 @@ void PairModel::find_pairs() {
 }
 
 void PairModel::place_simply() {
+  rule_ = "greedy-by-size";
   bool found = packer_.pack(sorted_by(packing_, SortKey::kSize), kMaxAddress, best_);
   if (packing_.fixed.empty()) {
     Placement best_fit;
     const std::uint64_t limit = found ? best_.peak : kMaxAddress;
     if (SkylinePacker(packing_).pack(sorted_by(packing_, SortKey::kLifetime), limit, best_fit)) {
+      rule_ = "best-fit";
       best_ = std::move(best_fit);
       found = true;
     }
@@ -62,15 +70,19 @@ bool PairModel::settled(const PlanOptions& options) const {
 
 void PairModel::offer_order(const std::vector<BlockIndex>& order) {
   Placement next;
-  if (packer_.pack(order, best_.peak - 1, next)) best_ = std::move(next);
+  if (!packer_.pack(order, best_.peak - 1, next)) return;
+  best_ = std::move(next);
+  by_solver_ = true;
 }
 
 void PairModel::prove(std::uint64_t units) {
-  bound_ = std::max(bound_, std::min(units * unit_, best_.peak));
+  const std::uint64_t bytes = std::min(units * unit_, best_.peak);
+  by_solver_ = by_solver_ || bytes > bound_;
+  bound_ = std::max(bound_, bytes);
 }
 
 Plan PairModel::plan(const PlanOptions& options) {
-  Plan plan = to_plan(packing_, std::move(best_), name_, options);
+  Plan plan = to_plan(packing_, std::move(best_), by_solver_ ? name_ : rule_, options);
   plan.proved_bound = bound_;
   plan.proved_optimal = plan.peak == bound_;
   return plan;

@@ -15,7 +15,7 @@ namespace skyline {
 struct PairModelLimits {
   std::size_t blocks = 0;
   std::size_t pairs = 0;
-  std::uint64_t units = kMaxAddress;  // of the peak
+  std::uint64_t units = kMaxAddress;  // of the peak; larger peaks are counted in larger units
 };
 
 // The packing problem of PGMO section 3.1 for general solvers: integer offsets and sizes in units,
@@ -32,7 +32,8 @@ class PairModel {
   std::uint64_t size_units(BlockIndex block) const { return packing_.bytes[block] / unit_; }
   bool is_fixed(BlockIndex block) const { return packing_.is_fixed(block); }
   std::uint64_t fixed_units(BlockIndex block) const { return packing_.fixed[block] / unit_; }
-  std::uint64_t bound_units() const { return (bound_ + unit_ - 1) / unit_; }
+  // At most what any plan's peak counts.
+  std::uint64_t bound_units() const { return (bound_ + (rounds_ ? 0 : unit_ - 1)) / unit_; }
   std::uint64_t peak_units() const { return best_.peak / unit_; }
   std::uint64_t to_units(std::uint64_t bytes) const { return bytes / unit_; }
 
@@ -54,20 +55,26 @@ class PairModel {
   // Records that no plan has a lower peak.
   void prove(std::uint64_t units);
 
+  // Returns the best placement as a plan of the solver's planner, or of the simple rule if the
+  // solver neither improved on it nor proved a bound.
   Plan plan(const PlanOptions& options);
 
  private:
   void find_pairs();
   void place_simply();
   void offer_order(const std::vector<BlockIndex>& order);
+  void count_in_at_most(std::uint64_t units);
 
   const Packing& packing_;
   const std::string_view name_;
   HolePacker packer_;
-  std::uint64_t unit_ = 1;   // divides all sizes and fixed offsets
+  std::uint64_t unit_ = 1;   // bytes
+  bool rounds_ = false;      // the unit does not divide all sizes and fixed offsets
   std::uint64_t bound_ = 0;  // bytes
   std::vector<std::pair<BlockIndex, BlockIndex>> pairs_;
   Placement best_;
+  std::string_view rule_;   // that made the first placement
+  bool by_solver_ = false;  // improved or proved
 };
 
 }  // namespace skyline

@@ -8,8 +8,9 @@ namespace skyline {
 // pair that meets, under a bound on the peak. Tries the lower bound first, then halves the range
 // between the proved bound and the best plan. Returns the best known plan, proved optimal if no
 // smaller bound can be satisfied. Stops at options.time_limit_seconds, or without one after a fixed
-// amount of Z3's work. Keeps fixed offsets; blocks share addresses in their gaps. For small traces:
-// throws std::invalid_argument beyond 1000 blocks or 20000 pairs of blocks that meet.
+// amount of Z3's work. Names the simple rule that made the plan if Z3 adds nothing. Keeps fixed
+// offsets; blocks share addresses in their gaps. For small traces: throws std::invalid_argument
+// beyond 1000 blocks or 20000 pairs of blocks that meet.
 Plan smt(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline
