@@ -259,6 +259,9 @@ int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) 
   for (const auto& [flag, on] : command->flags) {
     if (chosen->count(flag->name()) > 0) flag->take(on ? "true" : "false");
   }
+  if (parser.json && command->options->given("--csv")) {
+    throw UsageError("--csv and --json are two forms of the result: give one of them");
+  }
   if (parser.quiet) console.be_quiet();
   const CommandResult result = command->run(console);
   console.wipe_transient();

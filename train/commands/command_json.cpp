@@ -124,8 +124,8 @@ std::string json_of(const RecordedStep& step, std::optional<Phase> phase) {
 
 std::string json_of(const PlanResult& result) { return json_text(result.json()); }
 
-std::string json_of(const ReplayResult& result, bool one_allocator) {
-  return json_text(replay_json(result, one_allocator));
+std::string json_of(const std::vector<NamedReplay>& replays, bool one_allocator) {
+  return json_text(replays_json(replays, one_allocator));
 }
 
 std::string json_of(const ImageScan& scan) {

@@ -16,13 +16,13 @@ namespace skyline {
 struct Comparison;
 struct DryRunResult;
 struct ImageScan;
+struct NamedReplay;
 struct OllaReproduction;
 struct OrderCheck;
 struct OrderResult;
 struct PgmoReproduction;
 struct PlanResult;
 struct RecordedStep;
-struct ReplayResult;
 
 // The results of the commands as JSON text for CommandResult. One source file makes all of it,
 // because the JSON library's header takes longer to compile than most commands.
@@ -85,7 +85,7 @@ std::string json_of(const PlanCheck& check);
 std::string json_of(const PlanResult& result);
 // Ops refer to values by id. `phase` selects the ops of one phase; empty: all.
 std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
-std::string json_of(const ReplayResult& result, bool one_allocator);
+std::string json_of(const std::vector<NamedReplay>& replays, bool one_allocator);
 std::string json_of(const TextScan& scan);
 std::string json_of(const Translations& translations);
 

@@ -31,7 +31,6 @@ constexpr std::string_view kExplainable = "best-fit";
 struct PlanCommandOptions {
   fs::path trace;
   std::string planner = std::string(kDefaultPlanner);
-  bool planner_given = false;
   std::optional<std::uint64_t> capacity, alignment;
   std::optional<double> time_limit_seconds;
   std::int64_t threads =
@@ -48,7 +47,7 @@ struct WrittenFile {
 };
 
 // Rejects invalid options before any work.
-void check_options(PlanCommandOptions& options) {
+void check_options(const PlanCommandOptions& options) {
   for (const fs::path& file : {options.output, options.explanation}) require_folder_of(file);
   if (options.explanation.empty()) return;
   if (options.time_limit_seconds) {
@@ -60,13 +59,6 @@ void check_options(PlanCommandOptions& options) {
         fmt::format("--explain writes a page and its data; give it FILE.html or "
                     "FILE.json, not '{}'",
                     options.explanation.string()));
-  }
-  if (!options.planner_given) options.planner = kExplainable;
-  if (!best_fit_key(options.planner)) {
-    throw UsageError(
-        fmt::format("--explain explains best-fit, best-fit-by-size and "
-                    "best-fit-by-area, not planner '{}'",
-                    options.planner));
   }
 }
 
@@ -88,14 +80,13 @@ std::string name_of(const fs::path& trace) {
   return trace == "-" ? "standard input" : trace.filename().string();
 }
 
-PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv, BestFitLog& log) {
+PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv) {
   PlanRequest question{.trace = csv.trace, .planner = options.planner};
   question.options.alignment = options.alignment.value_or(csv.alignment);
   question.options.capacity = options.capacity;
   question.options.seed = static_cast<std::uint64_t>(options.seed);
   question.options.threads = static_cast<int>(options.threads);
   question.options.time_limit_seconds = options.time_limit_seconds;
-  if (!options.explanation.empty()) question.options.log = &log;
   try {
     return answer(question);
   } catch (const TraceError& error) {  // a sum above 2^63 − 1 is an input error
@@ -103,34 +94,53 @@ PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv, Be
   }
 }
 
-void add_explanation(const PlanCommandOptions& options, const Trace& trace, const Plan& plan,
-                     const BestFitLog& log, std::vector<WrittenFile>& files) {
-  const PlanExplanation story =
-      explain_plan(trace, plan.alignment, *best_fit_key(options.planner), log);
+// Explains a best-fit planner; where another one made the plan, explains best-fit on the same
+// trace.
+std::string explained_planner(const PlanCommandOptions& options) {
+  return std::string(best_fit_key(options.planner) ? options.planner : kExplainable);
+}
+
+// Returns a best-fit planner's plan of the trace, which the files explain.
+Plan add_explanation(const PlanCommandOptions& options, const Trace& trace, std::uint64_t alignment,
+                     std::vector<WrittenFile>& files) {
+  const std::string planner = explained_planner(options);
+  BestFitLog log;
+  Plan plan = skyline::plan(trace, planner, {.alignment = alignment, .log = &log});
+  const PlanExplanation story = explain_plan(trace, alignment, *best_fit_key(planner), log);
   const ExplainedPlan explained{trace, plan, story, name_of(options.trace)};
   fs::path page = options.explanation, data = options.explanation;
   files.push_back({page.replace_extension(".html"), render_explanation(explained)});
   files.push_back({data.replace_extension(".json"), explanation_json(explained, 1) + "\n"});
+  return plan;
 }
 
-std::vector<WrittenFile> files_for(const PlanCommandOptions& options, const Trace& trace,
-                                   const Plan& plan, const BestFitLog& log) {
+// Writes the files once all are complete.
+void write_files(const PlanCommandOptions& options, const Trace& trace, const Plan& plan,
+                 Console& console) {
   std::vector<WrittenFile> files;
   if (!options.output.empty()) {
     std::ostringstream text;
     write_plan_csv(text, trace, plan);
     files.push_back({options.output, std::move(text).str()});
   }
-  if (!options.explanation.empty()) add_explanation(options, trace, plan, log, files);
-  return files;
+  std::optional<Plan> explained;
+  if (!options.explanation.empty()) {
+    explained = add_explanation(options, trace, plan.alignment, files);
+  }
+  for (const WrittenFile& file : files) {
+    write_atomically(file.path, file.text);
+    console.say(fmt::format("wrote {}", file.path.string()));
+  }
+  if (explained && explained->planner != plan.planner) {
+    console.say(fmt::format("the page explains {}, which needs {} bytes; this plan, by {}, {}",
+                            explained->planner, explained->peak, plan.planner, plan.peak));
+  }
 }
 
-CommandResult run(const OptionList& list, PlanCommandOptions& options, Console& console) {
-  options.planner_given = list.given("--planner");
+CommandResult run(const PlanCommandOptions& options, Console& console) {
   check_options(options);
   const CsvTrace csv = wanted_trace(options);
-  BestFitLog log;
-  const PlanResult answer = answer_for(options, csv, log);
+  const PlanResult answer = answer_for(options, csv);
   CommandResult result{.json = json_of(answer), .text = answer.text()};
   result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
   if (!answer.plan) {
@@ -138,10 +148,7 @@ CommandResult run(const OptionList& list, PlanCommandOptions& options, Console& 
                             answer.lower_bound, *answer.capacity));
     return result;
   }
-  for (const WrittenFile& file : files_for(options, csv.trace, *answer.plan, log)) {
-    write_atomically(file.path, file.text);
-    console.say(fmt::format("wrote {}", file.path.string()));
-  }
+  write_files(options, csv.trace, *answer.plan, console);
   constexpr int kLabelColumns = 20, kRows = 16;
   const int columns = std::clamp(console.facts().width - kLabelColumns, 20, 100);
   result.text += "\n" + plan_map(csv.trace, *answer.plan, columns, kRows, console.facts().colour);
@@ -176,9 +183,11 @@ void add_search_options(OptionList& list, PlanCommandOptions& options) {
 void add_file_options(OptionList& list, PlanCommandOptions& options) {
   list.add("--output", path(options.output),
            "Write the plan: the trace with offsets and a certificate");
-  list.add("--explain", path(options.explanation, "FILE.html"),
-           "Write how a best-fit planner made the plan, step by step: FILE.html to step through, "
-           "and FILE.json. Plans with best-fit unless --planner is given");
+  list.add(
+      "--explain", path(options.explanation, "FILE.html"),
+      "Write how a best-fit planner plans this trace, step by step: FILE.html to step through, "
+      "and FILE.json. Explains best-fit unless --planner names one of its kind; the plan stays "
+      "that of --planner");
 }
 
 }  // namespace
@@ -189,7 +198,7 @@ CommandRun declare_plan(OptionList& list) {
            "CSV of a trace: id,lower,upper,size; - reads standard input", kRequired);
   add_search_options(list, *options);
   add_file_options(list, *options);
-  return [&list, options](Console& console) { return run(list, *options, console); };
+  return [options](Console& console) { return run(*options, console); };
 }
 
 }  // namespace skyline

@@ -24,13 +24,13 @@ constexpr const char* kAll = "all";
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 struct ReplayArguments {
-  std::filesystem::path events;
+  std::vector<std::filesystem::path> events;
   std::string allocator, format = "auto";
   std::vector<std::string> allocators = {kAll};
   bool one_given = false, several_given = false;
   std::int64_t plan_limit = 100'000;
   std::optional<std::int64_t> device;
-  bool strict = false;
+  bool strict = false, csv = false;
   ReplayOptions options;
   ReplayFiles files;
 };
@@ -88,9 +88,21 @@ void check_plan_options(const OptionList& list, const ReplayArguments& arguments
   }
 }
 
+// Refuses what several recordings cannot share.
+void check_recordings(const ReplayArguments& arguments) {
+  if (arguments.events.size() == 1) return;
+  if (!arguments.files.none()) {
+    throw UsageError(fmt::format("--write-* writes one recording's file, got {} recordings",
+                                 arguments.events.size()));
+  }
+  if (std::ranges::count(arguments.events, "-") > 1) {
+    throw UsageError("standard input can be read once: give - once");
+  }
+}
+
 // Writes no file if the events turn out to be broken.
-CommandResult replay_stream(std::istream& in, const std::string& source,
-                            const ReplayArguments& arguments, Console& console) {
+ReplayResult replay_stream(std::istream& in, const std::string& source,
+                           const ReplayArguments& arguments, Console& console) {
   ReplayOptions options = replay_options(arguments);
   options.warn = [&console](const std::string& text) { console.warn(text); };
   const OpenedEvents opened = open_events(in, source, open_options(arguments));
@@ -101,12 +113,18 @@ CommandResult replay_stream(std::istream& in, const std::string& source,
                     source, event_format_names()[static_cast<std::size_t>(opened.format)]));
   }
   ReplayOutputs outputs(arguments.files, opened.reader->tagged());
-  const ReplayResult result = replay_events(*opened.reader, options, &outputs);
+  ReplayResult result = replay_events(*opened.reader, options, &outputs);
   outputs.commit();
-  const bool failed = arguments.strict && result.ran_out_of_memory();
-  return {.json = json_of(result, options.allocators.size() == 1),
-          .text = replay_text(result),
-          .exit_code = failed ? 1 : 0};
+  return result;
+}
+
+NamedReplay replay_file(const std::filesystem::path& events, const ReplayArguments& arguments,
+                        Console& console) {
+  const std::string name = events == "-" ? "standard input" : events.string();
+  if (events == "-") return {name, replay_stream(std::cin, name, arguments, console)};
+  std::ifstream file(events, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  return {name, replay_stream(file, name, arguments, console)};
 }
 
 CommandResult run(const OptionList& list, ReplayArguments arguments, Console& console) {
@@ -114,19 +132,21 @@ CommandResult run(const OptionList& list, ReplayArguments arguments, Console& co
   arguments.several_given = list.given("--allocators");
   check_given_for(list, chosen_allocators(arguments));
   check_plan_options(list, arguments);
-  try {
-    if (arguments.events == "-") {
-      return replay_stream(std::cin, "standard input", arguments, console);
+  check_recordings(arguments);
+  std::vector<NamedReplay> replays;
+  for (const std::filesystem::path& events : arguments.events) {
+    try {
+      replays.push_back(replay_file(events, arguments, console));
+    } catch (const TraceError& error) {
+      throw UsageError(error.what());
     }
-    std::ifstream file(arguments.events, std::ios::binary);
-    if (!file) {
-      throw UsageError(
-          fmt::format("cannot read {}: {}", arguments.events.string(), std::strerror(errno)));
-    }
-    return replay_stream(file, arguments.events.string(), arguments, console);
-  } catch (const TraceError& error) {
-    throw UsageError(error.what());
   }
+  const bool failed = arguments.strict && std::ranges::any_of(replays, [](const auto& replay) {
+                        return replay.result.ran_out_of_memory();
+                      });
+  return {.json = json_of(replays, chosen_allocators(arguments).size() == 1),
+          .text = arguments.csv ? replays_csv(replays) : replays_text(replays),
+          .exit_code = failed ? 1 : 0};
 }
 
 void add_outputs(OptionList& list, ReplayFiles& files) {
@@ -148,9 +168,9 @@ std::vector<std::string> format_names() {
 CommandRun declare_replay(OptionList& list) {
   const auto arguments = std::make_shared<ReplayArguments>();
   ReplayOptions& options = arguments->options;
-  list.add("EVENTS", path(arguments->events),
-           "A recording: an event trace (CSV event,id,bytes), RMM's log, a PyTorch memory snapshot "
-           "or a MiniMalloc trace; - reads standard input",
+  list.add("EVENTS", paths(arguments->events),
+           "Recordings: event traces (CSV event,id,bytes), RMM's logs, PyTorch memory snapshots or "
+           "MiniMalloc traces; - reads standard input",
            kRequired);
   std::vector<std::string> names = allocator_names_and_aliases();
   list.add("--allocator", choice(arguments->allocator, names, "allocator"),
@@ -170,6 +190,8 @@ CommandRun declare_replay(OptionList& list) {
   list.add("--time-limit", number(options.time_limit_seconds, 0, kDay),
            "Seconds for the plan (default: a fixed amount of work, repeatable)");
   add_allocator_options(list, options.allocator_options);
+  list.add("--csv", flag(arguments->csv),
+           "Print CSV: a row for each recording and allocator, and for each plan");
   add_outputs(list, arguments->files);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "memory/errors.h"
@@ -58,6 +59,8 @@ ReplayPlan plan_of(const Trace& trace, const ReplayOptions& options) {
                          all_planners()),
             .left_out = {}};
   } catch (const TraceError& error) {  // the plan would end above 2^63 − 1
+    return {.plan = {}, .left_out = error.what()};
+  } catch (const std::invalid_argument& error) {  // too large for that planner
     return {.plan = {}, .left_out = error.what()};
   }
 }

@@ -34,6 +34,8 @@ void check_paths_differ(const ReplayFiles& files) {
 
 bool ReplayFiles::of_one_allocator() const { return !rmm.empty() || !chrome_trace.empty(); }
 
+bool ReplayFiles::none() const { return events.empty() && trace.empty() && !of_one_allocator(); }
+
 ReplayOutputs::ReplayOutputs(const ReplayFiles& files, bool tagged) : files_(files) {
   check_paths_differ(files);
   if (!files.events.empty()) events_.emplace(sink_of(open(files.events)), tagged);

@@ -22,6 +22,7 @@ struct ReplayFiles {
 
   // True if a file depends on the allocator, so only one allocator can be replayed.
   bool of_one_allocator() const;
+  bool none() const;
 };
 
 // Writes the files of a replay. Each is streamed to a temporary file until commit(); without it, no

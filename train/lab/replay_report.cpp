@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "memory/formats/csv/csv_reader.h"
 #include "memory/session/session.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -90,6 +91,33 @@ Json json_of(const ReplayPlan& planned) {
           {"planner", plan.planner},         {"proved_optimal", plan.proved_optimal},
           {"seconds", plan.seconds},         {"validation_seconds", plan.validation_seconds},
           {"out_of_time", plan.out_of_time}};
+}
+
+// --- CSV ---
+
+constexpr std::string_view kCsvColumns[] = {"peak_requested",
+                                            "peak_allocated",
+                                            "peak_reserved",
+                                            "peak_reserved_since_switch",
+                                            "device_allocations",
+                                            "device_frees",
+                                            "flushes",
+                                            "out_of_memory",
+                                            "external_fragmentation_at_peak",
+                                            "internal_fragmentation_at_peak",
+                                            "segments",
+                                            "lower_bound"};
+
+std::string csv_row(const std::string& trace, const std::string& allocator, Json figures,
+                    const ReplayResult& result) {
+  figures["lower_bound"] = known(result.lower_bound);
+  std::string row = fmt::format("{},{}", csv_field(trace), csv_field(allocator));
+  for (const std::string_view column : kCsvColumns) {
+    const auto figure = figures.find(column);
+    const bool is_known = figure != figures.end() && !figure->is_null();
+    row += "," + (is_known ? figure->dump() : std::string());
+  }
+  return row + "\n";
 }
 
 // --- text ---
@@ -247,6 +275,41 @@ std::string replay_text(const ReplayResult& result) {
                         result.unknown_frees);
   }
   for (const ReplayRow& row : result.rows) text += shortages_of(row);
+  return text;
+}
+
+Json replays_json(const std::vector<NamedReplay>& replays, bool one_allocator) {
+  if (replays.size() == 1) return replay_json(replays.front().result, one_allocator);
+  Json traces = Json::array();
+  for (const NamedReplay& replay : replays) {
+    traces.push_back({{"trace", replay.trace}});
+    traces.back().update(replay_json(replay.result, one_allocator));
+  }
+  return {{"traces", std::move(traces)}};
+}
+
+std::string replays_text(const std::vector<NamedReplay>& replays) {
+  if (replays.size() == 1) return replay_text(replays.front().result);
+  std::string text;
+  for (const NamedReplay& replay : replays) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("{}: {}", replay.trace, replay_text(replay.result));
+  }
+  return text;
+}
+
+std::string replays_csv(const std::vector<NamedReplay>& replays) {
+  std::string text = "trace,allocator";
+  for (const std::string_view column : kCsvColumns) text += fmt::format(",{}", column);
+  text += "\n";
+  for (const auto& [trace, result] : replays) {
+    for (const ReplayRow& row : result.rows) {
+      text += csv_row(trace, row.figures.allocator, json_of(row), result);
+    }
+    if (const auto& plan = result.plan.plan) {
+      text += csv_row(trace, "plan", {{"peak_reserved", plan->peak}}, result);
+    }
+  }
   return text;
 }
 

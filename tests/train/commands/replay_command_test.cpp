@@ -141,6 +141,62 @@ TEST_F(ReplayCommand, ReplaysUnderAllAllocatorsByDefault) {
   EXPECT_EQ(figures(golden_t2(), {"--allocators", "all"})["allocators"], json["allocators"]);
 }
 
+TEST_F(ReplayCommand, PrintsCsv) {
+  const Outcome outcome = replay(golden_t2(), {"--allocators", "pool,bfc", "--csv"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  std::istringstream lines(outcome.output);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line,
+            "trace,allocator,peak_requested,peak_allocated,peak_reserved,"
+            "peak_reserved_since_switch,device_allocations,device_frees,flushes,out_of_memory,"
+            "external_fragmentation_at_peak,internal_fragmentation_at_peak,segments,lower_bound");
+  std::getline(lines, line);
+  EXPECT_THAT(line, testing::StartsWith(path("events.csv") +
+                                        ",best-fit-pool,8563800,8565760,8565760,,6,0,0,0,"));
+  EXPECT_THAT(line, testing::EndsWith(",8565760"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, HasSubstr(",bfc,8563800,"));
+  std::getline(lines, line);
+  EXPECT_EQ(line, path("events.csv") + ",plan,,,8565760,,,,,,,,,8565760");
+  EXPECT_FALSE(std::getline(lines, line));
+  expect_refused(replay(golden_t2(), {"--csv", "--json"}), "two forms of the result");
+}
+
+TEST_F(ReplayCommand, ReplaysSeveralRecordingsOneAfterTheOther) {
+  const std::string first = file("first.csv", golden_t1()),
+                    second = file("second,.csv", golden_t2());
+  const std::vector<std::string> both = {"replay", first, second, "--allocator", "pool"};
+  const auto with = [&both](std::vector<std::string> more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return skyline_program(more);
+  };
+  const auto json = with({"--json"}).json();
+  ASSERT_EQ(json["traces"].size(), 2u);
+  EXPECT_EQ(json["traces"][0]["trace"], first);
+  EXPECT_EQ(json["traces"][1]["peak_reserved"], 8565760);
+  EXPECT_EQ(json["traces"][0]["peak_reserved"],
+            figures(golden_t1(), {"--allocator", "pool"})["peak_reserved"])
+      << "each recording has fresh allocators";
+  const std::string text = with({}).output;
+  EXPECT_THAT(text, HasSubstr(first + ": "));
+  EXPECT_THAT(text, HasSubstr("\n" + second + ": "));
+  const std::string csv = with({"--csv"}).output;
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 5);
+  EXPECT_THAT(csv, HasSubstr("\n\"" + second + "\",plan,"));
+  expect_refused(with({"--write-events", path("out.csv")}), "got 2 recordings");
+  expect_refused(skyline_program({"replay", "-", "-"}), "give - once");
+  expect_refused(skyline_program({"replay", first, path("none.csv")}), "No such file");
+}
+
+TEST_F(ReplayCommand, SaysWhyAPlannerLeftThePlanOut) {
+  std::string many = "id,lower,upper,size\n";
+  for (int i = 0; i < 1001; ++i) many += std::to_string(i) + ",0,1,1\n";
+  const auto json = figures(many, {"--allocator", "pool", "--planner", "mip"});
+  EXPECT_TRUE(json["plan"].is_null());
+  EXPECT_THAT(json["plan_left_out"], HasSubstr("too large for this planner: blocks"));
+}
+
 TEST_F(ReplayCommand, LeavesOutAPlanOfTooManyBlocksAndSaysSo) {
   const auto json = figures(golden_t1(), {"--allocator", "pool", "--plan-limit", "11"});
   EXPECT_TRUE(json["plan"].is_null());
