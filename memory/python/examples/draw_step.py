@@ -65,7 +65,7 @@ for axis, (title, blocks, found) in zip(axes, panels):
              xlim=(0, blocks["upper"].max()))
 axes[0].set(ylabel="MiB, without resident memory",
             ylim=(0, 1.05 * max(found.peak for _, _, found in panels) / MIB))
-axes[0].legend(loc="lower right")
+axes[2].legend(loc="upper right")
 figure.suptitle(graph.name)
 figure.savefig(arguments.output, dpi=110)
 print(f"wrote {arguments.output}")
