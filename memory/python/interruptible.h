@@ -11,9 +11,14 @@ namespace skyline {
 
 // Returns work(), which must own all that it uses and know nothing of Python. Other threads of
 // Python run meanwhile. Ctrl-C raises KeyboardInterrupt at once; the work then goes on in a thread
-// that nobody waits for, because searches take no order to stop.
+// that nobody waits for, because searches take no order to stop. Work that ends soon runs in this
+// thread: waking a thread takes milliseconds on a busy machine. Ctrl-C then waits for its end.
 template <class Work>
-auto interruptible(Work work) {
+auto interruptible(Work work, bool ends_soon = false) {
+  if (ends_soon) {
+    const pybind11::gil_scoped_release others_run;
+    return work();
+  }
   std::packaged_task<decltype(work())()> task(std::move(work));
   auto result = task.get_future();
   std::thread(std::move(task)).detach();
