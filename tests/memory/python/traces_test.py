@@ -123,6 +123,9 @@ class Solving(unittest.TestCase):
         solving.join()
 
     def test_ends_at_ctrl_c(self):
+        # Programs in the background of a shell begin with the signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         started = time.monotonic()
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         with self.assertRaises(KeyboardInterrupt):
