@@ -1,0 +1,127 @@
+"""Shows what PyTorch's activation_memory_budget costs, and ours beside it at the same bytes.
+
+    python3 pytorch_budget.py --ours build/release/train/skyline [MODEL ...] [--batch B] [--steps N]
+                              [--budgets 0.66,0.53,...]
+
+PyTorch's step is compiled once a budget, with its partitioner, which chooses what to make again,
+and eager kernels ("aot_eager_decomp_partition"), so that only the choice differs. Networks, loss and
+optimizer are those of pytorch_step.py. Its bytes are those of storages that its CPU allocator has
+handed out, at the step's peak, with parameters, gradients and momentum; "of all" divides them by
+the bytes at budget 1. Steps with and without a budget take turns; "longer by" compares the medians.
+Ours is the budget of a dry run at the same share of the bytes that our step takes without one:
+longer by (at least), as budget.py explains; "–" where no step fits.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+import subprocess
+import time
+
+import torch
+import torch._functorch.config as functorch
+from torch.nn import functional
+from torch.profiler import ProfilerActivity, profile
+
+from pytorch_networks import NETWORKS
+
+BACKEND = "aot_eager_decomp_partition"
+PIECE = 4096  # bytes: our budgets are whole pages
+
+
+class Step:
+    """A compiled training step under one budget."""
+
+    def __init__(self, model, batch, budget):
+        torch._dynamo.reset()
+        torch.manual_seed(1)
+        maker, extent = NETWORKS[model]
+        self.network = maker()
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
+        self.images = torch.rand(batch, 3, extent, extent) * 2 - 1
+        self.labels = torch.arange(batch) * 7 % 1000
+        self.loss = torch.compile(self.loss_of, backend=BACKEND, dynamic=False)
+        with functorch.patch(activation_memory_budget=budget):
+            self.run()  # compiles
+        self.run()  # makes the momentum
+
+    def loss_of(self, images, labels):
+        output = self.network(images)
+        heads = output if isinstance(output, tuple) else (output,)
+        losses = [functional.cross_entropy(head, labels) for head in heads]
+        return losses[0] if len(losses) == 1 else losses[0] + 0.3 * sum(losses[1:])
+
+    def run(self):
+        """Returns the seconds of one step."""
+        start = time.perf_counter()
+        self.optimizer.zero_grad()
+        self.loss(self.images, self.labels).backward()
+        self.optimizer.step()
+        return time.perf_counter() - start
+
+    def bytes(self):
+        """The most bytes of a step, resident ones included."""
+        self.optimizer.zero_grad()
+        resident = self.images.nbytes + 2 * sum(p.nbytes for p in self.network.parameters())
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+            self.run()
+        now = peak = 0
+        changes = [event for event in seen.profiler.kineto_results.events()
+                   if event.name() == "[memory]"]
+        for event in sorted(changes, key=lambda event: event.start_ns()):
+            now += event.nbytes()
+            peak = max(peak, now)
+        return resident + peak
+
+
+def ours(program, model, batch, share):
+    """Our dry run at a share of its bytes: "longer by (at least)"; None if no step fits."""
+    ask = [program, "dry-run", "--model", model, "--batch-size", str(batch), "--allocators",
+           "planned", "--json", "--memory"]
+    whole = json.loads(subprocess.run([*ask, "1024GiB"], check=True, capture_output=True).stdout)
+    budget = int(whole["budget"]["reserved_without"] * share) // PIECE * PIECE
+    done = subprocess.run([*ask, f"{budget}B"], capture_output=True, text=True)
+    if done.returncode == 2 and "do not suffice" in done.stderr:
+        return "–"
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    answer = json.loads(done.stdout)["budget"]
+    return f"{100 * answer['overhead']:.1f} ({100 * answer['bound']:.1f}) %"
+
+
+def compare(given, model):
+    everything = Step(model, given.batch, 1.0)
+    all_bytes = everything.bytes()
+    for budget in map(float, given.budgets.split(",")):
+        step = Step(model, given.batch, budget)
+        share = step.bytes() / all_bytes
+        seconds = {True: [], False: []}
+        for _ in range(given.steps):
+            seconds[True].append(step.run())
+            seconds[False].append(everything.run())
+        longer = statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1
+        print(f"| {model}, {given.batch} | {budget:.2f} | {100 * share:.0f} % | {100 * longer:+.1f} % | "
+              f"{ours(given.ours, model, given.batch, share)} |", flush=True)
+        del step
+        gc.collect()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", choices=[[], *NETWORKS])
+    parser.add_argument("--ours", required=True, help="the program skyline")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--budgets", default="0.66,0.53,0.4,0.33,0.2,0.1")
+    given = parser.parse_args()
+    print(f"PyTorch {torch.__version__}, {BACKEND}")
+    print("| network, batch | budget | of all | longer by | ours, at the same share of its bytes |")
+    print("|---|---|---|---|---|")
+    for model in given.models or NETWORKS:
+        compare(given, model)
+
+
+if __name__ == "__main__":
+    main()
