@@ -3,9 +3,9 @@
 
 #include <limits>
 
+#include "memory/planners/random_traces.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

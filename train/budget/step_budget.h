@@ -88,6 +88,8 @@ class StepBudget {
 
   // Reserved by the step that makes nothing again.
   std::uint64_t unlimited_bytes() { return reserved_bytes(0); }
+  // Reserved by the smallest step that was found.
+  std::uint64_t least_bytes() { return reserved_bytes(curve_.size() - 1); }
 
  private:
   void add_remakes(const RecordedStep& recorded);

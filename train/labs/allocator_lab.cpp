@@ -96,8 +96,19 @@ void run_step(const Trace& trace, Allocator& allocator, const WatchedDevice& dev
 // What one run of one allocator cost.
 struct RunCost {
   std::uint64_t requests = 0, device_calls = 0;
-  std::size_t peak_bytes = 0;  // taken from the device
+  std::uint64_t peak_bytes = 0;  // taken from the device; of several runs, the sum
+
+  RunCost& operator+=(const RunCost& other) {
+    requests += other.requests;
+    device_calls += other.device_calls;
+    peak_bytes += other.peak_bytes;
+    return *this;
+  }
 };
+
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 RunCost cost_of(const AllocatorMaker& make, std::uint64_t seed) {
   RunCost cost;
@@ -127,18 +138,20 @@ std::unique_ptr<Allocator> make_pool(Device& device) {
 
 LabScore score_allocator(const AllocatorMaker& make, std::uint64_t seed) {
   std::string fault;
-  double calls = 0, bytes = 0;
+  RunCost all, pools;
   for (std::uint64_t k = 0; k < kRuns && fault.empty(); ++k) {
     try {
       const RunCost cost = cost_of(make, seed * kRuns + k);
       const RunCost pool = cost_of(make_pool, seed * kRuns + k);
-      calls += static_cast<double>(cost.device_calls) / static_cast<double>(cost.requests) / kRuns;
-      bytes += static_cast<double>(cost.peak_bytes) / static_cast<double>(pool.peak_bytes) / kRuns;
+      all += cost;
+      pools += pool;
     } catch (const std::exception& error) {
       fault = fmt::format("run {}: {}", k, error.what());
     }
   }
   const bool valid = fault.empty();
+  const double calls = share_of(all.device_calls, all.requests);
+  const double bytes = share_of(all.peak_bytes, pools.peak_bytes);
   const auto seen = [valid](std::string text) { return valid ? std::move(text) : ""; };
   const bool pooled = valid && calls <= 0.1;
   const std::string share = seen(fmt::format("{:.2f} of the pool's", bytes));

@@ -92,11 +92,12 @@ std::unique_ptr<Kernel> named_kernel(ConvolutionKind kind, const Conv2dProblem& 
       fmt::format("[engines] {}: got engine '{}', expected one of: {}", problem_name, name, names));
 }
 
-// An engine that the rule by shape has chosen.
+// An engine, other than the direct one, that the rule by shape has chosen.
 class KernelByShape final : public Kernel {
  public:
-  KernelByShape(ConvolutionKind kind, const Conv2dProblem& problem, std::string problem_name)
-      : engine_(engine_by_shape(kind, problem)),
+  KernelByShape(ConvolutionKind kind, const Conv2dProblem& problem, std::string problem_name,
+                ConvolutionEngine engine)
+      : engine_(engine),
         kernel_(make_convolution_cpu(kind, problem, engine_)),
         kind_(kind),
         problem_(problem),
@@ -106,7 +107,6 @@ class KernelByShape final : public Kernel {
   void run(const KernelArguments& arguments) override { kernel_->run(arguments); }
 
   std::optional<EngineUse> engine_use() const override {
-    if (engine_ == ConvolutionEngine::kDirect) return {};
     if (!direct_bytes_) {
       direct_bytes_ =
           make_convolution_cpu(kind_, problem_, ConvolutionEngine::kDirect)->workspace_bytes();
@@ -140,10 +140,11 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       return named_kernel(kind, problem, name, found->second.name);
     }
   }
-  if (options.engines == Engines::kDirect) {
-    return make_convolution_cpu(kind, problem, ConvolutionEngine::kDirect);
-  }
-  return std::make_unique<KernelByShape>(kind, problem, name);
+  const bool direct = options.engines == Engines::kDirect;
+  const ConvolutionEngine engine =
+      direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem);
+  if (engine == ConvolutionEngine::kDirect) return make_convolution_cpu(kind, problem, engine);
+  return std::make_unique<KernelByShape>(kind, problem, name, engine);
 }
 
 // Which engine is faster holds for resnet50, googlenet, inception-resnet and vgg16 with 16 images

@@ -17,9 +17,9 @@
 #include <new>
 #include <string>
 
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/mixed_trace.h"
-#include "memory/planners/random_traces.h"
 
 namespace {
 

@@ -11,11 +11,11 @@
 #include "memory/planners/holes/program_order.h"
 #include "memory/planners/planner.h"
 #include "memory/planners/portfolio.h"
+#include "memory/planners/random_traces.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/mixed_trace.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

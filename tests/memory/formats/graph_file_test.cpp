@@ -12,8 +12,8 @@
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
-#include "tests/memory/failing_buffer.h"
 #include "memory/order/random_step_graph.h"
+#include "tests/memory/failing_buffer.h"
 
 namespace skyline {
 namespace {

@@ -14,8 +14,8 @@
 #include "memory/order/baselines/ready_ops.h"
 #include "memory/order/order.h"
 #include "memory/order/order_walk.h"
-#include "tests/memory/order/exhaustive_order.h"
 #include "memory/order/random_step_graph.h"
+#include "tests/memory/order/exhaustive_order.h"
 
 namespace skyline {
 namespace {

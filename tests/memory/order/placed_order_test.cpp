@@ -8,10 +8,10 @@
 
 #include "memory/order/order_checker.h"
 #include "memory/order/ordered_trace.h"
+#include "memory/order/random_step_graph.h"
 #include "memory/order/solvers/joint_program.h"
 #include "memory/validator.h"
 #include "tests/memory/order/exhaustive_placement.h"
-#include "memory/order/random_step_graph.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
 

@@ -10,8 +10,8 @@
 #include "memory/planners/holes/address_tree.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/radix_sort.h"
-#include "memory/planners/skyline/block_tree.h"
 #include "memory/planners/random_traces.h"
+#include "memory/planners/skyline/block_tree.h"
 
 namespace skyline {
 namespace {

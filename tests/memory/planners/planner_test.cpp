@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "memory/errors.h"
+#include "memory/planners/random_traces.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/plan_with.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <optional>
 
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -9,11 +9,11 @@
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/holes/program_order.h"
 #include "memory/planners/race.h"
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "memory/planners/skyline/restarts.h"
 #include "memory/planners/workers.h"
 #include "tests/memory/planners/effort.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -8,9 +8,9 @@
 #include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/holes/program_order.h"
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"
+#include "memory/planners/random_traces.h"
 #include "memory/replay/trace_builder.h"
 #include "memory/replay/trace_events.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

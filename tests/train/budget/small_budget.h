@@ -19,7 +19,7 @@ struct SmallBudget {
   // Bytes `part` of the way from the least that was found, on whole pages, to all kept.
   std::uint64_t bytes_at(double part) {
     const auto most = static_cast<double>(budget.unlimited_bytes());
-    const auto least = static_cast<double>(budget.curve(2).back().bytes + kCommitBytes);
+    const auto least = static_cast<double>(budget.least_bytes());
     return static_cast<std::uint64_t>(least + part * (most - least));
   }
 

@@ -249,7 +249,7 @@ TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
        "--expandable-segments is for the allocator caching, got bfc"},
       {{"train", "--deterministic"}, "--prefetch, --tf32 and --deterministic need --device cuda"},
       {{"train", "--engines", "/no/fastest"},
-       "--engines: cannot read '/no/fastest', expected direct, measured or a file"},
+       "--engines: cannot read '/no/fastest', expected direct, measured, fitting or a file"},
       {{"train", "--device", "cuda", "--engines", "direct"}, "--engines direct needs --device cpu"},
       {{"dry-run", "--engines", "measured"},
        "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "memory/allocators/best_fit_pool.h"
-#include "memory/allocators/network_wise.h"
 #include "memory/order/order.h"
 #include "memory/planners/registry.h"
 #include "train/labs/allocator_lab.h"
+#include "train/labs/exercises/allocator_exercise.h"
 #include "train/labs/in_place_lab.h"
 #include "train/labs/order_lab.h"
 #include "train/labs/planner_lab.h"
@@ -144,10 +144,12 @@ TEST(AllocatorLab, TheBestFitPoolHasAllPoints) {
     EXPECT_EQ(score_allocator(pool, seed).points(), 100);
 }
 
-TEST(AllocatorLab, FewCallsForManyBytesHaveSomePoints) {
-  const LabScore score =
-      score_allocator([](Device& device) { return std::make_unique<NetworkWise>(device); }, 7);
-  EXPECT_EQ(score.points(), 60) << score.text();
+// Without a pool, few bytes earn nothing.
+TEST(AllocatorLab, BytesCountOnlyForAPool) {
+  const LabScore score = score_allocator(make_exercise_allocator, 7);
+  EXPECT_EQ(score.marks[1].finding, "100.0 %");
+  EXPECT_THAT(score.marks[3].finding, testing::StartsWith("0."));
+  EXPECT_EQ(score.points(), 40);
 }
 
 // An allocator that begins like the exercise's and has one fault.

@@ -13,9 +13,10 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// Empty if the kernel is our own.
+// Of direct convolutions; conv2d_engines_test checks the other engines. Empty if the kernel is our
+// own.
 std::vector<std::string> implementations(const Op& op, std::span<const TensorSpec> inputs) {
-  CpuCompute cpu;
+  CpuCompute cpu({.engines = CpuOptions::Engines::kDirect});
   const auto kernel = op.kernel(cpu, inputs);
   const auto* library = dynamic_cast<const DnnlKernel*>(kernel.get());
   return library != nullptr ? library->implementations() : std::vector<std::string>{};

@@ -6,8 +6,8 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/validator.h"
 #include "memory/planners/random_traces.h"
+#include "memory/validator.h"
 
 namespace skyline {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
-#include "tests/memory/failing_buffer.h"
 #include "memory/planners/random_traces.h"
+#include "tests/memory/failing_buffer.h"
 
 namespace skyline {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "memory/planners/exact/exact_search.h"
 #include "memory/planners/exact/range_minimum.h"
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

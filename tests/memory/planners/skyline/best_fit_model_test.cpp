@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "memory/planners/random_traces.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "tests/memory/planners/effort.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {

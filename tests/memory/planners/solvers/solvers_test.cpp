@@ -4,13 +4,13 @@
 
 #include <stdexcept>
 
+#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
 #include "memory/planners/solvers/mip.h"
 #include "memory/planners/solvers/smt.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"
-#include "memory/planners/random_traces.h"
 
 namespace skyline {
 namespace {
