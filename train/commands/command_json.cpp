@@ -14,6 +14,7 @@
 #include "train/lab/pgmo/pgmo.h"
 #include "train/lab/plan_answer.h"
 #include "train/lab/replay_report.h"
+#include "train/lab/runs/run_difference.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
@@ -97,6 +98,7 @@ std::string PlanCheck::proof() const {
   return plan->proved_bound > plan->lower_bound ? "claimed" : "none";
 }
 
+std::string json_of(const RunDifference& difference) { return json_text(to_json(difference)); }
 std::string json_of(const Comparison& comparison) { return json_text(to_json(comparison)); }
 
 std::string json_of(const DryRunResult& result) { return json_text(to_json(result)); }

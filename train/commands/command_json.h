@@ -23,6 +23,7 @@ struct OrderResult;
 struct PgmoReproduction;
 struct PlanResult;
 struct RecordedStep;
+struct RunDifference;
 
 // The results of the commands as JSON text for CommandResult. One source file makes all of it,
 // because the JSON library's header takes longer to compile than most commands.
@@ -85,6 +86,7 @@ std::string json_of(const PlanCheck& check);
 std::string json_of(const PlanResult& result);
 // Ops refer to values by id. `phase` selects the ops of one phase; empty: all.
 std::string json_of(const RecordedStep& step, std::optional<Phase> phase);
+std::string json_of(const RunDifference& difference);
 std::string json_of(const std::vector<NamedReplay>& replays, bool one_allocator);
 std::string json_of(const TextScan& scan);
 std::string json_of(const Translations& translations);

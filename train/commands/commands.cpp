@@ -8,7 +8,7 @@ const std::vector<Command>& all_commands() {
       {"evaluate", "compute top-1, top-5 and loss of a checkpoint", declare_evaluate},
       {"predict", "print the likeliest classes of images", declare_predict},
       {"translate", "translate with a checkpoint and compute BLEU", declare_translate},
-      {"compare", "run the same steps under several allocators", declare_compare},
+      {"compare", "run steps under several allocators; compare two runs", declare_compare},
       {"dry-run", "compute the memory of a step without taking it", declare_dry_run},
       {"summary", "list layers, shapes, parameters, multiply-adds", declare_summary},
       {"graph", "print the ops of a step and where they write", declare_graph},

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,6 +8,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/comparison.h"
+#include "train/lab/runs/run_difference.h"
 #include "train/options/allocator_names.h"
 
 namespace skyline {
@@ -18,6 +21,7 @@ struct CompareArguments {
   std::int64_t steps = 20;
   bool infer = false;
   std::filesystem::path report;
+  std::filesystem::path first, second;  // folders of runs; empty: train under several allocators
 };
 
 // Resolves aliases, unifies the spelling of sizes and drops duplicates.
@@ -37,7 +41,29 @@ std::vector<std::string> compared_names(const std::vector<std::string>& given,
   return names;
 }
 
+// Refuses options of the steps that are not run here.
+void check_only_folders(const OptionList& list, const CompareArguments& arguments) {
+  if (arguments.second.empty()) {
+    throw UsageError(
+        fmt::format("RUN2 is missing: compare {} with which run?", arguments.first.string()));
+  }
+  for (const Option& option : list.options()) {
+    if (!option.given || option.name().starts_with("RUN") || option.name() == "--report") continue;
+    throw UsageError(fmt::format(
+        "{} is for comparing allocators; two run folders take only --report", option.name()));
+  }
+}
+
+CommandResult compare_folders(const OptionList& list, const CompareArguments& arguments) {
+  check_only_folders(list, arguments);
+  const RunDifference difference =
+      compare_runs(load_run(arguments.first), load_run(arguments.second));
+  if (!arguments.report.empty()) write_atomically(arguments.report, difference_page(difference));
+  return {.json = json_of(difference), .text = difference_text(difference)};
+}
+
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
+  if (!arguments.first.empty()) return compare_folders(list, arguments);
   check_given(list, arguments.options.model);
   TrainOptions options = resolved(arguments.options);
   check_used(list, options);
@@ -69,6 +95,9 @@ std::string allocator_of(const std::string& name) {
 
 CommandRun declare_compare(OptionList& list) {
   const auto arguments = std::make_shared<CompareArguments>();
+  list.add("RUN1", path(arguments->first, "FOLDER"),
+           "Folder of a run: compare it with RUN2 instead of running steps");
+  list.add("RUN2", path(arguments->second, "FOLDER"), "Folder of the other run");
   add_training_options(list, arguments->options);
   std::vector<std::string> names = training_allocator_names();
   for (const std::string& name : planned_names()) names.push_back(name);

@@ -39,5 +39,11 @@ read_page_files(OLLA_STYLE page.css order.css olla.css)
 read_page_files(OLLA_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
   script/make_table.js script/legend.js script/order_chart.js script/order_pair.js script/olla_page.js)
 
+read_page_files(RUNS_BODY runs.html)
+read_page_files(RUNS_STYLE page.css runs.css)
+read_page_files(RUNS_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
+  script/legend.js script/svg.js script/chart.js script/step_chart.js script/plan_chart.js
+  script/make_table.js script/folded_table.js script/run_chart.js script/runs_page.js)
+
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/report/page_files.cpp @ONLY)

@@ -92,6 +92,10 @@ TEST_F(JsonTable, NamesTheKeysOfRuns) {
   EXPECT_THAT(
       unknown_keys({"compare", "--model", "lenet", "--steps", "2", "--allocators", "pool,planned"}),
       testing::IsEmpty());
+  const std::string other = path("other");
+  skyline_program(
+      {"train", "--model", "lenet", "--steps", "2", "--batch-size", "16", "--output", other});
+  EXPECT_THAT(unknown_keys({"compare", run, other}), testing::IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/tag.h"
+#include "train/lab/runs/stored_run.h"
+
+namespace skyline {
+
+struct BlockFacts {
+  std::uint64_t bytes = 0;   // as requested
+  std::size_t lifetime = 0;  // requests that both runs make while the block lives
+  bool operator==(const BlockFacts&) const = default;
+};
+
+// A block that only one run has, or that differs.
+struct BlockChange {
+  BlockTag tag;
+  std::size_t number = 0;                   // of the requests with this tag, from 1
+  bool one_of_many = false;                 // a run has several requests with this tag
+  std::optional<BlockFacts> first, second;  // nothing: the run has no such block
+
+  std::uint64_t bytes() const;  // the larger of both
+};
+
+// A block that both runs have, by its index in each trace.
+struct BlockPair {
+  std::size_t first = 0, second = 0;
+  bool changed = false;
+};
+
+struct SettingChange {
+  std::string name, first, second;  // "": this run has no such setting
+};
+
+// Two runs and what differs between them.
+struct RunDifference {
+  StoredRun first, second;
+  std::vector<SettingChange> settings;  // by name
+  std::vector<BlockChange> blocks;      // the largest first
+  std::vector<BlockPair> pairs;         // in the first run's order
+  std::size_t reordered = 0;  // the fewest common blocks to move so that both orders are the same
+
+  // How many blocks only the first run has, only the second has, and both have but differ.
+  std::size_t only_first() const { return first.trace.size() - pairs.size(); }
+  std::size_t only_second() const { return second.trace.size() - pairs.size(); }
+  std::size_t changed() const { return blocks.size() - only_first() - only_second(); }
+  bool same_blocks() const { return blocks.empty() && reordered == 0; }
+};
+
+// Two blocks are the same if op, layer, phase and category are, and if both are the k-th such
+// request of their run. A lifetime is counted in the requests that both runs make, so that a block
+// that only one run has changes no other one's. O(n log n) for n blocks.
+RunDifference compare_runs(StoredRun first, StoredRun second);
+
+// The JSON lists all changes, the text the largest ones.
+nlohmann::ordered_json to_json(const RunDifference& difference);
+std::string difference_text(const RunDifference& difference);
+// A page that draws both plans on one scale.
+std::string difference_page(const RunDifference& difference);
+
+}  // namespace skyline
