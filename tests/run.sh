@@ -64,7 +64,8 @@ run_tests() {
     skips=$((skips + $(grep -c '<skipped' "$program")))
   done
   ((failures == 0)) || grep -vE ' Passed +[0-9.]+ sec$|^ *Start ' "$log" >&2
-  skipped_tests "$results" $(ls "$programs"/*.xml 2>/dev/null) | sed 's/^/skipped: /'
+  skipped_tests "$results" $(ls "$programs"/*.xml 2>/dev/null) |
+    sed "s/^/skipped: /; s/&lt;/</g; s/&gt;/>/g; s/&apos;/'/g; s/&quot;/\"/g; s/&amp;/\&/g"
   say "$1: $((tests - failures - skips)) passed, $failures failed, $skips skipped in $((SECONDS - start)) s"
   passed=$((passed + tests - failures - skips))
   failed=$((failed + failures)) skipped=$((skipped + skips))
