@@ -6,7 +6,7 @@
 
 namespace skyline {
 
-// What an op does with a block: requests it, writes over the value in it, or reads it.
+// An op requests a block, writes over the value in it, or reads it.
 struct BlockUse {
   enum class Kind : std::uint8_t { kRequest, kOverwrite, kRead };
   std::size_t block = 0;

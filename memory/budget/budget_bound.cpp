@@ -223,7 +223,7 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
   find_exits();
   const std::vector<double> forced = forced_seconds(bytes);
   const double all_forced = std::accumulate(forced.begin(), forced.end(), 0.0);
-  // What the engines of other ops cost besides.
+  // Returns the seconds of the engines that other ops are forced to take.
   const auto besides = [&](const Exit& exit) {
     return exit.engine == kNone ? all_forced : all_forced - forced[exit.engine];
   };

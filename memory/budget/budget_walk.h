@@ -53,7 +53,7 @@ class BudgetWalk {
     std::uint32_t inputs = 0, outputs = 0, end = 0;
     std::uint32_t pairs = 0, pairs_end = 0;
     std::uint64_t own_bytes = 0;  // of outputs and workspace
-    // Of a smaller engine, if there is one:
+    // The op may have a smaller engine; these are its number, the bytes that it saves, its cost.
     std::uint32_t engine = kNoEngine;
     std::uint64_t saved_bytes = 0;
     double extra_seconds = 0;

@@ -168,7 +168,7 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
-// What users gave wrongly is a ValueError.
+// Turns errors in what users gave into a ValueError.
 void raise_value_errors() {
   py::register_exception_translator([](std::exception_ptr error) {
     try {

@@ -212,7 +212,7 @@ void add_largest_savings(const std::vector<PgmoRow>& rows, std::vector<PgmoFigur
       largest_saving("largest saving of all networks", rows, [](const PgmoRow&) { return true; }));
 }
 
-// What Inception-ResNet takes in units of what AlexNet takes, in training.
+// Adds how many times AlexNet's memory Inception-ResNet takes in training.
 void add_ratios(Workbench& bench, const std::vector<std::int64_t>& batch_sizes,
                 std::vector<PgmoFigure>& figures) {
   std::vector<double> ratios;
@@ -236,7 +236,7 @@ void add_ratios(Workbench& bench, const std::vector<std::int64_t>& batch_sizes,
   }
 }
 
-// What only a card can measure.
+// Adds the rows that only a card can fill.
 void add_speeds(std::vector<PgmoFigure>& figures) {
   const auto add = [&](const char* what, PgmoFigure::Unit unit, double paper) {
     figures.push_back(

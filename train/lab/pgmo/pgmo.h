@@ -73,7 +73,7 @@ struct PgmoFigure {
   double paper = 0;
   std::string relation = {};        // "at most", "above"; empty: the paper gives the exact figure
   std::optional<double> ours = {};  // empty: not measured
-  // Of savings: ours if the paper's pool was the exact-size pool.
+  // Our saving if the paper's pool was the exact-size pool; only rows of savings have it.
   std::optional<double> against_exact_pool = {};
   std::string note = {};  // why the two may differ
 };

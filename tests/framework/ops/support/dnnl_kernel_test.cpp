@@ -13,8 +13,8 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// Of direct convolutions; conv2d_engines_test checks the other engines. Empty if the kernel is our
-// own.
+// Returns nothing if the kernel is our own. Convolutions are direct; conv2d_engines_test checks the
+// other engines.
 std::vector<std::string> implementations(const Op& op, std::span<const TensorSpec> inputs) {
   CpuCompute cpu({.engines = CpuOptions::Engines::kDirect});
   const auto kernel = op.kernel(cpu, inputs);
