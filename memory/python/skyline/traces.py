@@ -19,6 +19,7 @@ import numpy as np
 from . import _memory
 
 REQUIRED = ("lower", "upper", "size")
+OPTIONAL = ("alignment", "offset", "gaps")
 GAP = re.compile(r"(\d+)-(\d+)(@\d+:\d+)?")
 
 
@@ -138,9 +139,10 @@ def column_from(text):
 
 
 def by_name(blocks):
-    """Returns the columns of any kind of blocks by name."""
-    if hasattr(blocks, "columns"):  # a frame
-        return {str(name): blocks[name].to_numpy() for name in blocks.columns}
+    """Returns the columns of any kind of blocks by name; of a frame, only those that count."""
+    if hasattr(blocks, "columns"):
+        return {name: blocks[name].to_numpy() for name in REQUIRED + OPTIONAL
+                if name in blocks.columns}
     if hasattr(blocks, "keys"):
         return {name: blocks[name] for name in blocks.keys()}
     array = np.asarray(blocks)
