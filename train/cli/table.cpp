@@ -1,8 +1,13 @@
 #include "train/cli/table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
+
+#include "train/cli/console.h"
 
 namespace skyline {
 namespace {
@@ -27,6 +32,12 @@ void end_line(std::string& text) {
 
 }  // namespace
 
+std::size_t output_columns() {
+  const TerminalFacts facts = terminal_facts(STDOUT_FILENO);
+  return facts.is_terminal ? static_cast<std::size_t>(facts.width)
+                           : std::numeric_limits<std::size_t>::max();
+}
+
 std::size_t display_width(std::string_view text) {
   // Bytes 10xxxxxx continue a character, so they take no column.
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -45,24 +56,38 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::str() const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = display_width(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
-    widths.push_back(width);
+    widths.push_back(display_width(columns_[c].title));
+    for (const auto& row : rows_) widths[c] = std::max(widths[c], display_width(row[c]));
   }
+  return widths;
+}
+
+std::string Table::str(std::size_t most_columns) const {
+  const std::vector<std::size_t> widths = this->widths();
   std::string text;
+  std::vector<std::size_t> shown;
   const auto add_line = [&](const auto& cell) {
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (c > 0) text += kGap;
+    for (const std::size_t c : shown) {
+      if (c != shown.front()) text += kGap;
       text += padded(cell(c), widths[c], columns_[c].align);
     }
     end_line(text);
   };
-  add_line([this](std::size_t c) { return columns_[c].title; });
-  add_line([&widths](std::size_t c) { return repeated(kRule, widths[c]); });
-  for (const auto& row : rows_) add_line([&row](std::size_t c) { return row[c]; });
+  for (std::size_t next = 1; next <= columns_.size();) {
+    shown = {0};
+    for (std::size_t width = widths[0]; next < columns_.size(); shown.push_back(next++)) {
+      width += kGap.size() + widths[next];
+      if (width > most_columns && shown.size() > 1) break;
+    }
+    if (!text.empty()) text += '\n';
+    add_line([this](std::size_t c) { return columns_[c].title; });
+    add_line([&widths](std::size_t c) { return repeated(kRule, widths[c]); });
+    for (const auto& row : rows_) add_line([&row](std::size_t c) { return row[c]; });
+    if (next == columns_.size()) break;
+  }
   return text;
 }
 

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace skyline {
+
+// The characters in a line of the terminal behind standard output; of a file or pipe, no limit.
+std::size_t output_columns();
 
 enum class Align { kLeft, kRight };
 
@@ -27,9 +31,13 @@ class Table {
   // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed
   // as "–".
   void add_row(std::vector<std::string> cells);
-  std::string str() const;  // ends with a newline; lines have no trailing blanks
+  // Ends with a newline; lines have no trailing blanks. Columns that do not fit into
+  // `most_columns` characters stand below the others, beside the first column again.
+  std::string str(std::size_t most_columns = output_columns()) const;
 
  private:
+  std::vector<std::size_t> widths() const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -18,6 +18,31 @@ TEST(TableTest, AlignsColumnsAndShowsUnknownAsADash) {
             "planned            8 MiB      –\n");
 }
 
+TEST(TableTest, PutsColumnsThatDoNotFitBelow) {
+  Table table({{"allocator", Align::kLeft}, {"reserved"}, {"step"}, {"refused"}});
+  table.add_row({"best-fit-pool", "12.41 MiB", "31 ms", "0"});
+  EXPECT_EQ(table.str(31),
+            "allocator       reserved   step\n"
+            "─────────────  ─────────  ─────\n"
+            "best-fit-pool  12.41 MiB  31 ms\n"
+            "\n"
+            "allocator      refused\n"
+            "─────────────  ───────\n"
+            "best-fit-pool        0\n");
+  EXPECT_EQ(table.str(1),  // every column fits nowhere
+            "allocator       reserved\n"
+            "─────────────  ─────────\n"
+            "best-fit-pool  12.41 MiB\n"
+            "\n"
+            "allocator       step\n"
+            "─────────────  ─────\n"
+            "best-fit-pool  31 ms\n"
+            "\n"
+            "allocator      refused\n"
+            "─────────────  ───────\n"
+            "best-fit-pool        0\n");
+}
+
 TEST(TableTest, CountsCharactersNotBytes) {
   EXPECT_EQ(display_width("12 µs"), 5u);
   Table table({{"µ"}, {"last", Align::kLeft}});
