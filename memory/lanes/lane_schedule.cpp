@@ -1,0 +1,130 @@
+#include "memory/lanes/lane_schedule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <stdexcept>
+
+#include "memory/lanes/step_edges.h"
+
+namespace skyline {
+namespace {
+
+class LaneScheduler {
+ public:
+  LaneScheduler(const StepEdges& edges, std::span<const double> seconds, std::size_t lanes)
+      : edges_(edges),
+        seconds_(seconds),
+        lanes_(lanes),
+        to_the_end_(seconds.begin(), seconds.end()) {
+    for (std::size_t op = edges.size(); op-- > 0;) {
+      for (const OpId before : edges[op]) {
+        to_the_end_[before] = std::max(to_the_end_[before], seconds[before] + to_the_end_[op]);
+      }
+    }
+  }
+
+  LaneSchedule run() const {
+    LaneSchedule best = as_written();
+    const LaneSchedule by_path = timed(longest_path_first());
+    return by_path.seconds < best.seconds ? by_path : best;
+  }
+
+ private:
+  // Takes ops in the program's sequence, each on the lane where it ends first.
+  LaneSchedule as_written() const {
+    Lanes lanes(edges_.size());
+    std::vector<double> free(lanes_), done(edges_.size());
+    for (OpId op = 0; op < edges_.size(); ++op) {
+      lanes[op] = first_free(free, ready_at(op, done), lanes, op);
+      done[op] = free[lanes[op]] = std::max(free[lanes[op]], ready_at(op, done)) + seconds_[op];
+    }
+    return timed(std::move(lanes));
+  }
+
+  // Takes the ready op with the longest path to the end whenever a lane is free.
+  Lanes longest_path_first() const {
+    Lanes lanes(edges_.size());
+    std::vector<double> free(lanes_), done(edges_.size());
+    std::vector<std::size_t> missing(edges_.size());
+    std::vector<std::vector<OpId>> successors(edges_.size());
+    const auto later = [this](OpId a, OpId b) {
+      return to_the_end_[a] != to_the_end_[b] ? to_the_end_[a] < to_the_end_[b] : a > b;
+    };
+    std::priority_queue<OpId, std::vector<OpId>, decltype(later)> ready(later);
+    for (OpId op = 0; op < edges_.size(); ++op) {
+      missing[op] = edges_[op].size();
+      if (missing[op] == 0) ready.push(op);
+      for (const OpId before : edges_[op]) successors[before].push_back(op);
+    }
+    for (; !ready.empty();) {
+      const OpId op = ready.top();
+      ready.pop();
+      lanes[op] = first_free(free, ready_at(op, done), lanes, op);
+      done[op] = free[lanes[op]] = std::max(free[lanes[op]], ready_at(op, done)) + seconds_[op];
+      for (const OpId next : successors[op]) {
+        if (--missing[next] == 0) ready.push(next);
+      }
+    }
+    return lanes;
+  }
+
+  double ready_at(OpId op, const std::vector<double>& done) const {
+    double at = 0;
+    for (const OpId before : edges_[op]) at = std::max(at, done[before]);
+    return at;
+  }
+
+  // Returns the lane on which an op that is ready at `ready` begins first; of ties the one that ran
+  // an op whose result it reads, then the one that idles least.
+  LaneId first_free(const std::vector<double>& free, double ready, const Lanes& lanes,
+                    OpId op) const {
+    const auto is_near = [&](LaneId lane) {
+      return std::ranges::any_of(edges_[op], [&](OpId before) { return lanes[before] == lane; });
+    };
+    LaneId best = 0;
+    for (LaneId lane = 1; lane < lanes_; ++lane) {
+      const double begin = std::max(free[lane], ready), best_begin = std::max(free[best], ready);
+      if (begin > best_begin) continue;
+      if (begin < best_begin || is_near(lane) > is_near(best) ||
+          (is_near(lane) == is_near(best) && free[lane] > free[best])) {
+        best = lane;
+      }
+    }
+    return best;
+  }
+
+  LaneSchedule timed(Lanes lanes) const {
+    LaneSchedule schedule{.lanes = std::move(lanes)};
+    std::vector<double> free(lanes_), done(edges_.size());
+    for (OpId op = 0; op < edges_.size(); ++op) {
+      double& lane = free[schedule.lanes[op]];
+      done[op] = lane = std::max(lane, ready_at(op, done)) + seconds_[op];
+      schedule.seconds = std::max(schedule.seconds, lane);
+      schedule.critical_path = std::max(schedule.critical_path, to_the_end_[op]);
+    }
+    schedule.sum = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
+    return schedule;
+  }
+
+  const StepEdges& edges_;
+  std::span<const double> seconds_;
+  std::size_t lanes_;
+  std::vector<double> to_the_end_;  // seconds of the longest path from an op to the step's end
+};
+
+}  // namespace
+
+LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
+                          std::size_t lanes) {
+  if (lanes == 0) throw std::invalid_argument("lanes: got 0, expected at least 1");
+  if (seconds.size() != graph.ops.size()) {
+    throw std::invalid_argument(fmt::format("lanes: got the seconds of {} ops, expected {}",
+                                            seconds.size(), graph.ops.size()));
+  }
+  return LaneScheduler(step_edges(graph, simulate_uses(graph)), seconds, lanes).run();
+}
+
+}  // namespace skyline
