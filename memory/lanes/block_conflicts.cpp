@@ -1,8 +1,16 @@
 #include "memory/lanes/block_conflicts.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace skyline {
+namespace {
+
+// The ops that use each block.
+struct BlockOps {
+  std::vector<OpId> first;              // by block: the op that requests it
+  std::vector<std::vector<OpId>> last;  // by block: when these are done, all that use it are
+};
 
 BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
   BlockOps ops{.first = std::vector<OpId>(step.trace.size()),
@@ -16,23 +24,40 @@ BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
   return ops;
 }
 
-BlockConflicts::BlockConflicts(const Trace& trace, const BlockOps& ops, const HappensBefore& order)
-    : blocks_(trace.size()), words_((blocks_ + 63) / 64), bits_(blocks_ * words_) {
-  // Blocks are numbered by request, so an earlier one is never requested after a later one's use.
-  for (std::size_t late = 0; late < blocks_; ++late) {
+}  // namespace
+
+Conflicts op_conflicts(const HappensBefore& order) {
+  Conflicts conflicts(order.ops());
+  for (OpId late = 0; late < order.ops(); ++late) {
+    for (OpId early = 0; early < late; ++early) {
+      if (!order.before(early, late)) conflicts.add(early, late);
+    }
+  }
+  return conflicts;
+}
+
+Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order) {
+  const std::vector<std::uint32_t> one_colour(order.ops());
+  return block_conflicts(step, order, one_colour);
+}
+
+Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order,
+                          std::span<const std::uint32_t> colours) {
+  const std::vector<TraceBlock>& blocks = step.trace.blocks;
+  const BlockOps ops = block_ops(step, order);
+  Conflicts conflicts(blocks.size());
+  // Blocks are numbered by request. The ticks say which live to the end of the step.
+  for (std::size_t late = 0; late < blocks.size(); ++late) {
+    const OpId first = ops.first[late];
+    const auto is_done = [&](OpId op) { return order.before(op, first); };
     for (std::size_t early = 0; early < late; ++early) {
-      const auto is_done = [&](OpId op) { return order.before(op, ops.first[late]); };
-      if (trace.blocks[early].upper > trace.blocks[late].lower ||
+      if (blocks[early].upper > blocks[late].lower || colours[ops.first[early]] != colours[first] ||
           !std::ranges::all_of(ops.last[early], is_done)) {
-        add(early, late);
+        conflicts.add(early, late);
       }
     }
   }
-}
-
-void BlockConflicts::add(std::size_t a, std::size_t b) {
-  bits_[a * words_ + b / 64] |= std::uint64_t{1} << (b % 64);
-  bits_[b * words_ + a / 64] |= std::uint64_t{1} << (a % 64);
+  return conflicts;
 }
 
 }  // namespace skyline

@@ -4,7 +4,7 @@
 
 namespace skyline {
 
-std::vector<std::uint64_t> place_in_order(const BlockConflicts& conflicts,
+std::vector<std::uint64_t> place_in_order(const Conflicts& conflicts,
                                           std::span<const std::uint64_t> bytes,
                                           std::span<const std::size_t> order) {
   struct Placed {

@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/conflicts.h"
 
 namespace skyline {
 
 // Places blocks of given sizes one after another, each in the lowest hole that its conflicts leave.
 // Returns their offsets. `order` names every block once. O(blocks²).
-std::vector<std::uint64_t> place_in_order(const BlockConflicts& conflicts,
+std::vector<std::uint64_t> place_in_order(const Conflicts& conflicts,
                                           std::span<const std::uint64_t> bytes,
                                           std::span<const std::size_t> order);
 

@@ -18,7 +18,13 @@ inline bool runs_all_cases() {
 }
 
 // Number of cases for a test: all, or a twentieth.
-inline std::uint64_t effort(std::uint64_t cases) { return runs_all_cases() ? cases : cases / 20; }
+inline std::uint64_t effort(std::uint64_t all) { return runs_all_cases() ? all : all / 20; }
+
+// Number of cases for a claim about more than every run has time for: `many` with
+// SKYLINE_TEST_LONG.
+inline std::uint64_t cases(std::uint64_t few, std::uint64_t many) {
+  return std::getenv("SKYLINE_TEST_LONG") != nullptr ? many : few;
+}
 
 // Added to the seeds of random cases: SKYLINE_TEST_SEED, or 0, so that every run has the same
 // cases.
@@ -28,9 +34,9 @@ inline std::uint64_t first_seed() {
 }
 
 // Seeds for that many random cases, from `first` on: for (const std::uint64_t seed : seeds(100)).
-inline auto seeds(std::uint64_t cases, std::uint64_t first = 0) {
+inline auto seeds(std::uint64_t count, std::uint64_t first = 0) {
   const std::uint64_t begin = first_seed() + first;
-  return std::views::iota(begin, begin + effort(cases));
+  return std::views::iota(begin, begin + effort(count));
 }
 
 }  // namespace skyline

@@ -1,0 +1,54 @@
+#include "memory/lanes/antichain.h"
+
+#include "memory/order/search/max_flow.h"
+
+namespace skyline {
+namespace {
+
+// Returns, for each thing, those before it without one between: the others follow from them.
+std::vector<std::vector<std::size_t>> nearest_before(const Conflicts& conflicts) {
+  std::vector<std::vector<std::size_t>> nearest(conflicts.size());
+  std::vector<std::uint64_t> open;  // bits: not known to come before a nearer thing
+  for (std::size_t late = 0; late < conflicts.size(); ++late) {
+    open.assign((late + 63) / 64, ~std::uint64_t{0});
+    for (std::size_t early = late; early-- > 0;) {
+      if (conflicts.conflict(early, late) || (open[early / 64] >> (early % 64) & 1) == 0) continue;
+      nearest[late].push_back(early);
+      const std::span<const std::uint64_t> row = conflicts.row(early);
+      for (std::size_t word = 0; word <= early / 64; ++word) open[word] &= row[word];
+    }
+  }
+  return nearest;
+}
+
+}  // namespace
+
+// Each thing is a node that offers its weight to what comes after, and a node that takes as much
+// from what comes before. What flows joins chains, so the weight that takes nothing begins them.
+Antichain heaviest_antichain(const Conflicts& conflicts, std::span<const std::uint64_t> weights) {
+  const auto things = static_cast<MaxFlow::Node>(conflicts.size());
+  const auto offers = [](MaxFlow::Node thing) { return 2 * thing; };
+  const auto takes = [](MaxFlow::Node thing) { return 2 * thing + 1; };
+  const MaxFlow::Node source = 2 * things, sink = source + 1;
+  const std::vector<std::vector<std::size_t>> nearest = nearest_before(conflicts);
+  MaxFlow flow;
+  flow.reset(std::size_t{sink} + 1);
+  for (MaxFlow::Node thing = 0; thing < things; ++thing) {
+    flow.add_arc(source, offers(thing), weights[thing]);
+    flow.add_arc(takes(thing), sink, weights[thing]);
+    flow.add_arc(takes(thing), offers(thing), MaxFlow::kUnlimited);  // on to what comes later
+    for (const std::size_t before : nearest[thing]) {
+      flow.add_arc(offers(static_cast<MaxFlow::Node>(before)), takes(thing), MaxFlow::kUnlimited);
+    }
+  }
+  flow.run(source, sink);
+  Antichain heaviest;
+  for (MaxFlow::Node thing = 0; thing < things; ++thing) {
+    if (!flow.on_source_side(offers(thing)) || flow.on_source_side(takes(thing))) continue;
+    heaviest.weight += weights[thing];
+    heaviest.members.push_back(thing);
+  }
+  return heaviest;
+}
+
+}  // namespace skyline

@@ -1,0 +1,160 @@
+#include "memory/lanes/conflict_planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "memory/lanes/antichain.h"
+#include "memory/lanes/conflict_packer.h"
+#include "memory/planners/registry.h"
+#include "memory/validator.h"
+
+namespace skyline {
+namespace {
+
+// Each repair places all blocks anew, in a time that grows with their square. On the 12 networks
+// more repairs gained nothing.
+constexpr std::size_t kMostRepairs = 64;
+constexpr std::size_t kRepairedPairs = std::size_t{1} << 28;
+
+using Sequence = std::vector<std::size_t>;  // blocks, in which they are placed
+
+class ConflictPlanner {
+ public:
+  ConflictPlanner(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options)
+      : trace_(trace), conflicts_(conflicts) {
+    for (const TraceBlock& block : trace.blocks) {
+      bytes_.push_back(align_request(block.bytes, options.alignment));
+      units_.push_back(bytes_.back() / options.alignment);
+    }
+    best_.alignment = options.alignment;
+    best_.lower_bound = lower_bound_bytes(trace, options.alignment);
+    best_.proved_bound = heaviest_antichain(conflicts, units_).weight * options.alignment;
+    best_.seed = options.seed;
+  }
+
+  Plan run(const PlanOptions& options) {
+    place_lengthened(options);
+    std::vector<Sequence> sequences;
+    for (const Key& key : keys()) sequences.push_back(sequence_by(key));
+    for (Sequence& sequence : sequences) try_sequence(sequence);
+    for (Sequence& sequence : sequences) repair(std::move(sequence), sequences.size());
+    best_.proved_optimal = best_.peak == best_.proved_bound;
+    return std::move(best_);
+  }
+
+ private:
+  using Key = std::vector<double>;
+
+  std::size_t size() const { return bytes_.size(); }
+  bool is_optimal() const { return best_.peak == best_.proved_bound; }
+
+  // Lengthens every block's life to the last request that it conflicts with: then the ordinary
+  // planner can place the blocks.
+  void place_lengthened(const PlanOptions& options) {
+    Trace lengthened{.blocks = trace_.blocks};
+    for (std::size_t late = 0; late < size(); ++late) {
+      for (std::size_t early = 0; early < late; ++early) {
+        if (!conflicts_.conflict(early, late)) continue;
+        Tick& upper = lengthened.blocks[early].upper;
+        upper = std::max(upper, trace_.blocks[late].lower + 1);
+      }
+    }
+    Plan placed = plan(lengthened, kDefaultPlanner, options);
+    best_.offsets = std::move(placed.offsets);
+    best_.peak = placed.peak;
+    Key from_below(best_.offsets.begin(), best_.offsets.end());
+    for (double& offset : from_below) offset = -offset;
+    try_sequence(sequence_by(from_below));
+  }
+
+  // By block; the highest is placed first: bytes, bytes × those that it conflicts with, these
+  // alone, and the program's sequence.
+  std::vector<Key> keys() const {
+    Key bytes(bytes_.begin(), bytes_.end()), degree(size()), area(size()), program(size());
+    for (std::size_t block = 0; block < size(); ++block) {
+      program[block] = -static_cast<double>(block);
+      for (std::size_t other = 0; other < size(); ++other) {
+        if (conflicts_.conflict(block, other)) degree[block] += bytes[other];
+      }
+      area[block] = bytes[block] * degree[block];
+    }
+    return {bytes, area, degree, program};
+  }
+
+  Sequence sequence_by(const Key& key) const {
+    Sequence sequence(size());
+    std::iota(sequence.begin(), sequence.end(), std::size_t{0});
+    std::ranges::stable_sort(sequence,
+                             [&](std::size_t a, std::size_t b) { return key[a] > key[b]; });
+    return sequence;
+  }
+
+  // Returns the blocks at the peak of this placement.
+  std::vector<std::size_t> try_sequence(const Sequence& sequence) {
+    if (is_optimal()) return {};
+    std::vector<std::uint64_t> offsets = place_in_order(conflicts_, bytes_, sequence);
+    const std::uint64_t peak = peak_of(offsets, bytes_);
+    std::vector<std::size_t> highest;
+    for (std::size_t block = 0; block < size(); ++block) {
+      if (offsets[block] + bytes_[block] == peak) highest.push_back(block);
+    }
+    if (peak < best_.peak) {
+      best_.offsets = std::move(offsets);
+      best_.peak = peak;
+    }
+    return highest;
+  }
+
+  // Places the blocks that end at the peak earlier, again and again.
+  void repair(Sequence sequence, std::size_t sequences) {
+    const std::size_t pairs = std::max<std::size_t>(size() * size() * sequences, 1);
+    for (std::size_t k = std::min(kMostRepairs, kRepairedPairs / pairs); k > 0; --k) {
+      const std::vector<std::size_t> highest = try_sequence(sequence);
+      if (highest.empty()) return;
+      for (const std::size_t block : highest) {
+        const auto at = std::ranges::find(sequence, block);
+        const auto to = sequence.begin() + (at - sequence.begin()) / 2;
+        std::rotate(to, at, at + 1);
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const Conflicts& conflicts_;
+  std::vector<std::uint64_t> bytes_, units_;  // by block, rounded; in bytes, and in alignments
+  Plan best_;
+};
+
+// Every two blocks that conflict are alive at one tick.
+bool are_intervals(const Trace& trace, const Conflicts& conflicts) {
+  for (std::size_t late = 0; late < trace.size(); ++late) {
+    for (std::size_t early = 0; early < late; ++early) {
+      const bool meet = trace.blocks[early].upper > trace.blocks[late].lower;
+      if (!meet && conflicts.conflict(early, late)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
+                    std::string_view name) {
+  if (are_intervals(trace, conflicts)) return plan(trace, kDefaultPlanner, options);
+  const auto started = std::chrono::steady_clock::now();
+  Plan found = ConflictPlanner(trace, conflicts, options).run(options);
+  const auto planned = std::chrono::steady_clock::now();
+  found.planner = name;
+  const Validity verdict = validate(trace, found);
+  if (!verdict.valid) throw std::logic_error("invalid plan of lanes: " + verdict.reason);
+  found.seconds = std::chrono::duration<double>(planned - started).count();
+  found.validation_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - planned).count();
+  return found;
+}
+
+}  // namespace skyline

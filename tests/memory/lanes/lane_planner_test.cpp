@@ -1,0 +1,151 @@
+#include "memory/lanes/lane_planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "memory/lanes/antichain.h"
+#include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/lane_checker.h"
+#include "memory/lanes/path_colours.h"
+#include "memory/order/random_step_graph.h"
+#include "memory/planners/registry.h"
+#include "memory/validator.h"
+#include "tests/memory/order/step_graphs.h"
+#include "tests/memory/planners/effort.h"
+
+namespace skyline {
+namespace {
+
+Lanes random_lanes(std::size_t ops, std::uint64_t seed) {
+  SplitMix random(seed, 1);
+  const std::uint64_t count = 1 + random.below(4);
+  Lanes lanes(ops);
+  for (LaneId& lane : lanes) lane = static_cast<LaneId>(random.below(count));
+  return lanes;
+}
+
+Lanes a_lane_each(const StepGraph& graph) {
+  Lanes lanes(graph.ops.size());
+  std::iota(lanes.begin(), lanes.end(), LaneId{0});
+  return lanes;
+}
+
+void expect_sound(const StepGraph& graph, const Plan& plan, const Lanes& lanes) {
+  const Validity validity = validate(simulate(graph), plan);
+  EXPECT_TRUE(validity.valid) << validity.reason;
+  EXPECT_GE(plan.proved_bound, plan.lower_bound);
+  const std::vector<LaneEvent> events = lane_events(step_edges(graph, simulate_uses(graph)), lanes);
+  const LaneVerdict verdict = check_lanes(graph, plan, lanes, events);
+  EXPECT_TRUE(verdict.safe) << plan.planner << ": " << verdict.reason;
+}
+
+TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
+  std::uint64_t above_one_lane = 0;
+  for (const std::uint64_t seed : seeds(3000)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const Lanes lanes = random_lanes(graph.ops.size(), seed);
+    const Plan given = plan_lanes(graph, lanes), any = plan_any_order(graph);
+    expect_sound(graph, given, lanes);
+    expect_sound(graph, any, a_lane_each(graph));
+    expect_sound(graph, plan_path_colours(graph), a_lane_each(graph));
+    if (given.peak > given.lower_bound) ++above_one_lane;
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(above_one_lane, 0u);
+}
+
+TEST(LanePlanner, FewerConflictsNeedNoMoreAtLeast) {
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const Lanes lanes = random_lanes(graph.ops.size(), seed);
+    const std::uint64_t given = plan_lanes(graph, lanes).proved_bound;
+    const std::uint64_t any = plan_any_order(graph).proved_bound;
+    EXPECT_LE(given, any) << "seed " << seed;
+    EXPECT_LE(any, plan_path_colours(graph).proved_bound) << "seed " << seed;
+  }
+}
+
+TEST(LanePlanner, OneLaneIsTheDefaultPlanner) {
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const Plan one_lane = plan_lanes(graph, Lanes(graph.ops.size()));
+    const Plan ordinary = plan(simulate(graph));
+    EXPECT_EQ(one_lane.offsets, ordinary.offsets) << "seed " << seed;
+    EXPECT_EQ(one_lane.planner, ordinary.planner);
+  }
+}
+
+TEST(LanePlanner, RefusesOtherLanes) {
+  EXPECT_THROW(plan_lanes(olla_figure_3(), {0, 1}), std::invalid_argument);
+}
+
+TEST(LanePlanner, AnUpdateWaitsForTheReadersOfItsParameter) {
+  GraphBuilder b;
+  const ValueId weights = b.resident(8), gradient = b.value(8), of_input = b.value(8, true);
+  b.op("gradient", {}, {gradient});
+  b.op("of_input", {weights}, {of_input});
+  b.op("update", {gradient, weights}, {weights});
+  const StepEdges edges = step_edges(b.graph, simulate_uses(b.graph));
+  EXPECT_EQ(edges[2], (std::vector<OpId>{0, 1}));
+}
+
+// Bit by bit over all sets.
+std::uint64_t heaviest_by_all_sets(const Conflicts& conflicts,
+                                   const std::vector<std::uint64_t>& weights) {
+  std::uint64_t heaviest = 0;
+  for (std::uint32_t set = 0; set < 1u << conflicts.size(); ++set) {
+    std::uint64_t weight = 0;
+    bool conflict = true;
+    for (std::size_t a = 0; a < conflicts.size(); ++a) {
+      if ((set >> a & 1) == 0) continue;
+      weight += weights[a];
+      for (std::size_t b = 0; b < a; ++b) {
+        if ((set >> b & 1) != 0) conflict &= conflicts.conflict(a, b);
+      }
+    }
+    if (conflict) heaviest = std::max(heaviest, weight);
+  }
+  return heaviest;
+}
+
+TEST(Antichain, IsTheHeaviestOfAllSets) {
+  for (const std::uint64_t seed : seeds(1000)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(12);
+    const HappensBefore order(step_edges(graph, simulate_uses(graph)));
+    const Conflicts conflicts = op_conflicts(order);
+    SplitMix random(seed, 3);
+    std::vector<std::uint64_t> weights(conflicts.size());
+    for (std::uint64_t& weight : weights) weight = random.below(10);
+    const Antichain found = heaviest_antichain(conflicts, weights);
+    ASSERT_EQ(found.weight, heaviest_by_all_sets(conflicts, weights)) << "seed " << seed;
+    for (const std::size_t a : found.members) {
+      for (const std::size_t b : found.members) {
+        ASSERT_TRUE(a == b || conflicts.conflict(a, b)) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(PathColours, ColourPathsLongestFirst) {
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const StepEdges edges = step_edges(graph, simulate_uses(graph));
+    const std::vector<std::uint32_t> colours = path_colours(edges);
+    std::vector<std::vector<OpId>> paths(edges.size());
+    for (OpId op = 0; op < edges.size(); ++op) paths[colours[op]].push_back(op);
+    for (std::size_t colour = 0; colour < paths.size(); ++colour) {
+      if (colour > 0) {
+        EXPECT_LE(paths[colour].size(), paths[colour - 1].size()) << "seed " << seed;
+      }
+      for (std::size_t k = 1; k < paths[colour].size(); ++k) {
+        const std::vector<OpId>& before = edges[paths[colour][k]];
+        EXPECT_TRUE(std::ranges::count(before, paths[colour][k - 1])) << "seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skyline
