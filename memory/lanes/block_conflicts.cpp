@@ -1,17 +1,8 @@
 #include "memory/lanes/block_conflicts.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace skyline {
-namespace {
-
-// The ops that use each block.
-struct BlockOps {
-  std::vector<OpId> first;              // by block: the op that requests it
-  std::vector<std::vector<OpId>> last;  // by block: when these are done, all that use it are
-};
-
 BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
   BlockOps ops{.first = std::vector<OpId>(step.trace.size()),
                .last = std::vector<std::vector<OpId>>(step.trace.size())};
@@ -23,8 +14,6 @@ BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
   }
   return ops;
 }
-
-}  // namespace
 
 Conflicts op_conflicts(const HappensBefore& order) {
   Conflicts conflicts(order.ops());

@@ -7,8 +7,6 @@
 #include <queue>
 #include <stdexcept>
 
-#include "memory/lanes/step_edges.h"
-
 namespace skyline {
 namespace {
 
@@ -119,12 +117,17 @@ class LaneScheduler {
 
 LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
                           std::size_t lanes) {
+  return assign_lanes(step_edges(graph, simulate_uses(graph)), seconds, lanes);
+}
+
+LaneSchedule assign_lanes(const StepEdges& edges, std::span<const double> seconds,
+                          std::size_t lanes) {
   if (lanes == 0) throw std::invalid_argument("lanes: got 0, expected at least 1");
-  if (seconds.size() != graph.ops.size()) {
-    throw std::invalid_argument(fmt::format("lanes: got the seconds of {} ops, expected {}",
-                                            seconds.size(), graph.ops.size()));
+  if (seconds.size() != edges.size()) {
+    throw std::invalid_argument(
+        fmt::format("lanes: got the seconds of {} ops, expected {}", seconds.size(), edges.size()));
   }
-  return LaneScheduler(step_edges(graph, simulate_uses(graph)), seconds, lanes).run();
+  return LaneScheduler(edges, seconds, lanes).run();
 }
 
 }  // namespace skyline

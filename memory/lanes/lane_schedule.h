@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/lanes/step_edges.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
@@ -26,6 +27,10 @@ struct LaneSchedule {
 // std::invalid_argument for no lanes or a wrong number of seconds, GraphError for an unsound graph.
 // O(lanes × size).
 LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
+                          std::size_t lanes);
+
+// The same for the edges of a step, with others if there are more reasons to wait.
+LaneSchedule assign_lanes(const StepEdges& edges, std::span<const double> seconds,
                           std::size_t lanes);
 
 }  // namespace skyline

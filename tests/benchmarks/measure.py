@@ -202,10 +202,12 @@ def wmt(runner):
                                     shown=f"python3 {script} skyline FOLDER"))
 
 
+NETWORKS = ["mlp", "lenet", "resnet20", "resnet18", "mobilenet_v2", "alexnet", "googlenet",
+            "resnet50", "inception-resnet", "inception-resnet-figure", "vgg16", "seq2seq"]
+
+
 def orders(runner):
     """Peaks of a step in several orders, in MiB without resident bytes."""
-    networks = ["mlp", "lenet", "resnet20", "resnet18", "mobilenet_v2", "alexnet", "googlenet",
-                "resnet50", "inception-resnet", "inception-resnet-figure", "vgg16", "seq2seq"]
     ways = {"order alone": [], "--fused-update": ["--fused-update"],
             "--recompute 4": ["--recompute", "4"], "inference": ["--infer"]}
     skyline = runner.program("skyline")
@@ -218,7 +220,7 @@ def orders(runner):
         return f"{count / 2**20:.1f}"
 
     rows = []
-    for network in networks:
+    for network in NETWORKS:
         for batch_size in (1, 32, 128):
             for way, flags in ways.items():
                 flags = ["--model", network, "--batch-size", batch_size, *flags]
@@ -249,6 +251,34 @@ def scripted(name):
     return measure_script
 
 
+def lanes(runner):
+    """Bytes and foreseen seconds of plans for steps whose ops run at once."""
+    rows = []
+    for network in NETWORKS:
+        for count in (2, 4):
+            text = runner.output(runner.program("skyline"), "dry-run", "--model", network,
+                                 "--batch-size", 32, "--lanes", count, "--allocators", "planned",
+                                 "--json")
+            if not text:
+                continue
+            answer = json.loads(text)["lanes"]
+            one, given, colours, any_order = answer["plans"]
+
+            def cell(plan):
+                proved = "" if plan["proved_optimal"] else " *"
+                return f"+{100 * plan['above_one_lane']:.1f} %{proved}"
+
+            rows.append([network, count, mebibytes(one["peak"]), cell(given), cell(colours),
+                         cell(any_order), f"{answer['most_at_once']} of {answer['ops']}",
+                         *(f"{answer['sum_seconds'] / seconds:.2f}"
+                           for seconds in (one["seconds"], given["seconds"],
+                                           answer["critical_path_seconds"]))])
+    runner.commands = ["skyline dry-run --model M --batch-size 32 --lanes N"]
+    header = ["network", "lanes", "one lane", "these lanes", "path colours", "any order",
+              "ops at once", "faster with one lane's plan", "with these lanes'", "at most"]
+    return markdown(header, rows)
+
+
 def pytorch(script, program, *flags):
     def measure_script(runner):
         require_torch()
@@ -269,6 +299,7 @@ PARTS = {
     "predicted": predicted,
     "dry-runs": printed("dry_run_benchmark"),
     "orders": orders,
+    "lanes": lanes,
     "olla": printed("skyline", "reproduce", "olla"),
     "pgmo": printed("skyline", "reproduce", "pgmo"),
     "resident-set": scripted("resident_set.py"),

@@ -8,6 +8,7 @@
 #include "train/images/bad_images_report.h"
 #include "train/lab/comparison.h"
 #include "train/lab/dry_run/dry_run_answer.h"
+#include "train/lab/lanes/parallel_note.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/order/order_check.h"
 #include "train/lab/order/order_result.h"
@@ -110,6 +111,8 @@ std::string json_of(const OllaReproduction& reproduction) {
 std::string json_of(const OrderCheck& check) { return json_text(check.json()); }
 
 std::string json_of(const OrderResult& result) { return json_text(result.json()); }
+
+std::string json_of(const ParallelNote& note) { return json_text(to_json(note)); }
 
 std::string json_of(const PgmoReproduction& reproduction) {
   return json_text(to_json(reproduction));

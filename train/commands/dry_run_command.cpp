@@ -16,12 +16,15 @@
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
 #include "train/lab/dry_run/dry_run_answer.h"
+#include "train/lab/lanes/lane_page.h"
 #include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::int64_t kMostLanes = 1'000'000;  // more than any step has ops
 
 struct DryRunArguments {
   ModelOptions model;
@@ -36,9 +39,10 @@ struct DryRunArguments {
   std::optional<std::uint64_t> device_memory_bytes;
   std::string device = "cpu";
   DeviceOptions device_options;
-  std::filesystem::path trace, graph;
+  std::filesystem::path trace, graph, lanes_page;
   bool budgets = false;
   double slowdown = 0;  // per cent
+  std::int64_t lanes = 0;
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -81,6 +85,9 @@ void check(const DryRunArguments& arguments) {
   if (arguments.slowdown > 0 && !arguments.step.profile.empty()) {
     throw UsageError("--slowdown tries other batches than the profile's: leave out --profile");
   }
+  if (!arguments.lanes_page.empty() && arguments.lanes == 0) {
+    throw UsageError("--write-lanes needs --lanes");
+  }
   if (arguments.device_memory_bytes == 0u) {
     throw UsageError("--device-memory: 0 bytes hold nothing");
   }
@@ -89,6 +96,11 @@ void check(const DryRunArguments& arguments) {
     throw UsageError(
         "--no-bfc-growth reserves the whole device at once: give --device-memory or --bfc-limit");
   }
+}
+
+bool needs_seconds(const DryRunArguments& arguments) {
+  return arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0 ||
+         arguments.lanes > 0;
 }
 
 StepSeconds seconds_of(const DryRunArguments& arguments) {
@@ -124,6 +136,15 @@ void write_files(const DryRunArguments& arguments, const DryRunResult& answered)
   }
 }
 
+void write_lanes(const DryRunArguments& arguments, const DryRunResult& answered) {
+  if (arguments.lanes_page.empty()) return;
+  const std::string title =
+      fmt::format("{} at batch {} on lanes", arguments.model.model, arguments.batch_size);
+  write_atomically(arguments.lanes_page,
+                   lane_page(*answered.lanes, executed_graph(answered),
+                             answered.question.seconds.of(answered.facts.step), title));
+}
+
 // "this machine leaves a step 227 MiB (memory.max of cgroup /jobs): planned, bfc fit".
 std::string machine_text(const DryRunResult& answered) {
   if (!answered.machine) return {};
@@ -149,6 +170,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check(arguments);
   require_folder_of(arguments.trace);
   require_folder_of(arguments.graph);
+  require_folder_of(arguments.lanes_page);
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
@@ -158,8 +180,9 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                          .device_memory_bytes = arguments.device_memory_bytes,
                          .planner = arguments.planner,
                          .commit_bytes = commit_bytes};
+  question.lanes = static_cast<std::size_t>(arguments.lanes);
+  if (needs_seconds(arguments)) question.seconds = seconds_of(arguments);
   if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
-    question.seconds = seconds_of(arguments);
     question.budgets = arguments.budgets;
     question.fits_engines = fits_engines(arguments.device_options);
     question.engines = std::make_shared<TriedEngines>(arguments.device_options.engines);
@@ -177,6 +200,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
     answered.machine = machine_memory();
   }
   write_files(arguments, answered);
+  write_lanes(arguments, answered);
   return {.json = json_of(answered), .text = dry_run_text(answered) + machine_text(answered)};
 }
 
@@ -212,10 +236,15 @@ CommandRun declare_dry_run(OptionList& list) {
   add_planner_option(list, arguments->planner);
   list.add("--threads", integer(arguments->threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
+  list.add("--lanes", integer(arguments->lanes, 1, kMostLanes),
+           "Show what running the step's ops on this many lanes (workers) costs in bytes and gains "
+           "in seconds");
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
   list.add("--write-graph", path(arguments->graph, "FILE.json"),
            "Write the step's ops in the program's sequence, for 'skyline order'");
+  list.add("--write-lanes", path(arguments->lanes_page, "FILE.html"),
+           "Write a page of the lanes: plans, bytes, seconds, and which op runs where");
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

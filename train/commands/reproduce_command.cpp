@@ -7,6 +7,7 @@
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/dry_run/largest_batch.h"
+#include "train/lab/lanes/parallel_note.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
 
@@ -53,7 +54,13 @@ CommandResult run(const OptionList& list, const ReproduceArguments& arguments, C
   if (arguments.paper == "pgmo") {
     return reported(arguments, console, reproduce_pgmo(arguments.options), pgmo_text, pgmo_page);
   }
-  if (list.given("--batch-sizes")) throw UsageError("--batch-sizes is for pgmo: olla's are fixed");
+  if (list.given("--batch-sizes")) {
+    throw UsageError("--batch-sizes is for pgmo: those of " + arguments.paper + " are fixed");
+  }
+  if (arguments.paper == "mxnet") {
+    return reported(arguments, console, reproduce_parallel_note(), parallel_note_text,
+                    parallel_note_page);
+  }
   return reported(arguments, console, reproduce_olla(), olla_text, olla_page);
 }
 
@@ -77,9 +84,10 @@ std::vector<std::int64_t> batch_sizes_of(const std::string& text) {
 
 CommandRun declare_reproduce(OptionList& list) {
   const auto arguments = std::make_shared<ReproduceArguments>();
-  list.add("PAPER", choice(arguments->paper, {"pgmo", "olla"}, "paper"),
+  list.add("PAPER", choice(arguments->paper, {"pgmo", "olla", "mxnet"}, "paper"),
            "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001; olla is Steiner et al. 2022, "
-           "arXiv:2210.12924, the order of a step's ops",
+           "arXiv:2210.12924, the order of a step's ops; mxnet is the note Optimizing Memory "
+           "Consumption in Deep Learning, its example of parallel operations",
            kRequired);
   list.add("--batch-sizes",
            {.type = "N,N,...",

@@ -39,6 +39,10 @@ read_page_files(OLLA_STYLE page.css order.css olla.css)
 read_page_files(OLLA_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
   script/make_table.js script/legend.js script/order_chart.js script/order_pair.js script/olla_page.js)
 
+read_page_files(LANES_BODY lanes.html)
+read_page_files(LANES_STYLE page.css lanes.css)
+read_page_files(LANES_SCRIPT script/format.js script/make_table.js script/lanes_page.js)
+
 read_page_files(RUNS_BODY runs.html)
 read_page_files(RUNS_STYLE page.css runs.css)
 read_page_files(RUNS_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js

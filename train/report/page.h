@@ -15,6 +15,7 @@ extern const PageFiles kReportPage;       // the report of a run
 extern const PageFiles kExplanationPage;  // how a plan was made
 extern const PageFiles kPgmoPage;         // PGMO's figures
 extern const PageFiles kOllaPage;         // OLLA's steps, before and after ordering
+extern const PageFiles kLanesPage;        // a step on lanes: bytes against seconds
 extern const PageFiles kRunsPage;         // two runs and what differs
 
 // Makes one self-contained HTML page, which loads nothing from elsewhere. Its script reads `json`

@@ -81,7 +81,8 @@ class Interleavings {
 
   struct Access {
     std::size_t begin, end;
-    Content content;  // expected, or the result; one more is rubbish
+    Content content;    // expected, or the result; one more is rubbish
+    std::size_t place;  // block, or resident value behind all blocks
   };
   struct Op {
     std::uint32_t waits = 0;  // bits: ops that must be done first
@@ -108,6 +109,7 @@ class Interleavings {
   void add_accesses(const StepGraph& graph, const SimulatedStep& step, const Plan& plan) {
     std::vector<Content> resident(graph.values.size(), kInitial), block(step.trace.size());
     std::vector<ValueId> in_block(step.trace.size(), BlockUse::kNoValue);
+    const std::size_t blocks = step.trace.size();
     Content next = kInitial + 1;
     auto use = step.uses.begin();
     residents_ = graph.values.size();
@@ -117,12 +119,12 @@ class Interleavings {
       for (const ValueId input : graph.ops[id].inputs) {
         const ValueId owner = graph.values[input].storage;
         if (!graph.values[owner].resident) continue;
-        op.reads.push_back({place_of(owner), place_of(owner) + 1, resident[owner]});
+        op.reads.push_back({place_of(owner), place_of(owner) + 1, resident[owner], blocks + owner});
       }
       for (const ValueId output : graph.ops[id].outputs) {
         if (!graph.values[output].resident || graph.values[output].storage != output) continue;
         resident[output] = next;
-        op.writes.push_back({place_of(output), place_of(output) + 1, next});
+        op.writes.push_back({place_of(output), place_of(output) + 1, next, blocks + output});
         next += 2;
       }
       for (; use != step.uses.end() && use->op == id; ++use) {
@@ -130,16 +132,16 @@ class Interleavings {
         const std::size_t end =
             begin + std::max<std::uint64_t>(step.trace.blocks[use->block].bytes, 1);
         if (use->kind == BlockUse::Kind::kRead) {
-          op.reads.push_back({begin, end, block[use->block]});
+          op.reads.push_back({begin, end, block[use->block], use->block});
           continue;
         }
         block[use->block] = next;
         in_block[use->block] = use->value;
-        op.writes.push_back({begin, end, next});
+        op.writes.push_back({begin, end, next, use->block});
         next += 2;
       }
       for (const Access& read : op.reads) {
-        const auto is_same = [&](const Access& write) { return write.begin == read.begin; };
+        const auto is_same = [&](const Access& write) { return write.place == read.place; };
         if (std::ranges::none_of(op.writes, is_same)) op.inputs.push_back(read);
       }
     }
@@ -150,11 +152,12 @@ class Interleavings {
         const std::size_t begin = plan.offsets[k];
         if (in_block[k] != owner) continue;
         kept_.push_back(
-            {begin, begin + std::max<std::uint64_t>(step.trace.blocks[k].bytes, 1), block[k]});
+            {begin, begin + std::max<std::uint64_t>(step.trace.blocks[k].bytes, 1), block[k], k});
       }
     }
     for (ValueId value = 0; value < graph.values.size(); ++value) {
-      kept_.push_back({resident_begin_ + value, resident_begin_ + value + 1, resident[value]});
+      kept_.push_back(
+          {resident_begin_ + value, resident_begin_ + value + 1, resident[value], blocks + value});
     }
   }
 

@@ -9,6 +9,7 @@
 #include "memory/lanes/block_conflicts.h"
 #include "memory/lanes/lane_checker.h"
 #include "memory/lanes/path_colours.h"
+#include "memory/lanes/sharing_edges.h"
 #include "memory/order/random_step_graph.h"
 #include "memory/planners/registry.h"
 #include "memory/validator.h"
@@ -54,6 +55,28 @@ TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
     if (HasFailure()) FAIL() << "seed " << seed;
   }
   EXPECT_GT(above_one_lane, 0u);
+}
+
+// With its waits as events, the plan for one lane is right on all; without any of them it is not.
+TEST(SharingEdges, AreWhatAPlanForOneLaneNeedsOnOthers) {
+  std::size_t waits_seen = 0;
+  for (const std::uint64_t seed : seeds(500)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(30);
+    const SimulatedStep step = simulate_uses(graph);
+    const StepEdges edges = step_edges(graph, step);
+    const Lanes lanes = random_lanes(edges.size(), seed);
+    const Plan one_lane = plan(step.trace);
+    const std::vector<LaneEvent> waits = sharing_edges(step, one_lane, edges, lanes);
+    const std::vector<LaneEvent> events = lane_events(with_waits(edges, waits), lanes);
+    EXPECT_EQ(check_lanes(graph, one_lane, lanes, events).reason, "") << "seed " << seed;
+    for (std::size_t k = 0; k < waits.size(); ++k, ++waits_seen) {
+      std::vector<LaneEvent> fewer = waits;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
+      const std::vector<LaneEvent> left = lane_events(with_waits(edges, fewer), lanes);
+      EXPECT_FALSE(check_lanes(graph, one_lane, lanes, left).safe) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(waits_seen, 100u);
 }
 
 TEST(LanePlanner, FewerConflictsNeedNoMoreAtLeast) {

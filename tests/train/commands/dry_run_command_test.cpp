@@ -7,6 +7,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "tests/cuda/described_card.h"
 #include "tests/train/commands/skyline_program.h"
+#include "tests/train/report/browser.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/cli/table.h"
@@ -262,6 +263,43 @@ TEST(DryRunCommandTest, WrongUsageNamesItself) {
     EXPECT_NE(outcome.messages.find(hint), std::string::npos) << outcome.messages;
     EXPECT_EQ(outcome.output, "");
   }
+}
+
+TEST(DryRunCommandTest, ShowsWhatLanesCostAndGain) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      dry_run_of({"--lanes", "2", "--write-lanes", folder / "l.html", "--json"});
+  const nlohmann::json lanes = outcome.json()["lanes"];
+  ASSERT_EQ(lanes["plans"].size(), 4u);
+  EXPECT_EQ(lanes["plans"][0]["peak"], outcome.json()["peak"]);
+  EXPECT_EQ(lanes["plans"][1]["plan"], "2 lanes");
+  for (const nlohmann::json& plan : lanes["plans"]) {
+    EXPECT_GE(plan["peak"], plan["proved_bound"]);
+    EXPECT_GE(plan["above_one_lane"], 0);
+    EXPECT_LE(plan["seconds"], lanes["sum_seconds"]);
+    EXPECT_GE(plan["seconds"], lanes["critical_path_seconds"]);
+  }
+  EXPECT_GT(lanes["most_at_once"], 1);
+  const std::string page = opened_in_browser(read_file(folder / "l.html"));
+  if (page.empty()) GTEST_SKIP() << "no browser (chromium) on this machine";
+  EXPECT_NE(page.find("On 2 lanes the step takes"), page.npos);
+  EXPECT_NE(page.find("path colours"), page.npos);
+  EXPECT_NE(page.find("lane 1"), page.npos);
+}
+
+TEST(DryRunCommandTest, OneLaneIsTheOrdinaryPlan) {
+  const nlohmann::json lanes = dry_run_of({"--lanes", "1", "--json"}).json()["lanes"];
+  ASSERT_EQ(lanes["plans"].size(), 3u);
+  EXPECT_EQ(lanes["seconds"], lanes["sum_seconds"]);
+  EXPECT_EQ(lanes["events"], 0);
+}
+
+TEST(DryRunCommandTest, RefusesLanesThatDoNotFit) {
+  const auto messages = [](std::vector<std::string> words) { return dry_run_of(words).messages; };
+  EXPECT_EQ(messages({"--lanes", "0"}),
+            "error: --lanes: 0 is out of range: it must be from 1 to 1000000\n");
+  EXPECT_EQ(messages({"--lanes", "500"}), "error: --lanes 500: the step has only 42 ops\n");
+  EXPECT_EQ(messages({"--write-lanes", "l.html"}), "error: --write-lanes needs --lanes\n");
 }
 
 TEST(DryRunCommandTest, KnowsSeq2Seq) {

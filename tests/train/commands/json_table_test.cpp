@@ -77,6 +77,8 @@ TEST_F(JsonTable, NamesTheKeysOfPlansAndReplays) {
 TEST_F(JsonTable, NamesTheKeysOfStepsAndOrders) {
   EXPECT_THAT(unknown_keys({"dry-run", "--model", "lenet", "--write-graph", path("g.json")}),
               testing::IsEmpty());
+  EXPECT_THAT(unknown_keys({"dry-run", "--model", "lenet", "--lanes", "2"}), testing::IsEmpty());
+  EXPECT_THAT(unknown_keys({"reproduce", "mxnet"}), testing::IsEmpty());
   EXPECT_THAT(unknown_keys({"order", path("g.json"), "--output", path("o.json")}),
               testing::IsEmpty());
   EXPECT_THAT(unknown_keys({"check-order", path("g.json"), path("o.json")}), testing::IsEmpty());

@@ -51,6 +51,12 @@ StepOrder order_of(const DryRunResult& answer) {
   return order;
 }
 
+LaneAnswer lanes_of(const DryRunResult& answer) {
+  const StepSeconds& seconds = answer.question.seconds;
+  return lane_answer(executed_graph(answer), seconds.of(answer.facts.step), answer.question.lanes,
+                     seconds.source);
+}
+
 bool nothing_fits(const LargestBatches& largest) {
   return std::ranges::all_of(largest.allocators,
                              [](const LargestBatch& row) { return row.batch_size == 0; });
@@ -179,6 +185,7 @@ DryRunResult answer(const DryRunRequest& asked) {
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
+  if (question.lanes > 0) answer.lanes = lanes_of(answer);
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
@@ -192,6 +199,14 @@ DryRunResult answer(const DryRunRequest& asked) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
   answer.seconds = elapsed.count();
   return answer;
+}
+
+StepGraph executed_graph(const DryRunResult& answer) {
+  StepGraph graph = answer.facts.step.graph;
+  if (!answer.question.program.step.in_place) {
+    for (StepOp& op : graph.ops) op.in_place.clear();
+  }
+  return graph;
 }
 
 Json to_json(const DryRunResult& answer) {
@@ -218,6 +233,7 @@ Json to_json(const DryRunResult& answer) {
                {"validation_seconds", answer.plan.validation_seconds},
                {"order", answer.order.json()},
                {"budget", answer.budget ? answer.budget->json() : Json(nullptr)},
+               {"lanes", answer.lanes ? answer.lanes->json() : Json(nullptr)},
                {"categories", categories_json(answer)},
                {"layers", layers_json(answer)},
                {"allocators", allocators},

@@ -10,6 +10,7 @@
 #include "train/lab/dry_run/dry_run_budget.h"
 #include "train/lab/dry_run/largest_batch.h"
 #include "train/lab/dry_run/model_dry_run.h"
+#include "train/lab/lanes/lane_answer.h"
 #include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
@@ -28,6 +29,7 @@ struct DryRunResult {
   StepOrder order;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
+  std::optional<LaneAnswer> lanes;        // if asked for
   std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given
   std::vector<BudgetStep> budgets;        // if asked for
   std::optional<SlowerBatch> slower;      // if a slowdown is given
@@ -43,6 +45,10 @@ struct DryRunResult {
 
 // Throws ShapeError, and what planners throw.
 DryRunResult answer(const DryRunRequest& question);
+
+// The ops of the step as they are executed, without in-place pairs if the program writes nothing in
+// place.
+StepGraph executed_graph(const DryRunResult& answer);
 
 nlohmann::ordered_json to_json(const DryRunResult& answer);
 // Returns tables of at most 80 columns.

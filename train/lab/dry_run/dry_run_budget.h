@@ -18,8 +18,9 @@ struct DryRunRequest {
   std::optional<std::uint64_t> device_memory_bytes = {};
   std::string planner{kDefaultPlanner};
   std::size_t commit_bytes = kCommitBytes;  // of the device's arenas
+  StepSeconds seconds = {};                 // of each op, for lanes and budgets
+  std::size_t lanes = 0;                    // shows what they cost and gain; 0: not asked for
   // For budgets:
-  StepSeconds seconds = {};   // of each op
   bool fits_engines = false;  // smaller ones may compute
   // Those of the program's kernels.
   std::shared_ptr<TriedEngines> engines =

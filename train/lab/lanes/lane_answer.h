@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/lanes/lane_events.h"
+#include "memory/lanes/lane_schedule.h"
+#include "memory/plan.h"
+#include "memory/step_graph.h"
+
+namespace skyline {
+
+// A plan of a step, and what it costs in time to run the step's ops on lanes with it.
+struct LanePlan {
+  std::string name;  // "one lane", "2 lanes", "path colours", "any order"
+  Plan plan;
+  // That sharing bytes adds: the MXNet note's implicit edges. On the lanes that the plan is for;
+  // for the other plans, on any.
+  std::vector<LaneEvent> waits;
+  double seconds = 0;        // the step on the lanes
+  double critical_path = 0;  // the step on any number of lanes
+};
+
+// What a step gains if its ops run on lanes, and what that takes in bytes. Without resident bytes.
+struct LaneAnswer {
+  std::size_t lanes = 0;
+  LaneSchedule schedule;  // without waits for bytes
+  std::vector<LanePlan> plans;
+  std::vector<OpId> at_once;  // the most ops of which no two wait for each other
+  std::size_t ops = 0;        // that run: all but views
+  std::size_t events = 0;     // between lanes
+  std::string seconds_source;
+
+  // Of the plan for one lane, which comes first.
+  const LanePlan& one_lane() const { return plans.front(); }
+  double share_above_one_lane(const LanePlan& plan) const;
+
+  nlohmann::ordered_json json() const;
+  std::string text() const;  // lines of at most 80 columns
+};
+
+// Plans a step for one lane, for `lanes` lanes, for path colours and for any order. `seconds` are
+// those of each op. Throws UsageError for more lanes than ops.
+LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, std::size_t lanes,
+                       const std::string& seconds_source);
+
+}  // namespace skyline
