@@ -15,6 +15,11 @@ class HappensBefore {
  public:
   // Without lanes only the edges order ops. O(edges × ops / 64).
   explicit HappensBefore(const StepEdges& edges, const Lanes& lanes = {});
+  // No op waits yet.
+  explicit HappensBefore(std::size_t ops);
+
+  // Op `op` waits for op `before`, which comes earlier in the program and has all its waits.
+  void add_wait(OpId op, OpId before);
 
   std::size_t ops() const { return ops_; }
   bool before(OpId first, OpId second) const {
@@ -23,7 +28,6 @@ class HappensBefore {
 
  private:
   const std::uint64_t* ancestors(OpId op) const { return bits_.data() + op * words_; }
-  void inherit(OpId op, OpId before);
 
   std::size_t ops_, words_;
   std::vector<std::uint64_t> bits_;  // by op: the ops before it

@@ -10,6 +10,10 @@
 namespace skyline {
 namespace {
 
+// Moves of one op to another lane that are tried: each looks at all ops and edges. Of ten networks
+// small ones gained up to 7 %, those with more than a thousand ops nothing.
+constexpr std::size_t kMoveWork = std::size_t{1} << 24;
+
 class LaneScheduler {
  public:
   LaneScheduler(const StepEdges& edges, std::span<const double> seconds, std::size_t lanes)
@@ -27,10 +31,32 @@ class LaneScheduler {
   LaneSchedule run() const {
     LaneSchedule best = as_written();
     const LaneSchedule by_path = timed(longest_path_first());
-    return by_path.seconds < best.seconds ? by_path : best;
+    if (by_path.seconds < best.seconds) best = by_path;
+    move_ops(best);
+    return best;
   }
 
  private:
+  // Moves single ops as long as that helps.
+  void move_ops(LaneSchedule& best) const {
+    std::size_t size = edges_.size();
+    for (const std::vector<OpId>& befores : edges_) size += befores.size();
+    std::size_t moves = kMoveWork / std::max<std::size_t>(size, 1);
+    for (double before = -1; before != best.seconds && moves > 0;) {
+      before = best.seconds;
+      for (OpId op = 0; op < edges_.size(); ++op) {
+        for (LaneId lane = 0; lane < lanes_ && moves > 0; ++lane) {
+          if (lane == best.lanes[op]) continue;
+          --moves;
+          Lanes moved = best.lanes;
+          moved[op] = lane;
+          LaneSchedule schedule = timed(std::move(moved));
+          if (schedule.seconds < best.seconds) best = std::move(schedule);
+        }
+      }
+    }
+  }
+
   // Takes ops in the program's sequence, each on the lane where it ends first.
   LaneSchedule as_written() const {
     Lanes lanes(edges_.size());

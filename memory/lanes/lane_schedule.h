@@ -22,10 +22,10 @@ struct LaneSchedule {
   double sum = 0;            // seconds of all ops: one lane
 };
 
-// Spreads the ops over `lanes` lanes so that the step ends early, by list scheduling. `seconds` are
-// those of each op. The same question always gets the same answer; one lane gets all ops. Throws
-// std::invalid_argument for no lanes or a wrong number of seconds, GraphError for an unsound graph.
-// O(lanes × size).
+// Spreads the ops over `lanes` lanes so that the step ends early: list scheduling, then moves of
+// single ops. `seconds` are those of each op. The same question always gets the same answer; one
+// lane gets all ops. Throws std::invalid_argument for no lanes or a wrong number of seconds,
+// GraphError for an unsound graph. O(lanes × size), and a fixed amount of work for the moves.
 LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
                           std::size_t lanes);
 

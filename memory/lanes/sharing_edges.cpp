@@ -1,6 +1,7 @@
 #include "memory/lanes/sharing_edges.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -10,28 +11,18 @@
 namespace skyline {
 namespace {
 
-// All waits that `order` does not enforce, each once.
-std::vector<LaneEvent> open_waits(const SimulatedStep& step, const Plan& plan,
-                                  const HappensBefore& order) {
-  const BlockOps ops = block_ops(step, order);
-  const auto end = [&](std::size_t block) {
-    return plan.offsets[block] + align_request(step.trace.blocks[block].bytes, plan.alignment);
+// Returns the last users of the earlier blocks with bytes in common; an op may occur again.
+std::vector<OpId> users_of_bytes(const SimulatedStep& step, const Plan& plan, const BlockOps& ops,
+                                 std::size_t block) {
+  const auto end = [&](std::size_t of) {
+    return plan.offsets[of] + align_request(step.trace.blocks[of].bytes, plan.alignment);
   };
-  std::vector<LaneEvent> waits;
-  for (std::size_t late = 0; late < step.trace.size(); ++late) {
-    const OpId taker = ops.first[late];
-    for (std::size_t early = 0; early < late; ++early) {
-      if (plan.offsets[early] >= end(late) || plan.offsets[late] >= end(early)) continue;
-      for (const OpId user : ops.last[early]) {
-        if (!order.before(user, taker)) waits.push_back({user, taker});
-      }
-    }
+  std::vector<OpId> users;
+  for (std::size_t early = 0; early < block; ++early) {
+    if (plan.offsets[early] >= end(block) || plan.offsets[block] >= end(early)) continue;
+    users.insert(users.end(), ops.last[early].begin(), ops.last[early].end());
   }
-  std::ranges::sort(waits, {},
-                    [](const LaneEvent& wait) { return std::pair(wait.after, wait.before); });
-  const auto repeated = std::ranges::unique(waits);
-  waits.erase(repeated.begin(), repeated.end());
-  return waits;
+  return users;
 }
 
 // A lane's op waits for the one before it.
@@ -50,13 +41,24 @@ std::vector<LaneEvent> waits_of_lanes(const Lanes& lanes) {
 std::vector<LaneEvent> sharing_edges(const SimulatedStep& step, const Plan& plan,
                                      const StepEdges& edges, const Lanes& lanes) {
   const StepEdges given = with_waits(edges, waits_of_lanes(lanes));
-  std::vector<LaneEvent> waits = open_waits(step, plan, HappensBefore(given));
-  const StepEdges all = with_waits(given, waits);
-  const HappensBefore order(all);
-  std::erase_if(waits, [&](const LaneEvent& wait) {
-    return std::ranges::any_of(all[wait.after],
-                               [&](OpId other) { return order.before(wait.before, other); });
-  });
+  const BlockOps ops = block_ops(step, HappensBefore(given));
+  HappensBefore order(given.size());  // with the waits found so far
+  std::vector<LaneEvent> waits;
+  std::size_t block = 0;
+  for (OpId op = 0; op < given.size(); ++op) {
+    for (const OpId before : given[op]) order.add_wait(op, before);
+    std::vector<OpId> users;
+    for (; block < ops.first.size() && ops.first[block] == op; ++block) {
+      std::ranges::copy(users_of_bytes(step, plan, ops, block), std::back_inserter(users));
+    }
+    // The latest first: what it waits for needs no wait of its own.
+    std::ranges::sort(users, std::ranges::greater());
+    for (const OpId user : users) {
+      if (order.before(user, op)) continue;
+      waits.push_back({user, op});
+      order.add_wait(op, user);
+    }
+  }
   return waits;
 }
 

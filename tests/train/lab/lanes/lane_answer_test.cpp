@@ -10,7 +10,11 @@
 #include "memory/lanes/step_edges.h"
 #include "memory/validator.h"
 #include "models/models.h"
+#include "tests/train/commands/skyline_program.h"
+#include "tests/train/report/browser.h"
+#include "tests/train/temporary_folder.h"
 #include "train/budget/device_speed.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/lanes/parallel_note.h"
@@ -133,6 +137,21 @@ TEST(ParallelNote, OneLaneMakesTheBranchesWait) {
   EXPECT_EQ(note.answer.at_once.size(), 2u);
   EXPECT_EQ(note.answer.schedule.critical_path, 5);
   EXPECT_EQ(note.answer.schedule.sum, 8);
+}
+
+TEST(ParallelNote, IsAPageForAClass) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      skyline_program({"reproduce", "mxnet", "--json", "--output", folder / "note"});
+  const nlohmann::json plans = outcome.json()["plans"];
+  EXPECT_THAT(plans[0]["edges"], testing::Contains("A[5] waits for A[4]"));
+  EXPECT_THAT(plans[2]["edges"], testing::IsEmpty());
+  EXPECT_NE(read_file(folder / "note/mxnet.txt").find("A[5] waits for A[4]"), std::string::npos);
+  const std::string page = opened_in_browser(read_file(folder / "note/mxnet.html"));
+  if (page.empty()) GTEST_SKIP() << "no browser (chromium) on this machine";
+  EXPECT_NE(page.find("A[5] waits for A[4]"), page.npos);
+  EXPECT_NE(page.find("stroke-dasharray"), page.npos);
+  EXPECT_NE(page.find("No op waits for bytes."), page.npos);
 }
 
 TEST(LaneAnswerTest, RefusesMoreLanesThanOps) {
