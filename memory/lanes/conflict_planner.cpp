@@ -15,8 +15,8 @@
 namespace skyline {
 namespace {
 
-// Each repair places all blocks anew, in a time that grows with their square. On the 12 networks
-// more repairs gained nothing.
+// Each repair places all blocks anew, in a time that grows with their square. So many pairs are
+// compared in less than a second.
 constexpr std::size_t kMostRepairs = 64;
 constexpr std::size_t kRepairedPairs = std::size_t{1} << 28;
 
