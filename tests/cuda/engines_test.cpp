@@ -28,7 +28,9 @@ namespace skyline {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Runs one training step of a model as a dry run for `engines.card`; `engines` receives the
@@ -95,18 +97,24 @@ struct DescribedLibrary : CudnnLibrary {
       : CudnnLibrary(nullptr, {.engines = &engines, .plan_only = true}) {}
 };
 
+std::vector<cudnnBackendNumericalNote_t> notes_of_engine(const CudnnDescriptor& graph,
+                                                         const CudnnLibrary& library,
+                                                         std::int64_t number) {
+  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, number);
+  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, library.card());
+  engine.finalize();
+  return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+}
+
 std::vector<cudnnBackendNumericalNote_t> notes_of(const std::string& key,
                                                   const EngineChoice& choice) {
   const auto [kind, problem] = problem_of(key);
   EngineChoices engines = described_card();
   const DescribedLibrary library(engines);
-  const CudnnDescriptor graph = convolution_graph(kind, problem, choice.finishes, nullptr);
-  CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
-  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine);
-  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, library.card());
-  engine.finalize();
-  return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  return notes_of_engine(convolution_graph(kind, problem, choice.finishes, nullptr), library,
+                         choice.engine);
 }
 
 // Returns how many of the chosen engines have that note.
@@ -173,6 +181,7 @@ TEST(EnginesTest, TensorCoresComputeOnlyWhereTf32IsAllowed) {
   EngineChoices engines = described_card();
   plan_step("alexnet", {.tf32 = true}, engines);
   EXPECT_GT(count_with(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, engines), 0);
+  EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, engines), 0);
   EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, engines), 0);
 }
 
@@ -187,6 +196,28 @@ TEST(EnginesTest, ChoicesAreOfTheirOptions) {
 
 Conv2dProblem small_problem() {
   return {.x = {2, 4, 8, 8}, .weight = {8, 4, 3, 3}, .y = {2, 8, 6, 6}, .params = {}};
+}
+
+// In fp32 the heuristics' first forward engine copies x and y into another layout.
+TEST(EnginesTest, LayoutsAreKeptWhereAnEngineCan) {
+  EngineChoices engines = described_card();
+  const DescribedLibrary library(engines);
+  const Conv2dProblem problem{.x = {128, 64, 56, 56},
+                              .weight = {64, 64, 3, 3},
+                              .y = {128, 64, 56, 56},
+                              .params = {.padding = 1}};
+  const std::size_t bytes = 128 * 64 * 56 * 56 * 4;
+  const CudnnDescriptor graph =
+      convolution_graph(ConvolutionKind::kForward, problem, false, nullptr);
+  const auto found = find_engines(graph, library, {}, bytes, 8);
+  ASSERT_GE(found.engines.size(), 2u);
+  EXPECT_LE(found.engines.size(), 8u);
+  EXPECT_LT(found.engines[0].choice.workspace_bytes, bytes);
+  EXPECT_GE(found.engines[1].choice.workspace_bytes, 2 * bytes);
+  // Not by the reference, which has no rival where all others copy.
+  const auto unlimited = find_engines(graph, library, {}, 1, 1);
+  EXPECT_THAT(notes_of_engine(graph, library, unlimited.engines.at(0).choice.engine),
+              Not(Contains(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP)));
 }
 
 TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "framework/cuda/cuda_compute.h"
@@ -45,7 +47,7 @@ class CudnnConvolution final : public Convolution {
     return convolution_graph(kind_, problem_, finish, cudnn().handle());
   }
   EngineChoice choose();
-  bool choose(bool finish, EngineChoice& choice);
+  std::size_t layout_bytes() const;
   void make_plan();
 
   CudaCompute& compute_;
@@ -55,24 +57,31 @@ class CudnnConvolution final : public Convolution {
   std::optional<CudnnDescriptor> plan_;
 };
 
-bool CudnnConvolution::choose(bool finish, EngineChoice& choice) {
-  std::optional<FoundEngine> found = find_engine(graph(finish), cudnn(), compute_.options());
-  if (!found) return false;
-  choice = std::move(found->choice);
-  choice.finishes = finish;
-  if (cudnn().handle() != nullptr) plan_ = std::move(found->plan);
-  return true;
-}
-
 // An engine adds bias and relu for free while it holds the sums; a separate pass costs time.
 EngineChoice CudnnConvolution::choose() {
-  EngineChoice choice;
+  std::string reason;
   const bool more = problem_.bias || problem_.params.relu;
-  if ((more && choose(true, choice)) || choose(false, choice)) return choice;
+  for (const bool finish : {true, false}) {
+    if (finish && !more) continue;
+    FoundEngines found =
+        find_engines(graph(finish), cudnn(), compute_.options(), layout_bytes(), 1);
+    if (!found.last_error.empty()) reason = ": " + found.last_error;
+    if (found.engines.empty()) continue;
+    auto& [choice, plan] = found.engines.front();
+    choice.finishes = finish;
+    if (cudnn().handle() != nullptr) plan_ = std::move(plan);
+    return choice;
+  }
   throw std::runtime_error(
-      fmt::format("[{}] {}: cuDNN has no engine{}{} on {}", convolution_name(kind_), problem_.str(),
-                  compute_.options().tf32 ? "" : " of fp32", demands_of(compute_.options()),
-                  cudnn().engines().card_name()));
+      fmt::format("[{}] {}: cuDNN has no engine{}{} on {}{}", convolution_name(kind_),
+                  problem_.str(), compute_.options().tf32 ? "" : " of fp32",
+                  demands_of(compute_.options()), cudnn().engines().card_name(), reason));
+}
+
+// Returns the bytes of the smaller image: what copying one into another layout takes at least.
+std::size_t CudnnConvolution::layout_bytes() const {
+  return sizeof(float) *
+         static_cast<std::size_t>(std::min(problem_.x.elements(), problem_.y.elements()));
 }
 
 // Makes the plan of a choice that is already known.

@@ -10,8 +10,8 @@ namespace {
 bool allowed(cudnnBackendNumericalNote_t note, const CudaOptions& options) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // fp32 goes there as TF32
-    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       return options.tf32;
+    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:  // to 16 bits
     case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       return false;
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
@@ -30,10 +30,22 @@ bool fits(std::int64_t workspace, const CudaOptions& options) {
          static_cast<std::size_t>(workspace) <= *options.workspace_bytes;
 }
 
+std::vector<cudnnBackendNumericalNote_t> notes_of(const CudnnDescriptor& configuration) {
+  return engine_of(configuration).numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+}
+
 bool allowed(const CudnnDescriptor& configuration, const CudaOptions& options) {
-  const auto notes = engine_of(configuration).numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
-  return std::ranges::all_of(notes, [&](auto note) { return allowed(note, options); }) &&
+  return std::ranges::all_of(notes_of(configuration),
+                             [&](auto note) { return allowed(note, options); }) &&
          fits(configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE), options);
+}
+
+// True unless the engine copies a tensor into another layout, or is the one that is slow
+// everywhere: cuDNN's reference, which alone promises to pass on NaN.
+bool keeps_layouts(const CudnnDescriptor& configuration, std::size_t layout_bytes) {
+  const auto workspace = configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+  return static_cast<std::size_t>(workspace) < layout_bytes &&
+         std::ranges::count(notes_of(configuration), CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP) == 0;
 }
 
 EngineChoice choice_of(const CudnnDescriptor& configuration, std::int64_t workspace) {
@@ -63,13 +75,6 @@ CudnnDescriptor plan_of(const CudnnDescriptor& configuration, const CudnnLibrary
   return plan;
 }
 
-// True for cuDNN's answers about graphs that no engine takes and about offered engines that do not
-// fit or do not compile for this card and driver.
-bool is_refusal(const CudnnError& error) {
-  return CUDNN_STATUS_CATEGORY(error.status()) == CUDNN_STATUS_NOT_SUPPORTED ||
-         error.status() == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
-}
-
 std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
                                             const CudnnLibrary& library,
                                             cudnnBackendHeurMode_t mode) {
@@ -77,36 +82,60 @@ std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   set_card(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, library);
-  try {
-    heuristics.finalize();
-  } catch (const CudnnError& error) {
-    if (is_refusal(error)) return {};
-    throw;
-  }
+  heuristics.finalize();
   return heuristics.descriptors(
       CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
       heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR));
 }
 
-}  // namespace
+// Returns the function's result; empty, with the reason in `last_error`, if cuDNN refuses.
+template <typename Function>
+auto attempt(const Function& function, std::string& last_error)
+    -> std::optional<decltype(function())> {
+  try {
+    return function();
+  } catch (const CudnnError& error) {
+    last_error = error.what();
+    return std::nullopt;
+  }
+}
 
-std::optional<FoundEngine> find_engine(const CudnnDescriptor& graph, const CudnnLibrary& library,
-                                       const CudaOptions& options) {
+// Returns what the heuristics offer and the options allow, the fastest first by their own account.
+std::vector<CudnnDescriptor> candidates(const CudnnDescriptor& graph, const CudnnLibrary& library,
+                                        const CudaOptions& options, std::string& last_error) {
+  std::vector<CudnnDescriptor> found;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const CudnnDescriptor& configuration : configurations(graph, library, mode)) {
-      try {
-        if (!allowed(configuration, options)) continue;
-        CudnnDescriptor plan = plan_of(configuration, library);
-        // The plan's own figure counts, because the plan is what runs.
-        const std::int64_t workspace = plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-        if (!fits(workspace, options)) continue;
-        return FoundEngine{choice_of(configuration, workspace), std::move(plan)};
-      } catch (const CudnnError& error) {
-        if (!is_refusal(error)) throw;
+    auto offers = attempt([&] { return configurations(graph, library, mode); }, last_error);
+    if (!offers) continue;
+    for (CudnnDescriptor& offer : *offers) {
+      if (attempt([&] { return allowed(offer, options); }, last_error).value_or(false)) {
+        found.push_back(std::move(offer));
       }
     }
   }
-  return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+FoundEngines find_engines(const CudnnDescriptor& graph, const CudnnLibrary& library,
+                          const CudaOptions& options, std::size_t layout_bytes, std::size_t most) {
+  FoundEngines found;
+  auto offers = candidates(graph, library, options, found.last_error);
+  const auto preferred = std::ranges::find_if(
+      offers, [=](const CudnnDescriptor& offer) { return keeps_layouts(offer, layout_bytes); });
+  if (preferred != offers.end()) std::rotate(offers.begin(), preferred, preferred + 1);
+  for (const CudnnDescriptor& offer : offers) {
+    if (found.engines.size() == most) break;
+    auto plan = attempt([&] { return plan_of(offer, library); }, found.last_error);
+    if (!plan) continue;
+    // The plan's own figure counts, because the plan is what runs.
+    const std::int64_t workspace = plan->integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+    if (fits(workspace, options)) {
+      found.engines.push_back({choice_of(offer, workspace), std::move(*plan)});
+    }
+  }
+  return found;
 }
 
 CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnLibrary& library,
