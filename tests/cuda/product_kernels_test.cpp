@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "framework/cuda/cublas/product.h"
 #include "framework/ops/connection/conv2d_kernels.h"
 #include "framework/ops/connection/linear_kernels.h"
+#include "framework/ops/connection/product_convolution.h"
 #include "framework/ops/recurrent/lstm_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
@@ -80,6 +82,7 @@ Conv2dProblem problem_of(const ConvolutionCase& one, bool bias, bool relu) {
 std::vector<ConvolutionCase> convolution_cases() {
   return {{{2, 3, 6, 5}, {4, 3, 3, 3}, {.stride = 1, .padding = 1}},
           {{1, 4, 7, 7}, {33, 4, 1, 1}, {.stride = 2}},
+          {{2, 5, 4, 3}, {7, 5, 1, 1}, {}},  // a product
           {{3, 2, 8, 9}, {5, 2, 5, 3}, {.stride = {2, 1}, .padding = {2, 0}}},
           {{2, 6, 5, 4}, {9, 2, 3, 2}, {.padding = 1, .groups = 3}},
           {{1, 7, 6, 6}, {7, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 7}}};
@@ -127,6 +130,36 @@ TEST(ProductKernels, ConvolutionsGradientsAsTheCpu) {
            .tolerance = kTolerance});
     }
   }
+}
+
+// Nothing but windows of one pixel at every pixel is a product.
+TEST(ProductKernels, OnlyProductsAreProducts) {
+  for (const ConvolutionCase& one : convolution_cases()) {
+    const bool product = one.weight[0] == 7 && one.weight[1] == 5;
+    EXPECT_EQ(is_product(problem_of(one, true, false)), product) << one.weight.str();
+  }
+  const auto pointwise = [](const Conv2dParams& params) {
+    return is_product(problem_of({{2, 4, 4, 4}, {4, 4 / params.groups, 1, 1}, params}, true, true));
+  };
+  EXPECT_TRUE(pointwise({}));
+  EXPECT_FALSE(pointwise({.padding = 1}));
+  EXPECT_FALSE(pointwise({.groups = 2}));
+  EXPECT_FALSE(pointwise({.stride = {1, 2}}));
+}
+
+// The limit of --workspace holds for them, too.
+TEST(ProductKernels, PartialSumsKeepToTheLimit) {
+  const ProductProblem small{.rows = 256, .columns = 64, .inner = 100'000};
+  ProductProblem limited = small;
+  EXPECT_EQ(product_workspace_bytes(small), 8u * 256 * 64 * 4);
+  limited.most_workspace_bytes = 200'000;
+  EXPECT_EQ(product_workspace_bytes(limited), 3u * 256 * 64 * 4);
+  limited.most_workspace_bytes = 0;
+  EXPECT_EQ(product_workspace_bytes(limited), 0u);
+  // Two shares of a result of 12 MiB; none of one that fills the card, nor of short sums.
+  EXPECT_EQ(product_workspace_bytes({.rows = 1536, .columns = 2048, .inner = 9000}), 24u << 20);
+  EXPECT_EQ(product_workspace_bytes({.rows = 4096, .columns = 2048, .inner = 9000}), 0u);
+  EXPECT_EQ(product_workspace_bytes({.rows = 256, .columns = 64, .inner = 511}), 0u);
 }
 
 LstmProblem lstm_problem(std::vector<std::int32_t> lengths, std::int64_t in, std::int64_t units,

@@ -69,7 +69,10 @@ void multiply(const ProductProblem& problem, const ProductOperands& operands) {
         for (std::int64_t k = 0; k < columns; ++k) sum[k] += factor * b[k];
       }
     }
-    std::transform(sum, sum + columns, c, [](double value) { return static_cast<float>(value); });
+    // As max() does, relu may replace NaN.
+    std::transform(sum, sum + columns, c, [&](double value) {
+      return problem.relu && !(value > 0) ? 0.0f : static_cast<float>(value);
+    });
   }
 }
 
@@ -80,12 +83,13 @@ class EmulatedProduct final : public Product {
       : compute_(compute), problem_(problem) {}
 
   void run(const ProductOperands& operands) override {
-    const auto& [rows, columns, inner, transposed_a, transposed_b, add, bias] = problem_;
+    const std::int64_t rows = problem_.rows, columns = problem_.columns, inner = problem_.inner;
     const auto workspace = static_cast<std::int64_t>(product_workspace_bytes(problem_));
     require({{operands.workspace, workspace}}, kWorkspaceAlignment);
-    require({floats(operands.a, rows * inner), floats(operands.b, inner * columns),
-             floats(operands.bias, bias ? columns : 0), floats(operands.c, rows * columns)},
-            alignof(float));
+    require(
+        {floats(operands.a, rows * inner), floats(operands.b, inner * columns),
+         floats(operands.bias, problem_.bias ? columns : 0), floats(operands.c, rows * columns)},
+        alignof(float));
     enqueue(compute_, [problem = problem_, operands] {
       std::fill_n(operands.workspace, product_workspace_bytes(problem), std::byte{0xEE});
       multiply(problem, operands);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_libraries.h"
@@ -14,6 +17,9 @@ namespace {
 
 // Without a bound, packed batches that all differ in rows would add some products a step forever.
 constexpr std::size_t kMostPrepared = 4096;
+
+// How many algorithms are asked for, so that there is another where one fails.
+constexpr int kMostAlgorithms = 8;
 
 template <typename Descriptor>
 using Owned = std::unique_ptr<Descriptor, cublasStatus_t (*)(Descriptor*)>;
@@ -25,6 +31,11 @@ std::uint32_t alignment_of(const ProductOperands& operands) {
     while (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) alignment /= 2;
   }
   return alignment;
+}
+
+cublasLtEpilogue_t epilogue_of(const ProductProblem& problem) {
+  if (problem.bias) return problem.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return problem.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 }  // namespace
@@ -47,6 +58,8 @@ class PreparedProduct {
   void run(const ProductOperands& operands, cudaStream_t stream);
 
  private:
+  cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm, const ProductOperands& operands,
+                     cudaStream_t stream) const;
   Owned<cublasLtMatmulDescOpaque_t> operation(const CudaOptions& options);
   Owned<cublasLtMatrixLayoutOpaque_t> layout(std::int64_t rows, std::int64_t columns,
                                              bool transposed) const;
@@ -70,7 +83,7 @@ class PreparedProduct {
   ProductProblem problem_;
   Owned<cublasLtMatmulDescOpaque_t> operation_;
   Owned<cublasLtMatrixLayoutOpaque_t> a_, b_, c_;
-  cublasLtMatmulAlgo_t algorithm_ = {};
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // by expected speed; the first is in use
 };
 
 Owned<cublasLtMatmulDescOpaque_t> PreparedProduct::operation(const CudaOptions& options) {
@@ -96,8 +109,8 @@ Owned<cublasLtMatrixLayoutOpaque_t> PreparedProduct::layout(std::int64_t rows, s
 void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment_bytes) {
   set(CUBLASLT_MATMUL_DESC_TRANSA, problem_.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, problem_.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(problem_));
   if (problem_.bias) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     // The heuristics read the pointer's alignment from its value.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment_bytes});
   }
@@ -119,28 +132,38 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
            std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   }
 
-  cublasLtMatmulHeuristicResult_t result = {};
+  std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> results = {};
   int found = 0;
-  const cublasStatus_t status =
-      library_.matmul_algo_get_heuristic(library_.handle(), operation_.get(), a_.get(), b_.get(),
-                                         c_.get(), c_.get(), made, 1, &result, &found);
+  const cublasStatus_t status = library_.matmul_algo_get_heuristic(
+      library_.handle(), operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made,
+      kMostAlgorithms, results.data(), &found);
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
     library_.check(status, call("cublasLtMatmulAlgoGetHeuristic").c_str());
   }
-  if (found == 0) {
-    throw std::runtime_error(fmt::format("[{}] no algorithm", call("cublasLtMatmul")));
+  for (const auto& result : std::span(results).first(static_cast<std::size_t>(found))) {
+    if (result.state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(result.algo);
   }
-  algorithm_ = result.algo;
+  if (!algorithms_.empty()) return;
+  throw std::runtime_error(fmt::format("[{}] no algorithm", call("cublasLtMatmul")));
 }
 
+// An algorithm that fails once is not tried again, whatever its reason: the last reason counts.
 void PreparedProduct::run(const ProductOperands& operands, cudaStream_t stream) {
-  const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
   if (problem_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-  const cublasStatus_t status =
-      library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(), operands.a,
-                      b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm_,
-                      operands.workspace, product_workspace_bytes(problem_), stream);
+  cublasStatus_t status = run(algorithms_.front(), operands, stream);
+  while (status != CUBLAS_STATUS_SUCCESS && algorithms_.size() > 1) {
+    algorithms_.erase(algorithms_.begin());
+    status = run(algorithms_.front(), operands, stream);
+  }
   if (status != CUBLAS_STATUS_SUCCESS) library_.check(status, call("cublasLtMatmul").c_str());
+}
+
+cublasStatus_t PreparedProduct::run(const cublasLtMatmulAlgo_t& algorithm,
+                                    const ProductOperands& operands, cudaStream_t stream) const {
+  const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
+  return library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(),
+                         operands.a, b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(),
+                         &algorithm, operands.workspace, product_workspace_bytes(problem_), stream);
 }
 
 CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {}

@@ -14,16 +14,17 @@ namespace skyline {
 
 class PreparedProduct;
 
-// Matrix products by cuBLASLt, in fp32 unless options.tf32. The library's heuristics choose an
-// algorithm when a problem first appears, one that needs at most product_workspace_bytes(). With
-// options.deterministic they exclude algorithms that add partial sums in place, in no fixed order.
+// Matrix products by cuBLASLt, in fp32 unless options.tf32. When a problem first appears, the
+// library's heuristics choose an algorithm that needs at most product_workspace_bytes(), and others
+// that serve if it fails. With options.deterministic they exclude algorithms that add partial sums
+// in place, in no fixed order.
 class CublasProducts {
  public:
   // Throws std::runtime_error if the library cannot start.
   explicit CublasProducts(const CudaOptions& options);
   ~CublasProducts();
 
-  // Enqueues. Throws std::runtime_error if the library has no algorithm or refuses the product.
+  // Enqueues. Throws std::runtime_error if the library has no algorithm or all of them fail.
   void run(const ProductProblem& problem, const ProductOperands& operands, cudaStream_t stream);
 
  private:

@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace skyline {
@@ -18,6 +19,8 @@ struct ProductProblem {
   bool transposed_b = false;  // b is [columns, inner] in memory, else [inner, columns]
   bool add = false;           // adds to c instead of overwriting it
   bool bias = false;          // adds bias [columns] to each row; not together with `add`
+  bool relu = false;          // returns max(·, 0) of that; NaN may become 0; not with `add`
+  std::size_t most_workspace_bytes = std::numeric_limits<std::size_t>::max();
 
   auto operator<=>(const ProductProblem&) const = default;
 };
@@ -31,8 +34,9 @@ struct ProductOperands {
 };
 
 // Returns room for the partial sums of a product whose result is too small to keep a card busy, so
-// that blocks share the inner sums: eight times the result, 0 for results of 8 MiB and more. A
-// formula, so that a dry run needs no device.
+// that blocks share the inner sums: up to eight times the result; 0 for results above 16 MiB, for
+// short inner sums and where it would exceed problem.most_workspace_bytes. A formula, so that a dry
+// run needs no device.
 std::size_t product_workspace_bytes(const ProductProblem& problem);
 
 // A matrix product in fp32 on the device.

@@ -2,12 +2,18 @@
 
 #include "framework/ops/activation/relu_kernels.h"
 #include "framework/ops/connection/conv2d_kernels.h"
-#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/product_convolution.h"
 #include "framework/ops/support/channel_tiles_cuda.h"
 #include "framework/ops/support/column_sums_cuda.h"
 
 namespace skyline {
 namespace {
+
+std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKind kind,
+                                            const Conv2dProblem& problem) {
+  return is_product(problem) ? make_product_convolution(compute, kind, problem)
+                             : make_convolution(compute, kind, problem);
+}
 
 // Bias and relu on y in place, for convolutions that do not finish themselves.
 struct Finish {
@@ -35,7 +41,7 @@ class Conv2dKernelCuda final : public Kernel {
   Conv2dKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
       : compute_(compute),
         problem_(problem),
-        convolution_(make_convolution(compute, ConvolutionKind::kForward, problem)) {}
+        convolution_(convolution_of(compute, ConvolutionKind::kForward, problem)) {}
 
   std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
 
@@ -61,7 +67,7 @@ class Conv2dKernelCuda final : public Kernel {
 class GradInputKernelCuda final : public Kernel {
  public:
   GradInputKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
-      : convolution_(make_convolution(compute, ConvolutionKind::kGradInput, problem)) {}
+      : convolution_(convolution_of(compute, ConvolutionKind::kGradInput, problem)) {}
 
   std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
 
@@ -82,7 +88,7 @@ class GradWeightKernelCuda final : public Kernel {
   GradWeightKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
       : compute_(compute),
         bias_(problem.bias),
-        convolution_(make_convolution(compute, ConvolutionKind::kGradWeight, problem)),
+        convolution_(convolution_of(compute, ConvolutionKind::kGradWeight, problem)),
         sums_(problem.y.elements() / problem.y[1], problem.y[1]) {}
 
   std::size_t workspace_bytes() const override {
