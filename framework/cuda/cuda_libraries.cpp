@@ -23,6 +23,8 @@ std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options) {
   auto compute = std::make_unique<CudaCompute>(options);
   // Refuses a plan for another card before anything is trained.
   if (options.engines != nullptr) compute->libraries().cudnn();
+  // The device's capacity is what is free after this.
+  if (!options.plan_only) compute->libraries().products();
   return compute;
 }
 

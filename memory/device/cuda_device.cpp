@@ -7,6 +7,7 @@
 #include <bit>
 #include <stdexcept>
 
+#include "memory/alignment.h"
 #include "memory/device/cuda_memory.h"
 #include "memory/device/cuda_range.h"
 #include "memory/device/cuda_stream_pool.h"
@@ -21,6 +22,33 @@ bool has_succeeded(cudaError_t error, const char* call) {
   if (error == cudaErrorMemoryAllocation) return false;
   throw std::runtime_error(fmt::format("[{}] {}", call, cudaGetErrorString(error)));
 }
+
+// Address space with all its memory, for cards without virtual memory management.
+class PlainRange final : public Range {
+ public:
+  PlainRange(Device& device, CudaMemory& memory, std::size_t bytes)
+      : device_(device),
+        memory_(memory),
+        reserved_bytes_(align_up(bytes, kCudaCommitBytes)),
+        base_(device.allocate(reserved_bytes_)) {}
+  ~PlainRange() override { device_.deallocate(base_, reserved_bytes_); }
+  PlainRange(const PlainRange&) = delete;
+  PlainRange& operator=(const PlainRange&) = delete;
+
+  std::byte* base() const noexcept override { return base_; }
+  std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }
+  std::size_t committed_bytes() const noexcept override { return committed_bytes_; }
+  void commit(std::size_t bytes) override {
+    if (bytes > reserved_bytes_) memory_.account().refuse_range(bytes, reserved_bytes_);
+    committed_bytes_ = align_up(bytes, kCudaCommitBytes);
+  }
+
+ private:
+  Device& device_;
+  CudaMemory& memory_;
+  std::size_t reserved_bytes_, committed_bytes_ = 0;
+  std::byte* base_;
+};
 
 class CudaDevice final : public Device {
  public:
@@ -44,7 +72,12 @@ class CudaDevice final : public Device {
     cudaFree(address);
     memory_.account().give_back(bytes);
   }
+  std::size_t address_bytes() const noexcept override {
+    if (has_virtual_memory_) return Device::address_bytes();
+    return (capacity_bytes() - std::min(capacity_bytes(), statistics().reserved_bytes)) / 2;
+  }
   std::unique_ptr<Range> reserve(std::size_t bytes) override {
+    if (!has_virtual_memory_) return std::make_unique<PlainRange>(*this, memory_, bytes);
     return std::make_unique<CudaRange>(memory_, bytes);
   }
   std::unique_ptr<StreamPool> stream_pool() override {
@@ -74,6 +107,7 @@ class CudaDevice final : public Device {
 
  private:
   CudaMemory memory_;
+  const bool has_virtual_memory_ = memory_.has_virtual_memory();
 };
 
 }  // namespace

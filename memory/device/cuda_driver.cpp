@@ -26,6 +26,7 @@ void find(Function*& function, const char* name) {
 }  // namespace
 
 CudaDriver::CudaDriver() {
+  find(device_get_attribute, "cuDeviceGetAttribute");
   find(get_error_string, "cuGetErrorString");
   find(mem_address_free, "cuMemAddressFree");
   find(mem_address_reserve, "cuMemAddressReserve");

@@ -10,6 +10,7 @@ struct CudaDriver {
   // Throws std::runtime_error when the driver lacks one.
   CudaDriver();
 
+  decltype(&cuDeviceGetAttribute) device_get_attribute = nullptr;
   decltype(&cuGetErrorString) get_error_string = nullptr;
   decltype(&cuMemAddressFree) mem_address_free = nullptr;
   decltype(&cuMemAddressReserve) mem_address_reserve = nullptr;

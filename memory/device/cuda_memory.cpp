@@ -37,10 +37,14 @@ std::optional<CardBytes> card_bytes() {
   return bytes;
 }
 
-std::size_t total_bytes() {
+std::size_t usable_bytes() {
   const auto bytes = card_bytes();
   if (!bytes) throw std::runtime_error("[--device cuda] the card does not report its memory");
-  return bytes->total;
+  if (bytes->free > kCudaReservedBytes) return bytes->free - kCudaReservedBytes;
+  throw std::runtime_error(fmt::format(
+      "[--device cuda] {} bytes of the card are free, expected more than the {} that the "
+      "libraries' kernels may take",
+      bytes->free, kCudaReservedBytes));
 }
 
 }  // namespace
@@ -60,7 +64,7 @@ void require_cuda_device() {
 }
 
 CudaMemory::CudaMemory(std::optional<std::size_t> capacity_bytes)
-    : driver_(load_driver()), account_("cuda", capacity_bytes ? *capacity_bytes : total_bytes()) {}
+    : driver_(load_driver()), account_("cuda", capacity_bytes ? *capacity_bytes : usable_bytes()) {}
 
 CUmemAllocationProp cuda_allocation_properties() noexcept {
   CUmemAllocationProp properties = {};
@@ -68,6 +72,14 @@ CUmemAllocationProp cuda_allocation_properties() noexcept {
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = 0;
   return properties;
+}
+
+bool CudaMemory::has_virtual_memory() const {
+  int supported = 0;
+  driver_.check(driver_.device_get_attribute(
+                    &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0),
+                "cuDeviceGetAttribute");
+  return supported != 0;
 }
 
 std::size_t CudaMemory::granularity_bytes() const {

@@ -8,18 +8,24 @@
 
 namespace skyline {
 
+// What the default capacity leaves free: libraries load kernels when they first run.
+inline constexpr std::size_t kCudaReservedBytes = std::size_t{256} << 20;
+
 // Throws std::runtime_error, one line with the flag and the reason, when no device can be used.
 void require_cuda_device();
 
 // The driver and the accounting that allocations and ranges of the first CUDA device share.
 class CudaMemory {
  public:
-  // Throws what require_cuda_device() throws.
+  // Default capacity: what is free now, less kCudaReservedBytes. Throws what require_cuda_device()
+  // throws, and std::runtime_error if no more is free.
   explicit CudaMemory(std::optional<std::size_t> capacity_bytes);
 
   const CudaDriver& driver() const noexcept { return driver_; }
   DeviceAccount& account() noexcept { return account_; }
   const DeviceAccount& account() const noexcept { return account_; }
+  // True if the card maps memory at addresses that were reserved before.
+  bool has_virtual_memory() const;
   // Returns the unit in which the card maps memory.
   std::size_t granularity_bytes() const;
   // Throws OutOfMemory with the card's figures when `bytes` more would exceed the capacity.

@@ -13,6 +13,7 @@
 #include "memory/device/cuda_memory.h"
 #include "memory/device/devices.h"
 #include "memory/device/out_of_memory.h"
+#include "memory/session/session.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/memory/units.h"
 
@@ -72,10 +73,12 @@ class CudaDeviceTest : public testing::Test {
   std::unique_ptr<Device> device_ = make_cuda_device();
 };
 
-TEST_F(CudaDeviceTest, HandsOutAllOfTheCard) {
+constexpr std::size_t kUsable = kGiB - 100 * kMiB - kCudaReservedBytes;
+
+TEST_F(CudaDeviceTest, HandsOutWhatIsFree) {
   EXPECT_EQ(device_->name(), "cuda");
   EXPECT_TRUE(device_->has_memory());
-  EXPECT_EQ(device_->capacity_bytes(), kGiB);
+  EXPECT_EQ(device_->capacity_bytes(), kUsable);
   std::byte* address = device_->allocate(1000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(address) % 512, 0u);
   device_->fill(address, 1000, 0x05050505);
@@ -89,18 +92,67 @@ TEST_F(CudaDeviceTest, HandsOutAllOfTheCard) {
 TEST_F(CudaDeviceTest, TellsWhoHoldsTheMemoryThatItLacks) {
   std::byte* address = device_->allocate(200 * kMiB);
   try {
-    device_->allocate(800 * kMiB);
+    device_->allocate(600 * kMiB);
     FAIL() << "expected OutOfMemory";
   } catch (const OutOfMemory& refusal) {
     EXPECT_EQ(refusal.facts().where, "cuda");
     EXPECT_EQ(refusal.facts().shortage, Shortage::kDevice);
     EXPECT_EQ(refusal.facts().reserved_bytes, 200 * kMiB);
-    EXPECT_EQ(refusal.facts().capacity_bytes, kGiB);
+    EXPECT_EQ(refusal.facts().capacity_bytes, kUsable);
     EXPECT_EQ(refusal.facts().card_free_bytes, kGiB - 300 * kMiB);
     EXPECT_EQ(refusal.facts().held_by_others_bytes, 100 * kMiB);
     EXPECT_THAT(refusal.what(), HasSubstr("held there by other programs and the driver 104857600"));
   }
   device_->deallocate(address, 200 * kMiB);
+}
+
+TEST(CudaDeviceErrors, ACardThatOthersFillIsRefused) {
+  Emulated full({.held_by_others_bytes = kGiB - 200 * kMiB});
+  EXPECT_EQ(
+      error_of(make_cuda_device),
+      "[--device cuda] 209715200 bytes of the card are free, expected more than the 268435456 "
+      "that the libraries' kernels may take");
+  EXPECT_EQ(make_cuda_device(kMiB)->capacity_bytes(), kMiB) << "a capacity is taken as given";
+}
+
+// Where the card has no virtual memory, a range holds all its memory from the start.
+TEST(CudaDeviceWithoutVirtualMemory, HasPlainRanges) {
+  Emulated emulated({.virtual_memory = false});
+  const auto device = make_cuda_device(100 * kMiB);
+  EXPECT_EQ(device->address_bytes(), 50 * kMiB);
+  auto range = device->reserve(39 * kMiB);
+  EXPECT_EQ(range->reserved_bytes(), 40 * kMiB);
+  EXPECT_EQ(device->statistics().reserved_bytes, 40 * kMiB);
+  EXPECT_EQ(device->address_bytes(), 30 * kMiB);
+  range->commit(5 * kMiB);
+  EXPECT_EQ(range->committed_bytes(), 6 * kMiB);
+  device->fill(range->base(), 6 * kMiB, 0x01010101);
+  range->commit(40 * kMiB);
+  EXPECT_EQ(bytes_at(*device, range->base(), 6 * kMiB), filled(6 * kMiB, 1));
+  EXPECT_THROW(range->commit(40 * kMiB + 1), OutOfMemory);
+  EXPECT_THROW(device->reserve(61 * kMiB), OutOfMemory);
+  range.reset();
+  EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
+  EXPECT_EQ(device->statistics().reserved_bytes, 0u);
+}
+
+// Planned steps run there, and a larger step is planned within the same range.
+TEST(CudaDeviceWithoutVirtualMemory, ServesPlannedSteps) {
+  Emulated emulated({.virtual_memory = false});
+  const auto device = make_cuda_device(200 * kMiB);
+  Session session(*device, {.policy = ShapePolicy::kGrow, .background = false});
+  const auto step = [&session](std::size_t bytes) {
+    session.begin_step(0);
+    const Block first = session.allocate(bytes), second = session.allocate(bytes);
+    session.end_step();
+  };
+  for (const std::size_t bytes : {10 * kMiB, 10 * kMiB, 10 * kMiB, 40 * kMiB, 40 * kMiB})
+    step(bytes);
+  const std::uint64_t mallocs = cuda_emulation::counts().mallocs;
+  step(40 * kMiB);
+  EXPECT_EQ(cuda_emulation::counts().mallocs, mallocs);
+  EXPECT_GE(session.arena_bytes(), 80 * kMiB);
+  EXPECT_EQ(session.state(), Session::State::kPlanned);
 }
 
 TEST_F(CudaDeviceTest, KeepsToACapacity) {
@@ -167,7 +219,8 @@ TEST_F(CudaDeviceTest, ACommitThatFailsHalfWayChangesNothing) {
 }
 
 TEST_F(CudaDeviceTest, PiecesOfACommitThatFailedAreForgotten) {
-  const auto range = device_->reserve(900 * kMiB);
+  const auto device = make_cuda_device(kGiB);
+  const auto range = device->reserve(900 * kMiB);
   range->commit(8 * kMiB);
   cuda_emulation::options().failing_call = 5;
   EXPECT_THROW(range->commit(899 * kMiB), OutOfMemory);
@@ -178,7 +231,8 @@ TEST_F(CudaDeviceTest, PiecesOfACommitThatFailedAreForgotten) {
 }
 
 TEST_F(CudaDeviceTest, ARangeIsOfFewPieces) {
-  const auto range = device_->reserve(900 * kMiB);
+  const auto device = make_cuda_device(kGiB);
+  const auto range = device->reserve(900 * kMiB);
   range->commit(899 * kMiB);
   EXPECT_EQ(range->committed_bytes(), 900 * kMiB);
   EXPECT_LE(cuda_emulation::counts().maps, 226u) << "of 4 MiB each, and one";

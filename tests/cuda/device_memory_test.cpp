@@ -95,9 +95,9 @@ TEST(CudaDeviceMemory, ARangeKeepsItsContentsWhereItGrowsAndShrinks) {
 }
 
 TEST(CudaDeviceMemory, ARefusalOfTheDriverChangesNothing) {
-  const auto device = make_cuda_device(), other = make_cuda_device();
+  const std::size_t all_bytes = card_free_bytes();
+  const auto device = make_cuda_device(all_bytes), other = make_cuda_device();
   std::byte* held = other->allocate(64 * kMiB);
-  const std::size_t all_bytes = device->capacity_bytes();
   const std::size_t free_bytes = card_free_bytes();
   try {
     device->allocate(all_bytes);

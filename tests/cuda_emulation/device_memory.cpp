@@ -296,6 +296,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, u
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* found) {
   static const std::map<std::string_view, void*> kFunctions = {
+      {"cuDeviceGetAttribute", reinterpret_cast<void*>(cuDeviceGetAttribute)},
       {"cuGetErrorString", reinterpret_cast<void*>(cuGetErrorString)},
       {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},
       {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
@@ -318,6 +319,14 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, u
   return cudaSuccess;
 }
 
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED || device != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *value = cuda_emulation::options().virtual_memory ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuGetErrorString(CUresult error, const char** text) {
   *text = error == CUDA_SUCCESS               ? "no error"
           : error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory"
@@ -327,6 +336,7 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                              CUdeviceptr, unsigned long long) {
+  if (!cuda_emulation::options().virtual_memory) return CUDA_ERROR_NOT_SUPPORTED;
   if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
   constexpr std::size_t kMost = std::size_t{1} << 46;
   if (bytes > kMost) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -29,6 +29,7 @@ struct Options {
   int devices = 1;                         // 0: calls report that there is no device
   int driver_version = 13000;              // 11040: too old; 0: no driver; calls fail accordingly
   int compute_capability = 90;             // kernels exist only for 90
+  bool virtual_memory = true;              // false: cuMem… calls are refused
   const char* missing_function = nullptr;  // a function that the driver lacks
   std::size_t capacity_bytes = 1u << 30;   // of the device
   std::size_t held_by_others_bytes = 0;    // part of the capacity, held by other processes
