@@ -13,6 +13,7 @@ struct CudaOptions {
   bool tf32 = false;           // products and convolutions may round operands to 10 bits
   bool deterministic = false;  // gives the same bits in every run
   std::optional<std::size_t> workspace_bytes;  // limit for each convolution
+  bool measured = false;  // times cuDNN's engines of each convolution; else its heuristics choose
   // Engines of convolutions are read from here; missing ones are chosen and added. Null: every
   // compute object chooses anew. Must outlive the compute object.
   EngineChoices* engines = nullptr;

@@ -57,7 +57,8 @@ class Reader {
     return {.engine = read<std::int64_t>(object, "engine"),
             .knobs = read<decltype(EngineChoice::knobs)>(object, "knobs"),
             .finishes = read<bool>(object, "finishes"),
-            .workspace_bytes = read<std::size_t>(object, "workspace_bytes")};
+            .workspace_bytes = read<std::size_t>(object, "workspace_bytes"),
+            .seconds = object.contains("seconds") ? read<double>(object, "seconds") : 0};
   }
 
  private:
@@ -80,6 +81,7 @@ class Reader {
   template <typename Value>
   static const char* expected() {
     if constexpr (std::is_same_v<Value, bool>) return "boolean";
+    if constexpr (std::is_same_v<Value, double>) return "number";
     if constexpr (std::is_integral_v<Value>) return "whole number";
     if constexpr (std::is_same_v<Value, Json::object_t>) return "table";
     if constexpr (std::is_same_v<Value, std::string>) return "name";
@@ -125,6 +127,7 @@ std::string EngineChoices::to_json() const {
                         {"knobs", choice.knobs},
                         {"finishes", choice.finishes},
                         {"workspace_bytes", choice.workspace_bytes}};
+    if (choice.seconds > 0) choices[problem]["seconds"] = choice.seconds;
   }
   return Json{{"card", Json::parse(card)}, {"cudnn", cudnn}, {"engines", choices}}.dump(1);
 }

@@ -17,6 +17,7 @@ struct EngineChoice {
   std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // pairs of type and value
   bool finishes = false;                                     // computes bias and relu too
   std::size_t workspace_bytes = 0;
+  double seconds = 0;  // as measured on the card; 0: not measured
   bool operator==(const EngineChoice&) const = default;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "framework/ops/connection/cudnn/convolution.h"
 #include "framework/ops/connection/cudnn/convolution_graph.h"
 #include "framework/ops/connection/cudnn/engine_search.h"
+#include "framework/ops/connection/cudnn/engine_timing.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
@@ -22,9 +25,30 @@
 #include "tests/framework/error_of.h"
 
 // Tests cuDNN's engines for a card that is only described, and what else the libraries tell without
-// a device.
+// a device. Runs are scripted: these functions stand in the place of the library's and of ours.
+
+namespace {
+
+std::function<cudnnStatus_t(int)> execute;  // status of the n-th run
+int executed = 0;
+std::function<std::optional<double>(const skyline::FoundEngine&)> seconds_of;
+
+}  // namespace
+
+extern "C" cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
+                                                         cudnnBackendDescriptor_t) {
+  return execute(executed++);
+}
 
 namespace skyline {
+
+std::vector<std::optional<double>> time_engines(CudaCompute&, ConvolutionKind, const Conv2dProblem&,
+                                                std::span<const FoundEngine> engines) {
+  std::vector<std::optional<double>> seconds;
+  for (const FoundEngine& engine : engines) seconds.push_back(seconds_of(engine));
+  return seconds;
+}
+
 namespace {
 
 using ::testing::AnyOf;
@@ -230,6 +254,75 @@ TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {
   EXPECT_EQ(
       make_convolution(compute, ConvolutionKind::kForward, small_problem())->workspace_bytes(),
       12345u);
+}
+
+Conv2dProblem finished_problem() {
+  Conv2dProblem problem = small_problem();
+  problem.params.relu = problem.bias = true;
+  return problem;
+}
+
+// The choice for finished_problem() when engines take `seconds`.
+EngineChoice measured_choice(std::function<std::optional<double>(const FoundEngine&)> seconds) {
+  EngineChoices engines = described_card();
+  CudaCompute compute({.measured = true, .engines = &engines, .plan_only = true});
+  seconds_of = std::move(seconds);
+  const auto convolution = make_convolution(compute, ConvolutionKind::kForward, finished_problem());
+  const EngineChoice choice = engines.by_problem.begin()->second;
+  EXPECT_EQ(convolution->finishes(), choice.finishes);
+  EXPECT_EQ(EngineChoices::from_json(engines.to_json(), "engines.json").by_problem.begin()->second,
+            choice);
+  return choice;
+}
+
+TEST(EnginesTest, TheFastestByMeasurementIsTakenAndKept) {
+  int timed = 0, apart = 0;
+  const EngineChoice last = measured_choice([&](const FoundEngine& engine) {
+    apart += engine.choice.finishes ? 0 : 1;
+    return 1.0 / ++timed;
+  });
+  EXPECT_GT(timed, 2);
+  EXPECT_LE(timed, 16);
+  EXPECT_GT(apart, 0);
+  EXPECT_FALSE(last.finishes);
+  EXPECT_DOUBLE_EQ(last.seconds, 1.0 / timed);
+  int again = 0;
+  const EngineChoice second = measured_choice(
+      [&](const FoundEngine&) { return ++again == 2 ? std::optional(0.5) : std::nullopt; });
+  EXPECT_DOUBLE_EQ(second.seconds, 0.5);
+  EXPECT_TRUE(second.finishes);
+}
+
+// The device refused the operands.
+TEST(EnginesTest, WithoutMeasurementsTheFirstIsTaken) {
+  EngineChoices engines = described_card();
+  CudaCompute compute({.engines = &engines, .plan_only = true});
+  make_convolution(compute, ConvolutionKind::kForward, finished_problem());
+  EXPECT_EQ(measured_choice([](const FoundEngine&) { return std::nullopt; }),
+            engines.by_problem.begin()->second);
+}
+
+TEST(EnginesTest, AnEngineThatFailsHasAnother) {
+  EngineChoices engines = described_card();
+  CudaCompute compute({.engines = &engines, .plan_only = true});
+  const auto convolution = make_convolution(compute, ConvolutionKind::kForward, small_problem());
+  const EngineChoice first = engines.by_problem.begin()->second;
+  const ConvolutionOperands operands{.first = reinterpret_cast<const float*>(4096),
+                                     .second = reinterpret_cast<const float*>(8192),
+                                     .result = reinterpret_cast<float*>(16384)};
+  executed = 0;
+  execute = [](int run) { return run == 0 ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS; };
+  convolution->run(operands);
+  convolution->run(operands);
+  EXPECT_EQ(executed, 3) << "the second run took the second engine at once";
+  const EngineChoice second = engines.by_problem.begin()->second;
+  EXPECT_FALSE(second.engine == first.engine && second.knobs == first.knobs);
+  EXPECT_EQ(second.workspace_bytes, first.workspace_bytes) << "what the step requests";
+  execute = [](int) { return CUDNN_STATUS_EXECUTION_FAILED; };
+  EXPECT_THAT(error_of([&] { convolution->run(operands); }),
+              StartsWith("[conv2d] " + small_problem().str() +
+                         ": [cudnnBackendExecute] CUDNN_STATUS_EXECUTION_FAILED"));
+  EXPECT_GT(executed, 4);
 }
 
 std::string refusal_of(EngineChoices* engines) {

@@ -28,8 +28,9 @@ EngineChoices read_engines(const std::string& path, const std::string& device) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
-    throw UsageError("--engines: cannot read '" + path + "', expected " +
-                     (device == kCuda ? "a file" : "direct, measured, fitting or a file"));
+    throw UsageError(
+        "--engines: cannot read '" + path + "', expected " +
+        (device == kCuda ? "measured or a file" : "direct, measured, fitting or a file"));
   }
   EngineChoices choices = parsed_engines(text.str(), path);
   if (choices.card.empty() == (device != kCuda)) return choices;
@@ -75,9 +76,8 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            kMayBeAbsent);
   list.add(
       "--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
-      "How convolutions are computed: as in an earlier run (its engines.json); on the CPU also "
-      "by direct kernels only; by the fastest of each, timed as the run begins; or by shape, but "
-      "by "
+      "How convolutions are computed: as in an earlier run (its engines.json); by the fastest of "
+      "each, timed as the run begins; on the CPU also by direct kernels only, or by shape, but by "
       "direct kernels where others do not fit --memory (default: by shape; CUDA: cuDNN's choice)",
       kMayBeAbsent);
 }
@@ -87,7 +87,7 @@ DeviceOptions resolved(DeviceOptions options, const std::string& device) {
     throw UsageError("--prefetch, --tf32 and --deterministic need --device cuda");
   }
   const bool rule = is_rule(options.engines_file);
-  if (rule && device == kCuda) {
+  if (rule && device == kCuda && options.engines_file != kMeasured) {
     throw UsageError("--engines " + options.engines_file + " needs --device cpu");
   }
   if (!rule && !options.engines_file.empty()) make_absolute(options.engines_file);
@@ -101,12 +101,13 @@ DeviceOptions resolved(DeviceOptions options, const std::string& device) {
 
 std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOptions& options,
                                       bool plan_only) {
+  const bool measured = options.engines_file == kMeasured;
+  if (plan_only && measured) {
+    throw UsageError(
+        "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
+        "run");
+  }
   if (device != kCuda) {
-    if (plan_only && options.engines_file == kMeasured) {
-      throw UsageError(
-          "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
-          "run");
-    }
     const auto cpu = std::make_shared<CpuWithChoices>(options);
     return {cpu, &cpu->compute};
   }
@@ -117,6 +118,7 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
   return make_cuda_compute({.tf32 = options.tf32,
                             .deterministic = options.deterministic,
                             .workspace_bytes = options.workspace_bytes,
+                            .measured = measured,
                             .engines = options.engines.get(),
                             .plan_only = plan_only});
 }

@@ -21,7 +21,7 @@ struct DeviceOptions {
   bool deterministic = false;
   bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
-  // A file of engine choices to start from; on the CPU also "direct", "measured" or "fitting";
+  // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
   // empty: cuDNN's heuristics, or the CPU's rule by shape.
   std::string engines_file;
   std::string run_engines_file;  // the choices of the run that goes on, which count more

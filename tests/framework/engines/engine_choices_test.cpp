@@ -17,7 +17,8 @@ EngineChoices choices() {
   return {.card = tests::kDescribedCard,
           .cudnn = 91900,
           .by_problem = {
-              {"conv2d a", {.engine = 70, .knobs = {{2, 3}, {13, 1}}, .workspace_bytes = 131}},
+              {"conv2d a",
+               {.engine = 70, .knobs = {{2, 3}, {13, 1}}, .workspace_bytes = 131, .seconds = 0.25}},
               {"conv2d b", {.engine = 28, .finishes = true}}}};
 }
 
@@ -70,6 +71,9 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
        "[plan.json] member knobs, got 5, expected a list of pairs of whole numbers"},
       {card + R"("cudnn": 9, "engines": {"a": {"engine": 1.5}}})",
        "[plan.json] member engine, got 1.5, expected a whole number"},
+      {card + R"("cudnn": 9, "engines": {"a": {"engine": 1, "knobs": [], "finishes": true,
+        "workspace_bytes": 1, "seconds": "x"}}})",
+       "[plan.json] member seconds, got \"x\", expected a number"},
       {card + R"("cudnn": -9, "engines": {}})",
        "[plan.json] member cudnn, got -9, expected a whole number"},
       {card + R"("cudnn": 9, "engines": {"a": {"engine": 1, "knobs": [[1, 1e30]]}}})",

@@ -251,6 +251,9 @@ TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
       {{"train", "--engines", "/no/fastest"},
        "--engines: cannot read '/no/fastest', expected direct, measured, fitting or a file"},
       {{"train", "--device", "cuda", "--engines", "direct"}, "--engines direct needs --device cpu"},
+      {{"dry-run", "--device", "cuda", "--engines", "measured"},
+       "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
+       "run"},
       {{"dry-run", "--engines", "measured"},
        "--engines measured runs convolutions, a dry run does not: give it the engines.json of a "
        "run"}};

@@ -9,9 +9,12 @@
 #include "framework/ops/connection/cudnn/convolution.h"
 #include "framework/ops/connection/cudnn/convolution_graph.h"
 #include "framework/ops/connection/cudnn/engine_search.h"
+#include "framework/ops/connection/cudnn/engine_timing.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::size_t kMostTimed = 8;  // engines of each graph
 
 std::string demands_of(const CudaOptions& options) {
   return fmt::format(
@@ -31,10 +34,10 @@ class CudnnConvolution final : public Convolution {
       : compute_(compute), kind_(kind), problem_(problem) {
     if (kind != ConvolutionKind::kForward) problem_.bias = problem_.params.relu = false;
     auto& engines = cudnn().engines().by_problem;
-    const std::string key = fmt::format("{} {}{}", convolution_name(kind), problem_.str(),
-                                        demands_of(compute.options()));
-    const auto known = engines.find(key);
-    choice_ = known != engines.end() ? known->second : engines[key] = choose();
+    key_ = fmt::format("{} {}{}", convolution_name(kind), problem_.str(),
+                       demands_of(compute.options()));
+    const auto known = engines.find(key_);
+    choice_ = known != engines.end() ? known->second : engines[key_] = choose();
   }
 
   std::size_t workspace_bytes() const override { return choice_.workspace_bytes; }
@@ -46,36 +49,56 @@ class CudnnConvolution final : public Convolution {
   CudnnDescriptor graph(bool finish) {
     return convolution_graph(kind_, problem_, finish, cudnn().handle());
   }
+  std::vector<FoundEngine> find();
   EngineChoice choose();
+  void run_another(const CudnnDescriptor& addresses, CudnnError error);
   std::size_t layout_bytes() const;
   void make_plan();
 
   CudaCompute& compute_;
   ConvolutionKind kind_;
   Conv2dProblem problem_;
+  std::string key_;
   EngineChoice choice_;
   std::optional<CudnnDescriptor> plan_;
 };
 
-// An engine adds bias and relu for free while it holds the sums; a separate pass costs time.
-EngineChoice CudnnConvolution::choose() {
-  std::string reason;
+// Returns engines in the order of preference. One that adds bias and relu while it holds the sums
+// goes before a separate pass; with `measured`, some of both kinds are found.
+std::vector<FoundEngine> CudnnConvolution::find() {
+  const bool measured = compute_.options().measured;
   const bool more = problem_.bias || problem_.params.relu;
+  std::vector<FoundEngine> all;
+  std::string reason;
   for (const bool finish : {true, false}) {
-    if (finish && !more) continue;
-    FoundEngines found =
-        find_engines(graph(finish), cudnn(), compute_.options(), layout_bytes(), 1);
+    if ((finish && !more) || (!all.empty() && !measured)) continue;
+    FoundEngines found = find_engines(graph(finish), cudnn(), compute_.options(), layout_bytes(),
+                                      measured ? kMostTimed : 1);
     if (!found.last_error.empty()) reason = ": " + found.last_error;
-    if (found.engines.empty()) continue;
-    auto& [choice, plan] = found.engines.front();
-    choice.finishes = finish;
-    if (cudnn().handle() != nullptr) plan_ = std::move(plan);
-    return choice;
+    for (FoundEngine& engine : found.engines) {
+      engine.choice.finishes = finish;
+      all.push_back(std::move(engine));
+    }
   }
+  if (!all.empty()) return all;
   throw std::runtime_error(
       fmt::format("[{}] {}: cuDNN has no engine{}{} on {}{}", convolution_name(kind_),
                   problem_.str(), compute_.options().tf32 ? "" : " of fp32",
                   demands_of(compute_.options()), cudnn().engines().card_name(), reason));
+}
+
+EngineChoice CudnnConvolution::choose() {
+  std::vector<FoundEngine> found = find();
+  std::size_t chosen = 0;
+  if (compute_.options().measured) {
+    const auto seconds = time_engines(compute_, kind_, problem_, found);
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      found[k].choice.seconds = seconds[k].value_or(0);
+      if (seconds[k] && (!seconds[chosen] || *seconds[k] < *seconds[chosen])) chosen = k;
+    }
+  }
+  if (cudnn().handle() != nullptr) plan_ = std::move(found[chosen].plan);
+  return found[chosen].choice;
 }
 
 // Returns the bytes of the smaller image: what copying one into another layout takes at least.
@@ -98,10 +121,34 @@ void CudnnConvolution::make_plan() {
 void CudnnConvolution::run(const ConvolutionOperands& operands) try {
   if (!plan_) make_plan();
   const CudnnDescriptor addresses = convolution_addresses(kind_, operands);
-  check_cudnn(cudnnBackendExecute(cudnn().handle(), plan_->get(), addresses.get()),
-              "cudnnBackendExecute");
+  const auto status = cudnnBackendExecute(cudnn().handle(), plan_->get(), addresses.get());
+  if (status != CUDNN_STATUS_SUCCESS)
+    run_another(addresses, CudnnError("cudnnBackendExecute", status));
 } catch (const CudnnError& error) {
   throw refused(kind_, problem_, error);
+}
+
+// Takes the first engine that runs and needs no more than the workspace that was requested. Throws
+// the last reason if there is none.
+void CudnnConvolution::run_another(const CudnnDescriptor& addresses, CudnnError error) {
+  CudaOptions options = compute_.options();
+  options.workspace_bytes = choice_.workspace_bytes;
+  for (auto& [choice, plan] :
+       find_engines(graph(choice_.finishes), cudnn(), options, layout_bytes(), kMostTimed)
+           .engines) {
+    if (choice.engine == choice_.engine && choice.knobs == choice_.knobs) continue;
+    const auto status = cudnnBackendExecute(cudnn().handle(), plan.get(), addresses.get());
+    if (status != CUDNN_STATUS_SUCCESS) {
+      error = CudnnError("cudnnBackendExecute", status);
+      continue;
+    }
+    choice.finishes = choice_.finishes;
+    choice.workspace_bytes = choice_.workspace_bytes;
+    cudnn().engines().by_problem[key_] = choice_ = std::move(choice);
+    plan_ = std::move(plan);
+    return;
+  }
+  throw error;
 }
 
 }  // namespace

@@ -1,0 +1,131 @@
+#include "framework/ops/connection/cudnn/engine_timing.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_error.h"
+#include "framework/cuda/cuda_libraries.h"
+#include "framework/ops/connection/cudnn/convolution_graph.h"
+
+namespace skyline {
+namespace {
+
+constexpr int kTurns = 3;  // after one that is not timed
+
+std::size_t bytes_of(const Shape& shape) {
+  constexpr std::size_t kUnit = 256;
+  return (static_cast<std::size_t>(shape.elements()) * sizeof(float) + kUnit - 1) / kUnit * kUnit;
+}
+
+struct Free {
+  void operator()(std::byte* address) const { cudaFree(address); }
+};
+struct Destroy {
+  void operator()(CUevent_st* event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<CUevent_st, Destroy>;
+
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+  return Event(event);
+}
+
+// Operands of zeros and the events around a run.
+class Timer {
+ public:
+  Timer(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem,
+        std::byte* operands)
+      : compute_(compute), kind_(kind), problem_(problem), y_(operands + bytes_of(problem.x)) {
+    std::byte* weight = y_ + bytes_of(problem.y);
+    std::byte* bias = weight + bytes_of(problem.weight);
+    const auto of = [](std::byte* bytes) { return reinterpret_cast<float*>(bytes); };
+    const bool forward = kind == ConvolutionKind::kForward;
+    const bool of_input = kind == ConvolutionKind::kGradInput;
+    operands_ = {.first = of(of_input ? weight : operands),
+                 .second = of(forward ? weight : y_),
+                 .bias = problem.bias ? of(bias) : nullptr,
+                 .result = of(forward    ? y_
+                              : of_input ? operands
+                                         : weight),
+                 .workspace = bias + bytes_of(problem.bias_shape())};
+  }
+
+  double seconds(const FoundEngine& engine) {
+    run(engine);
+    float fastest = 0;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      check_cuda(cudaEventRecord(begin_.get(), compute_.stream()), "cudaEventRecord");
+      run(engine);
+      check_cuda(cudaEventRecord(end_.get(), compute_.stream()), "cudaEventRecord");
+      check_cuda(cudaEventSynchronize(end_.get()), "cudaEventSynchronize");
+      float milliseconds = 0;
+      check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
+                 "cudaEventElapsedTime");
+      fastest = turn == 0 ? milliseconds : std::min(fastest, milliseconds);
+    }
+    return double{fastest} / 1000;
+  }
+
+ private:
+  void run(const FoundEngine& engine) {
+    ConvolutionOperands operands = operands_;
+    if (!engine.choice.finishes) operands.bias = nullptr;
+    const CudnnDescriptor addresses = convolution_addresses(kind_, operands);
+    check_cudnn(cudnnBackendExecute(compute_.libraries().cudnn().handle(), engine.plan.get(),
+                                    addresses.get()),
+                "cudnnBackendExecute");
+    if (!engine.choice.finishes && (problem_.bias || problem_.params.relu)) touch_y();
+  }
+  // Reads and writes as many bytes as the pass for bias and relu.
+  void touch_y() {
+    const std::size_t half = bytes_of(problem_.y) / 2;
+    for (int time = 0; time < 2; ++time) {
+      check_cuda(cudaMemcpyAsync(y_, y_ + half, half, cudaMemcpyDeviceToDevice, compute_.stream()),
+                 "cudaMemcpyAsync");
+    }
+  }
+
+  CudaCompute& compute_;
+  ConvolutionKind kind_;
+  const Conv2dProblem& problem_;
+  std::byte* y_;
+  ConvolutionOperands operands_;
+  Event begin_ = make_event(), end_ = make_event();
+};
+
+}  // namespace
+
+std::vector<std::optional<double>> time_engines(CudaCompute& compute, ConvolutionKind kind,
+                                                const Conv2dProblem& problem,
+                                                std::span<const FoundEngine> engines) {
+  std::vector<std::optional<double>> seconds(engines.size());
+  std::size_t bytes = bytes_of(problem.x) + bytes_of(problem.y) + bytes_of(problem.weight) +
+                      bytes_of(problem.bias_shape());
+  std::size_t workspace_bytes = 0;
+  for (const FoundEngine& engine : engines) {
+    workspace_bytes = std::max(workspace_bytes, engine.choice.workspace_bytes);
+  }
+  bytes += workspace_bytes;
+  std::byte* address = nullptr;
+  if (cudaMalloc(&address, bytes) != cudaSuccess) {
+    cudaGetLastError();  // or the next call reports it again
+    return seconds;
+  }
+  const std::unique_ptr<std::byte, Free> memory(address);
+  compute.zero(address, bytes);
+  Timer timer(compute, kind, problem, address);
+  for (std::size_t k = 0; k < engines.size(); ++k) {
+    try {
+      seconds[k] = timer.seconds(engines[k]);
+    } catch (const CudnnError&) {
+      // An engine that cannot run is no candidate.
+    } catch (const CudaError&) {
+      // Nor is one that fails while it runs.
+    }
+  }
+  return seconds;
+}
+
+}  // namespace skyline
