@@ -23,8 +23,8 @@ part_seconds=540
 tests_seconds=240      # per run of the tests, in case one of them hangs
 shards=4               # parallel processes of a sanitizer's tests
 sanitizer_seconds=165  # per tool
-# Only the host can stop at a wrong label. The other test asks for more memory than the card then has.
-host_only='*NamesTheRowOf*:*NeedsNoMemoryBesideTheLogits'
+# This test asks for more memory than the card then has.
+too_large='*NeedsNoMemoryBesideTheLogits'
 # These tests look at, or take, all of the card's memory, so they cannot run beside other shards.
 alone_only='*AsksTheDriverForNothing*:*ARefusalOfTheDriver*'
 
@@ -125,7 +125,7 @@ until_loss() {
 
 # A lost device stays lost for the process, so the tests after that one run in a new process.
 run_tests() {
-  local filter="-$host_only" status=0 run=0 names lost end=$part_seconds
+  local filter="-$too_large" status=0 run=0 names lost end=$part_seconds
   local part_seconds=$end
   names=$(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" |
     awk '/^[^ ]/ { suite = $1 } /^  / { print suite $1 }')
@@ -149,7 +149,7 @@ run_tests() {
 # kernels, but only findings in ours count. racecheck and initcheck leave out the networks, because the
 # tests of ops run the same kernels. Refused allocations are intended, so API errors are not reported.
 sanitize() {
-  local tool=$1 filter="-$host_only:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
+  local tool=$1 filter="-$too_large:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
   checker+=(--report-api-errors no)
   case $tool in

@@ -32,6 +32,7 @@ void CudaCompute::read(void* host, const std::byte* from, std::size_t bytes) {
   check_cuda(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream()),
              "cudaMemcpyAsync");
   check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  wrong_values_.check();
 }
 
 void CudaCompute::zero(std::byte* to, std::size_t bytes) {

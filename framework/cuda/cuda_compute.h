@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/cuda/wrong_values.h"
 
 namespace skyline {
 
@@ -25,6 +26,7 @@ class CudaCompute final : public Compute {
   CudaCompute* cuda() noexcept override { return this; }
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void upload(std::byte* to, const void* host, std::size_t bytes, const Staging* staging) override;
+  // Throws the error of a wrong value that a kernel has noted, once.
   void read(void* host, const std::byte* from, std::size_t bytes) override;
   void zero(std::byte* to, std::size_t bytes) override;
   void wait() override;
@@ -32,11 +34,14 @@ class CudaCompute final : public Compute {
   const CudaOptions& options() const noexcept { return options_; }
   cudaStream_t stream() const noexcept { return nullptr; }
 
+  WrongValues& wrong_values() noexcept { return wrong_values_; }
+
   // Defined in cuda_libraries.cpp, so that only callers of the libraries need their headers.
   CudaLibraries& libraries();
 
  private:
   CudaOptions options_;
+  WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload
   std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header
 };

@@ -37,6 +37,12 @@ __device__ inline std::int64_t thread_of_grid() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
+// Notes that `value` of that row is out of range; the smallest row counts. See WrongValues.
+__device__ inline void note_wrong_value(unsigned long long* place, std::int64_t row,
+                                        std::int32_t value) {
+  atomicMin(place, static_cast<unsigned long long>(row) << 32 | static_cast<std::uint32_t>(value));
+}
+
 template <typename Function>
 __global__ void for_each_kernel(std::int64_t count, Function function) {
   const std::int64_t i = thread_of_grid();

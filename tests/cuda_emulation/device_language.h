@@ -115,6 +115,12 @@ T __shfl_up_sync(unsigned mask, T value, unsigned lanes, int width = warpSize,
   return cuda_emulation::shuffle(mask, value, source, {file, line});
 }
 
+// Threads of a grid run one after another.
+inline unsigned long long atomicMin(unsigned long long* address, unsigned long long value) {
+  const unsigned long long before = *address;
+  if (value < before) *address = value;
+  return before;
+}
 template <typename T>
 T __ldg(const T* address) {
   return *address;

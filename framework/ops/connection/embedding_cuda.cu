@@ -1,15 +1,20 @@
 #include <limits>
 
+#include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/reduce_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 
-// A kernel cannot throw WordError: the row of an unknown id becomes NaN, and its gradient is
-// dropped.
+// A kernel cannot throw WordError: it notes an unknown id, whose row becomes NaN and whose gradient
+// is dropped.
 
 namespace skyline {
 namespace {
+
+void raise_word_error(std::int64_t row, std::int32_t id, std::int64_t words) {
+  throw WordError(row, id, words);
+}
 
 template <int kWidth>
 struct EmbeddingBody {
@@ -18,11 +23,13 @@ struct EmbeddingBody {
   float* output;
   std::int64_t words, features;
   Divider units_per_row;
+  unsigned long long* wrong;
 
   __device__ void operator()(std::int64_t unit) const {
     const auto [row, column] = units_per_row(unit);
     const std::int32_t id = ids[row];
     const bool known = id >= 0 && id < words;
+    if (!known && column == 0) note_wrong_value(wrong, row, id);
     const float* from = table + id * features + column * kWidth;
     store(output + unit * kWidth,
           known ? load<kWidth>(from) : vector_of<kWidth>(std::numeric_limits<float>::quiet_NaN()));
@@ -35,13 +42,14 @@ class EmbeddingKernelCuda : public Kernel {
       : compute_(compute), problem_(problem) {}
 
   void run(const KernelArguments& arguments) override {
+    auto* wrong = compute_.wrong_values().place(raise_word_error, problem_.words);
     with_width(problem_.features % kFloats == 0, [&](auto width) {
       const std::int64_t units = problem_.features / width;
       for_each_index(
           compute_, problem_.rows * units,
           EmbeddingBody<width.value>{arguments.input<std::int32_t>(0), arguments.input<float>(1),
                                      arguments.output<float>(0), problem_.words, problem_.features,
-                                     Divider(units)});
+                                     Divider(units), wrong});
     });
   }
 

@@ -14,7 +14,8 @@ struct EmbeddingProblem {
 };
 
 // Inputs ids i32 [rows], table [words, features]; output [rows, features]. The CPU kernel throws
-// WordError before writing; CUDA writes NaN to the row of an unknown id.
+// WordError before writing; CUDA notes an unknown id for the next read from the device and writes
+// NaN to its row.
 std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute,
                                                       const EmbeddingProblem& problem);

@@ -14,8 +14,8 @@ struct CrossEntropyProblem {
 };
 
 // Inputs logits f32 [rows, classes], labels i32 [rows]; outputs loss f32 [1], probabilities f32
-// [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing; on
-// CUDA an unknown label makes the loss NaN.
+// [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing;
+// CUDA notes an unknown label for the next read from the device; the loss is NaN.
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(
     CudaCompute& compute, const CrossEntropyProblem& problem);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "framework/ops/loss/log_softmax_kernels.h"
+#include "framework/ops/loss/softmax_cross_entropy.h"
 #include "framework/ops/loss/softmax_cross_entropy_kernels.h"
 #include "framework/ops/math/argmax_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
@@ -13,7 +14,8 @@
 // (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax") and once more to be
 // written.
 //
-// A kernel cannot throw LabelError: an unknown label makes the loss and its row's gradient NaN.
+// A kernel cannot throw LabelError: it notes an unknown label, which makes the loss and its row's
+// gradient NaN.
 
 namespace skyline {
 namespace {
@@ -84,12 +86,17 @@ __device__ Softmax softmax_of_row(const float* logits, std::int64_t columns) {
   return reduce_block<SoftmaxReduction>(own);
 }
 
+void raise_label_error(std::int64_t row, std::int32_t label, std::int64_t classes) {
+  throw LabelError(row, label, classes);
+}
+
 struct CrossEntropyRows {
   CrossEntropyProblem problem;
   const float* logits;
   const std::int32_t* labels;
   float* probabilities;  // may be the logits
   double* losses;        // one a row
+  unsigned long long* wrong;
 };
 
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
@@ -101,6 +108,7 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
       known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
   const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's logit
   if (threadIdx.x == 0) {
+    if (!known) note_wrong_value(rows.wrong, row, label);
     rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
   }
   const float scale = 1.0f / softmax.total;
@@ -180,7 +188,8 @@ class SoftmaxCrossEntropyKernelCuda : public Kernel {
     auto* losses = reinterpret_cast<double*>(arguments.workspace);
     launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_kernel,
            CrossEntropyRows{problem_, arguments.input<float>(0), arguments.input<std::int32_t>(1),
-                            arguments.output<float>(1), losses});
+                            arguments.output<float>(1), losses,
+                            compute_.wrong_values().place(raise_label_error, problem_.classes)});
     launch(compute_, 1, kThreads, mean_loss_kernel, losses, problem_, arguments.output<float>(0));
   }
 
