@@ -9,7 +9,8 @@
 
 namespace skyline {
 
-// The libraries of one compute object, loaded on first use: loading cuBLAS takes 60 ms.
+// The libraries of one compute object, loaded on first use: a dry run needs no cuBLAS, whose
+// loading takes 60 ms. make_cuda_compute() uses both where there is a device.
 class CudaLibraries {
  public:
   CudaLibraries(cudaStream_t stream, const CudaOptions& options)
