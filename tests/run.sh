@@ -111,7 +111,7 @@ if [[ ${1:-} != --quick ]]; then
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
   # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
-  test_build tsan data_threads_tests memory_threads_tests
+  test_build tsan data_threads_tests lanes_threads_tests memory_threads_tests
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

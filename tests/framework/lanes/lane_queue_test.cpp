@@ -1,0 +1,265 @@
+#include "framework/lanes/lane_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <random>
+#include <stdexcept>
+
+namespace skyline {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+using Cells = std::vector<std::uint64_t>;
+
+ByteRange cells(const Cells& memory, std::size_t begin, std::size_t count = 1) {
+  return {reinterpret_cast<const std::byte*>(memory.data() + begin), count * sizeof(memory[0])};
+}
+
+std::string error_of(LaneQueue& queue) {
+  try {
+    queue.wait();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Waits for `flag`, but not for ever.
+void wait_a_while(const std::atomic<bool>& flag) {
+  for (int i = 0; i < 200 && !flag.load(); ++i) std::this_thread::sleep_for(microseconds(200));
+}
+
+TEST(LaneQueue, ALaneRunsItsOpsInSequence) {
+  LaneQueue queue(3);
+  std::array<std::vector<int>, 3> ran;
+  for (int op = 0; op < 300; ++op) {
+    const auto lane = static_cast<std::size_t>(op) % 3;
+    queue.enqueue(lane, {}, {}, [&ran, lane, op] { ran[lane].push_back(op); });
+  }
+  queue.wait();
+  for (const std::vector<int>& ops : ran) {
+    EXPECT_EQ(ops.size(), 100u);
+    EXPECT_TRUE(std::ranges::is_sorted(ops));
+  }
+  EXPECT_EQ(queue.waits(), 0u);
+}
+
+TEST(LaneQueue, OpsOfTwoLanesRunAtTheSameTime) {
+  LaneQueue queue(3);
+  std::atomic<bool> first{false}, second{false};
+  bool met_first = false, met_second = false;
+  queue.enqueue(1, {}, {}, [&] {
+    first = true;
+    wait_a_while(second);
+    met_second = second;
+  });
+  queue.enqueue(2, {}, {}, [&] {
+    second = true;
+    wait_a_while(first);
+    met_first = first;
+  });
+  queue.wait();
+  EXPECT_TRUE(met_first && met_second);
+}
+
+TEST(LaneQueue, TheProgramsLaneRunsWhileTheProgramWaits) {
+  LaneQueue queue(2);
+  std::thread::id ran_on;
+  queue.enqueue(0, {}, {}, [&ran_on] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, std::thread::id());
+  queue.wait();
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+// The writer gives the reader every chance to come too early, so that a queue that does not order
+// them is found out: with `declared` false the reader does not say what it reads.
+std::uint64_t read_after_slow_write(bool declared) {
+  LaneQueue queue(3);
+  Cells memory(2, 0);
+  std::atomic<bool> has_read{false};
+  const std::array written{cells(memory, 0)};
+  queue.enqueue(1, {}, written, [&] {
+    wait_a_while(has_read);
+    std::atomic_ref(memory[0]).store(7);
+  });
+  const std::array result{cells(memory, 1)};
+  const std::span<const ByteRange> reads(written.data(), declared ? 1 : 0);
+  queue.enqueue(2, reads, result, [&] {
+    memory[1] = std::atomic_ref(memory[0]).load();
+    has_read = true;
+  });
+  queue.wait();
+  return memory[1];
+}
+
+TEST(LaneQueue, AReaderWaitsForTheWriter) { EXPECT_EQ(read_after_slow_write(true), 7u); }
+
+TEST(LaneQueue, AMissingDependencyIsFound) { EXPECT_EQ(read_after_slow_write(false), 0u); }
+
+TEST(LaneQueue, AWriterWaitsForReaders) {
+  LaneQueue queue(3);
+  Cells memory{5, 0};
+  std::atomic<bool> written{false};
+  const std::array shared{cells(memory, 0)}, result{cells(memory, 1)};
+  queue.enqueue(1, shared, result, [&] {
+    wait_a_while(written);
+    memory[1] = memory[0];
+  });
+  queue.enqueue(2, {}, shared, [&] {
+    memory[0] = 9;
+    written = true;
+  });
+  queue.wait();
+  EXPECT_THAT(memory, ElementsAre(9, 5));
+}
+
+TEST(LaneQueue, CountsAWaitOnce) {
+  LaneQueue queue(2);
+  Cells memory(4, 0);
+  const std::array first{cells(memory, 0)}, second{cells(memory, 1)};
+  queue.enqueue(1, {}, first, [] {});
+  queue.enqueue(1, {}, second, [] {});
+  queue.enqueue(0, second, {}, [] {});
+  EXPECT_EQ(queue.waits(), 1u);
+  queue.enqueue(0, first, {}, [] {});
+  EXPECT_EQ(queue.waits(), 1u) << "the op before it waited for a later op of that lane";
+  queue.wait();
+}
+
+TEST(LaneQueue, ThrowsTheFirstErrorOfTheProgramAndGoesOn) {
+  LaneQueue queue(3);
+  std::atomic<bool> failed{false}, ran_later{false};
+  queue.enqueue(2, {}, {}, [&] {
+    wait_a_while(failed);
+    throw std::runtime_error("the first");
+  });
+  queue.enqueue(1, {}, {}, [&] {
+    failed = true;
+    throw std::runtime_error("the second");
+  });
+  queue.enqueue(1, {}, {}, [&] { ran_later = true; });
+  EXPECT_EQ(error_of(queue), "the first");
+  EXPECT_FALSE(ran_later);
+  EXPECT_EQ(error_of(queue), "") << "an error is thrown once";
+  queue.enqueue(1, {}, {}, [&] { ran_later = true; });
+  queue.wait();
+  EXPECT_TRUE(ran_later);
+}
+
+TEST(LaneQueue, OpsBeforeTheErrorRun) {
+  LaneQueue queue(2);
+  bool ran = false;
+  queue.enqueue(0, {}, {}, [&] { ran = true; });
+  queue.enqueue(1, {}, {}, [] { throw std::runtime_error("late"); });
+  std::this_thread::sleep_for(milliseconds(2));
+  EXPECT_EQ(error_of(queue), "late");
+  EXPECT_TRUE(ran);
+}
+
+TEST(LaneQueue, FinishKeepsTheErrorForWait) {
+  LaneQueue queue(2);
+  queue.enqueue(1, {}, {}, [] { throw std::runtime_error("kept"); });
+  queue.finish();
+  EXPECT_EQ(error_of(queue), "kept");
+  queue.enqueue(1, {}, {}, [] { throw std::runtime_error("dropped"); });
+  queue.finish();
+  queue.forget_error();
+  EXPECT_EQ(error_of(queue), "");
+}
+
+TEST(LaneQueue, EndsWithWorkPending) {
+  Cells memory(1, 0);
+  int ran = 0;
+  {
+    LaneQueue queue(2);
+    const std::array shared{cells(memory, 0)};
+    for (int op = 0; op < 100; ++op) {
+      queue.enqueue(static_cast<std::size_t>(op) % 2, {}, shared, [&ran] { ++ran; });
+    }
+  }
+  EXPECT_EQ(ran, 0) << "lane 0 never ran, so the others waited for it";
+}
+
+// Each op adds up what it reads and writes the sum, mixed with its number, where it may. Delays are
+// random, so lanes overtake each other wherever nothing holds them.
+struct RandomProgram {
+  struct Op {
+    std::size_t lane = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> reads, writes;  // cell and count
+    int delay = 0;
+  };
+
+  RandomProgram(std::uint32_t seed, std::size_t lanes) : random(seed) {
+    for (Op& op : ops) {
+      op.lane = random() % lanes;
+      op.delay = random() % 8 == 0 ? static_cast<int>(random() % 100) : 0;  // microseconds
+      for (std::size_t k = random() % 3; k > 0; --k) op.reads.push_back(some_cells());
+      for (std::size_t k = 1 + random() % 2; k > 0; --k) op.writes.push_back(some_cells());
+    }
+  }
+
+  std::pair<std::size_t, std::size_t> some_cells() {
+    const std::size_t begin = random() % kCells;
+    return {begin, 1 + random() % std::min<std::size_t>(4, kCells - begin)};
+  }
+
+  static void run(const Op& op, std::size_t number, Cells& memory) {
+    if (op.delay > 0) std::this_thread::sleep_for(microseconds(op.delay));
+    std::uint64_t sum = number;
+    for (const auto& [begin, count] : op.reads) {
+      for (std::size_t i = begin; i < begin + count; ++i) sum = sum * 31 + memory[i];
+    }
+    for (const auto& [begin, count] : op.writes) {
+      for (std::size_t i = begin; i < begin + count; ++i) memory[i] = sum += i;
+    }
+  }
+
+  Cells in_sequence() const {
+    Cells memory(kCells, 1);
+    for (std::size_t number = 0; number < ops.size(); ++number) run(ops[number], number, memory);
+    return memory;
+  }
+
+  Cells on(LaneQueue& queue) const {
+    Cells memory(kCells, 1);
+    const auto ranges_of = [&memory](const auto& parts) {
+      std::vector<ByteRange> ranges;
+      for (const auto& [begin, count] : parts) ranges.push_back(cells(memory, begin, count));
+      return ranges;
+    };
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      const Op& op = ops[number];
+      queue.enqueue(op.lane, ranges_of(op.reads), ranges_of(op.writes),
+                    [&op, number, &memory] { run(op, number, memory); });
+    }
+    queue.wait();
+    return memory;
+  }
+
+  static constexpr std::size_t kCells = 24;
+  std::mt19937 random;
+  std::array<Op, 40> ops;
+};
+
+TEST(LaneQueue, RandomProgramsGiveWhatOneLaneGives) {
+  std::vector<std::unique_ptr<LaneQueue>> queues;
+  for (std::size_t lanes = 1; lanes <= 4; ++lanes) {
+    queues.push_back(std::make_unique<LaneQueue>(lanes));
+  }
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    LaneQueue& queue = *queues[seed % 4];
+    const RandomProgram program(seed, queue.lanes());
+    ASSERT_EQ(program.on(queue), program.in_sequence()) << "seed " << seed;
+  }
+  EXPECT_GT(queues[3]->waits(), 0u);
+}
+
+}  // namespace
+}  // namespace skyline
