@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace skyline {
 
 class CudaCompute;
+struct CpuLanes;
 struct EngineChoices;
 
 // How CPU kernels choose the engines of convolutions.
@@ -14,6 +16,7 @@ struct CpuOptions {
   // Engines are read from here, and measured ones are added. Null: every kernel chooses anew. Must
   // outlive the compute object.
   EngineChoices* choices = nullptr;
+  std::size_t lanes = 1;  // on which ops run at the same time
 };
 
 // Device memory that an upload passes through, and what may still use it.
@@ -33,6 +36,8 @@ class Compute {
   virtual CudaCompute* cuda() noexcept { return nullptr; }
   // Returns what CPU kernels are made with.
   virtual CpuOptions cpu() const noexcept { return {}; }
+  // Returns the lanes that ops are enqueued on; null if ops run at once, one after another.
+  virtual CpuLanes* lanes() noexcept { return nullptr; }
 
   // Copies `bytes` from the host. `host` may be reused at once.
   virtual void write(std::byte* to, const void* host, std::size_t bytes) = 0;
@@ -51,15 +56,21 @@ class Compute {
 
 class CpuCompute final : public Compute {
  public:
-  explicit CpuCompute(CpuOptions options = {}) : options_(options) {}
+  explicit CpuCompute(CpuOptions options = {});
+  ~CpuCompute() override;
   CpuOptions cpu() const noexcept override { return options_; }
+  CpuLanes* lanes() noexcept override { return lanes_.get(); }
+  // These wait for all ops. read() and wait() throw the first error of an op.
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void read(void* host, const std::byte* from, std::size_t bytes) override;
   void zero(std::byte* to, std::size_t bytes) override;
-  void wait() override {}
+  void wait() override;
 
  private:
+  void finish_ops() noexcept;
+
   CpuOptions options_;
+  std::unique_ptr<CpuLanes> lanes_;  // null with one lane
 };
 
 }  // namespace skyline

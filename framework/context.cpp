@@ -1,10 +1,13 @@
 #include "framework/context.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
 
+#include "framework/lanes/cpu_lanes.h"
 #include "memory/alignment.h"
 
 namespace skyline {
@@ -46,6 +49,7 @@ Context::Context(Allocator& allocator, Options options)
 }
 
 void Context::begin_step(ShapeKey key) {
+  begin_lanes(key.kind);
   recorder_.begin();
   differentiable_ = 0;
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
@@ -53,7 +57,41 @@ void Context::begin_step(ShapeKey key) {
   allocator_.begin_step(key);
 }
 
-void Context::end_step() { allocator_.end_step(); }
+void Context::end_step() {
+  end_lanes();
+  allocator_.end_step();
+}
+
+void Context::begin_lanes(StepKind kind) {
+  if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
+  lane_seconds_.reset();
+  CpuLanes* const lanes = this->lanes();
+  if (lanes == nullptr) return;
+  lanes->queue.finish();
+  lanes->queue.forget_error();
+  if (lanes->steps.begin(kind) != StepLanes::Step::kRecorded) return;
+  recorded_for_lanes_ = !std::exchange(options_.record_graph, true);
+  lane_seconds_.emplace();
+}
+
+void Context::wait_for_lanes() {
+  if (CpuLanes* const lanes = this->lanes()) lanes->queue.wait();
+}
+
+void Context::end_lanes() {
+  CpuLanes* const lanes = this->lanes();
+  if (lanes == nullptr) return;
+  lanes->queue.wait();
+  lanes->steps.end();
+  if (!lane_seconds_) return;
+  lane_seconds_->resize(step_graph().ops.size());
+  lanes->steps.learn(step_graph(), *std::exchange(lane_seconds_, {}));
+  if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
+}
+
+void Context::pass_lanes(std::string_view op) {
+  if (CpuLanes* const lanes = this->lanes()) lanes->steps.next(op);
+}
 
 std::shared_ptr<Storage> Context::request(std::size_t bytes, const Tag& tag) {
   auto storage = std::make_shared<Storage>();
@@ -81,9 +119,11 @@ void Context::write(const Tensor& tensor, const void* host) {
   if (options_.execute) compute().write(tensor.address(), host, tensor.spec().bytes());
 }
 
-std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs) {
+std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs,
+                                        std::size_t lane) {
   if (!op.cacheable()) return op.kernel(compute(), inputs);
   std::string key(op.name());
+  if (lane > 0) key.append(" on lane ").append(std::to_string(lane));
   key.append(" ").append(op.parameters());
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
   // Dropping all is cheap: the library's own cache remakes those still in use, some microseconds
@@ -117,7 +157,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   if (workspace_bytes > 0) {
     workspace = allocator_.allocate(workspace_bytes, call.tag(Category::kWorkspace));
   }
-  run(call, *kernel, inputs, outputs, workspace.address());
+  run(call, kernel, inputs, outputs, workspace);
   workspace.reset();
   record(call, *kernel, inputs, outputs, std::move(memory));
   for (Tensor& input : inputs) input = {};
@@ -127,6 +167,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
 std::vector<Tensor> Context::view(const Call& call, std::vector<Tensor> inputs) {
   const Tensor& input = inputs.front();
   const TensorSpec& spec = call.outputs.front().spec;
+  pass_lanes(call.op.name());
   if (options_.record_graph) {
     const ValueId owner = recorder_.value_of(input);
     const ValueId id = recorder_.add_view(owner, {op_of_layer(call.op.name(), call.layer), spec});
@@ -215,18 +256,27 @@ std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const T
   return outputs;
 }
 
-void Context::run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
-                  std::span<const Tensor> outputs, std::byte* workspace) {
+void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
+                  std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                  const Block& workspace) {
   if (!options_.execute) return;
+  if (CpuLanes* const lanes = this->lanes()) {
+    const bool at_once = op_times_ != nullptr || options_.check_finite;
+    if (lanes->steps.on_lanes() && !at_once) {
+      return enqueue(call, kernel, inputs, outputs, workspace);
+    }
+    pass_lanes(call.op.name());
+    lanes->queue.wait();
+  }
   std::vector<const std::byte*> input_addresses;
   for (const Tensor& input : inputs) input_addresses.push_back(input.address());
   std::vector<std::byte*> output_addresses;
   for (const Tensor& output : outputs) output_addresses.push_back(output.address());
-  const KernelArguments arguments{input_addresses, output_addresses, workspace};
-  if (op_times_ == nullptr) {
-    kernel.run(arguments);
+  const KernelArguments arguments{input_addresses, output_addresses, workspace.address()};
+  if (op_times_ == nullptr && !lane_seconds_) {
+    kernel->run(arguments);
   } else {
-    run_timed(call, kernel, arguments);
+    run_timed(call, *kernel, arguments);
   }
   if (options_.check_finite) check_outputs(call, outputs);
 }
@@ -237,10 +287,44 @@ void Context::run_timed(const Call& call, Kernel& kernel, const KernelArguments&
   kernel.run(arguments);
   compute().wait();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+  op_seconds_ = elapsed.count();
+  if (op_times_ == nullptr) return;
   op_times_->push_back({.name = std::string(call.op.name()),
                         .layer = std::string(call.layer),
                         .phase = call.phase,
-                        .seconds = elapsed.count()});
+                        .seconds = op_seconds_});
+}
+
+// Takes everything that the program may change before the op runs.
+void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
+                      std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                      const Block& workspace) {
+  CpuLanes& lanes = *this->lanes();
+  std::vector<ByteRange> reads, writes;
+  std::vector<const std::byte*> input_addresses;
+  std::vector<std::byte*> output_addresses;
+  for (const Tensor& input : inputs) {
+    input_addresses.push_back(input.address());
+    reads.push_back({input.address(), input.spec().bytes()});
+  }
+  for (const Tensor& output : outputs) {
+    output_addresses.push_back(output.address());
+    writes.push_back({output.address(), output.spec().bytes()});
+  }
+  if (workspace.bytes() > 0) writes.push_back({workspace.address(), workspace.bytes()});
+  std::optional<LaneId> lane = lanes.steps.next(call.op.name());
+  if (!lane) {
+    lane = lanes.steps.soonest(call.phase, call.op.name(), call.layer,
+                               lanes.queue.before(reads, writes), lanes.queue.enqueued());
+  }
+  if (*lane > 0 && call.op.cacheable()) kernel = this->kernel(call.op, call.specs, *lane);
+  lanes.queue.enqueue(*lane, reads, writes,
+                      [kernel = std::move(kernel), input_addresses = std::move(input_addresses),
+                       output_addresses = std::move(output_addresses),
+                       address = workspace.address(), threads = omp_get_max_threads()] {
+                        omp_set_num_threads(threads);  // each lane has a number of its own
+                        kernel->run({input_addresses, output_addresses, address});
+                      });
 }
 
 void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {
@@ -271,6 +355,9 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                                                      op_of_layer(op.name, layer)));
   }
   recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
+  if (!lane_seconds_) return;
+  lane_seconds_->resize(step_graph().ops.size());
+  lane_seconds_->back() = op_seconds_;
 }
 
 void Context::stage_uploads(std::size_t bytes) {
@@ -292,6 +379,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
   const Tensor tensor(spec,
                       request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
   const std::optional<Staging> staged = staging(spec.bytes());
+  pass_lanes("upload");
   if (options_.execute) {
     compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
@@ -306,6 +394,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 }
 
 void Context::download(Tensor tensor, void* host) {
+  pass_lanes("download");
   if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (options_.record_graph) {
     recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},

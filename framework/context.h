@@ -100,9 +100,14 @@ class Context {
   RandomStream& random() noexcept { return random_; }
   const std::string& layer() const noexcept { return layer_; }
 
-  // Begin and end a training step; the allocator is told. begin_step forgets the recorded step.
+  // Begin and end a training step; the allocator is told. begin_step forgets the recorded step, and
+  // errors of lanes in a step that did not end. end_step waits for the lanes; it throws the first
+  // error of their ops, and then the step has not ended.
   void begin_step(ShapeKey key = 0);
   void end_step();
+
+  // Waits for the ops that are enqueued on lanes. Throws the first error of one.
+  void wait_for_lanes();
 
   // Under `prefetch`: reserves at least this many bytes of resident memory, in which a step's
   // uploads arrive while the step before still runs. Each upload takes its aligned size; uploads
@@ -122,9 +127,10 @@ class Context {
   // caller keeps its own). Writes nothing in a dry run.
   void download(Tensor tensor, void* host);
 
-  // Runs `op` at once: decides on writing in place, requests outputs and workspace, runs, releases
-  // the inputs, in the order of StepOp's comment. Writes output j to `destinations[j]` if that is
-  // set. Makes no node: apply() does that.
+  // Executes `op`: decides on writing in place, requests outputs and workspace, runs, releases the
+  // inputs, in the order of StepOp's comment. Writes output j to `destinations[j]` if that is set.
+  // Makes no node: apply() does that. With lanes the op is enqueued instead of run, see StepLanes;
+  // while ops are timed or checked it runs at once, after all enqueued ones.
   // Throws ShapeError, OutOfMemory, NotFinite; then only the moved-in inputs are gone.
   std::vector<Tensor> execute(const Op& op, std::vector<Tensor> inputs,
                               std::span<const Tensor> destinations, Phase phase,
@@ -153,8 +159,10 @@ class Context {
   // Returns a number greater than all before.
   std::uint64_t next_sequence() noexcept { return ++sequence_; }
 
-  // Returns the kernel for op and specs, from the cache or newly made.
-  std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs);
+  // Returns the kernel for op and specs, from the cache or newly made. A kernel runs once at a
+  // time, so each lane has its own.
+  std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs,
+                                 std::size_t lane = 0);
   // Returns the bytes that execute() requests as workspace for `op` with this kernel.
   std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
   // Makes all kernels anew, after other engines were chosen.
@@ -176,9 +184,17 @@ class Context {
   void explain(const Call& call, std::vector<OutputMemory>& memory) const;
   std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
                                       std::span<const OutputMemory> memory);
+  // Null in a dry run.
+  CpuLanes* lanes() noexcept { return options_.execute ? compute().lanes() : nullptr; }
+  void begin_lanes(StepKind kind);
+  void end_lanes();
+  // Counts an op of the step that is none of the lanes'.
+  void pass_lanes(std::string_view op);
   void run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments);
-  void run(const Call& call, Kernel& kernel, std::span<const Tensor> inputs,
-           std::span<const Tensor> outputs, std::byte* workspace);
+  void run(const Call& call, const std::shared_ptr<Kernel>& kernel, std::span<const Tensor> inputs,
+           std::span<const Tensor> outputs, const Block& workspace);
+  void enqueue(const Call& call, std::shared_ptr<Kernel> kernel, std::span<const Tensor> inputs,
+               std::span<const Tensor> outputs, const Block& workspace);
   void check_outputs(const Call& call, std::span<const Tensor> outputs);
   void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
               std::span<const Tensor> outputs, std::vector<OutputMemory> memory);
@@ -192,6 +208,10 @@ class Context {
   std::uint64_t sequence_ = 0;
   std::size_t differentiable_ = 0;  // outputs of the running step
   std::vector<OpTime>* op_times_ = nullptr;
+  // While a step is recorded for its lanes: the seconds of each op of its graph.
+  std::optional<std::vector<double>> lane_seconds_;
+  double op_seconds_ = 0;            // of the op that ran last, if it was timed
+  bool recorded_for_lanes_ = false;  // record_graph is set only for that
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step
   Staging::Users staging_users_ = Staging::Users::kOps;

@@ -9,7 +9,7 @@
 namespace skyline {
 
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console) {
-  warn_of_threads(options.threads, console);
+  warn_of_threads(options.threads * options.device.lanes, console);
   use_threads(options.threads);
   std::unique_ptr<Workload> workload;
   if (translates(options)) {

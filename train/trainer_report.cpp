@@ -137,6 +137,8 @@ Json Trainer::result_json(double loss, bool interrupted) const {
                {"data", workload_->data_name()},
                {"steps", position_.step},
                {"epochs", position_.epoch},
+               {"threads", options_.threads},
+               {"lanes", options_.device.lanes},
                {"loss", loss}};
   for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {

@@ -7,22 +7,23 @@
 namespace skyline {
 namespace {
 
-void wait_for(LaneOp op, LaneClock& waits) {
-  waits[op.lane] = std::max(waits[op.lane], op.count);
-}
+void wait_for(LaneOp op, LaneClock& waits) { waits[op.lane] = std::max(waits[op.lane], op.count); }
 
 }  // namespace
 
+LaneClock ByteUses::before(std::span<const ByteRange> reads, std::span<const ByteRange> writes) {
+  LaneClock waits(lanes_, 0);
+  for (const ByteRange& range : reads) wait_for_users(range, false, waits);
+  for (const ByteRange& range : writes) wait_for_users(range, true, waits);
+  return waits;
+}
+
 LaneClock ByteUses::add(LaneOp op, std::span<const ByteRange> reads,
                         std::span<const ByteRange> writes) {
-  LaneClock waits(lanes_, 0);
-  for (const ByteRange& range : reads) {
-    if (range.bytes > 0) read(op, range, waits);
-  }
-  for (const ByteRange& range : writes) {
-    if (range.bytes > 0) write(op, range, waits);
-  }
+  LaneClock waits = before(reads, writes);
   waits[op.lane] = 0;
+  for (const ByteRange& range : reads) read(op, range);
+  for (const ByteRange& range : writes) write(op, range);
   return waits;
 }
 
@@ -37,7 +38,19 @@ ByteUses::Pieces::iterator ByteUses::cut(const std::byte* at) {
   return pieces_.emplace_hint(after, at, std::move(rest));
 }
 
-void ByteUses::read(LaneOp op, const ByteRange& range, LaneClock& waits) {
+void ByteUses::wait_for_users(const ByteRange& range, bool readers, LaneClock& waits) {
+  const auto first = cut(range.begin);
+  const auto last = cut(range.begin + range.bytes);
+  for (auto piece = first; piece != last; ++piece) {
+    wait_for(piece->second.writer, waits);
+    if (!readers) continue;
+    for (std::size_t lane = 0; lane < piece->second.readers.size(); ++lane) {
+      wait_for({lane, piece->second.readers[lane]}, waits);
+    }
+  }
+}
+
+void ByteUses::read(LaneOp op, const ByteRange& range) {
   const std::byte* const end = range.begin + range.bytes;
   auto piece = cut(range.begin);
   cut(end);
@@ -46,7 +59,6 @@ void ByteUses::read(LaneOp op, const ByteRange& range, LaneClock& waits) {
       const std::byte* const next = piece == pieces_.end() ? end : std::min(end, piece->first);
       piece = pieces_.emplace_hint(piece, at, Piece{.end = next});
     }
-    wait_for(piece->second.writer, waits);
     LaneClock& readers = piece->second.readers;
     readers.resize(lanes_, 0);
     readers[op.lane] = op.count;
@@ -54,17 +66,11 @@ void ByteUses::read(LaneOp op, const ByteRange& range, LaneClock& waits) {
   }
 }
 
-void ByteUses::write(LaneOp op, const ByteRange& range, LaneClock& waits) {
+void ByteUses::write(LaneOp op, const ByteRange& range) {
+  if (range.bytes == 0) return;
   const std::byte* const end = range.begin + range.bytes;
   const auto first = cut(range.begin);
-  const auto last = cut(end);
-  for (auto piece = first; piece != last; ++piece) {
-    wait_for(piece->second.writer, waits);
-    for (std::size_t lane = 0; lane < piece->second.readers.size(); ++lane) {
-      wait_for({lane, piece->second.readers[lane]}, waits);
-    }
-  }
-  const auto next = pieces_.erase(first, last);
+  const auto next = pieces_.erase(first, cut(end));
   pieces_.emplace_hint(next, range.begin, Piece{.end = end, .writer = op});
 }
 

@@ -23,16 +23,18 @@ struct LaneOp {
 // By lane: how many of its ops must be done.
 using LaneClock = std::vector<std::uint32_t>;
 
-// Knows for every byte which op wrote it last and which ops have read it since. From addresses alone
-// it finds whom an op must wait for, so that ops in any two places see the bytes that they would see
-// one after another: readers wait for the writer, writers for the writer and all readers. The MXNet
-// note calls the order that shared memory enforces an implicit edge.
+// Knows for every byte which op wrote it last and which ops have read it since. From addresses
+// alone it finds whom an op must wait for, so that ops in any two places see the bytes that they
+// would see one after another: readers wait for the writer, writers for the writer and all readers.
+// The MXNet note calls the order that shared memory enforces an implicit edge.
 class ByteUses {
  public:
   explicit ByteUses(std::size_t lanes) : lanes_(lanes) {}
 
+  // Returns whom an op with these uses must wait for. O(ranges · log n + pieces that they cover).
+  LaneClock before(std::span<const ByteRange> reads, std::span<const ByteRange> writes);
   // Adds the next op of the program. Returns whom it must wait for; 0 for its own lane, whose ops
-  // run in sequence. O(ranges · log n + pieces that they cover).
+  // run in sequence.
   LaneClock add(LaneOp op, std::span<const ByteRange> reads, std::span<const ByteRange> writes);
   // Forgets all ops: they are done.
   void clear() { pieces_.clear(); }
@@ -46,8 +48,9 @@ class ByteUses {
   using Pieces = std::map<const std::byte*, Piece>;  // by their first byte; they do not overlap
 
   Pieces::iterator cut(const std::byte* at);
-  void read(LaneOp op, const ByteRange& range, LaneClock& waits);
-  void write(LaneOp op, const ByteRange& range, LaneClock& waits);
+  void wait_for_users(const ByteRange& range, bool readers, LaneClock& waits);
+  void read(LaneOp op, const ByteRange& range);
+  void write(LaneOp op, const ByteRange& range);
 
   std::size_t lanes_;
   Pieces pieces_;

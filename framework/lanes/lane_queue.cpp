@@ -12,6 +12,8 @@ constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 // thousand pauses are about as long.
 constexpr int kSpins = 2000;
 
+thread_local bool within_op = false;
+
 void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -73,6 +75,13 @@ void LaneQueue::enqueue(std::size_t lane, std::span<const ByteRange> reads,
   }
   waits_ += task.waits.size();
   push(own, std::move(task));
+  if (lane == 0) run_here_until(kAhead);
+}
+
+LaneClock LaneQueue::enqueued() const {
+  LaneClock counts;
+  for (const auto& lane : lanes_) counts.push_back(lane->enqueued);
+  return counts;
 }
 
 void LaneQueue::push(Lane& lane, Task task) {
@@ -92,11 +101,13 @@ LaneQueue::Task LaneQueue::pop(Lane& lane) {
 
 void LaneQueue::run(Lane& lane, Task task) noexcept {
   for (const LaneOp& wait : task.waits) lanes_[wait.lane]->done.reach(wait.count);
+  within_op = true;
   try {
     if (task.number < failed_at_.load()) task.op();
   } catch (...) {
     fail(task.number, std::current_exception());
   }
+  within_op = false;
   task.op = nullptr;  // what it holds ends before others go on
   lane.done.add_one();
 }
@@ -118,10 +129,15 @@ void LaneQueue::fail(std::uint64_t number, std::exception_ptr error) noexcept {
   error_ = std::move(error);
 }
 
-void LaneQueue::finish() noexcept {
-  if (!busy_) return;
+// Runs ops of lane 0 until so many are left.
+void LaneQueue::run_here_until(std::uint32_t left) noexcept {
   Lane& own = *lanes_[0];
-  for (; run_here_ != own.enqueued; ++run_here_) run(own, pop(own));
+  for (; own.enqueued - run_here_ > left; ++run_here_) run(own, pop(own));
+}
+
+void LaneQueue::finish() noexcept {
+  if (within_op || !busy_) return;
+  run_here_until(0);
   for (std::size_t lane = 1; lane < lanes_.size(); ++lane) {
     lanes_[lane]->done.reach(lanes_[lane]->enqueued);
   }
@@ -130,6 +146,7 @@ void LaneQueue::finish() noexcept {
 }
 
 void LaneQueue::wait() {
+  if (within_op) return;
   finish();
   const std::exception_ptr error = std::exchange(error_, nullptr);
   forget_error();

@@ -20,15 +20,19 @@ namespace skyline {
 // every earlier op of the program is done that wrote bytes which it reads or writes, or that read
 // bytes which it writes; so every lane assignment gives the results of one lane.
 //
-// Lane 0 is the program's own thread: its ops run while the program waits. The other lanes have
-// threads, which begin at once and end with the queue.
+// Lane 0 is the program's own thread: its ops run while the program waits, or once kAhead of them
+// are enqueued, so that the other lanes get work meanwhile. The other lanes have threads, which
+// begin at once and end with the queue.
 //
 // An exception of an op is kept. Ops that come later in the program then do nothing, and wait()
 // throws the exception that comes first in the program. Ops of other lanes may have run before it
 // was known, so what the program wrote after that op is undefined.
-// Thread rule: one thread, the program's.
+// Thread rule: one thread, the program's. An op may call finish() and wait(), which then do
+// nothing: all that it needs is done.
 class LaneQueue {
  public:
+  static constexpr std::uint32_t kAhead = 8;
+
   // At least 1 lane. The threads begin with the first op of their lanes.
   explicit LaneQueue(std::size_t lanes);
   // Ops that have not begun do nothing.
@@ -38,6 +42,10 @@ class LaneQueue {
 
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
+  // Returns how many ops of each lane must be done before an op with these uses begins.
+  LaneClock before(std::span<const ByteRange> reads, std::span<const ByteRange> writes) {
+    return uses_.before(reads, writes);
+  }
   // Adds the next op of the program, which reads and writes these bytes and no others.
   void enqueue(std::size_t lane, std::span<const ByteRange> reads,
                std::span<const ByteRange> writes, std::function<void()> op);
@@ -48,6 +56,8 @@ class LaneQueue {
   // Drops a kept exception, after finish().
   void forget_error() noexcept;
 
+  // How many ops each lane has got so far.
+  LaneClock enqueued() const;
   // Waits of an op for an op of another lane, of all ops so far. One that an earlier op of the same
   // lane has waited for costs nothing and is not counted.
   std::uint64_t waits() const noexcept { return waits_; }
@@ -63,15 +73,15 @@ class LaneQueue {
     std::atomic<std::uint32_t> number_{0};
   };
   struct Task {
-    std::uint64_t number = 0;       // in the program, from 1
+    std::uint64_t number = 0;  // in the program, from 1
     std::vector<LaneOp> waits;
-    std::function<void()> op;       // empty: the lane ends
+    std::function<void()> op;  // empty: the lane ends
   };
   struct Lane {
-    std::mutex mutex;               // of `tasks`
+    std::mutex mutex;  // of `tasks`
     std::deque<Task> tasks;
-    std::uint32_t enqueued = 0;     // by the program
-    LaneClock waited;               // by lane: what its ops wait for already
+    std::uint32_t enqueued = 0;  // by the program
+    LaneClock waited;            // by lane: what its ops wait for already
     Counter announced, done;
     std::thread thread;
   };
@@ -79,6 +89,7 @@ class LaneQueue {
   void push(Lane& lane, Task task);
   static Task pop(Lane& lane);
   void run(Lane& lane, Task task) noexcept;
+  void run_here_until(std::uint32_t left) noexcept;
   void serve(Lane& lane) noexcept;
   void fail(std::uint64_t number, std::exception_ptr error) noexcept;
 
@@ -86,8 +97,8 @@ class LaneQueue {
   ByteUses uses_;
   std::uint64_t ops_ = 0;
   std::uint64_t waits_ = 0;
-  std::uint32_t run_here_ = 0;      // ops of lane 0 that have run
-  bool busy_ = false;               // an op was enqueued since all were done
+  std::uint32_t run_here_ = 0;  // ops of lane 0 that have run
+  bool busy_ = false;           // an op was enqueued since all were done
   // The op whose exception is kept; ops after it do nothing.
   std::atomic<std::uint64_t> failed_at_;
   std::mutex error_mutex_;

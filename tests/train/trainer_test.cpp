@@ -257,6 +257,25 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
   expect_equal_ends("whole", "cut");
 }
 
+TEST_F(TrainerTest, ASignalSavesARunOnLanesAndItGoesOnOnOne) {
+  const TrainOptions options = small_options();
+  train(options, "whole");
+  TrainOptions lanes = options;
+  lanes.device.lanes = 2;
+  lanes.memory.warmup_steps = 2;
+  {
+    tests::SignallingBuffer buffer("switched to the plan", SIGINT);  // printed before step 3
+    std::ostream stream(&buffer);
+    Console console(stream, {});
+    Trainer trainer(lanes, console);
+    trainer.start(folder_ / "cut");
+    EXPECT_EQ(trainer.run().exit_code, 130);
+  }
+  EXPECT_EQ(logged("cut", "step").size(), 3u);
+  EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
+  expect_equal_ends("whole", "cut");
+}
+
 // Trains until the first evaluation, which `signal` interrupts.
 int train_until_evaluation(const TrainOptions& options, const fs::path& out, int signal) {
   tests::SignallingBuffer buffer("planned the evaluation", signal);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "train/checkpoints/atomic_file.h"
+#include "train/chosen_lanes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/comparison.h"
@@ -72,6 +73,7 @@ CommandResult run(const OptionList& list, const CompareArguments& arguments, Con
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
   check_given_for(list, allocators);
+  options = with_chosen_lanes(std::move(options), console);
   std::optional<AtomicFile> page;  // opened first, so that a wrong path fails before training
   if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison =

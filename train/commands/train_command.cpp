@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "train/checkpoints/checkpoint.h"
+#include "train/chosen_lanes.h"
 #include "train/commands/commands.h"
 #include "train/options/allocator_names.h"
 #include "train/run_folder/run_directory.h"
@@ -34,7 +35,7 @@ void check(const OptionList& list, const TrainOptions& options) {
 
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
   check(list, arguments.options);
-  Trainer trainer(resolved(arguments.options), console);
+  Trainer trainer(with_chosen_lanes(resolved(arguments.options), console), console);
   trainer.start(arguments.output);
   return trainer.run();
 }
@@ -52,7 +53,7 @@ ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arg
 CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
                           const StoredJson& stored, Console& console) {
   auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
-  Trainer trainer(resolved(std::move(options)), console);
+  Trainer trainer(with_chosen_lanes(resolved(std::move(options)), console), console);
   trainer.start_again(arguments.resume, changes);
   return trainer.run();
 }
@@ -70,7 +71,7 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   auto [options, changes] =
       resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
-  Trainer trainer(resolved(std::move(options)), console);
+  Trainer trainer(with_chosen_lanes(resolved(std::move(options)), console), console);
   trainer.resume(loaded, changes);
   return trainer.run();
 }

@@ -183,6 +183,7 @@ std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& wo
       {"seed", std::to_string(options.seed)},
       {"device", options.memory.device},
       {"threads", std::to_string(options.threads)},
+      {"lanes", std::to_string(options.device.lanes)},
       {"writing in place", options.step.in_place ? "on" : "off"},
       {"recompute", std::to_string(options.step.recompute)},
       {"updates", options.step.fused_update ? "within backward" : "after backward"},
@@ -225,6 +226,8 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   }
   Comparison comparison{.title = options.model + " on " + workload->data_name(),
                         .mode = mode,
+                        .threads = options.threads,
+                        .lanes = options.device.lanes,
                         .facts = facts_of(options, *workload, steps, mode),
                         .runs = {},
                         .trace = workload->longest_step(mode),

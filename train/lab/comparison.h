@@ -33,6 +33,7 @@ struct ComparedRun {
 struct Comparison {
   std::string title;
   Mode mode = Mode::kTraining;
+  std::int64_t threads = 1, lanes = 1;
   std::vector<ReportFact> facts;  // the settings of the run, for the page
   std::vector<ComparedRun> runs;  // in the order of the given names
   Trace trace;                    // of the longest step, from a dry run

@@ -85,6 +85,8 @@ Json to_json(const Comparison& comparison) {
   }
   Json json = {{"title", comparison.title},
                {"mode", comparison.mode == Mode::kTraining ? "training" : "inference"},
+               {"threads", comparison.threads},
+               {"lanes", comparison.lanes},
                {"bit_equal", comparison.bit_equal()},
                {"baseline", baseline_of(comparison).memory.allocator},
                {"lower_bound", comparison.plan.lower_bound},

@@ -1,6 +1,11 @@
 #include "train/options/device_options.h"
 
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 
@@ -48,12 +53,30 @@ CpuOptions::Engines engines_of(const DeviceOptions& options) {
 struct CpuWithChoices {
   explicit CpuWithChoices(const DeviceOptions& options)
       : choices(options.engines),
-        compute({.engines = engines_of(options), .choices = choices.get()}) {}
+        compute({.engines = engines_of(options),
+                 .choices = choices.get(),
+                 .lanes = static_cast<std::size_t>(std::max<std::int64_t>(options.lanes, 1))}) {}
   std::shared_ptr<EngineChoices> choices;
   CpuCompute compute;
 };
 
 }  // namespace
+
+void add_lanes_option(OptionList& list, DeviceOptions& options) {
+  OptionValue value = integer(options.lanes, 1, kMostThreads);
+  value.type = "N|auto";
+  value.parse = [&lanes = options.lanes, number = std::move(value.parse)](const std::string& text) {
+    if (text == "auto") {
+      lanes = 0;
+    } else {
+      number(text);
+    }
+  };
+  list.add("--lanes", std::move(value),
+           "CPU: ops that run at the same time, each on --threads threads; auto: as many as the "
+           "fastest of some trial steps",
+           kNeutral | kMayBeAbsent);
+}
 
 bool fits_engines(const DeviceOptions& options) { return options.engines_file == kFitting; }
 
@@ -85,6 +108,14 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
 DeviceOptions resolved(DeviceOptions options, const std::string& device) {
   if (device != kCuda && (options.prefetch || options.tf32 || options.deterministic)) {
     throw UsageError("--prefetch, --tf32 and --deterministic need --device cuda");
+  }
+  if (device == kCuda && options.lanes != 1) {
+    throw UsageError(fmt::format("--lanes {} needs --device cpu: CUDA runs its ops on one lane",
+                                 options.lanes == 0 ? "auto" : std::to_string(options.lanes)));
+  }
+  if (options.lanes > omp_get_num_procs()) {
+    throw UsageError(fmt::format("--lanes {} is more than the {} cores of this machine",
+                                 options.lanes, omp_get_num_procs()));
   }
   const bool rule = is_rule(options.engines_file);
   if (rule && device == kCuda && options.engines_file != kMeasured) {

@@ -21,6 +21,7 @@ struct DeviceOptions {
   bool deterministic = false;
   bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
+  std::int64_t lanes = 1;                        // of the CPU, see --lanes; 0: to be measured
   // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
   // empty: cuDNN's heuristics, or the CPU's rule by shape.
   std::string engines_file;
@@ -37,6 +38,9 @@ bool fits_engines(const DeviceOptions& options);
 void add_device_option(OptionList& list, std::string& device, const std::string& help);
 // --tf32, --deterministic, --prefetch, --workspace and --engines.
 void add_device_options(OptionList& list, DeviceOptions& options);
+
+// --lanes. No bit of a result depends on it.
+void add_lanes_option(OptionList& list, DeviceOptions& options);
 
 // Returns `options` with the engine choices of its files. Throws UsageError if a file holds none
 // for `device`, and for an option that has no use there.

@@ -76,6 +76,14 @@ void resolve_budget(TrainOptions& options) {
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
 }
 
+// The second step is recorded for the lanes, so the planned allocator records it, too. With lanes
+// still to be measured, threads that are not given stay open.
+void resolve_lanes(TrainOptions& options) {
+  const std::int64_t lanes = options.device.lanes;
+  if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes);
+  if (lanes != 1) options.memory.warmup_steps = std::max(options.memory.warmup_steps, 2);
+}
+
 }  // namespace
 
 void add_training_options(OptionList& list, TrainOptions& options) {
@@ -88,7 +96,9 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
   list.add("--threads", integer(options.threads, 0, kMostThreads),
-           "Threads (0: automatic, 1 for small models, else all cores)");
+           "Threads of an op (0: automatic, 1 for small models, else all cores, shared by the "
+           "lanes)");
+  add_lanes_option(list, options.device);
   add_step_options(list, options.step);
   add_budget_options(list, options.step);
   list.add("--guard", flag(options.memory.guard), "Put guard bytes and poison around every block",
@@ -165,9 +175,9 @@ void move_to(TrainOptions& options, const std::string& device) {
   options.device = {};
 }
 
-std::int64_t threads_for(const std::string& model, std::int64_t threads) {
+std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t lanes) {
   if (threads == 0 && !translates(model)) threads = find_model(model).threads;
-  return threads == 0 ? omp_get_num_procs() : threads;
+  return threads == 0 ? std::max<std::int64_t>(omp_get_num_procs() / lanes, 1) : threads;
 }
 
 TrainOptions resolved(TrainOptions options) {
@@ -194,7 +204,7 @@ TrainOptions resolved(TrainOptions options) {
     throw UsageError("--workspace needs --device cuda");
   }
   options.data.seed = static_cast<std::uint64_t>(options.seed);
-  options.threads = threads_for(options.model, options.threads);
+  resolve_lanes(options);
   return options;
 }
 

@@ -2,20 +2,48 @@
 
 #include <functional>
 
+#include "framework/lanes/cpu_lanes.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
+#include "memory/device/waiting_device.h"
 #include "memory/planners/solvers/solver_planners.h"
 
 namespace skyline {
+namespace {
 
-MemoryChain::MemoryChain(const MemoryOptions& options)
-    : device_(make_device(options.device, options.capacity_bytes)) {
+std::unique_ptr<Device> device_of(const MemoryOptions& options,
+                                  const std::shared_ptr<Compute>& lanes) {
+  std::unique_ptr<Device> device = make_device(options.device, options.capacity_bytes);
+  if (!lanes) return device;
+  return std::make_unique<WaitingDevice>(std::move(device),
+                                         [lanes] { lanes->lanes()->queue.finish(); });
+}
+
+// Gives each block of a step that runs on lanes bytes that no lane waits for, if the device has
+// them. Bytes are safe either way.
+StepPlanner step_planner(const MemoryOptions& options, const std::shared_ptr<Compute>& lanes,
+                         std::size_t capacity_bytes) {
+  return [planner = options.planner, lanes, capacity_bytes](const Trace& trace) {
+    std::optional<Plan> parallel = lanes->lanes()->steps.plan(trace);
+    if (parallel && parallel->peak <= capacity_bytes) return *std::move(parallel);
+    return plan(trace, planner, {}, all_planners());
+  };
+}
+
+}  // namespace
+
+MemoryChain::MemoryChain(const MemoryOptions& options, std::shared_ptr<Compute> compute) {
+  if (compute != nullptr && compute->lanes() == nullptr) compute.reset();
+  device_ = device_of(options, compute);
   if (options.allocator == kPlannedAllocator) {
     auto session = std::make_unique<Session>(
         *device_, SessionOptions{.warmup_steps = options.warmup_steps,
                                  .policy = options.policy.value_or(ShapePolicy::kPerShape),
                                  .planner = options.planner,
                                  .planner_table = all_planners(),
+                                 .step_planner = compute ? step_planner(options, compute,
+                                                                        device_->capacity_bytes())
+                                                         : StepPlanner(),
                                  .listener = options.listener});
     session_ = session.get();
     base_ = std::move(session);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 
+#include "framework/compute.h"
 #include "memory/adaptors/checking_adaptor.h"
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/adaptors/limit_adaptor.h"
@@ -26,8 +27,9 @@ inline constexpr std::string_view kRunRecorder = "run-recorder";
 // Guard bytes are therefore recorded, planned and counted too.
 class MemoryChain {
  public:
-  // Throws std::invalid_argument for an unknown name, OutOfMemory.
-  explicit MemoryChain(const MemoryOptions& options);
+  // The lanes of `compute`, if it has any, use the memory: it goes back once their ops are done,
+  // and plans suit them. Throws std::invalid_argument for an unknown name, OutOfMemory.
+  explicit MemoryChain(const MemoryOptions& options, std::shared_ptr<Compute> compute = nullptr);
   MemoryChain(const MemoryChain&) = delete;
   MemoryChain& operator=(const MemoryChain&) = delete;
 

@@ -80,7 +80,8 @@ class ModelRun {
 
  protected:
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options)
-      : memory(memory_options), context(memory.allocator(), context_options) {}
+      : memory(memory_options, context_options.execute ? context_options.compute : nullptr),
+        context(memory.allocator(), context_options) {}
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
 

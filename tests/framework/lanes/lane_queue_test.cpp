@@ -78,6 +78,15 @@ TEST(LaneQueue, TheProgramsLaneRunsWhileTheProgramWaits) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
+TEST(LaneQueue, TheProgramIsOnlyAFewOpsAhead) {
+  LaneQueue queue(2);
+  std::uint32_t ran = 0;
+  for (std::uint32_t op = 1; op <= 100; ++op) {
+    queue.enqueue(0, {}, {}, [&ran] { ++ran; });
+    EXPECT_EQ(ran, op - std::min(op, LaneQueue::kAhead));
+  }
+}
+
 // The writer gives the reader every chance to come too early, so that a queue that does not order
 // them is found out: with `declared` false the reader does not say what it reads.
 std::uint64_t read_after_slow_write(bool declared) {
@@ -174,14 +183,28 @@ TEST(LaneQueue, FinishKeepsTheErrorForWait) {
   EXPECT_EQ(error_of(queue), "");
 }
 
+TEST(LaneQueue, AnOpDoesNotWaitForItself) {
+  LaneQueue queue(2);
+  int ran = 0;
+  for (const std::size_t lane : {0, 1}) {
+    queue.enqueue(lane, {}, {}, [&queue] {
+      queue.finish();
+      queue.wait();
+    });
+  }
+  queue.enqueue(1, {}, {}, [&ran] { ++ran; });
+  queue.wait();
+  EXPECT_EQ(ran, 1);
+}
+
 TEST(LaneQueue, EndsWithWorkPending) {
   Cells memory(1, 0);
   int ran = 0;
   {
     LaneQueue queue(2);
     const std::array shared{cells(memory, 0)};
-    for (int op = 0; op < 100; ++op) {
-      queue.enqueue(static_cast<std::size_t>(op) % 2, {}, shared, [&ran] { ++ran; });
+    for (const std::size_t lane : {0, 1, 1, 0, 1}) {
+      queue.enqueue(lane, {}, shared, [&ran] { ++ran; });
     }
   }
   EXPECT_EQ(ran, 0) << "lane 0 never ran, so the others waited for it";

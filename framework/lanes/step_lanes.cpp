@@ -1,0 +1,109 @@
+#include "framework/lanes/step_lanes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/lanes/lane_planner.h"
+
+namespace skyline {
+namespace {
+
+// The requests made before each block is freed: what decides who may share bytes.
+std::vector<std::size_t> requests_before_free(const Trace& trace) {
+  std::vector<Tick> requests;
+  for (const TraceBlock& block : trace.blocks) requests.push_back(block.lower);
+  std::vector<std::size_t> counts;
+  for (const TraceBlock& block : trace.blocks) {
+    const auto later = std::ranges::lower_bound(requests, block.upper);
+    counts.push_back(static_cast<std::size_t>(later - requests.begin()));
+  }
+  return counts;
+}
+
+bool same_step(const Trace& a, const Trace& b) {
+  return std::ranges::equal(a.blocks, b.blocks, {}, &TraceBlock::bytes, &TraceBlock::bytes) &&
+         requests_before_free(a) == requests_before_free(b);
+}
+
+}  // namespace
+
+StepLanes::Step StepLanes::begin(StepKind kind) {
+  kind_ = kind;
+  place_ = 0;
+  differs_ = false;
+  Kind& known = this->kind();
+  now_ = known.recorded;
+  if (now_) return Step::kOnLanes;
+  return known.steps++ == 0 ? Step::kFirst : Step::kRecorded;
+}
+
+void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
+  auto recorded = std::make_shared<Recorded>();
+  recorded->schedule = assign_lanes(graph, seconds, lanes_);
+  std::map<std::tuple<Phase, std::string, std::string>, int> counts;
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    const std::tuple key(graph.ops[op].phase, graph.ops[op].name, graph.ops[op].layer);
+    double& mean = recorded->seconds[key];
+    mean += (seconds[op] - mean) / ++counts[key];
+  }
+  recorded->graph = std::move(graph);
+  const std::lock_guard lock(mutex_);
+  kind().recorded = std::move(recorded);
+}
+
+std::optional<LaneId> StepLanes::next(std::string_view op) {
+  if (!now_ || differs_) return {};
+  const std::size_t place = place_++;
+  differs_ = place >= now_->graph.ops.size() || now_->graph.ops[place].name != op;
+  if (differs_) {
+    clocks_ = {};
+    return {};
+  }
+  return now_->schedule.lanes[place];
+}
+
+LaneId StepLanes::soonest(Phase phase, std::string_view op, std::string_view layer,
+                          const LaneClock& before, const LaneClock& enqueued) {
+  if (!now_) return 0;
+  if (clocks_.ends.empty()) clocks_ = {.first = enqueued, .ends = {}};
+  clocks_.ends.resize(lanes_);
+  double ready = 0;
+  std::size_t last = 0;  // the lane of the op that ends last among those before
+  for (std::size_t lane = 0; lane < lanes_; ++lane) {
+    const auto place = static_cast<std::int32_t>(before[lane] - clocks_.first[lane]);
+    if (place <= 0) continue;
+    const double end = clocks_.ends[lane][static_cast<std::size_t>(place) - 1];
+    if (end > ready) last = lane;
+    ready = std::max(ready, end);
+  }
+  const auto free_at = [this](std::size_t lane) {
+    return clocks_.ends[lane].empty() ? 0 : clocks_.ends[lane].back();
+  };
+  std::size_t best = last;
+  double start = std::max(ready, free_at(last));
+  for (std::size_t lane = 0; lane < lanes_; ++lane) {
+    const double other = std::max(ready, free_at(lane));
+    if (other < start) best = lane, start = other;
+  }
+  const auto known = now_->seconds.find(std::tuple(phase, std::string(op), std::string(layer)));
+  clocks_.ends[best].push_back(start + (known == now_->seconds.end() ? 0 : known->second));
+  return static_cast<LaneId>(best);
+}
+
+std::optional<Plan> StepLanes::plan(const Trace& trace) const {
+  std::vector<std::shared_ptr<const Recorded>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [kind, known] : kinds_) {
+      if (known.recorded) all.push_back(known.recorded);
+    }
+  }
+  for (const auto& recorded : all) {
+    if (same_step(simulate(recorded->graph), trace)) {
+      return plan_lanes(recorded->graph, recorded->schedule.lanes);
+    }
+  }
+  return {};
+}
+
+}  // namespace skyline

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "framework/lanes/byte_uses.h"
+#include "memory/allocator.h"
+#include "memory/lanes/lane_schedule.h"
+#include "memory/plan.h"
+#include "memory/step_graph.h"
+#include "memory/trace.h"
+
+namespace skyline {
+
+// Which op of a step runs on which lane. Training and inference steps are planned separately:
+//
+//   first step   on lane 0; libraries prepare their kernels
+//   second step  on lane 0, recorded and timed
+//   from then on each op on the lane that assign_lanes() gave the recorded op in its place. Once a
+//                step differs from the recorded one, its further ops go where they can begin first,
+//                by the recorded seconds of such ops.
+//
+// Nothing but speed depends on these choices.
+// Thread rule: one thread, the program's; plan() may run on any thread.
+class StepLanes {
+ public:
+  enum class Step { kFirst, kRecorded, kOnLanes };
+
+  explicit StepLanes(std::size_t lanes) : lanes_(lanes) {}
+
+  Step begin(StepKind kind);
+  // Ends a recorded step; `seconds` are those of each op of `graph`.
+  void learn(StepGraph graph, std::vector<double> seconds);
+
+  // Ends the step: ops outside of steps run on lane 0.
+  void end() noexcept { now_.reset(); }
+  // True if the running step's ops run on lanes.
+  bool on_lanes() const noexcept { return now_ != nullptr; }
+
+  // Returns the planned lane of the step's next op; nothing if the step differs from the recorded
+  // one or is none that runs on lanes. Call it for each op of the graph.
+  std::optional<LaneId> next(std::string_view op);
+  // Returns the lane on which an op can begin first. `before`: the ops that it waits for.
+  // `enqueued`: how many ops each lane has got.
+  LaneId soonest(Phase phase, std::string_view op, std::string_view layer, const LaneClock& before,
+                 const LaneClock& enqueued);
+
+  // Returns a plan in which no lane waits for bytes, if the trace is that of a recorded step.
+  std::optional<Plan> plan(const Trace& trace) const;
+
+ private:
+  // The recorded step of a kind.
+  struct Recorded {
+    StepGraph graph;
+    LaneSchedule schedule;
+    // Mean seconds by phase, op and layer.
+    std::map<std::tuple<Phase, std::string, std::string>, double, std::less<>> seconds;
+  };
+  struct Kind {
+    int steps = 0;
+    std::shared_ptr<const Recorded> recorded;  // null: not yet
+  };
+  // When lanes are free and ops done, as far as `seconds` tell; since the step left its plan.
+  struct Clocks {
+    LaneClock first;                        // ops that lanes had got before
+    std::vector<std::vector<double>> ends;  // by lane, of its ops since then
+  };
+
+  Kind& kind() { return kinds_[kind_]; }
+
+  std::size_t lanes_;
+  std::map<StepKind, Kind> kinds_;
+  StepKind kind_ = StepKind::kTraining;
+  mutable std::mutex mutex_;             // of `recorded` of all kinds
+  std::shared_ptr<const Recorded> now_;  // of the running step; null: on lane 0
+  std::size_t place_ = 0;                // of its next op
+  bool differs_ = false;
+  Clocks clocks_;
+};
+
+}  // namespace skyline

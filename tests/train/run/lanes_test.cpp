@@ -1,0 +1,218 @@
+// Ops on several lanes give the bits, the requests and the errors of one lane.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "data/errors.h"
+#include "framework/lanes/cpu_lanes.h"
+#include "tests/train/images/paper_training.h"
+#include "tests/train/translation/small_translation.h"
+#include "train/options/allocator_names.h"
+#include "train/options/step_options.h"
+
+namespace skyline {
+namespace {
+
+using namespace tests;
+
+constexpr std::size_t kSteps = 6;  // the first two run on lane 0
+
+Context::Options on_lanes(std::size_t lanes, const StepOptions& step = {}) {
+  Context::Options options = context_options(step);
+  options.seed = seeded().seed;
+  options.compute = std::make_shared<CpuCompute>(CpuOptions{.lanes = lanes});
+  return options;
+}
+
+struct Bits {
+  std::vector<float> losses;
+  std::string parameters;
+  bool operator==(const Bits&) const = default;
+};
+
+class LanesTest : public ::testing::Test {
+ protected:
+  LanesTest() { omp_set_num_threads(1); }
+  ~LanesTest() override { omp_set_num_threads(threads_before_); }
+
+  static Bits train(const std::string& model, const MemoryOptions& memory,
+                    const Context::Options& options) {
+    const ModelShape shape = model == "googlenet"
+                                 ? step_shape({.name = model, .smallest_image = 79})
+                                 : small_shape(model);
+    ImageRun run(memory, options, {.model = model, .shape = shape});
+    Bits bits;
+    for (const Batch& batch : small_batches(shape, 4, kSteps)) {
+      bits.losses.push_back(run.step(batch, small_params()));
+    }
+    bits.parameters = parameters_sha256(run);
+    return bits;
+  }
+
+  static Bits translate(bool unroll, const MemoryOptions& memory, const Context::Options& options) {
+    const TranslationData data = small_text();
+    TranslationRun run(memory, options, small_run(small_seq2seq(data, unroll)));
+    Bits bits;
+    bits.losses = run_steps(run, small_pair_batches(data, kSteps));
+    bits.parameters = parameters_sha256(run);
+    return bits;
+  }
+
+  int threads_before_ = omp_get_max_threads();
+};
+
+TEST_F(LanesTest, GiveTheBitsOfOneLane) {
+  for (const std::string model : {"mlp", "lenet", "resnet20", "googlenet"}) {
+    const Bits expected = train(model, {}, on_lanes(1));
+    ASSERT_NE(expected.losses.front(), expected.losses.back());
+    for (const std::size_t lanes : {2, 3, 4}) {
+      EXPECT_EQ(train(model, {.check = true}, on_lanes(lanes)), expected) << model << lanes;
+    }
+  }
+}
+
+TEST_F(LanesTest, GiveTheBitsOfOneLaneUnderEveryAllocator) {
+  const Bits expected = train("lenet", {}, on_lanes(1));
+  for (const std::string& allocator : allocator_names()) {
+    for (const bool guard : {false, true}) {
+      EXPECT_EQ(
+          train("lenet", {.allocator = allocator, .guard = guard, .check = true}, on_lanes(3)),
+          expected)
+          << allocator << guard;
+    }
+  }
+}
+
+TEST_F(LanesTest, GiveTheBitsOfOneLaneUnderEveryPolicyAndOrder) {
+  const Bits expected = train("resnet20", {}, on_lanes(1));
+  for (const ShapePolicy policy :
+       {ShapePolicy::kGrow, ShapePolicy::kPerShape, ShapePolicy::kUpperBound}) {
+    EXPECT_EQ(train("resnet20", {.policy = policy, .warmup_steps = 2}, on_lanes(2)), expected);
+  }
+  for (const OrderEntry& order : order_algorithms()) {
+    for (const auto& [recompute, fused] : {std::pair{0, false}, {0, true}, {3, true}}) {
+      const StepOptions step{
+          .recompute = recompute, .fused_update = fused, .order = std::string(order.name)};
+      EXPECT_EQ(train("resnet20", {.warmup_steps = 2}, on_lanes(2, step)), expected)
+          << order.name << recompute << fused;
+    }
+  }
+}
+
+TEST_F(LanesTest, GiveTheBitsOfOneLaneForText) {
+  for (const bool unroll : {false, true}) {
+    const Bits expected = translate(unroll, {}, on_lanes(1));
+    for (const std::size_t lanes : {2, 3, 4}) {
+      EXPECT_EQ(translate(unroll, {.check = true}, on_lanes(lanes)), expected) << unroll << lanes;
+    }
+    EXPECT_EQ(translate(unroll, {.allocator = "network-wise"}, on_lanes(2)), expected);
+  }
+}
+
+// Threads are those of each lane.
+TEST_F(LanesTest, GiveTheBitsOfOneLaneWithTwoThreadsEach) {
+  omp_set_num_threads(2);
+  EXPECT_EQ(train("lenet", {}, on_lanes(2)), train("lenet", {}, on_lanes(1)));
+}
+
+TEST_F(LanesTest, MakeTheRequestsOfOneLane) {
+  const ModelShape shape = small_shape("resnet20");
+  const auto trace_on = [&](std::size_t lanes) {
+    Context::Options options = on_lanes(lanes);
+    options.record_graph = true;
+    ImageRun run({.allocator = "best-fit-pool", .record = true}, options,
+                 {.model = "resnet20", .shape = shape});
+    for (const Batch& batch : small_batches(shape, 4, 4)) run.step(batch, small_params());
+    EXPECT_TRUE(
+        simulate(run.context.step_graph()).same_requests(run.memory.recording()->last_step()))
+        << lanes;
+    return run.memory.recording()->last_step();
+  };
+  EXPECT_TRUE(trace_on(3).same_requests(trace_on(1)));
+}
+
+// The plan of one lane lets blocks of parallel ops share bytes, which lanes must then wait for.
+TEST_F(LanesTest, ArePlannedSoThatMemoryMakesNoneWait) {
+  const ModelShape shape = small_shape("resnet20");
+  const auto waits_of = [&](const MemoryOptions& memory) {
+    const Context::Options options = on_lanes(2);
+    ImageRun run(memory, options, {.model = "resnet20", .shape = shape});
+    for (const Batch& batch : small_batches(shape, 4, 4)) run.step(batch, small_params());
+    const std::uint64_t before = options.compute->lanes()->queue.waits();
+    run.step(small_batches(shape, 4, 1).front(), small_params());
+    if (memory.warmup_steps > 1) {
+      const std::optional<Plan> planned =
+          options.compute->lanes()->steps.plan(run.memory.session()->trace());
+      EXPECT_TRUE(planned && planned->offsets == run.memory.session()->plan().offsets);
+    }
+    return options.compute->lanes()->queue.waits() - before;
+  };
+  const std::uint64_t planned = waits_of({.warmup_steps = 2});
+  EXPECT_GT(planned, 0u);
+  EXPECT_LT(planned, waits_of({.allocator = "best-fit-pool"}));
+}
+
+TEST_F(LanesTest, NameAWrongLabelAndGoOn) {
+  const ModelShape shape = small_shape("lenet");
+  std::vector<Batch> batches = small_batches(shape, 4, kSteps);
+  const auto losses_on = [&](std::size_t lanes) {
+    ImageRun run({}, on_lanes(lanes), {.model = "lenet", .shape = shape});
+    std::vector<float> losses;
+    std::string error;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      Batch batch = batches[i];
+      if (i == 4) batch.labels[1] = 1000;
+      try {
+        losses.push_back(run.step(batch, small_params()));
+      } catch (const std::runtime_error& caught) {
+        error = caught.what();
+      }
+    }
+    return std::pair(losses, error);
+  };
+  const auto expected = losses_on(1);
+  EXPECT_THAT(expected.second, testing::HasSubstr("1000"));
+  EXPECT_EQ(losses_on(2), expected);
+  EXPECT_EQ(losses_on(3), expected);
+}
+
+// A device that is too small ends a step anywhere, with ops enqueued.
+TEST_F(LanesTest, SurviveAStepThatDoesNotFit) {
+  const ModelShape shape = small_shape("lenet");
+  const auto outcome_on = [&](std::size_t lanes) {
+    ImageRun run({.capacity_bytes = std::uint64_t{3} << 20, .allocator = "network-wise"},
+                 on_lanes(lanes), {.model = "lenet", .shape = shape});
+    std::vector<float> losses;
+    int refused = 0;
+    for (const std::size_t size : {4, 4, 4, 512, 4}) {
+      try {
+        losses.push_back(run.step(small_batches(shape, size, 1).front(), small_params()));
+      } catch (const OutOfMemory&) {
+        ++refused;
+      }
+    }
+    return std::tuple(losses, refused, parameters_sha256(run));
+  };
+  const auto expected = outcome_on(1);
+  EXPECT_EQ(std::get<1>(expected), 1);
+  EXPECT_EQ(outcome_on(2), expected);
+}
+
+TEST_F(LanesTest, OpsThatAreTimedOrCheckedRunAtOnce) {
+  const ModelShape shape = small_shape("lenet");
+  const Bits expected = train("lenet", {}, on_lanes(1));
+  ImageRun run({}, on_lanes(2), {.model = "lenet", .shape = shape});
+  std::vector<OpTime> times;
+  std::vector<float> losses;
+  for (const Batch& batch : small_batches(shape, 4, kSteps)) {
+    run.context.set_op_times(losses.size() == 3 ? &times : nullptr);
+    run.context.set_check_finite(losses.size() == 4);
+    losses.push_back(run.step(batch, small_params()));
+  }
+  EXPECT_EQ(losses, expected.losses);
+  EXPECT_GT(times.size(), 10u);
+  for (const OpTime& time : times) EXPECT_GT(time.seconds, 0) << time.name;
+}
+
+}  // namespace
+}  // namespace skyline
