@@ -27,6 +27,7 @@ struct Context::Call {
   std::vector<TensorSpec> specs;  // of the inputs
   std::vector<OutputSpec> outputs;
   std::span<const Tensor> destinations;
+  std::optional<std::size_t> lane = {};  // planned
 
   bool has_destination(std::size_t output) const {
     return output < destinations.size() && destinations[output];
@@ -89,8 +90,9 @@ void Context::end_lanes() {
   if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
 }
 
-void Context::pass_lanes(std::string_view op) {
-  if (CpuLanes* const lanes = this->lanes()) lanes->steps.next(op);
+std::optional<std::size_t> Context::next_lane(std::string_view op) {
+  CpuLanes* const lanes = this->lanes();
+  return lanes == nullptr ? std::nullopt : std::optional<std::size_t>(lanes->steps.next(op));
 }
 
 std::shared_ptr<Storage> Context::request(std::size_t bytes, const Tag& tag) {
@@ -149,7 +151,8 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   call.outputs = op.outputs(call.specs);
   if (op.is_view()) return view(call, std::move(inputs));
 
-  const std::shared_ptr<Kernel> kernel = this->kernel(op, call.specs);
+  call.lane = next_lane(op.name());
+  const std::shared_ptr<Kernel> kernel = this->kernel(op, call.specs, call.lane.value_or(0));
   std::vector<OutputMemory> memory = choose_memory(call, inputs);
   std::vector<Tensor> outputs = request_outputs(call, inputs, memory);
   const std::size_t workspace_bytes = this->workspace_bytes(op, *kernel);
@@ -167,7 +170,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
 std::vector<Tensor> Context::view(const Call& call, std::vector<Tensor> inputs) {
   const Tensor& input = inputs.front();
   const TensorSpec& spec = call.outputs.front().spec;
-  pass_lanes(call.op.name());
+  next_lane(call.op.name());
   if (options_.record_graph) {
     const ValueId owner = recorder_.value_of(input);
     const ValueId id = recorder_.add_view(owner, {op_of_layer(call.op.name(), call.layer), spec});
@@ -260,14 +263,7 @@ void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
                   std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                   const Block& workspace) {
   if (!options_.execute) return;
-  if (CpuLanes* const lanes = this->lanes()) {
-    const bool at_once = op_times_ != nullptr || options_.check_finite;
-    if (lanes->steps.on_lanes() && !at_once) {
-      return enqueue(call, kernel, inputs, outputs, workspace);
-    }
-    pass_lanes(call.op.name());
-    lanes->queue.wait();
-  }
+  if (!runs_at_once()) return enqueue(call, kernel, inputs, outputs, workspace);
   std::vector<const std::byte*> input_addresses;
   for (const Tensor& input : inputs) input_addresses.push_back(input.address());
   std::vector<std::byte*> output_addresses;
@@ -279,6 +275,16 @@ void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
     run_timed(call, *kernel, arguments);
   }
   if (options_.check_finite) check_outputs(call, outputs);
+}
+
+// Enqueued ops are done when it returns true.
+bool Context::runs_at_once() {
+  CpuLanes* const lanes = this->lanes();
+  if (lanes == nullptr) return true;
+  if (lanes->queue.idle() && lanes->steps.alone()) return true;
+  if (lanes->steps.on_lanes() && op_times_ == nullptr && !options_.check_finite) return false;
+  lanes->queue.wait();
+  return true;
 }
 
 void Context::run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments) {
@@ -312,13 +318,13 @@ void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
     writes.push_back({output.address(), output.spec().bytes()});
   }
   if (workspace.bytes() > 0) writes.push_back({workspace.address(), workspace.bytes()});
-  std::optional<LaneId> lane = lanes.steps.next(call.op.name());
-  if (!lane) {
+  std::size_t lane = call.lane.value_or(0);
+  if (!call.lane) {
     lane = lanes.steps.soonest(call.phase, call.op.name(), call.layer,
                                lanes.queue.before(reads, writes), lanes.queue.enqueued());
+    if (lane > 0 && call.op.cacheable()) kernel = this->kernel(call.op, call.specs, lane);
   }
-  if (*lane > 0 && call.op.cacheable()) kernel = this->kernel(call.op, call.specs, *lane);
-  lanes.queue.enqueue(*lane, reads, writes,
+  lanes.queue.enqueue(lane, reads, writes,
                       [kernel = std::move(kernel), input_addresses = std::move(input_addresses),
                        output_addresses = std::move(output_addresses),
                        address = workspace.address(), threads = omp_get_max_threads()] {
@@ -379,7 +385,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
   const Tensor tensor(spec,
                       request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
   const std::optional<Staging> staged = staging(spec.bytes());
-  pass_lanes("upload");
+  next_lane("upload");
   if (options_.execute) {
     compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
@@ -394,7 +400,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 }
 
 void Context::download(Tensor tensor, void* host) {
-  pass_lanes("download");
+  next_lane("download");
   if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (options_.record_graph) {
     recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},

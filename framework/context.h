@@ -188,11 +188,12 @@ class Context {
   CpuLanes* lanes() noexcept { return options_.execute ? compute().lanes() : nullptr; }
   void begin_lanes(StepKind kind);
   void end_lanes();
-  // Counts an op of the step that is none of the lanes'.
-  void pass_lanes(std::string_view op);
+  // Returns the lane that the next op of the step is planned on, if it is. Call it for each op.
+  std::optional<std::size_t> next_lane(std::string_view op);
   void run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments);
   void run(const Call& call, const std::shared_ptr<Kernel>& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, const Block& workspace);
+  bool runs_at_once();
   void enqueue(const Call& call, std::shared_ptr<Kernel> kernel, std::span<const Tensor> inputs,
                std::span<const Tensor> outputs, const Block& workspace);
   void check_outputs(const Call& call, std::span<const Tensor> outputs);

@@ -47,10 +47,12 @@ class ByteUses {
   };
   using Pieces = std::map<const std::byte*, Piece>;  // by their first byte; they do not overlap
 
-  Pieces::iterator cut(const std::byte* at);
-  void wait_for_users(const ByteRange& range, bool readers, LaneClock& waits);
-  void read(LaneOp op, const ByteRange& range);
-  void write(LaneOp op, const ByteRange& range);
+  Pieces::iterator first_in(const ByteRange& range);
+  static bool begins_in(Pieces::const_iterator piece, const ByteRange& range);
+  Pieces::iterator cut(Pieces::iterator piece, const std::byte* at);
+  static void wait_for_users(const Piece& piece, LaneClock& waits);
+  void read(LaneOp op, const ByteRange& range, LaneClock& waits);
+  void write(LaneOp op, const ByteRange& range, LaneClock& waits);
 
   std::size_t lanes_;
   Pieces pieces_;

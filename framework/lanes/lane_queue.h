@@ -42,6 +42,8 @@ class LaneQueue {
 
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
+  // True if nothing was enqueued since the program last waited for all ops.
+  bool idle() const noexcept { return !busy_; }
   // Returns how many ops of each lane must be done before an op with these uses begins.
   LaneClock before(std::span<const ByteRange> reads, std::span<const ByteRange> writes) {
     return uses_.before(reads, writes);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "memory/lanes/happens_before.h"
 #include "memory/lanes/lane_planner.h"
+#include "memory/lanes/step_edges.h"
 
 namespace skyline {
 namespace {
@@ -25,6 +27,22 @@ bool same_step(const Trace& a, const Trace& b) {
          requests_before_free(a) == requests_before_free(b);
 }
 
+// By op; see StepLanes::alone().
+std::vector<bool> ops_alone(const StepGraph& graph, const Lanes& op_lanes, std::size_t lanes) {
+  const HappensBefore order(step_edges(graph, simulate_uses(graph)), op_lanes);
+  std::vector<bool> alone(graph.ops.size());
+  std::vector<std::optional<OpId>> next(lanes);  // op of each lane after the one at hand
+  for (std::size_t place = graph.ops.size(); place-- > 0;) {
+    const auto op = static_cast<OpId>(place);
+    next[op_lanes[op]] = op;
+    alone[op] = op_lanes[op] == 0 &&
+                std::all_of(next.begin() + 1, next.end(), [&](const std::optional<OpId>& later) {
+                  return !later || order.before(op, *later);
+                });
+  }
+  return alone;
+}
+
 }  // namespace
 
 StepLanes::Step StepLanes::begin(StepKind kind) {
@@ -40,6 +58,7 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
 void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
   auto recorded = std::make_shared<Recorded>();
   recorded->schedule = assign_lanes(graph, seconds, lanes_);
+  recorded->alone = ops_alone(graph, recorded->schedule.lanes, lanes_);
   std::map<std::tuple<Phase, std::string, std::string>, int> counts;
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     const std::tuple key(graph.ops[op].phase, graph.ops[op].name, graph.ops[op].layer);

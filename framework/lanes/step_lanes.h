@@ -48,6 +48,9 @@ class StepLanes {
   // Returns the planned lane of the step's next op; nothing if the step differs from the recorded
   // one or is none that runs on lanes. Call it for each op of the graph.
   std::optional<LaneId> next(std::string_view op);
+  // True if the op that next() was asked for last is planned on lane 0, and every op of another
+  // lane that comes later in the program begins after it. On idle lanes it may then run at once.
+  bool alone() const noexcept { return now_ && !differs_ && place_ > 0 && now_->alone[place_ - 1]; }
   // Returns the lane on which an op can begin first. `before`: the ops that it waits for.
   // `enqueued`: how many ops each lane has got.
   LaneId soonest(Phase phase, std::string_view op, std::string_view layer, const LaneClock& before,
@@ -61,6 +64,7 @@ class StepLanes {
   struct Recorded {
     StepGraph graph;
     LaneSchedule schedule;
+    std::vector<bool> alone;  // see alone()
     // Mean seconds by phase, op and layer.
     std::map<std::tuple<Phase, std::string, std::string>, double, std::less<>> seconds;
   };
