@@ -222,7 +222,7 @@ struct RandomProgram {
   RandomProgram(std::uint32_t seed, std::size_t lanes) : random(seed) {
     for (Op& op : ops) {
       op.lane = random() % lanes;
-      op.delay = random() % 8 == 0 ? static_cast<int>(random() % 100) : 0;  // microseconds
+      op.delay = random() % 8 == 0 ? static_cast<int>(random() % 50) : 0;  // microseconds
       for (std::size_t k = random() % 3; k > 0; --k) op.reads.push_back(some_cells());
       for (std::size_t k = 1 + random() % 2; k > 0; --k) op.writes.push_back(some_cells());
     }
@@ -268,7 +268,7 @@ struct RandomProgram {
 
   static constexpr std::size_t kCells = 24;
   std::mt19937 random;
-  std::array<Op, 40> ops;
+  std::array<Op, 20> ops;
 };
 
 TEST(LaneQueue, RandomProgramsGiveWhatOneLaneGives) {

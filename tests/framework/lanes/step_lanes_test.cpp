@@ -42,7 +42,9 @@ TEST(StepLanes, TheThirdStepFollowsTheRecordedOne) {
   LearnedLanes lanes;
   EXPECT_EQ(lanes.begin(StepKind::kTraining), StepLanes::Step::kOnLanes);
   EXPECT_TRUE(lanes.next("make"));
-  EXPECT_NE(lanes.next("left"), lanes.next("right"));
+  const std::optional<LaneId> left = lanes.next("left"), right = lanes.next("right");
+  ASSERT_TRUE(left && right);
+  EXPECT_NE(*left, *right);
   EXPECT_TRUE(lanes.next("join"));
   EXPECT_FALSE(lanes.next("more")) << "the recorded step had four ops";
 }

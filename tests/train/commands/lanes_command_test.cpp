@@ -17,8 +17,8 @@ class LanesCommand : public testing::Test {
  protected:
   // Five steps.
   Outcome train(const std::string& run, const Words& more) {
-    Words words = {"train", "--images", "40", "--test-images", "10",       "--batch-size",
-                   "8",     "--epochs", "1",  "--json",        "--output", folder_ / run};
+    Words words = {"train",    "--images", "40",     "--batch-size", "8",
+                   "--epochs", "1",        "--json", "--output",     folder_ / run};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
   }
