@@ -15,7 +15,7 @@ namespace skyline {
 namespace {
 
 // Without a bound, batches that all differ in shape would add some tens of kernels a step forever.
-constexpr std::size_t kMostKernels = 1024;
+constexpr std::size_t kMostKernels = 1024;  // of a lane
 
 }  // namespace
 
@@ -130,7 +130,8 @@ std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
   // Dropping all is cheap: the library's own cache remakes those still in use, some microseconds
   // each.
-  if (kernels_.size() >= kMostKernels && !kernels_.contains(key)) kernels_.clear();
+  const std::size_t lanes = this->lanes() == nullptr ? 1 : this->lanes()->queue.lanes();
+  if (kernels_.size() >= kMostKernels * lanes && !kernels_.contains(key)) kernels_.clear();
   std::shared_ptr<Kernel>& cached = kernels_[key];
   if (!cached) cached = op.kernel(compute(), inputs);
   return cached;

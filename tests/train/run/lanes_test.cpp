@@ -14,7 +14,7 @@ namespace {
 
 using namespace tests;
 
-constexpr std::size_t kSteps = 6;  // the first two run on lane 0
+constexpr std::size_t kLaneSteps = 6;  // the first two run on lane 0
 
 Context::Options on_lanes(std::size_t lanes, const StepOptions& step = {}) {
   Context::Options options = context_options(step);
@@ -41,7 +41,7 @@ class LanesTest : public ::testing::Test {
                                  : small_shape(model);
     ImageRun run(memory, options, {.model = model, .shape = shape});
     Bits bits;
-    for (const Batch& batch : small_batches(shape, 4, kSteps)) {
+    for (const Batch& batch : small_batches(shape, 4, kLaneSteps)) {
       bits.losses.push_back(run.step(batch, small_params()));
     }
     bits.parameters = parameters_sha256(run);
@@ -52,7 +52,7 @@ class LanesTest : public ::testing::Test {
     const TranslationData data = small_text();
     TranslationRun run(memory, options, small_run(small_seq2seq(data, unroll)));
     Bits bits;
-    bits.losses = run_steps(run, small_pair_batches(data, kSteps));
+    bits.losses = run_steps(run, small_pair_batches(data, kLaneSteps));
     bits.parameters = parameters_sha256(run);
     return bits;
   }
@@ -146,7 +146,7 @@ TEST_F(LanesTest, ArePlannedByTheRecordedStep) {
 
 TEST_F(LanesTest, NameAWrongLabelAndGoOn) {
   const ModelShape shape = small_shape("lenet");
-  std::vector<Batch> batches = small_batches(shape, 4, kSteps);
+  std::vector<Batch> batches = small_batches(shape, 4, kLaneSteps);
   const auto losses_on = [&](std::size_t lanes) {
     ImageRun run({}, on_lanes(lanes), {.model = "lenet", .shape = shape});
     std::vector<float> losses;
@@ -196,7 +196,7 @@ TEST_F(LanesTest, OpsThatAreTimedOrCheckedRunAtOnce) {
   ImageRun run({}, on_lanes(2), {.model = "lenet", .shape = shape});
   std::vector<OpTime> times;
   std::vector<float> losses;
-  for (const Batch& batch : small_batches(shape, 4, kSteps)) {
+  for (const Batch& batch : small_batches(shape, 4, kLaneSteps)) {
     run.context.set_op_times(losses.size() == 3 ? &times : nullptr);
     run.context.set_check_finite(losses.size() == 4);
     losses.push_back(run.step(batch, small_params()));
