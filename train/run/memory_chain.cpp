@@ -3,9 +3,9 @@
 #include <functional>
 
 #include "framework/lanes/cpu_lanes.h"
+#include "memory/adaptors/waiting_device.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
-#include "memory/device/waiting_device.h"
 #include "memory/planners/solvers/solver_planners.h"
 
 namespace skyline {

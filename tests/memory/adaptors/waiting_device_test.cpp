@@ -1,4 +1,4 @@
-#include "memory/device/waiting_device.h"
+#include "memory/adaptors/waiting_device.h"
 
 #include <gtest/gtest.h>
 
