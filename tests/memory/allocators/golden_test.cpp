@@ -141,10 +141,10 @@ INSTANTIATE_TEST_SUITE_P(Vectors, Golden, testing::ValuesIn(golden_rows()), [](c
   return name;
 });
 
-using Piece = std::pair<std::size_t, bool>;  // bytes, used
+using SizeAndUse = std::pair<std::size_t, bool>;  // bytes, used
 
-std::vector<Piece> pieces(const Segment& segment) {
-  std::vector<Piece> found;
+std::vector<SizeAndUse> pieces(const Segment& segment) {
+  std::vector<SizeAndUse> found;
   for (const SegmentBlock& block : segment.blocks) found.emplace_back(block.bytes, block.used);
   return found;
 }
@@ -160,11 +160,11 @@ TEST(GoldenSnapshot, T2UnderCaching) {
   EXPECT_EQ(segments[0].bytes, 2 * kMiB);
   EXPECT_EQ(
       pieces(segments[0]),
-      (std::vector<Piece>{
+      (std::vector<SizeAndUse>{
           {40448, true}, {512, true}, {4096, true}, {512, false}, {512, true}, {2051072, false}}));
   EXPECT_EQ(segments[1].pool, "large");
   EXPECT_EQ(segments[1].bytes, 20 * kMiB);
-  EXPECT_EQ(pieces(segments[1]), (std::vector<Piece>{{8519680, true}, {12451840, false}}));
+  EXPECT_EQ(pieces(segments[1]), (std::vector<SizeAndUse>{{8519680, true}, {12451840, false}}));
 }
 
 // With less memory than its peak the pool flushes, or says why it cannot serve.

@@ -7,13 +7,13 @@
 namespace skyline {
 namespace {
 
-using Kind = AllocationEvent::Kind;
+using EventKind = AllocationEvent::Kind;
 
 std::string order_of(const Trace& trace) {
   TraceEventReader reader(trace, "trace");
   std::string order;
   for (const PlainEvent& event : all_events(reader)) {
-    order += (event.kind == Kind::kAllocation ? "+" : "-") + event.id + " ";
+    order += (event.kind == EventKind::kAllocation ? "+" : "-") + event.id + " ";
   }
   return order;
 }
@@ -34,7 +34,7 @@ TEST(TraceEventReader, CarryIdsBytesAndTags) {
   EXPECT_EQ(reader.place().source, "trace") << "before its first event";
   const auto events = all_events(reader);
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0], (PlainEvent{Kind::kAllocation, "x", 7, trace.tags[0], {}}));
+  EXPECT_EQ(events[0], (PlainEvent{EventKind::kAllocation, "x", 7, trace.tags[0], {}}));
   EXPECT_EQ(reader.place().source, "trace tick 1");
 }
 

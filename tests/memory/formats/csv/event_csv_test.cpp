@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using Kind = AllocationEvent::Kind;
+using EventKind = AllocationEvent::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -30,7 +30,7 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-PlainEvent plain(Kind kind, const std::string& id, std::uint64_t bytes = 0) {
+PlainEvent plain(EventKind kind, const std::string& id, std::uint64_t bytes = 0) {
   return {kind, id, bytes, {}, {}};
 }
 
@@ -50,14 +50,14 @@ std::string written(const std::vector<PlainEvent>& events, bool tagged) {
 
 TEST(EventCsvReader, ReadsAllocationsFreesAndSteps) {
   EXPECT_THAT(events_of("event,id,bytes\na,w,4096\ns,,\na,x,0\nf,x,\nf,w,9\n"),
-              ElementsAre(plain(Kind::kAllocation, "w", 4096), plain(Kind::kStep, ""),
-                          plain(Kind::kAllocation, "x", 0), plain(Kind::kFree, "x"),
-                          plain(Kind::kFree, "w")));
+              ElementsAre(plain(EventKind::kAllocation, "w", 4096), plain(EventKind::kStep, ""),
+                          plain(EventKind::kAllocation, "x", 0), plain(EventKind::kFree, "x"),
+                          plain(EventKind::kFree, "w")));
 }
 
 TEST(EventCsvReader, TakesColumnsInAnyOrderAndIgnoresUnknownOnes) {
   EXPECT_THAT(events_of("colour,bytes , id,event\nred,7,a,a\n,,a,f\n"),
-              ElementsAre(plain(Kind::kAllocation, "a", 7), plain(Kind::kFree, "a")));
+              ElementsAre(plain(EventKind::kAllocation, "a", 7), plain(EventKind::kFree, "a")));
 }
 
 TEST(EventCsvReader, ReadsTagsAndStreams) {
@@ -78,15 +78,16 @@ TEST(EventCsvReader, AcceptsEveryWayToEndLines) {
         "event,id,bytes\r\na,x,1\r\n", "event,id,bytes\na,x,1",
         "\n\r\nevent,id,bytes\n\n\na,x,1\r\n\n", "\"event\",id,\"bytes\"\n\"a\",\"x\",\"1\"\n",
         "event,id,bytes\na ,x, 1\t\n"}) {
-    EXPECT_THAT(events_of(text), ElementsAre(plain(Kind::kAllocation, "x", 1))) << text;
+    EXPECT_THAT(events_of(text), ElementsAre(plain(EventKind::kAllocation, "x", 1))) << text;
   }
 }
 
 TEST(EventCsvReader, QuotedNamesMayHoldAnything) {
   EXPECT_THAT(
       events_of("event,id,bytes\na,\"x,\"\"1\"\"\ny\",5\nf,\"x,\"\"1\"\"\ny\",\na,in\"ner,1\n"),
-      ElementsAre(plain(Kind::kAllocation, "x,\"1\"\ny", 5), plain(Kind::kFree, "x,\"1\"\ny"),
-                  plain(Kind::kAllocation, "in\"ner", 1)));
+      ElementsAre(plain(EventKind::kAllocation, "x,\"1\"\ny", 5),
+                  plain(EventKind::kFree, "x,\"1\"\ny"),
+                  plain(EventKind::kAllocation, "in\"ner", 1)));
 }
 
 TEST(EventCsvReader, ReadsTheLargestSize) {
@@ -153,23 +154,23 @@ TEST(EventCsvReader, NamesAStreamThatFails) {
 
 TEST(EventCsvWriter, WhatIsWrittenIsReadBack) {
   const std::vector<PlainEvent> events = {
-      {Kind::kAllocation,
+      {EventKind::kAllocation,
        "x,\"1\"",
        7,
        {"conv2d", "a,b", Phase::kBackward, Category::kGradient},
        "s"},
-      {Kind::kStep, "", 0, {}, {}},
-      {Kind::kAllocation, "y", 9223372036854775807u, {}, {}},
-      {Kind::kFree, "x,\"1\"", 0, {}, {}},
+      {EventKind::kStep, "", 0, {}, {}},
+      {EventKind::kAllocation, "y", 9223372036854775807u, {}, {}},
+      {EventKind::kFree, "x,\"1\"", 0, {}, {}},
   };
   EXPECT_EQ(events_of(written(events, true)), events);
 }
 
 TEST(EventCsvWriter, LeavesOutTagsWhereThereAreNone) {
-  EXPECT_EQ(
-      written({plain(Kind::kAllocation, "w", 8), plain(Kind::kStep, ""), plain(Kind::kFree, "w")},
-              false),
-      "event,id,bytes\na,w,8\ns,,\nf,w,\n");
+  EXPECT_EQ(written({plain(EventKind::kAllocation, "w", 8), plain(EventKind::kStep, ""),
+                     plain(EventKind::kFree, "w")},
+                    false),
+            "event,id,bytes\na,w,8\ns,,\nf,w,\n");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using Kind = PickleDocument::Kind;
+using DocumentKind = PickleDocument::Kind;
 using testing::HasSubstr;
 
 std::string refusal(std::string text) {
@@ -36,7 +36,7 @@ class PlainPickle : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(PlainPickle, EveryKindOfValueIsRead) {
-  EXPECT_EQ(pickle_.kind(at("none")), Kind::kNone);
+  EXPECT_EQ(pickle_.kind(at("none")), DocumentKind::kNone);
   EXPECT_TRUE(pickle_.boolean(at("yes")));
   EXPECT_FALSE(pickle_.boolean(at("no")));
   EXPECT_EQ(integer("zero"), 0);
@@ -45,17 +45,17 @@ TEST_P(PlainPickle, EveryKindOfValueIsRead) {
   EXPECT_EQ(integer("int"), -70000);
   EXPECT_EQ(integer("long"), std::int64_t{1} << 40);
   EXPECT_EQ(integer("negative"), -(std::int64_t{1} << 40));
-  EXPECT_EQ(pickle_.kind(at("huge")), Kind::kLongInteger);
+  EXPECT_EQ(pickle_.kind(at("huge")), DocumentKind::kLongInteger);
   EXPECT_EQ(pickle_.number(at("float")), 0.15625);
   EXPECT_EQ(pickle_.text(at("text")), "caf\xc3\xa9");
-  EXPECT_EQ(pickle_.kind(at("bytes")), Kind::kBytes);
+  EXPECT_EQ(pickle_.kind(at("bytes")), DocumentKind::kBytes);
   EXPECT_EQ(pickle_.text(at("bytes")), std::string_view("\0\xff", 2));
 }
 
 TEST_P(PlainPickle, ContainersNest) {
   EXPECT_EQ(items("list"), 3u);
-  EXPECT_EQ(pickle_.kind(pickle_.items(at("list"))[1]), Kind::kList);
-  EXPECT_EQ(pickle_.kind(at("empty")), Kind::kTuple);
+  EXPECT_EQ(pickle_.kind(pickle_.items(at("list"))[1]), DocumentKind::kList);
+  EXPECT_EQ(pickle_.kind(at("empty")), DocumentKind::kTuple);
   EXPECT_EQ(items("empty"), 0u);
   EXPECT_EQ(items("one"), 1u);
   EXPECT_EQ(items("two"), 2u);
@@ -63,7 +63,7 @@ TEST_P(PlainPickle, ContainersNest) {
   EXPECT_EQ(items("four"), 4u);
   const auto inner = pickle_.find(pickle_.find(at("nested"), "a").value(), "b");
   ASSERT_TRUE(inner);
-  EXPECT_EQ(pickle_.kind(*inner), Kind::kDict);
+  EXPECT_EQ(pickle_.kind(*inner), DocumentKind::kDict);
   EXPECT_FALSE(pickle_.find(*inner, "c"));
   EXPECT_FALSE(pickle_.find(at("list"), "a")) << "no dict";
   const auto shared = pickle_.items(at("shared"));

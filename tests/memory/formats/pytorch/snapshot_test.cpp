@@ -10,7 +10,7 @@
 namespace skyline {
 namespace {
 
-using Kind = AllocationEvent::Kind;
+using EventKind = AllocationEvent::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -27,12 +27,12 @@ TEST_P(SnapshotOfPython, ReadsBlocksFromBeforeTheTraceAndTheTrace) {
   ASSERT_EQ(events.size(), 5u);
   const BlockTag conv{"conv", "net.py", Phase::kOutside, Category::kUnknown};
   const BlockTag gradient{"conv", "net.py", Phase::kOutside, Category::kGradient};
-  EXPECT_EQ(events[0], (PlainEvent{Kind::kAllocation, "0x7f0000000000", 300, conv, {}}));
-  EXPECT_EQ(events[1], (PlainEvent{Kind::kAllocation, "0x7f0000000200", 400, {}, {}}));
-  EXPECT_EQ(events[2], (PlainEvent{Kind::kAllocation, "0x7f0000001000", 64, conv, {}}))
+  EXPECT_EQ(events[0], (PlainEvent{EventKind::kAllocation, "0x7f0000000000", 300, conv, {}}));
+  EXPECT_EQ(events[1], (PlainEvent{EventKind::kAllocation, "0x7f0000000200", 400, {}, {}}));
+  EXPECT_EQ(events[2], (PlainEvent{EventKind::kAllocation, "0x7f0000001000", 64, conv, {}}))
       << "the trace frees it";
-  EXPECT_EQ(events[3], (PlainEvent{Kind::kFree, "0x7f0000001000", 0, {}, {}}));
-  EXPECT_EQ(events[4], (PlainEvent{Kind::kAllocation, "0x7f0000000400", 1000, gradient, {}}))
+  EXPECT_EQ(events[3], (PlainEvent{EventKind::kFree, "0x7f0000001000", 0, {}, {}}));
+  EXPECT_EQ(events[4], (PlainEvent{EventKind::kAllocation, "0x7f0000000400", 1000, gradient, {}}))
       << "also in a segment, but the trace allocates it";
 }
 
