@@ -15,6 +15,7 @@
 #include "framework/ops/optimizer/sgd_momentum_kernels.h"
 #include "framework/ops/recurrent/lstm_cell_kernels.h"
 #include "tests/cuda/kernel_pair.h"
+#include "tests/cuda_emulation/emulation.h"
 
 namespace skyline {
 namespace {
@@ -164,10 +165,10 @@ TEST(ElementwiseKernels, SgdMovesParameters) {
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
       KernelPair pair{
-          .cpu = [=] { return make_sgd_momentum_cpu(count, params, scaled); },
+          .cpu = [=] { return make_sgd_momentum_cpu({count}, params, scaled); },
           .cuda =
               [=](CudaCompute& compute) {
-                return make_sgd_momentum_cuda(compute, count, params, scaled);
+                return make_sgd_momentum_cuda(compute, {count}, params, scaled);
               },
           .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
           .outputs = {{{count}}, {{count}}},
@@ -183,10 +184,10 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
   const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
-      KernelPair pair{.cpu = [=] { return make_adam_cpu(count, function, scaled); },
+      KernelPair pair{.cpu = [=] { return make_adam_cpu({count}, function, scaled); },
                       .cuda =
                           [=](CudaCompute& compute) {
-                            return make_adam_cuda(compute, count, function, scaled);
+                            return make_adam_cuda(compute, {count}, function, scaled);
                           },
                       .inputs = {random_operand(count, 1), random_operand(count, 2),
                                  random_operand(count, 3), random_operand(count, 4, 0, 1)},
@@ -196,6 +197,61 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
       if (scaled) pair.inputs.push_back(bytes_of(std::vector{0.25f}));
       expect_same("adam", pair);
     }
+  }
+}
+
+// Sizes of more parameters than one launch takes: none, parts of a block, several blocks.
+std::vector<std::int64_t> sizes_of_many() {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t p = 0; p < 250; ++p) sizes.push_back(p % 7 == 3 ? 0 : p % 5 * 997 + p);
+  return sizes;
+}
+
+// An UpdateOp of many parameters, each with so many parts of state. Numbers are positive: a second
+// moment is no other.
+void add_many(KernelPair& pair, std::size_t parts, bool scaled) {
+  std::uint64_t stream = 0;
+  for (const std::int64_t size : sizes_of_many()) {
+    for (std::size_t k = 0; k < parts + 2; ++k) {
+      pair.inputs.push_back(random_operand(size, ++stream, 0, 1));
+    }
+    for (std::size_t k = 0; k < parts + 1; ++k) pair.outputs.push_back({{size}});
+  }
+  if (scaled) pair.inputs.push_back(bytes_of(std::vector{0.25f}));
+}
+
+TEST(ElementwiseKernels, SgdMovesManyParametersInFewLaunches) {
+  const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+  const std::vector<std::int64_t> sizes = sizes_of_many();
+  for (const bool scaled : {false, true}) {
+    KernelPair pair{.cpu = [=] { return make_sgd_momentum_cpu(sizes, params, scaled); },
+                    .cuda =
+                        [=](CudaCompute& compute) {
+                          return make_sgd_momentum_cuda(compute, sizes, params, scaled);
+                        },
+                    .tolerance = kOneRounding};
+    add_many(pair, 1, scaled);
+    const cuda_emulation::Emulated emulated({});
+    run_on_emulation(pair);
+    EXPECT_LE(cuda_emulation::counts().kernels, 3u);
+    expect_same("sgd_momentum of many", pair);
+  }
+}
+
+TEST(ElementwiseKernels, AdamMovesManyParametersInFewLaunches) {
+  const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+  const std::vector<std::int64_t> sizes = sizes_of_many();
+  for (const bool scaled : {false, true}) {
+    KernelPair pair{
+        .cpu = [=] { return make_adam_cpu(sizes, function, scaled); },
+        .cuda =
+            [=](CudaCompute& compute) { return make_adam_cuda(compute, sizes, function, scaled); },
+        .tolerance = kSomeRoundings};
+    add_many(pair, 2, scaled);
+    const cuda_emulation::Emulated emulated({});
+    run_on_emulation(pair);
+    EXPECT_LE(cuda_emulation::counts().kernels, 3u);
+    expect_same("adam of many", pair);
   }
 }
 

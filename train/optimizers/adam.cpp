@@ -7,8 +7,9 @@ namespace skyline {
 Adam::Adam(Context& context, const Network& network, const OptimizerOptions& options)
     : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip) {}
 
-std::shared_ptr<const Op> Adam::update_op(const UpdateParams& params) const {
-  return adam_op({.alpha = params.learning_rate, .step = params.step});
+std::shared_ptr<const Op> Adam::update_op(const UpdateParams& params,
+                                          std::size_t parameters) const {
+  return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters);
 }
 
 }  // namespace skyline

@@ -10,7 +10,8 @@ class Adam final : public Optimizer {
   Adam(Context& context, const Network& network, const OptimizerOptions& options);
 
  private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params) const override;
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override;
 };
 
 }  // namespace skyline

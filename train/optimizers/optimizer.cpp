@@ -25,7 +25,9 @@ const std::vector<std::string>& optimizer_names() {
 
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
                      float clip)
-    : parameters_(network.parameters()), clip_(clip) {
+    : parameters_(network.parameters()),
+      clip_(clip),
+      together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
   for (const Parameter& parameter : parameters_) {
     for (const std::string& part : parts) {
       state_.push_back(
@@ -36,22 +38,29 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
 }
 
 void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params) const {
-  const std::shared_ptr<const Op> op = update_op(params);
   std::optional<BackwardInput> scale;
   if (clip_ > 0) scale = add_clip_factor(graph);
+  std::vector<BackwardInput> inputs;
+  std::vector<Tensor> results;
+  std::size_t parameters = 0;  // of the next op
+  const auto add_op = [&](std::string layer) {
+    if (scale) inputs.push_back(*scale);
+    graph.add_update(update_op(params, std::exchange(parameters, 0)), std::move(layer),
+                     std::exchange(inputs, {}), std::exchange(results, {}));
+  };
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Parameter& parameter = parameters_[i];
-    const std::optional<BackwardInput> gradient = graph.gradient_of(parameter);
+    const std::optional<BackwardInput> gradient = graph.gradient_of(parameters_[i]);
     if (!gradient) continue;
-    std::vector<Tensor> results{parameter.value.detach()};
-    std::vector<BackwardInput> inputs{{.retained = results.front()}, *gradient};
+    results.push_back(parameters_[i].value.detach());
+    inputs.insert(inputs.end(), {{.retained = results.back()}, *gradient});
     for (const Buffer& part : state_of(i)) {
       inputs.push_back({.retained = part.value});
       results.push_back(part.value);
     }
-    if (scale) inputs.push_back(*scale);
-    graph.add_update(op, layer_of(parameter), std::move(inputs), std::move(results));
+    ++parameters;
+    if (!together_) add_op(layer_of(parameters_[i]));
   }
+  if (parameters > 0) add_op("");
 }
 
 BackwardInput Optimizer::add_clip_factor(BackwardGraph& graph) const {

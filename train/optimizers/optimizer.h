@@ -38,7 +38,9 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // Adds the update of every parameter that has a gradient to the backward graph, after ops that
-  // clip the gradients if OptimizerOptions::clip is set.
+  // clip the gradients if OptimizerOptions::clip is set. On a CUDA device one op updates all
+  // parameters if their gradients are resident; else each parameter has an op of its own, which
+  // may run as soon as its gradient is complete, beside other ops.
   void add_updates(BackwardGraph& graph, const UpdateParams& params) const;
 
   // Named "<parameter>.<part>", in the order of the parameters.
@@ -50,15 +52,16 @@ class Optimizer {
   Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip);
 
  private:
-  // Inputs parameter, gradient, the parts of its state and, if gradients are clipped, a factor f32
-  // [1] that multiplies the gradient; outputs parameter and parts.
-  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params) const = 0;
+  // Returns an UpdateOp of so many parameters.
+  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                              std::size_t parameters) const = 0;
   BackwardInput add_clip_factor(BackwardGraph& graph) const;
   std::span<const Buffer> state_of(std::size_t parameter) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
   float clip_;
+  bool together_;  // one op updates all parameters
 };
 
 // Throws std::invalid_argument for an unknown name.

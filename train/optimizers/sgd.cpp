@@ -9,10 +9,10 @@ Sgd::Sgd(Context& context, const Network& network, const OptimizerOptions& optio
       momentum_(options.momentum),
       weight_decay_(options.weight_decay) {}
 
-std::shared_ptr<const Op> Sgd::update_op(const UpdateParams& params) const {
-  return sgd_momentum_op({.learning_rate = params.learning_rate,
-                          .momentum = momentum_,
-                          .weight_decay = weight_decay_});
+std::shared_ptr<const Op> Sgd::update_op(const UpdateParams& params, std::size_t parameters) const {
+  return sgd_momentum_op(
+      {.learning_rate = params.learning_rate, .momentum = momentum_, .weight_decay = weight_decay_},
+      parameters);
 }
 
 }  // namespace skyline

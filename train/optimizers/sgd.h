@@ -11,7 +11,8 @@ class Sgd final : public Optimizer {
   Sgd(Context& context, const Network& network, const OptimizerOptions& options);
 
  private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params) const override;
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override;
 
   float momentum_, weight_decay_;
 };

@@ -8,38 +8,20 @@
 #include <string>
 
 #include "framework/ops/optimizer/adam_kernels.h"
+#include "framework/ops/optimizer/update_op.h"
 #include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
 
 namespace skyline {
 namespace {
 
-class Adam : public Op {
+class Adam : public UpdateOp {
  public:
-  explicit Adam(AdamParams params) : params_(params) {}
+  Adam(AdamParams params, std::size_t parameters)
+      : UpdateOp({"first moment", "second moment"}, parameters), params_(params) {}
   std::string_view name() const override { return "adam"; }
   std::string parameters() const override {
     return fmt::format("alpha={} beta1={} beta2={} epsilon={} step={}", params_.alpha,
                        params_.beta1, params_.beta2, params_.epsilon, params_.step);
-  }
-  // The bias correction differs in every step.
-  bool cacheable() const override { return false; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("adam", inputs.size(), inputs.size() == 5 ? 5 : 4);
-    const TensorSpec expected{inputs[0].shape, DType::kFloat32};
-    require_spec("adam", "value", inputs[0], expected);
-    require_spec("adam", "gradient", inputs[1], expected);
-    require_spec("adam", "first moment", inputs[2], expected);
-    require_spec("adam", "second moment", inputs[3], expected);
-    if (inputs.size() == 5) require_spec("adam", "gradient_scale", inputs[4], {Shape{1}});
-    return {{expected, Category::kParameter},
-            {expected, Category::kOptimizer},
-            {expected, Category::kOptimizer}};
-  }
-
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 0}, {.input = 2, .output = 1}, {.input = 3, .output = 2}};
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
@@ -51,10 +33,9 @@ class Adam : public Op {
                                 .beta1 = params_.beta1,
                                 .beta2 = params_.beta2,
                                 .epsilon = params_.epsilon};
-    const std::int64_t elements = inputs[0].shape.elements();
-    const bool scaled = inputs.size() == 5;
-    return compute.cuda() ? make_adam_cuda(*compute.cuda(), elements, function, scaled)
-                          : make_adam_cpu(elements, function, scaled);
+    return compute.cuda()
+               ? make_adam_cuda(*compute.cuda(), elements(inputs), function, is_scaled(inputs))
+               : make_adam_cpu(elements(inputs), function, is_scaled(inputs));
   }
 
  private:
@@ -63,12 +44,12 @@ class Adam : public Op {
 
 }  // namespace
 
-std::shared_ptr<const Op> adam_op(AdamParams params) {
+std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters) {
   if (params.step < 1) {
     throw std::invalid_argument(
         fmt::format("[adam] step, got {}, expected at least 1", params.step));
   }
-  return std::make_shared<Adam>(params);
+  return std::make_shared<Adam>(params, parameters);
 }
 
 void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,

@@ -14,9 +14,9 @@ struct AdamParams {
   std::int64_t step = 1;  // counts from 1
 };
 
-// Inputs value, gradient, first moment, second moment and, if there is one, gradient_scale; outputs
-// value, first moment, second moment. Throws std::invalid_argument if step is below 1.
-std::shared_ptr<const Op> adam_op(AdamParams params);
+// An UpdateOp whose state is a first and a second moment. Throws std::invalid_argument if step is
+// below 1.
+std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1);
 
 // One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
 // Chainer), in place over the resident tensors in one pass:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "framework/ops/optimizer/adam_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
@@ -8,30 +9,33 @@ namespace {
 
 class AdamKernelCpu : public Kernel {
  public:
-  AdamKernelCpu(std::int64_t elements, AdamFunction function, bool scaled)
-      : elements_(elements), function_(function), scaled_(scaled) {}
+  AdamKernelCpu(std::vector<std::int64_t> elements, AdamFunction function, bool scaled)
+      : elements_(std::move(elements)), function_(function), scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    const float scale = scaled_ ? *arguments.input<float>(4) : 1.0f;
-    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
-      const std::int64_t begin = block * kBlock;
-      update(arguments, scale, begin, std::min(begin + kBlock, elements_));
-    });
+    const float scale = scaled_ ? *arguments.input<float>(4 * elements_.size()) : 1.0f;
+    for (std::size_t p = 0; p < elements_.size(); ++p) {
+      const std::int64_t elements = elements_[p];
+      const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+      for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
+        const std::int64_t begin = block * kBlock;
+        update(arguments, p, scale, begin, std::min(begin + kBlock, elements));
+      });
+    }
   }
 
  private:
   static constexpr std::int64_t kBlock = 1024;
 
-  void update(const KernelArguments& arguments, float scale, std::int64_t begin,
+  void update(const KernelArguments& arguments, std::size_t p, float scale, std::int64_t begin,
               std::int64_t end) const {
-    const float* value = arguments.input<float>(0);
-    const float* gradient = arguments.input<float>(1);
-    const float* first = arguments.input<float>(2);
-    const float* second = arguments.input<float>(3);
-    float* new_value = arguments.output<float>(0);
-    float* new_first = arguments.output<float>(1);
-    float* new_second = arguments.output<float>(2);
+    const float* value = arguments.input<float>(4 * p);
+    const float* gradient = arguments.input<float>(4 * p + 1);
+    const float* first = arguments.input<float>(4 * p + 2);
+    const float* second = arguments.input<float>(4 * p + 3);
+    float* new_value = arguments.output<float>(3 * p);
+    float* new_first = arguments.output<float>(3 * p + 1);
+    float* new_second = arguments.output<float>(3 * p + 2);
     const AdamFunction function = function_;
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) {
@@ -44,15 +48,16 @@ class AdamKernelCpu : public Kernel {
     }
   }
 
-  std::int64_t elements_;
+  std::vector<std::int64_t> elements_;
   AdamFunction function_;
   bool scaled_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled) {
-  return std::make_unique<AdamKernelCpu>(elements, function, scaled);
+std::unique_ptr<Kernel> make_adam_cpu(std::vector<std::int64_t> elements, AdamFunction function,
+                                      bool scaled) {
+  return std::make_unique<AdamKernelCpu>(std::move(elements), function, scaled);
 }
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "framework/host_device.h"
 #include "framework/kernel.h"
@@ -23,10 +24,12 @@ struct AdamFunction {
   }
 };
 
-// Inputs value, gradient, first moment, second moment and, if `scaled`, the gradient's factor f32
-// [1]; outputs value and the moments, which may be those inputs.
-std::unique_ptr<Kernel> make_adam_cpu(std::int64_t elements, AdamFunction function, bool scaled);
-CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,
+// Inputs and outputs of an UpdateOp whose parameters have so many `elements`; the outputs may be
+// those inputs. If `scaled`, the last input multiplies the gradients.
+std::unique_ptr<Kernel> make_adam_cpu(std::vector<std::int64_t> elements, AdamFunction function,
+                                      bool scaled);
+CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
+                                                 std::vector<std::int64_t> elements,
                                                  AdamFunction function, bool scaled);
 
 }  // namespace skyline

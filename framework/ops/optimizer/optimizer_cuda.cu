@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "framework/ops/optimizer/adam_kernels.h"
 #include "framework/ops/optimizer/gradient_norm_kernels.h"
@@ -33,20 +35,26 @@ struct SgdMomentumBody {
 
 class SgdMomentumKernelCuda : public Kernel {
  public:
-  SgdMomentumKernelCuda(CudaCompute& compute, std::int64_t elements, SgdParams params, bool scaled)
-      : compute_(compute), elements_(elements), function_{params}, scaled_(scaled) {}
+  SgdMomentumKernelCuda(CudaCompute& compute, std::vector<std::int64_t> elements, SgdParams params,
+                        bool scaled)
+      : compute_(compute), elements_(std::move(elements)), function_{params}, scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    for_each_vector(compute_, elements_,
-                    SgdMomentumBody{function_, scaled_ ? arguments.input<float>(3) : nullptr,
-                                    arguments.input<float>(0), arguments.input<float>(1),
-                                    arguments.input<float>(2), arguments.output<float>(0),
-                                    arguments.output<float>(1)});
+    const float* scale = scaled_ ? arguments.input<float>(3 * elements_.size()) : nullptr;
+    for_each_vector_of(compute_, elements_, [&](std::size_t p) {
+      return SgdMomentumBody{function_,
+                             scale,
+                             arguments.input<float>(3 * p),
+                             arguments.input<float>(3 * p + 1),
+                             arguments.input<float>(3 * p + 2),
+                             arguments.output<float>(2 * p),
+                             arguments.output<float>(2 * p + 1)};
+    });
   }
 
  private:
   CudaCompute& compute_;
-  std::int64_t elements_;
+  std::vector<std::int64_t> elements_;
   SgdMomentumFunction function_;
   bool scaled_;
 };
@@ -79,21 +87,28 @@ struct AdamBody {
 
 class AdamKernelCuda : public Kernel {
  public:
-  AdamKernelCuda(CudaCompute& compute, std::int64_t elements, AdamFunction function, bool scaled)
-      : compute_(compute), elements_(elements), function_(function), scaled_(scaled) {}
+  AdamKernelCuda(CudaCompute& compute, std::vector<std::int64_t> elements, AdamFunction function,
+                 bool scaled)
+      : compute_(compute), elements_(std::move(elements)), function_(function), scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    for_each_vector(
-        compute_, elements_,
-        AdamBody{function_, scaled_ ? arguments.input<float>(4) : nullptr,
-                 arguments.input<float>(0), arguments.input<float>(1), arguments.input<float>(2),
-                 arguments.input<float>(3), arguments.output<float>(0), arguments.output<float>(1),
-                 arguments.output<float>(2)});
+    const float* scale = scaled_ ? arguments.input<float>(4 * elements_.size()) : nullptr;
+    for_each_vector_of(compute_, elements_, [&](std::size_t p) {
+      return AdamBody{function_,
+                      scale,
+                      arguments.input<float>(4 * p),
+                      arguments.input<float>(4 * p + 1),
+                      arguments.input<float>(4 * p + 2),
+                      arguments.input<float>(4 * p + 3),
+                      arguments.output<float>(3 * p),
+                      arguments.output<float>(3 * p + 1),
+                      arguments.output<float>(3 * p + 2)};
+    });
   }
 
  private:
   CudaCompute& compute_;
-  std::int64_t elements_;
+  std::vector<std::int64_t> elements_;
   AdamFunction function_;
   bool scaled_;
 };
@@ -211,14 +226,15 @@ class ClipFactorKernelCuda : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute, std::int64_t elements,
-                                               SgdParams params, bool scaled) {
-  return std::make_unique<SgdMomentumKernelCuda>(compute, elements, params, scaled);
+std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
+                                               std::vector<std::int64_t> elements, SgdParams params,
+                                               bool scaled) {
+  return std::make_unique<SgdMomentumKernelCuda>(compute, std::move(elements), params, scaled);
 }
 
-std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::int64_t elements,
+std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::vector<std::int64_t> elements,
                                        AdamFunction function, bool scaled) {
-  return std::make_unique<AdamKernelCuda>(compute, elements, function, scaled);
+  return std::make_unique<AdamKernelCuda>(compute, std::move(elements), function, scaled);
 }
 
 std::unique_ptr<Kernel> make_sum_of_squares_cuda(CudaCompute& compute, std::int64_t elements) {

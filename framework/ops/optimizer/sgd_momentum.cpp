@@ -7,43 +7,27 @@
 #include <string>
 
 #include "framework/ops/optimizer/sgd_momentum_kernels.h"
+#include "framework/ops/optimizer/update_op.h"
 #include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
 
 namespace skyline {
 namespace {
 
-class SgdMomentum : public Op {
+class SgdMomentum : public UpdateOp {
  public:
-  explicit SgdMomentum(SgdParams params) : params_(params) {}
+  SgdMomentum(SgdParams params, std::size_t parameters)
+      : UpdateOp({"velocity"}, parameters), params_(params) {}
   std::string_view name() const override { return "sgd_momentum"; }
   std::string parameters() const override {
     return fmt::format("learning_rate={} momentum={} weight_decay={}", params_.learning_rate,
                        params_.momentum, params_.weight_decay);
   }
-  // A schedule may change the learning rate in any step.
-  bool cacheable() const override { return false; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("sgd_momentum", inputs.size(), inputs.size() == 4 ? 4 : 3);
-    const TensorSpec expected{inputs[0].shape, DType::kFloat32};
-    require_spec("sgd_momentum", "value", inputs[0], expected);
-    require_spec("sgd_momentum", "gradient", inputs[1], expected);
-    require_spec("sgd_momentum", "velocity", inputs[2], expected);
-    if (inputs.size() == 4) require_spec("sgd_momentum", "gradient_scale", inputs[3], {Shape{1}});
-    return {{expected, Category::kParameter}, {expected, Category::kOptimizer}};
-  }
-
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 0}, {.input = 2, .output = 1}};
-  }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const std::int64_t elements = inputs[0].shape.elements();
-    const bool scaled = inputs.size() == 4;
-    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements, params_, scaled)
-                          : make_sgd_momentum_cpu(elements, params_, scaled);
+    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements(inputs), params_,
+                                                   is_scaled(inputs))
+                          : make_sgd_momentum_cpu(elements(inputs), params_, is_scaled(inputs));
   }
 
  private:
@@ -52,8 +36,8 @@ class SgdMomentum : public Op {
 
 }  // namespace
 
-std::shared_ptr<const Op> sgd_momentum_op(SgdParams params) {
-  return std::make_shared<SgdMomentum>(params);
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters) {
+  return std::make_shared<SgdMomentum>(params, parameters);
 }
 
 void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
@@ -67,7 +51,7 @@ void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& ve
   const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
   std::vector<Tensor> inputs = operands(parameter.value.detach(), parameter.gradient, velocity);
   if (gradient_scale) inputs.push_back(gradient_scale);
-  context.execute(SgdMomentum(params), std::move(inputs), destinations, Phase::kUpdate, layer);
+  context.execute(SgdMomentum(params, 1), std::move(inputs), destinations, Phase::kUpdate, layer);
 }
 
 }  // namespace skyline

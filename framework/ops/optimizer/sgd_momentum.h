@@ -10,8 +10,8 @@ struct SgdParams {
   float weight_decay = 0;
 };
 
-// Inputs value, gradient, velocity and, if there is one, gradient_scale; outputs value, velocity.
-std::shared_ptr<const Op> sgd_momentum_op(SgdParams params);
+// An UpdateOp whose state is a velocity.
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters = 1);
 
 // One step of stochastic gradient descent with momentum, in place over the resident tensors:
 //   g        = gradient * scale

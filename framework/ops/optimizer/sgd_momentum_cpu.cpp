@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "framework/ops/optimizer/sgd_momentum_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
@@ -8,35 +9,42 @@ namespace {
 
 class SgdMomentumKernelCpu : public Kernel {
  public:
-  SgdMomentumKernelCpu(std::int64_t elements, SgdParams params, bool scaled)
-      : elements_(elements), function_{params}, scaled_(scaled) {}
+  SgdMomentumKernelCpu(std::vector<std::int64_t> elements, SgdParams params, bool scaled)
+      : elements_(std::move(elements)), function_{params}, scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
-      const std::int64_t begin = block * kBlock;
-      const std::int64_t end = std::min(begin + kBlock, elements_);
-      // Without a scale nothing multiplies, so that no compiler contracts the sums otherwise.
-      if (scaled_) {
-        update(arguments, begin, end,
-               [scale = *arguments.input<float>(3)](float gradient) { return gradient * scale; });
-      } else {
-        update(arguments, begin, end, [](float gradient) { return gradient; });
-      }
-    });
+    // Without a scale nothing multiplies, so that no compiler contracts the sums otherwise.
+    if (scaled_) {
+      const float scale = *arguments.input<float>(3 * elements_.size());
+      update_all(arguments, [scale](float gradient) { return gradient * scale; });
+    } else {
+      update_all(arguments, [](float gradient) { return gradient; });
+    }
   }
 
  private:
   static constexpr std::int64_t kBlock = 1024;
 
   template <typename Scaled>
-  void update(const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
+  void update_all(const KernelArguments& arguments, Scaled scaled) const {
+    for (std::size_t p = 0; p < elements_.size(); ++p) {
+      const std::int64_t elements = elements_[p];
+      const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+      for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
+        const std::int64_t begin = block * kBlock;
+        update(arguments, p, begin, std::min(begin + kBlock, elements), scaled);
+      });
+    }
+  }
+
+  template <typename Scaled>
+  void update(const KernelArguments& arguments, std::size_t p, std::int64_t begin, std::int64_t end,
               Scaled scaled) const {
-    const float* value = arguments.input<float>(0);
-    const float* gradient = arguments.input<float>(1);
-    const float* velocity = arguments.input<float>(2);
-    float* new_value = arguments.output<float>(0);
-    float* new_velocity = arguments.output<float>(1);
+    const float* value = arguments.input<float>(3 * p);
+    const float* gradient = arguments.input<float>(3 * p + 1);
+    const float* velocity = arguments.input<float>(3 * p + 2);
+    float* new_value = arguments.output<float>(2 * p);
+    float* new_velocity = arguments.output<float>(2 * p + 1);
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) {
       const float moved = function_.velocity(value[i], scaled(gradient[i]), velocity[i]);
@@ -45,16 +53,16 @@ class SgdMomentumKernelCpu : public Kernel {
     }
   }
 
-  std::int64_t elements_;
+  std::vector<std::int64_t> elements_;
   SgdMomentumFunction function_;
   bool scaled_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::int64_t elements, SgdParams params,
+std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<std::int64_t> elements, SgdParams params,
                                               bool scaled) {
-  return std::make_unique<SgdMomentumKernelCpu>(elements, params, scaled);
+  return std::make_unique<SgdMomentumKernelCpu>(std::move(elements), params, scaled);
 }
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "framework/host_device.h"
 #include "framework/kernel.h"
@@ -18,11 +19,12 @@ struct SgdMomentumFunction {
   }
 };
 
-// Inputs value, gradient, velocity and, where `scaled`, the factor f32 [1] of the gradient; outputs
-// value, velocity, which may be those inputs.
-std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::int64_t elements, SgdParams params, bool scaled);
+// Inputs and outputs of an UpdateOp whose parameters have so many `elements`; the outputs may be
+// those inputs. If `scaled`, the last input multiplies the gradients.
+std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<std::int64_t> elements, SgdParams params,
+                                              bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                                         std::int64_t elements, SgdParams params,
-                                                         bool scaled);
+                                                         std::vector<std::int64_t> elements,
+                                                         SgdParams params, bool scaled);
 
 }  // namespace skyline

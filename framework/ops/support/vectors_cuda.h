@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "framework/cuda/launch.h"
@@ -49,12 +50,18 @@ void with_width(bool multiples_of_four, const Body& body) {
   }
 }
 
+// Runs the vector of this thread, and one of the last few elements.
 template <typename Function>
-__global__ void for_each_vector_kernel(std::int64_t count, Function function) {
-  const std::int64_t thread = thread_of_grid(), vectors = count / kFloats;
+__device__ void run_vector(std::int64_t thread, std::int64_t count, const Function& function) {
+  const std::int64_t vectors = count / kFloats;
   if (thread < vectors) function.template run<kFloats>(thread * kFloats);
   const std::int64_t rest = vectors * kFloats + thread;
   if (rest < count) function.template run<1>(rest);
+}
+
+template <typename Function>
+__global__ void for_each_vector_kernel(std::int64_t count, Function function) {
+  run_vector(thread_of_grid(), count, function);
 }
 
 // Calls function.run<kWidth>(i) for elements i … i + kWidth - 1, with width 4 and, for the last
@@ -64,6 +71,60 @@ void for_each_vector(CudaCompute& compute, std::int64_t count, Function function
   if (count == 0) return;
   launch(compute, blocks_for((count + kFloats - 1) / kFloats), kThreads,
          for_each_vector_kernel<Function>, count, function);
+}
+
+// What one launch does to several tensors: functions[k] over counts[k] elements, in the blocks up
+// to end[k].
+template <typename Function>
+struct VectorTable {
+  // Kernels take 32,764 bytes of arguments, but those of small networks should not copy so many.
+  static constexpr unsigned kMost =
+      8192 / (sizeof(Function) + sizeof(std::int64_t) + sizeof(unsigned));
+
+  Function functions[kMost];
+  std::int64_t counts[kMost];
+  unsigned end[kMost];
+  unsigned size;
+
+  void add(std::int64_t count, const Function& function) {
+    const unsigned before = size == 0 ? 0 : end[size - 1];
+    functions[size] = function;
+    counts[size] = count;
+    end[size++] = before + blocks_for((count + kFloats - 1) / kFloats).x;
+  }
+};
+
+template <typename Function>
+__global__ void for_each_vector_of_kernel(VectorTable<Function> table) {
+  unsigned low = 0, high = table.size - 1;  // the first whose blocks end behind this one
+  while (low < high) {
+    const unsigned middle = (low + high) / 2;
+    if (blockIdx.x < table.end[middle]) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  const unsigned block = blockIdx.x - (low == 0 ? 0 : table.end[low - 1]);
+  run_vector(static_cast<std::int64_t>(block) * blockDim.x + threadIdx.x, table.counts[low],
+             table.functions[low]);
+}
+
+// As for_each_vector(counts[k], function_of(k)) for every k, in few launches.
+template <typename FunctionOf>
+void for_each_vector_of(CudaCompute& compute, std::span<const std::int64_t> counts,
+                        FunctionOf function_of) {
+  using Table = VectorTable<decltype(function_of(std::size_t{}))>;
+  if (counts.size() == 1) return for_each_vector(compute, counts[0], function_of(0));
+  for (std::size_t k = 0; k < counts.size();) {
+    Table table{};
+    for (; k < counts.size() && table.size < Table::kMost; ++k) {
+      if (counts[k] > 0) table.add(counts[k], function_of(k));
+    }
+    if (table.size == 0) continue;
+    launch(compute, table.end[table.size - 1], kThreads,
+           for_each_vector_of_kernel<decltype(function_of(std::size_t{}))>, table);
+  }
 }
 
 }  // namespace skyline

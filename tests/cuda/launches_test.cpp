@@ -1,0 +1,63 @@
+// How many kernels of ours a training step launches, counted by the emulated runtime.
+#include <gtest/gtest.h>
+
+#include "framework/cuda/make_cuda_compute.h"
+#include "tests/cuda_emulation/emulation.h"
+#include "tests/train/images/small_training.h"
+#include "tests/train/translation/small_translation.h"
+
+namespace skyline {
+namespace {
+
+using namespace tests;
+
+struct StepLaunches {
+  std::uint64_t kernels = 0;  // of ours; not those of the libraries
+  std::size_t parameters = 0;
+};
+
+Context::Options on_cuda(bool fused_update) {
+  Context::Options options = seeded();
+  options.compute = make_cuda_compute({.deterministic = true});
+  options.fused_update = fused_update;
+  return options;
+}
+
+const MemoryOptions kCudaMemory{.device = "cuda", .check = true};
+
+StepLaunches launches_of_images(const ModelShape& shape, const std::string& model,
+                                bool fused_update) {
+  ImageRun run(kCudaMemory, on_cuda(fused_update), {.model = model, .shape = shape});
+  const Batch batch = small_batches(shape, 2, 1).front();
+  const std::uint64_t before = cuda_emulation::counts().kernels;
+  run.step(batch, small_params());
+  return {cuda_emulation::counts().kernels - before, run.network().parameters().size()};
+}
+
+StepLaunches launches_of_text(bool fused_update) {
+  const TranslationData data = small_text();
+  TranslationRunOptions wanted = small_run(small_seq2seq(data, false));
+  wanted.optimizer.clip = 0;  // needs all gradients before the first update
+  TranslationRun run(kCudaMemory, on_cuda(fused_update), wanted);
+  const std::uint64_t before = cuda_emulation::counts().kernels;
+  run_steps(run, small_pair_batches(data, 1));
+  return {cuda_emulation::counts().kernels - before, run.network().parameters().size()};
+}
+
+// A fused update has a launch of its own.
+void expect_one_update(const std::string& name, const StepLaunches& together,
+                       const StepLaunches& apart) {
+  EXPECT_EQ(apart.kernels - together.kernels, together.parameters - 1) << name;
+}
+
+TEST(CudaLaunches, OneUpdatesAllParameters) {
+  for (const std::string& model : small_model_names()) {
+    const ModelShape shape = small_shape(model);
+    expect_one_update(model, launches_of_images(shape, model, false),
+                      launches_of_images(shape, model, true));
+  }
+  expect_one_update("seq2seq", launches_of_text(false), launches_of_text(true));
+}
+
+}  // namespace
+}  // namespace skyline
