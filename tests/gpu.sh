@@ -5,21 +5,37 @@
 #                                               with their libraries, for a machine that has only the
 #                                               CUDA toolkit with cuDNN (or Python's packages of them)
 #   bash tests/gpu.sh --run WHAT [PART…]        runs a packed file or a build's folder
-# Parts, each stopped after nine minutes: tests; memcheck, racecheck and initcheck (together:
-# sanitizer); train, which runs the program itself; fp32 and tf32 (together: benchmarks); pytorch-fp32
-# and pytorch-tf32 (together: pytorch), which time the same steps in PyTorch if a python3 with torch is
-# found ($SKYLINE_PYTHON names one).
-# Each part prints what ran, what failed, and what was left out and why. $SKYLINE_LOGS names the folder
-# for logs. Exits with 1 if something failed, with 3 if no device answers.
+#   bash tests/gpu.sh --rehearse BUILD [PART…]  runs the same parts with the programs of a build that
+#                                               emulate the device, on its smallest networks
+# Parts, in this order, so that a lost device spares what matters most:
+#   memory products convolutions lstm uploads   the tests of one subject each (together: basics)
+#   profile-fp32 profile-tf32                   a step of resnet50 by op (together: profile)
+#   pytorch-fp32 pytorch-tf32                   the same steps in PyTorch, if a python3 with torch is
+#                                               found; $SKYLINE_PYTHON names one (together: pytorch)
+#   tests                                       all other tests, whole trainings among them
+#   train                                       the program itself
+#   fp32 tf32                                   steps of all networks (together: benchmarks)
+#   memcheck racecheck initcheck                compute-sanitizer (together: sanitizer)
+# No part uses managed memory.
+# Each part ends within its seconds, see part_limits; $SKYLINE_PART_SECONDS lowers all limits. It prints
+# what ran, what failed, and what was left out and why. $SKYLINE_LOGS names the folder for logs: what
+# part P printed is in P.txt, and parts.txt has a line for each part that began and one for each that
+# ended, so that results stay when a later part takes the machine along. Exits with 1 if something
+# failed, with 3 if no device answers.
 set -uo pipefail
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
 
 programs=(tests/cuda/cuda_tests train/skyline tests/benchmarks/cuda_step_benchmark)
-all_parts=(tests sanitizer train fp32 tf32 pytorch)
-all_known=(tests memcheck racecheck initcheck train fp32 tf32 pytorch-fp32 pytorch-tf32)
-part_seconds=540
+all_parts=(memory products convolutions lstm uploads profile-fp32 profile-tf32 pytorch-fp32 pytorch-tf32
+  tests train fp32 tf32 memcheck racecheck initcheck)
+declare -A part_limits=([memory]=60 [products]=120 [convolutions]=240 [lstm]=120 [uploads]=120
+  [profile-fp32]=120 [profile-tf32]=120 [pytorch-fp32]=540 [pytorch-tf32]=540 [tests]=540 [train]=540
+  [fp32]=540 [tf32]=540 [memcheck]=540 [racecheck]=240 [initcheck]=240)
+# Which tests belong to a part; the part "tests" has the others.
+declare -A subjects=([memory]='*DeviceMemory*' [products]='*Linear*' [convolutions]='*Conv2d*'
+  [lstm]='*Lstm*' [uploads]='*PrefetchedInputs*:*AsksTheDriver*')
 tests_seconds=240      # per run of the tests, in case one of them hangs
 shards=4               # parallel processes of a sanitizer's tests
 sanitizer_seconds=165  # per tool
@@ -27,6 +43,22 @@ sanitizer_seconds=165  # per tool
 too_large='*NeedsNoMemoryBesideTheLogits'
 # These tests look at, or take, all of the card's memory, so they cannot run beside other shards.
 alone_only='*AsksTheDriverForNothing*:*ARefusalOfTheDriver*'
+
+# What trainings and benchmarks run.
+networks=(alexnet googlenet resnet50 inception-resnet seq2seq) timed_steps=10
+profiled=resnet50 profiled_batch=128
+trained=resnet20 length=(--epochs 1) text_steps=200
+compared=googlenet compared_batch=32
+rehearses=0
+
+# The same, for an emulated device.
+rehearse_small() {
+  rehearses=1
+  networks=() timed_steps=1
+  profiled=lenet profiled_batch=4
+  trained=lenet length=(--steps 3 --batch-size 4) text_steps=1
+  compared=lenet compared_batch=4
+}
 
 build_programs() {
   packages+=("${test_packages[@]}")
@@ -123,24 +155,25 @@ until_loss() {
     END { if (running != "") lost = running; if (lost != "") print "lost: " lost }' "$1"
 }
 
-# A lost device stays lost for the process, so the tests after that one run in a new process.
+# run_tests PART FILTER: a lost device stays lost for the process, so the tests after that one run in a
+# new process.
 run_tests() {
-  local filter="-$too_large" status=0 run=0 names lost end=$part_seconds
+  local log="$logs/$1" filter=$2 status=0 run=0 names lost end=$part_seconds
   local part_seconds=$end
   names=$(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" |
     awk '/^[^ ]/ { suite = $1 } /^  / { print suite $1 }')
   while ((run < 10 && SECONDS < end)) && [[ -n $filter ]]; do
     part_seconds=$((SECONDS + tests_seconds < end ? SECONDS + tests_seconds : end))
-    ours tests/cuda/cuda_tests --gtest_filter="$filter" >"$logs/tests.$run.out" 2>&1 || status=1
-    until_loss "$logs/tests.$run.out" >"$logs/tests.$run.log"
-    lost=$(sed -n 's/^lost: //p' "$logs/tests.$run.log")
+    ours tests/cuda/cuda_tests --gtest_filter="$filter" >"$log.$run.out" 2>&1 || status=1
+    until_loss "$log.$run.out" >"$log.$run.log"
+    lost=$(sed -n 's/^lost: //p' "$log.$run.log")
     filter=$(awk -v lost="$lost" 'found { print } $0 == lost { found = 1 }' <<<"$names" | paste -s -d :)
     run=$((run + 1))
   done
-  summary tests "$logs"/tests.*.log
-  grep -q '^\[       OK' "$logs"/tests.*.log || status=1  # the runtime may not see the device that nvidia-smi sees
+  summary "$1" "$log".*.log
+  grep -q '^\[       OK' "$log".*.log || status=1  # the runtime may not see the device that nvidia-smi sees
   ((status == 0)) || for ((run = 0; run < 10; ++run)); do
-    [[ ! -e $logs/tests.$run.log ]] || messages "$logs/tests.$run.log" | tail -n 40
+    [[ ! -e $log.$run.log ]] || messages "$log.$run.log" | tail -n 40
   done
   return "$status"
 }
@@ -150,6 +183,7 @@ run_tests() {
 # tests of ops run the same kernels. Refused allocations are intended, so API errors are not reported.
 sanitize() {
   local tool=$1 filter="-$too_large:$alone_only:*Paper*:*WhenParallel*" checker=("$sanitizer" --tool "$1")
+  local seconds=$((sanitizer_seconds < part_seconds ? sanitizer_seconds : part_seconds))
   [[ -n $sanitizer ]] || { left_out "$tool" 'no compute-sanitizer in the toolkit'; return 0; }
   checker+=(--report-api-errors no)
   case $tool in
@@ -162,7 +196,7 @@ sanitize() {
   say "$tool: $(ours tests/cuda/cuda_tests --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ') tests"
   for ((shard = 0; shard < shards; ++shard)); do
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard OMP_NUM_THREADS=2 LD_LIBRARY_PATH=$libraries \
-      timeout -k 10 "$sanitizer_seconds" "${checker[@]}" "$folder/tests/cuda/cuda_tests" \
+      timeout -k 10 "$seconds" "${checker[@]}" "$folder/tests/cuda/cuda_tests" \
       --gtest_filter="$filter" >"$logs/$tool.$shard.log" 2>&1 &
     jobs+=($!)
   done
@@ -182,23 +216,45 @@ sanitize() {
   [[ $tool != initcheck ]] || found=$(grep skyline <<<"$found")
   [[ -z $found ]] || { status=1; head -n 40 <<<"$found"; }
   grep -h 'ERROR SUMMARY\|RACECHECK SUMMARY' "$logs/$tool".*.log | sort | uniq -c
-  ((late == 0)) || left_out "$tool" "$late of $shards shards had not finished after $sanitizer_seconds s"
+  ((late == 0)) || left_out "$tool" "$late of $shards shards had not finished after $seconds s"
+  [[ $tool != memcheck ]] || check_tf32 || status=1
   return "$status"
+}
+
+# check_tf32: runs memcheck over steps in TF32. Library kernels that copy in bulk are reported where a
+# tensor spans pieces of a mapped range, although they are right there: findings outside our kernels
+# count only if they come again in one plain range.
+check_tf32() {
+  local allocator found log
+  for allocator in planned best-fit-pool; do
+    log=$logs/memcheck.tf32.$allocator.log
+    limited env LD_LIBRARY_PATH="$libraries" "$sanitizer" --tool memcheck --report-api-errors no --print-limit 20 \
+      "$folder/train/skyline" train --model resnet20 --data shapes --steps 3 --batch-size 16 --device cuda --tf32 \
+      --allocator "$allocator" --output "$logs/memcheck-$allocator" >"$log" 2>&1
+    found=$(findings "$log")
+    [[ -n $found ]] || return 0
+    say "memcheck in TF32 with $allocator:"
+    head -n 20 <<<"$found"
+    ! grep -q skyline <<<"$found" || return 1
+  done
+  return 1
 }
 
 # Trains from the pool to the plan, compares losses under every allocator, predicts the plan without
 # using the card, and checks that an interrupt saves its work.
 run_train() {
-  local out status=0
+  local out status=0 longest
   out=$(mktemp -d "$logs/train.XXXX")/run
-  ours train/skyline train --model resnet20 --data shapes --epochs 1 --device cuda --output "$out" || status=1
-  ours train/skyline train --model seq2seq --data numbers --batch-size 64 --learning-rate 0.002 --steps 200 \
+  ours train/skyline train --model "$trained" --data shapes "${length[@]}" --device cuda --output "$out" || status=1
+  ours train/skyline train --model seq2seq --data numbers --batch-size 64 --learning-rate 0.002 --steps "$text_steps" \
     --policy upper-bound --device cuda --output "$out-seq2seq" || status=1
-  ours train/skyline compare --model googlenet --data shapes --steps 6 --batch-size 32 --device cuda \
+  ours train/skyline compare --model "$compared" --data shapes --steps 6 --batch-size "$compared_batch" --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
-  ours train/skyline dry-run --model resnet20 --device cuda --engines "$out/engines.json" || status=1
-  LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 10 "$folder/train/skyline" \
-    train --model resnet20 --data shapes --epochs 1000 --device cuda --output "$out-interrupted"
+  ours train/skyline dry-run --model "$trained" --device cuda --engines "$out/engines.json" || status=1
+  longest=$((part_seconds - SECONDS < 10 ? part_seconds - SECONDS : 10))
+  ((longest > 0)) || { say 'out of time'; return 1; }
+  LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 "$longest" "$folder/train/skyline" \
+    train --model "$trained" --data shapes --epochs 1000 --device cuda --output "$out-interrupted"
   if (($? != 130)) || [[ ! -e $out-interrupted/checkpoints/latest ]]; then
     say 'the interrupt saved nothing'
     status=1
@@ -209,12 +265,16 @@ run_train() {
 # benchmark [OPTION…]: one process per network, so that a lost device spares the other networks.
 benchmark() {
   local model status=0
-  for model in alexnet googlenet resnet50 inception-resnet seq2seq; do
-    ours tests/benchmarks/cuda_step_benchmark "$model" --steps 10 --prefetch --recompute 4 --fused-update "$@" || status=1
+  for model in "${networks[@]}"; do
+    ours tests/benchmarks/cuda_step_benchmark "$model" --steps "$timed_steps" --prefetch --recompute 4 --fused-update "$@" || status=1
   done
-  say "resnet50, batch 128: time by op"
-  ours tests/benchmarks/cuda_step_benchmark resnet50 --batches 128 --allocators planned --profile "$@" || status=1
   return "$status"
+}
+
+# profile [OPTION…]: the time of a step by op.
+profile() {
+  ours tests/benchmarks/cuda_step_benchmark "$profiled" --batches "$profiled_batch" --steps "$timed_steps" \
+    --allocators planned --profile "$@"
 }
 
 # compare_with_pytorch [OPTION…]
@@ -233,10 +293,17 @@ compare_with_pytorch() {
 }
 
 run_part() {
+  local others
   case $1 in
-    tests) run_tests ;;
+    memory | products | convolutions | lstm | uploads) run_tests "$1" "${subjects[$1]}:-$too_large" ;;
+    tests)
+      others=$(IFS=:; echo "${subjects[*]}")
+      run_tests tests "-$too_large:$others"
+      ;;
     memcheck | racecheck | initcheck) sanitize "$1" ;;
     train) run_train ;;
+    profile-fp32) profile ;;
+    profile-tf32) profile --tf32 ;;
     fp32) benchmark ;;
     tf32) benchmark --tf32 ;;
     pytorch-fp32) compare_with_pytorch ;;
@@ -244,23 +311,40 @@ run_part() {
   esac
 }
 
+# timed_part PART: runs a part and leaves its results behind. A part may end its shell.
+timed_part() {
+  local part_seconds=${part_limits[$1]} status
+  ((part_seconds <= ${SKYLINE_PART_SECONDS:-540})) || part_seconds=$SKYLINE_PART_SECONDS
+  say "== $1"
+  echo "$1 began" >>"$logs/parts.txt"
+  SECONDS=0
+  (run_part "$1") 2>&1 | tee "$logs/$1.txt"
+  status=${PIPESTATUS[0]}
+  ((status == 0)) || say "$1 failed"
+  say "$1 took $SECONDS s"
+  echo "$1 ended with $status after $SECONDS s" >>"$logs/parts.txt"
+  return "$status"
+}
+
 # run WHAT PART…
 run() {
   local folder=$1 part parts=() status=0 libraries toolkit sanitizer logs python=${SKYLINE_PYTHON:-python3}
   for part in "${@:2}"; do
     case $part in
+      basics) parts+=(memory products convolutions lstm uploads) ;;
+      profile) parts+=(profile-fp32 profile-tf32) ;;
       sanitizer) parts+=(memcheck racecheck initcheck) ;;
       benchmarks) parts+=(fp32 tf32) ;;
       pytorch) parts+=(pytorch-fp32 pytorch-tf32) ;;
       *)
-        [[ " ${all_known[*]} " == *" $part "* ]] ||
-          { say "unknown part '$part'; known are: ${all_known[*]}; sanitizer benchmarks pytorch"; return 2; }
+        [[ " ${all_parts[*]} " == *" $part "* ]] ||
+          { say "unknown part '$part'; known are: ${all_parts[*]}; basics profile pytorch benchmarks sanitizer"; return 2; }
         parts+=("$part")
         ;;
     esac
   done
-  if ! command -v nvidia-smi >/dev/null ||
-    ! nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader; then
+  if ((!rehearses)) && { ! command -v nvidia-smi >/dev/null ||
+    ! nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader; }; then
     say "no CUDA device answers: nothing was run"
     return 3
   fi
@@ -278,10 +362,7 @@ run() {
   sanitizer=$(PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer command -v compute-sanitizer)
   libraries=$folder/lib:$(python_libraries)${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$toolkit/lib64:$toolkit/lib
   for part in "${parts[@]}"; do
-    say "== $part"
-    SECONDS=0
-    run_part "$part" || { say "$part failed"; status=1; }
-    say "$part took $SECONDS s"
+    timed_part "$part" || status=1
   done
   say "logs: $logs"
   return "$status"
@@ -295,8 +376,14 @@ case "${1:-} $#" in
     shift 2
     run "$what" "${@:-${all_parts[@]}}"
     ;;
+  '--rehearse '[2-9]*)
+    what=$(cd "$started_in" && realpath "$2")/tests/cuda/emulated_programs
+    shift 2
+    rehearse_small
+    run "$what" "${@:-${all_parts[@]}}"
+    ;;
   *)
-    say "usage: bash tests/gpu.sh [--pack FILE.tar.xz | --run WHAT [PART…]]"
+    say "usage: bash tests/gpu.sh [--pack FILE.tar.xz | --run WHAT [PART…] | --rehearse BUILD [PART…]]"
     exit 2
     ;;
 esac
