@@ -6,7 +6,8 @@
 #                                               CUDA toolkit with cuDNN (or Python's packages of them)
 #   bash tests/gpu.sh --run WHAT [PART…]        runs a packed file or a build's folder
 #   bash tests/gpu.sh --rehearse BUILD [PART…]  runs the same parts with the programs of a build that
-#                                               emulate the device, on its smallest networks
+#                                               emulate the device, on small networks; parts
+#                                               that take it too long say that they ran out of time
 # Parts, in this order, so that a lost device spares what matters most:
 #   memory products convolutions lstm uploads   the tests of one subject each (together: basics)
 #   profile-fp32 profile-tf32                   a step of resnet50 by op (together: profile)

@@ -1,5 +1,6 @@
 #include "tests/cuda_emulation/emulation.h"
 
+#include <cuda.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,8 +103,14 @@ __global__ void lane_left_kernel(int* values) {
   values[threadIdx.x] = __shfl_xor_sync(~0u, values[threadIdx.x], 1);
 }
 
+// Of 40 threads: the second warp has 8.
 __global__ void reads_no_lane_kernel(int* values) {
-  values[threadIdx.x] = __shfl_down_sync(~0u, values[threadIdx.x], 1);
+  const unsigned mask = threadIdx.x < 32 ? ~0u : 0xFFu;
+  values[threadIdx.x] = __shfl_down_sync(mask, values[threadIdx.x], 1);
+}
+
+__global__ void full_mask_kernel(int* values) {
+  values[threadIdx.x] = __shfl_xor_sync(~0u, values[threadIdx.x], 1);
 }
 
 class EmulatedThreads : public testing::TestWithParam<ThreadOrder> {
@@ -177,8 +184,25 @@ TEST(EmulatedThreadsFault, NamesBarriersThatNotAllReach) {
   EXPECT_THAT(fault_of(kBlock, different_barriers_kernel), HasSubstr("different barriers"));
   EXPECT_THAT(fault_of(kBlock, lane_left_kernel), HasSubstr("lanes of a mask have left"));
   EXPECT_THAT(fault_of(40, reads_no_lane_kernel), HasSubstr("a lane that no thread is"));
+  EXPECT_THAT(fault_of(40, full_mask_kernel), HasSubstr("a mask names lanes that no thread is"));
+  EXPECT_EQ(fault_of(64, full_mask_kernel), "none");
   EXPECT_THAT(fault_of(kBlock, leaves_early_kernel), HasSubstr("emulation_test.cpp:"));
   EXPECT_EQ(fault_of(kBlock, reverse_kernel), "none");  // the other threads' fibers are abandoned
+}
+
+TEST(EmulatedThreadsFault, StaysWithTheContext) {
+  {
+    Emulated emulated({});
+    CudaCompute compute({});
+    DeviceArray<int> values(compute, iota(kBlock));
+    launch(compute, 1, kBlock, leaves_early_kernel, values.get());
+    EXPECT_THROW(compute.wait(), CudaError);
+    void* address = nullptr;
+    EXPECT_EQ(cudaMalloc(&address, 1), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    EXPECT_THROW(launch(compute, 1, kBlock, reverse_kernel, values.get()), CudaError);
+  }
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "of another context";
 }
 
 // for_each_index takes as many blocks as needed, like for_each_vector and the kernels of rows.
@@ -258,6 +282,25 @@ TEST_F(EmulatedStreams, CopyTooEarlyWithoutAnEvent) {
   }
 }
 
+// The default stream waits for streams that are not made as cudaStreamNonBlocking, and they for it.
+TEST_F(EmulatedStreams, BlockingOnesNeedNoEvents) {
+  cudaStreamDestroy(copies_);
+  EXPECT_EQ(cudaStreamCreateWithFlags(&copies_, 7), cudaErrorInvalidValue);
+  check_cuda(cudaStreamCreateWithFlags(&copies_, cudaStreamDefault), "create");
+  for (const StreamOrder order : {StreamOrder::kOthersLast, StreamOrder::kOthersFirst}) {
+    Emulated emulated({.streams = order});
+    DeviceArray<int> values(compute_, std::vector<int>(kCount));
+    copy_in(values.get());
+    check_cuda(cudaMemsetAsync(values.get(), 0, sizeof(int), nullptr), "fill");
+    EXPECT_EQ(values.read()[1], 10);
+    EXPECT_EQ(values.read()[0], 0);
+    check_cuda(cudaMemsetAsync(values.get(), 0, kBytes, nullptr), "fill");
+    copy_in(values.get());
+    cudaStreamSynchronize(copies_);
+    EXPECT_EQ(values.read(), std::vector<int>(kCount, 10));
+  }
+}
+
 TEST_F(EmulatedStreams, PinnedMemoryIsReadWhenTheCopyRuns) {
   DeviceArray<int> values(compute_, std::vector<int>(kCount));
   copy_in(values.get());
@@ -281,6 +324,82 @@ TEST(EmulatedMemory, CountsAndFails) {
   EXPECT_EQ(cuda_emulation::counts().mallocs, 3u);
   EXPECT_EQ(cuda_emulation::counts().frees, 1u);
   EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
+}
+
+// A range of two pieces of memory, and what maps it.
+class EmulatedVirtualMemory : public testing::Test {
+ protected:
+  static constexpr std::size_t kPiece = std::size_t{2} << 20;
+
+  void SetUp() override {
+    ASSERT_EQ(cuMemAddressReserve(&range_, 2 * kPiece, kPiece, 0, 0), kDone);
+  }
+  void TearDown() override { EXPECT_EQ(cuMemAddressFree(range_, 2 * kPiece), kDone); }
+
+  static constexpr CUresult kDone = CUDA_SUCCESS, kInvalid = CUDA_ERROR_INVALID_VALUE;
+  const CUmemLocation here_{CU_MEM_LOCATION_TYPE_DEVICE, 0}, elsewhere_{here_.type, 1};
+  const CUmemAllocationProp pinned_{CU_MEM_ALLOCATION_TYPE_PINNED, here_};
+  const CUmemAccessDesc read_write_{here_, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUdeviceptr range_ = 0;
+  CUmemGenericAllocationHandle memory_ = 0;
+};
+
+TEST_F(EmulatedVirtualMemory, ChecksPropertiesAndDescriptors) {
+  const CUmemAllocationProp untyped{{}, here_}, remote{pinned_.type, elsewhere_};
+  EXPECT_EQ(cuMemCreate(&memory_, kPiece, nullptr, 0), kInvalid);
+  EXPECT_EQ(cuMemCreate(&memory_, kPiece, &untyped, 0), kInvalid);
+  EXPECT_EQ(cuMemCreate(&memory_, kPiece, &remote, 0), kInvalid);
+  std::size_t bytes = 0;
+  EXPECT_EQ(cuMemGetAllocationGranularity(&bytes, &remote, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+            kInvalid);
+  ASSERT_EQ(cuMemCreate(&memory_, kPiece, &pinned_, 0), kDone);
+  ASSERT_EQ(cuMemMap(range_, kPiece, 0, memory_, 0), kDone);
+  const CUmemAccessDesc unreadable{here_, {}}, others{elsewhere_, read_write_.flags};
+  EXPECT_EQ(cuMemSetAccess(range_, kPiece, &read_write_, 0), kInvalid);
+  EXPECT_EQ(cuMemSetAccess(range_, kPiece, nullptr, 1), kInvalid);
+  EXPECT_EQ(cuMemSetAccess(range_, kPiece, &unreadable, 1), kInvalid);
+  EXPECT_EQ(cuMemSetAccess(range_, kPiece, &others, 1), kInvalid);
+  EXPECT_EQ(cuMemSetAccess(range_, 2 * kPiece, &read_write_, 1), kInvalid) << "half is unmapped";
+  EXPECT_EQ(cuMemSetAccess(range_, kPiece, &read_write_, 1), kDone);
+  EXPECT_EQ(cuMemUnmap(range_, kPiece), kDone);
+  EXPECT_EQ(cuMemRelease(memory_), kDone);
+}
+
+TEST_F(EmulatedVirtualMemory, RefusesMapsThatOverlap) {
+  CUmemGenericAllocationHandle large = 0;
+  ASSERT_EQ(cuMemCreate(&memory_, kPiece, &pinned_, 0), kDone);
+  ASSERT_EQ(cuMemCreate(&large, 2 * kPiece, &pinned_, 0), kDone);
+  ASSERT_EQ(cuMemMap(range_ + kPiece, kPiece, 0, memory_, 0), kDone);
+  EXPECT_EQ(cuMemMap(range_, 2 * kPiece, 0, large, 0), kInvalid);
+  EXPECT_EQ(cuMemUnmap(range_ + kPiece, kPiece), kDone);
+  EXPECT_EQ(cuMemMap(range_, 2 * kPiece, 0, large, 0), kDone);
+  EXPECT_EQ(cuMemUnmap(range_, 2 * kPiece), kDone);
+  EXPECT_EQ(cuMemRelease(memory_), kDone);
+  EXPECT_EQ(cuMemRelease(large), kDone);
+}
+
+TEST_F(EmulatedVirtualMemory, CountsFromCreationToTheLastUse) {
+  const std::size_t before = cuda_emulation::held_bytes();
+  ASSERT_EQ(cuMemCreate(&memory_, kPiece, &pinned_, 0), kDone);
+  EXPECT_EQ(cuda_emulation::held_bytes(), before + kPiece);
+  ASSERT_EQ(cuMemMap(range_, kPiece, 0, memory_, 0), kDone);
+  EXPECT_EQ(cuMemRelease(memory_), kDone);
+  EXPECT_EQ(cuMemRelease(memory_), kInvalid) << "twice";
+  EXPECT_EQ(cuda_emulation::held_bytes(), before + kPiece) << "still mapped";
+  EXPECT_EQ(cuMemUnmap(range_, kPiece), kDone);
+  EXPECT_EQ(cuda_emulation::held_bytes(), before);
+  EXPECT_EQ(cuMemMap(range_, kPiece, 0, memory_, 0), kInvalid) << "gone";
+}
+
+TEST_F(EmulatedVirtualMemory, IsNotUnmappedUnderPendingWork) {
+  ASSERT_EQ(cuMemCreate(&memory_, kPiece, &pinned_, 0), kDone);
+  ASSERT_EQ(cuMemMap(range_, kPiece, 0, memory_, 0), kDone);
+  ASSERT_EQ(cuMemSetAccess(range_, kPiece, &read_write_, 1), kDone);
+  check_cuda(cudaMemsetAsync(reinterpret_cast<void*>(range_), 0, kPiece, nullptr), "fill");
+  EXPECT_EQ(cuMemUnmap(range_, kPiece), CUDA_ERROR_ILLEGAL_ADDRESS);
+  check_cuda(cudaDeviceSynchronize(), "wait");
+  EXPECT_EQ(cuMemUnmap(range_, kPiece), kDone);
+  EXPECT_EQ(cuMemRelease(memory_), kDone);
 }
 
 TEST(EmulatedMemoryDeathTest, CanBeClosedToTheHost) {

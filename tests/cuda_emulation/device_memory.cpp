@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <new>
 #include <string_view>
@@ -28,6 +29,13 @@ constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
 constexpr std::size_t kPoolChunk = std::size_t{32} << 20;
 
+// Physical memory, which lives until it is released and unmapped.
+struct Physical {
+  std::size_t bytes = 0;
+  int maps = 0;
+  bool released = false;
+};
+
 struct PoolBlock {
   cudaMemPool_t pool;
   bool freed;  // a free is enqueued
@@ -43,7 +51,8 @@ struct Memory {
   Blocks opened;  // closed blocks that are temporarily open
   bool all_open = false;
   int accesses = 0;
-  std::map<CUmemGenericAllocationHandle, std::size_t> handles;
+  std::map<CUmemGenericAllocationHandle, Physical> handles;
+  std::map<const std::byte*, CUmemGenericAllocationHandle> handle_of;  // of mapped
   CUmemGenericAllocationHandle last_handle = 0;
   std::size_t held_bytes = 0;
 };
@@ -141,6 +150,29 @@ cudaError_t allocate(Blocks& blocks, void** address, std::size_t bytes, std::siz
   *address = new_block(blocks, bytes);
   memory().held_bytes += bytes;
   return cudaSuccess;
+}
+
+bool is_first_device(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == 0;
+}
+
+bool is_right(const CUmemAllocationProp* properties) {
+  return properties != nullptr && properties->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         is_first_device(properties->location);
+}
+
+bool overlaps(const Blocks& blocks, const std::byte* first, std::size_t bytes) {
+  const auto next = blocks.lower_bound(first + bytes);
+  if (next == blocks.begin()) return false;
+  const auto last = std::prev(next);
+  return last->first + last->second > first;
+}
+
+void free_if_unused(CUmemGenericAllocationHandle handle) {
+  const auto found = memory().handles.find(handle);
+  if (!found->second.released || found->second.maps > 0) return;
+  memory().held_bytes -= found->second.bytes;
+  memory().handles.erase(found);
 }
 
 std::byte* pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
@@ -328,9 +360,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 }
 
 CUresult cuGetErrorString(CUresult error, const char** text) {
-  *text = error == CUDA_SUCCESS               ? "no error"
-          : error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory"
-                                              : "invalid argument";
+  *text = error == CUDA_SUCCESS                 ? "no error"
+          : error == CUDA_ERROR_OUT_OF_MEMORY   ? "out of memory"
+          : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
+                                                : "invalid argument";
   return CUDA_SUCCESS;
 }
 
@@ -366,36 +399,48 @@ CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
-                     const CUmemAllocationProp*, unsigned long long) {
-  if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+                     const CUmemAllocationProp* properties, unsigned long long flags) {
+  if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0 || flags != 0 ||
+      !cuda_emulation::is_right(properties)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (cuda_emulation::is_refused(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++memory().last_handle;
-  memory().handles[*handle] = bytes;
+  memory().handles[*handle] = {.bytes = bytes};
+  memory().held_bytes += bytes;
   return CUDA_SUCCESS;
 }
 
 // Mapped memory stays alive.
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  return memory().handles.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
-                  CUmemGenericAllocationHandle handle, unsigned long long) {
   const auto found = memory().handles.find(handle);
-  if (found == memory().handles.end() || found->second != bytes || offset != 0 ||
-      !cuda_emulation::holds(memory().reserved, pointer(address), bytes) ||
-      address % cuda_emulation::kGranularity != 0 || memory().mapped.contains(pointer(address))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  ++counts().maps;
-  memory().mapped[pointer(address)] = bytes;
-  memory().held_bytes += bytes;
+  if (found == memory().handles.end() || found->second.released) return CUDA_ERROR_INVALID_VALUE;
+  found->second.released = true;
+  cuda_emulation::free_if_unused(handle);
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
-                        std::size_t) {
-  if (!cuda_emulation::holds(memory().mapped, pointer(address), bytes)) {
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  const auto found = memory().handles.find(handle);
+  if (found == memory().handles.end() || found->second.released || found->second.bytes != bytes ||
+      offset != 0 || flags != 0 || address % cuda_emulation::kGranularity != 0 ||
+      !cuda_emulation::holds(memory().reserved, pointer(address), bytes) ||
+      cuda_emulation::overlaps(memory().mapped, pointer(address), bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++counts().maps;
+  ++found->second.maps;
+  memory().mapped[pointer(address)] = bytes;
+  memory().handle_of[pointer(address)] = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
+                        std::size_t count) {
+  if (access == nullptr || count != 1 || !cuda_emulation::is_first_device(access->location) ||
+      access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
+      !cuda_emulation::holds(memory().mapped, pointer(address), bytes)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE);
@@ -407,15 +452,19 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
   return CUDA_SUCCESS;
 }
 
-// Unmaps exactly the range of one earlier cuMemMap.
+// Unmaps exactly the range of one earlier cuMemMap. A device would fault in work that still uses
+// it; here all work must have ended.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;
   const auto found = mapped.find(pointer(address));
   if (found == mapped.end() || found->second != bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (cuda_emulation::has_pending_work()) return CUDA_ERROR_ILLEGAL_ADDRESS;
   ++counts().unmaps;
   mapped.erase(found);
-  memory().held_bytes -= bytes;
+  const auto handle = memory().handle_of.extract(pointer(address)).mapped();
+  --memory().handles.at(handle).maps;
+  cuda_emulation::free_if_unused(handle);
   auto& closed = memory().closed;
   closed.erase(closed.lower_bound(pointer(address)), closed.lower_bound(end));
   auto& opened = memory().opened;
@@ -425,8 +474,9 @@ CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
                                        CUmemAllocationGranularity_flags) {
+  if (!cuda_emulation::is_right(properties)) return CUDA_ERROR_INVALID_VALUE;
   *bytes = cuda_emulation::kGranularity;
   return CUDA_SUCCESS;
 }

@@ -13,6 +13,9 @@ bool has_come(std::optional<std::uint64_t>& countdown);
 
 // Returns the error that any call reports first: an old driver or no device.
 cudaError_t health();
+// Returns true if a stream holds work that has not run.
+bool has_pending_work();
+
 // The value that cudaGetLastError() returns next, set when the runtime refuses memory.
 cudaError_t& last_error();
 

@@ -152,6 +152,11 @@ void Block::wait(State state, unsigned mask, Place place) {
     fault_ = "a mask leaves out the lane that gives it";
     return;
   }
+  const std::size_t lanes = std::min(kLanes, threads_.size() - thread / kLanes * kLanes);
+  if (state == State::kAtWarpBarrier && lanes < kLanes && mask >> lanes != 0) {
+    fault_ = "a mask names lanes that no thread is";
+    return;
+  }
   threads_[thread] = {state, &fiber, mask, place};
   fiber.yield();
 }

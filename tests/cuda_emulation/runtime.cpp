@@ -35,6 +35,7 @@ struct Task {
 
 struct CUstream_st {
   std::deque<Task> tasks;
+  bool blocking = false;  // ordered with the default stream, without events
 };
 struct CUevent_st {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
@@ -48,7 +49,7 @@ struct Device {
 
   std::vector<std::unique_ptr<CUstream_st>> streams;  // the first is the default stream
   std::mt19937_64 random;
-  std::string fault;  // from the last kernel that failed
+  std::string fault;  // of a kernel; a context stays dead after it
 };
 
 Device& device() {
@@ -104,7 +105,7 @@ void run_until(CUstream_st& stream, const Done& done) {
 }
 
 void run_next(CUstream_st& stream) {
-  if (stream.tasks.empty()) {  // emptied by a fault
+  if (stream.tasks.empty()) {
     throw std::logic_error("[emulated stream] waits for an event that will not come");
   }
   const Task task = std::move(stream.tasks.front());
@@ -116,15 +117,14 @@ void run_next(CUstream_st& stream) {
 template <typename Done>
 cudaError_t drive(CUstream_st& stream, const Done& done) {
   ++counts().synchronizations;
-  if (std::ranges::all_of(device().streams, [](const auto& s) { return s->tasks.empty(); })) {
-    return cudaSuccess;
-  }
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (!has_pending_work()) return cudaSuccess;
   try {
     const Access access;
     run_until(stream, done);
   } catch (const std::exception& error) {
     device().fault = error.what();
-    stream.tasks.clear();
+    for (const auto& each : device().streams) each->tasks.clear();
     return cudaErrorLaunchFailure;
   }
   return cudaSuccess;
@@ -138,8 +138,28 @@ CUstream_st& stream_of(cudaStream_t stream) {
   return stream != nullptr ? *stream : *device().streams.front();
 }
 
+// Lets the next task of `later` wait for all tasks of `earlier` so far.
+void order_after(CUstream_st& later, CUstream_st& earlier) {
+  if (earlier.tasks.empty()) return;
+  const auto reached =
+      std::make_shared<EventState>(EventState{.recorded = 1, .reached = 0, .stream = &earlier});
+  earlier.tasks.push_back({.run = [reached] { reached->reached = 1; }, .wait = nullptr});
+  later.tasks.push_back({.run = {}, .wait = reached, .version = 1});
+}
+
+// Work on the default stream waits for earlier work on blocking streams, and the other way round.
+void order_implicitly(CUstream_st& stream) {
+  CUstream_st& standard = *device().streams.front();
+  if (stream.blocking) order_after(stream, standard);
+  if (&stream != &standard) return;
+  for (const auto& other : device().streams) {
+    if (other->blocking) order_after(standard, *other);
+  }
+}
+
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  order_implicitly(stream_of(stream));
   stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
   return cudaSuccess;
 }
@@ -177,9 +197,13 @@ Emulated::Emulated(Options set) : before_(options()) {
   counts() = {};
   last_error() = cudaSuccess;
   device().random.seed(set.seed);
+  device().fault.clear();
 }
 
-Emulated::~Emulated() { options() = before_; }
+Emulated::~Emulated() {
+  options() = before_;
+  device().fault.clear();
+}
 
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work) {
   return enqueue(stream, [run = std::move(work)] {
@@ -205,7 +229,12 @@ cudaError_t& last_error() {
 
 cudaError_t health() {
   if (options().driver_version < CUDART_VERSION) return cudaErrorInsufficientDriver;
-  return options().devices > 0 ? cudaSuccess : cudaErrorNoDevice;
+  if (options().devices <= 0) return cudaErrorNoDevice;
+  return device().fault.empty() ? cudaSuccess : cudaErrorLaunchFailure;
+}
+
+bool has_pending_work() {
+  return !std::ranges::all_of(device().streams, [](const auto& s) { return s->tasks.empty(); });
 }
 
 cudaError_t find_kernels() {
@@ -294,9 +323,11 @@ cudaError_t cudaDeviceSynchronize() {
   return error;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
   device().streams.push_back(std::make_unique<CUstream_st>());
+  device().streams.back()->blocking = flags == cudaStreamDefault;
   *stream = device().streams.back().get();
   return cudaSuccess;
 }
@@ -313,6 +344,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const auto& state = event->state;
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
   stream_of(stream).tasks.push_back({.run = {}, .wait = state, .version = state->recorded});
   return cudaSuccess;
@@ -337,11 +369,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const auto state = event->state;
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
   return cuda_emulation::drive(*state->stream, [&] { return state->reached >= state->recorded; });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
   return event->state->reached >= event->state->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
