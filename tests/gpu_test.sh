@@ -43,7 +43,7 @@ done
 program bin/nvidia-smi 'echo a stand-in for a card'
 program tests/cuda/cuda_tests \
   'printf "S.\n  T\n[ RUN      ] S.T\n[       OK ] S.T (1 ms)\n"'
-program train/skyline 'echo a long training; exec sleep 1000'
+program train/skyline 'echo a long training; exec sleep 60'
 program tests/benchmarks/cuda_step_benchmark \
   'echo a lost machine; kill -KILL -- "-$(ps -o pgid= -p $$ | tr -d " ")"'
 
