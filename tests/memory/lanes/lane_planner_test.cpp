@@ -76,7 +76,7 @@ TEST(SharingEdges, AreWhatAPlanForOneLaneNeedsOnOthers) {
       EXPECT_FALSE(check_lanes(graph, one_lane, lanes, left).safe) << "seed " << seed;
     }
   }
-  EXPECT_GT(waits_seen, 100u);
+  EXPECT_GT(waits_seen, 50u);  // sanitizers see a tenth of the seeds
 }
 
 TEST(LanePlanner, FewerConflictsNeedNoMoreAtLeast) {
