@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// What the default capacity leaves free: libraries load kernels when they first run.
+// The default capacity leaves this much free, because libraries load kernels when they first run.
 inline constexpr std::size_t kCudaReservedBytes = std::size_t{256} << 20;
 
 // Throws std::runtime_error, one line with the flag and the reason, when no device can be used.

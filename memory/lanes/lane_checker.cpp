@@ -108,7 +108,7 @@ class Execution {
   std::size_t blocks_ = 0;
 };
 
-// What must be done before an op begins.
+// Op `first` must be done before another one begins.
 struct Demand {
   OpId first = 0;
   std::size_t used = 0, taken = 0;  // cells; the same: one value

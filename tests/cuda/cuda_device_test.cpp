@@ -115,7 +115,7 @@ TEST(CudaDeviceErrors, ACardThatOthersFillIsRefused) {
   EXPECT_EQ(make_cuda_device(kMiB)->capacity_bytes(), kMiB) << "a capacity is taken as given";
 }
 
-// Where the card has no virtual memory, a range holds all its memory from the start.
+// A range holds all its memory from the start if the card has no virtual memory.
 TEST(CudaDeviceWithoutVirtualMemory, HasPlainRanges) {
   Emulated emulated({.virtual_memory = false});
   const auto device = make_cuda_device(100 * kMiB);

@@ -103,7 +103,7 @@ __global__ void lane_left_kernel(int* values) {
   values[threadIdx.x] = __shfl_xor_sync(~0u, values[threadIdx.x], 1);
 }
 
-// Of 40 threads: the second warp has 8.
+// The kernel runs on 40 threads, so the second warp has 8.
 __global__ void reads_no_lane_kernel(int* values) {
   const unsigned mask = threadIdx.x < 32 ? ~0u : 0xFFu;
   values[threadIdx.x] = __shfl_down_sync(mask, values[threadIdx.x], 1);

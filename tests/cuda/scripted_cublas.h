@@ -6,7 +6,8 @@
 
 namespace skyline::tests {
 
-// What the stand-in for libcublasLt does and has seen. Algorithms are numbered as offered.
+// The stand-in for libcublasLt does what this says, and notes here what it sees. Algorithms are
+// numbered as offered.
 struct ScriptedCublas {
   int offered = 3;
   std::set<int> invalid;  // offered with a state that is no success

@@ -73,8 +73,8 @@ void for_each_vector(CudaCompute& compute, std::int64_t count, Function function
          for_each_vector_kernel<Function>, count, function);
 }
 
-// What one launch does to several tensors: functions[k] over counts[k] elements, in the blocks up
-// to end[k].
+// One launch for several tensors: functions[k] runs over counts[k] elements, in the blocks up to
+// end[k].
 template <typename Function>
 struct VectorTable {
   // Kernels take 32,764 bytes of arguments, but those of small networks should not copy so many.

@@ -145,7 +145,7 @@ TEST(LaneChecker, AnInPlaceWriteWaitsForEarlierReaders) {
   EXPECT_EQ(verdict.reason, "nothing makes op 2 (over) wait for op 1 (read), but both use value 0");
 }
 
-// What it accepts is safe in every interleaving, and what it refuses has a bad one.
+// Accepted plans are safe in every interleaving, and refused ones have a bad one.
 TEST(LaneChecker, AgreesWithAllInterleavingsOfSmallSteps) {
   std::uint64_t safe = 0, unsafe = 0;
   for (const std::uint64_t seed : seeds(cases(8'000, 900'000))) {

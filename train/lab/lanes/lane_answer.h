@@ -24,7 +24,8 @@ struct LanePlan {
   double critical_path = 0;  // the step on any number of lanes
 };
 
-// What a step gains if its ops run on lanes, and what that takes in bytes. Without resident bytes.
+// The seconds that a step gains if its ops run on lanes, and the bytes that this takes, without
+// resident ones.
 struct LaneAnswer {
   std::size_t lanes = 0;
   LaneSchedule schedule;  // without waits for bytes
