@@ -84,8 +84,8 @@ class Trainer {
   double mean_loss() const;
   std::string evaluation_text() const;
   nlohmann::ordered_json metric(const std::string& name) const;
-  // Adds the running batch's step, its graph and its order.
-  void add_order(RunSummary& summary);
+  // Adds the step's graph, its order and its story.
+  void add_order(RunSummary& summary, const DryRunFacts& step);
   CommandResult result(int exit_code);
   nlohmann::ordered_json result_json(double loss, bool interrupted) const;
 

@@ -28,9 +28,12 @@ void Trainer::note_plan() {
   memory_ = memory_summary(*run_, options_.memory.allocator, device_allocations_at_switch_);
   if (session() == nullptr || session()->state() != Session::State::kPlanned) return;
   // If each batch has its own plan, result() shows the longest step instead.
-  const bool plan_each_batch = options_.memory.policy == ShapePolicy::kUpperBound &&
-                               session()->session_statistics().adopted_plans > 0;
-  if (plan_each_batch) return;
+  const bool batches_differ = !workload_->lengths_name().empty();
+  const ShapePolicy policy = *options_.memory.policy;
+  if (batches_differ && (policy == ShapePolicy::kPerShape ||
+                         session()->session_statistics().adopted_plans > 0)) {
+    return;
+  }
   trace_ = session()->trace();
   plan_ = session()->plan();
 }
@@ -69,9 +72,7 @@ void Trainer::on_session_event(const SessionEvent& event) {
       saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 
-void Trainer::add_order(RunSummary& summary) {
-  const DryRunFacts step = workload_->dry_step(*run_);
-  if (step.step.graph.ops.empty()) return;
+void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
   summary.graph = program_graph(in_program_sequence(step.step.graph, step.program_numbers),
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
@@ -81,8 +82,9 @@ void Trainer::add_order(RunSummary& summary) {
 CommandResult Trainer::result(int exit_code) {
   if (!memory_) note_plan();
   update_totals(*memory_, *run_, device_allocations_at_switch_);
-  if (trace_.size() == 0) {
-    trace_ = workload_->longest_step(Mode::kTraining);
+  const DryRunFacts longest = workload_->longest_step(Mode::kTraining);
+  if (!same_lifetimes(trace_, longest.trace)) {
+    trace_ = longest.trace;
     plan_ = plan(trace_, options_.memory.planner, {}, all_planners());
   }
   if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
@@ -104,7 +106,7 @@ CommandResult Trainer::result(int exit_code) {
                      .evaluations = {log_->metrics(), log_->evaluations()},
                      .steps = log_->chart(),
                      .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps)};
-  add_order(summary);
+  add_order(summary, longest);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});

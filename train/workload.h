@@ -56,11 +56,8 @@ class Workload {
   // already adopted the plan for the longest steps. The workload outlives the run. Throws
   // ShapeError, OutOfMemory.
   virtual std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) = 0;
-  // Returns the trace of the step with the most live bytes, from a dry run.
-  virtual Trace longest_step(Mode mode) = 0;
-  // Records a training step with the run's current batch and order, in a dry run; without ops if
-  // the run has read no batch yet.
-  virtual DryRunFacts dry_step(const ModelRun& run) = 0;
+  // Records the step with the most live bytes in a dry run, in the order in which runs execute it.
+  virtual DryRunFacts longest_step(Mode mode) = 0;
   // Returns the memory that plans for varying steps must hold; nothing if all steps are alike.
   virtual std::optional<LongestBatchFacts> longest_batch() { return {}; }
 

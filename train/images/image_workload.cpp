@@ -63,7 +63,7 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
 std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mode) {
   auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
-    run->memory.session()->adopt(longest_step(mode), mode == Mode::kTraining
+    run->memory.session()->adopt(longest_step(mode).trace, mode == Mode::kTraining
                                                          ? training_key(run_options_.batch_size)
                                                          : inference_key(run_options_.batch_size));
   }
@@ -75,8 +75,9 @@ DryRun ImageWorkload::dry_run(Mode mode) const {
                                            dry_context(context(mode), mode), run_options_));
 }
 
-Trace ImageWorkload::longest_step(Mode mode) {
-  return dry_run(mode).step(options_.batch_size, mode).trace;
+// All batches have one size.
+DryRunFacts ImageWorkload::longest_step(Mode mode) {
+  return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
 }
 
 StepTrial ImageWorkload::trial(const RecomputedOps& ops, bool other_engines) {
@@ -87,12 +88,6 @@ StepTrial ImageWorkload::trial(const RecomputedOps& ops, bool other_engines) {
   StepTrial trial{.facts = trial_->step(options_.batch_size, mode, DryRun::Graph::kOn)};
   trial.reserved_bytes = reserved_bytes(trial.facts, {&trial.facts.trace, 1});
   return trial;
-}
-
-// All batches have one size.
-DryRunFacts ImageWorkload::dry_step(const ModelRun&) {
-  const Mode mode = Mode::kTraining;
-  return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
 }
 
 void ImageWorkload::prepare() {

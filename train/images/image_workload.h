@@ -24,8 +24,7 @@ class ImageWorkload final : public Workload {
   std::vector<ReportFact> facts(Mode mode) const override;
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
-  Trace longest_step(Mode mode) override;
-  DryRunFacts dry_step(const ModelRun& run) override;
+  DryRunFacts longest_step(Mode mode) override;
 
   void prepare() override;
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;

@@ -160,18 +160,6 @@ ProcessSummary process_of(const std::vector<std::unique_ptr<ComparedTraining>>& 
   return process_summary(runs, 0);
 }
 
-// Adds the order and the story of the last batch's step, unless all runs are inference or do not
-// fit.
-void add_step(const std::vector<std::unique_ptr<ComparedTraining>>& trainings, Workload& workload,
-              const TrainOptions& options, Comparison& comparison) {
-  const auto fits = [](const auto& training) { return training->run() != nullptr; };
-  const auto first = std::ranges::find_if(trainings, fits);
-  if (comparison.mode != Mode::kTraining || first == trainings.end()) return;
-  const DryRunFacts step = workload.dry_step(*(*first)->run());
-  comparison.order = step_order_view(step, options.step);
-  comparison.story = model_story(step.step, comparison.trace, options);
-}
-
 std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& workload,
                                  std::int64_t steps, Mode mode) {
   const bool training = mode == Mode::kTraining;
@@ -224,13 +212,14 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
       for (std::int64_t i = 0; i < kTurn && !training->done(); ++i) training->step();
     }
   }
+  const DryRunFacts longest = workload->longest_step(mode);
   Comparison comparison{.title = options.model + " on " + workload->data_name(),
                         .mode = mode,
                         .threads = options.threads,
                         .lanes = options.device.lanes,
                         .facts = facts_of(options, *workload, steps, mode),
                         .runs = {},
-                        .trace = workload->longest_step(mode),
+                        .trace = longest.trace,
                         .plan = {},
                         .allocator_options = limited_options(options.memory),
                         .process = process_of(trainings),
@@ -241,7 +230,8 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   comparison.bad_images = workload->bad_images();
   comparison.longest_batch = workload->longest_batch();
   comparison.budget = workload->budget();
-  add_step(trainings, *workload, options, comparison);
+  if (mode == Mode::kTraining) comparison.order = step_order_view(longest, options.step);
+  comparison.story = model_story(longest.step, comparison.trace, options);
   return comparison;
 }
 

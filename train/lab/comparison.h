@@ -44,8 +44,8 @@ struct Comparison {
   double clock_ns = 0;                 // cost of one clock reading, included in allocate_ns_median
 
   std::optional<LongestBatchFacts> longest_batch;  // if step shapes vary
-  std::optional<OrderView> order;                  // of the last batch's training step
-  std::optional<StepStory> story;                  // of that step, if `trace` is it
+  std::optional<OrderView> order;                  // of the longest step, in training
+  std::optional<StepStory> story;                  // of the longest step
   std::optional<BudgetAnswer> budget;
 
   // True if at least one run fitted, and losses, parameters and optimizer state are bit-equal in

@@ -52,15 +52,33 @@ std::vector<std::string> reasons_of(const RecordedStep& step, const SimulatedSte
   return reasons;
 }
 
+StepGraph with_bytes_of(const Trace& trace, const SimulatedStep& simulated, StepGraph graph) {
+  for (const BlockUse& use : simulated.uses) {
+    const std::uint64_t bytes = trace.blocks[use.block].bytes;
+    if (use.value == BlockUse::kNoValue) {
+      graph.ops[use.op].workspace_bytes = bytes;
+    } else {
+      graph.values[use.value].bytes = bytes;
+    }
+  }
+  return graph;
+}
+
 }  // namespace
+
+bool same_lifetimes(const Trace& a, const Trace& b) {
+  return std::ranges::equal(a.blocks, b.blocks, [](const TraceBlock& one, const TraceBlock& other) {
+    return one.lower == other.lower && one.upper == other.upper;
+  });
+}
 
 std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace, bool in_place,
                                     const OpSeconds& seconds) {
   if (step.graph.ops.empty() || trace.size() == 0) return {};
   SimulatedStep simulated = simulate_uses(step.graph, {.in_place = in_place});
-  if (!simulated.trace.same_requests(trace)) return {};
+  if (!same_lifetimes(simulated.trace, trace)) return {};
   StepStory story{.reasons = reasons_of(step, simulated),
-                  .strategies = strategy_curves(step.graph),
+                  .strategies = strategy_curves(with_bytes_of(trace, simulated, step.graph)),
                   .seconds_source = seconds.source};
   for (std::size_t k = 0; k < step.graph.ops.size(); ++k) {
     const StepOp& op = step.graph.ops[k];

@@ -36,9 +36,12 @@ struct OpSeconds {
   std::string source;
 };
 
-// Returns the story of a recorded step whose blocks are those of `trace`; nothing for another
-// trace, such as that of the longest of several steps. Bytes are rounded as allocators round them.
-// O(size).
+// True if the blocks live during the same ticks; their bytes may differ.
+bool same_lifetimes(const Trace& a, const Trace& b);
+
+// Returns the story of a recorded step whose blocks live as those of `trace` do; nothing of another
+// trace. Bytes are those of the trace, which may have room for several steps, rounded as allocators
+// round them. O(size).
 std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace, bool in_place,
                                     const OpSeconds& seconds);
 

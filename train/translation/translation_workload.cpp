@@ -51,11 +51,15 @@ const std::vector<PairBatch>& TranslationWorkload::batches() {
   return batches_.emplace(uncovered_batches(loader, steps));
 }
 
+bool TranslationWorkload::plans_ahead(const MemoryOptions& memory) {
+  return memory.allocator == kPlannedAllocator && memory.policy == ShapePolicy::kUpperBound;
+}
+
 const LongestBatches& TranslationWorkload::longest() {
   if (longest_) return *longest_;
   TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
   longest_ = longest_batches(batches(), dry, run_options_.shape.unroll);
-  console_.say(longest_batch_text(longest_->facts));
+  if (plans_ahead(options_.memory)) console_.say(longest_batch_text(longest_->facts));
   return *longest_;
 }
 
@@ -71,22 +75,18 @@ StepTrial TranslationWorkload::trial(const RecomputedOps& ops, bool) {
 
 std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, Mode mode) {
   TranslationRunOptions run_options = run_options_;
-  const bool upper_bound =
-      memory.allocator == kPlannedAllocator && memory.policy == ShapePolicy::kUpperBound;
-  run_options.plan_each_batch = upper_bound && !longest().facts.one_plan;
+  const bool ahead = plans_ahead(memory);
+  run_options.plan_each_batch = ahead && !longest().facts.one_plan;
   if (run_options.plan_each_batch) {
     run_options.dry_compute = make_compute(options_.memory.device, options_.device);
   }
   auto run = std::make_unique<TranslationRun>(memory, context(mode), run_options, &data_);
-  if (upper_bound) run->memory.session()->adopt(longest().steps);
+  if (ahead) run->memory.session()->adopt(longest().steps);
   return run;
 }
 
-Trace TranslationWorkload::longest_step(Mode) { return longest().steps.front(); }
-
-DryRunFacts TranslationWorkload::dry_step(const ModelRun& run) {
-  const PairBatch& batch = dynamic_cast<const TranslationRun&>(run).batch();
-  if (batch.size() == 0) return {};
+DryRunFacts TranslationWorkload::longest_step(Mode) {
+  const PairBatch& batch = batches()[longest().batch];
   TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
   return dry.step(batch, DryRun::Graph::kOn);
 }
@@ -107,7 +107,7 @@ void TranslationWorkload::add_facts(nlohmann::ordered_json& json, std::string& t
   json["source_words"] = data_.vocabularies.source.size();
   json["target_words"] = data_.vocabularies.target.size();
   json["pairs"] = data_.train.source.size();
-  if (!longest_) return;
+  if (!longest_ || !plans_ahead(options_.memory)) return;
   json["longest_batch"] = to_json(longest_->facts);
   text += longest_batch_text(longest_->facts) + "\n";
 }

@@ -29,8 +29,7 @@ class TranslationWorkload final : public Workload {
   std::vector<ReportFact> facts(Mode mode) const override;
 
   std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
-  Trace longest_step(Mode mode) override;
-  DryRunFacts dry_step(const ModelRun& run) override;
+  DryRunFacts longest_step(Mode mode) override;
   std::optional<LongestBatchFacts> longest_batch() override { return longest().facts; }
 
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
@@ -40,6 +39,8 @@ class TranslationWorkload final : public Workload {
  private:
   StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
   void forget_steps() override { longest_.reset(); }
+  // True if runs plan before their first step.
+  static bool plans_ahead(const MemoryOptions& memory);
   // Searched for on the first call.
   const std::vector<PairBatch>& batches();
   const LongestBatches& longest();

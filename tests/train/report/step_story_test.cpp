@@ -78,10 +78,21 @@ TEST(StepStory, TheCurvesOfTheStrategiesPeakAtTheirLowerBounds) {
   }
 }
 
+TEST(StepStory, TellsOfThePlanForSeveralStepsInItsBytes) {
+  const DryRunFacts facts = step_of("lenet");
+  Trace larger = facts.trace;
+  for (TraceBlock& block : larger.blocks) block.bytes = align_request(2 * block.bytes);
+  const auto story = story_of(facts, larger);
+  ASSERT_TRUE(story);
+  EXPECT_EQ(std::ranges::max(story->strategies.back().bytes),
+            lower_bound_bytes(larger, kAlignmentBytes));
+  EXPECT_EQ(story->reasons, story_of(facts, facts.trace)->reasons);
+}
+
 TEST(StepStory, TellsNothingOfAnotherTrace) {
   const DryRunFacts facts = step_of("lenet");
   Trace other = facts.trace;
-  other.blocks.back().bytes += 512;
+  ++other.blocks.back().upper;
   EXPECT_FALSE(story_of(facts, other));
   EXPECT_FALSE(story_of(facts, {}));
 }

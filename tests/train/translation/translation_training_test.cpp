@@ -1,5 +1,6 @@
 // `skyline train --model seq2seq`, from the options to the run's folder.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/lab/order/order_files.h"
+#include "train/options/allocator_names.h"
 #include "train/trainer.h"
 
 namespace skyline {
@@ -66,7 +68,7 @@ TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
   EXPECT_EQ(weights("cut", "latest"), weights("whole", "latest"));
 }
 
-TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLastStep) {
+TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLongestStep) {
   for (const bool unroll : {false, true}) {
     TrainOptions options = small_options();
     options.steps = 3;
@@ -131,6 +133,27 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     EXPECT_NE(messages_.str().find("longest batch: "), std::string::npos);
     EXPECT_NE(read_file(folder_.path() / name / "epochs.csv").find(",fallback_bytes"),
               std::string::npos);
+  }
+}
+
+// Under every policy the page tells why each block of the longest step is alive.
+TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
+  for (const auto policy : {ShapePolicy::kGrow, ShapePolicy::kPerShape, ShapePolicy::kUpperBound}) {
+    for (const bool unroll : {false, true}) {
+      const std::string name = fmt::format("{}-{}", policy_name(policy), unroll ? "unrolled" : "packed");
+      SCOPED_TRACE(name);
+      TrainOptions options = small_options();
+      options.translation.unroll = unroll;
+      options.memory.policy = policy;
+      const nlohmann::json memory = parsed_json(train(options, name).json)["memory"];
+      const auto page = page_data(read_file(folder_.path() / name / "report.html"));
+      ASSERT_TRUE(page.contains("story"));
+      EXPECT_EQ(page["story"]["reasons"].size(), page["blocks"].size());
+      const auto alive = page["story"]["strategies"][3]["bytes"].get<std::vector<std::uint64_t>>();
+      EXPECT_EQ(std::ranges::max(alive), page["plan"]["lowerBound"]);
+      if (memory["lower_bound"].is_null()) continue;  // no shape came often enough to be planned
+      EXPECT_EQ(memory["lower_bound"], page["plan"]["lowerBound"]);
+    }
   }
 }
 

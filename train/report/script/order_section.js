@@ -58,7 +58,7 @@ function fillMoved(step) {
 function fillOrder(step, varies) {
   byId('order-section').hidden = false;
   byId('order-saving').textContent = savingText(step) + boundText(step);
-  if (varies) byId('order-step').textContent = 'Steps differ; this is the one of the last batch.';
+  if (varies) byId('order-step').textContent = 'Steps differ; this is the longest one.';
   const same = step.program === step.peak;
   byId('order-pictures').hidden = same;
   if (!same) {

@@ -90,6 +90,7 @@ function fillStep() {
   const step = readStep(data);
   const view = new View(step.first, step.last);
   byId('step').hidden = false;
+  if (data.steps !== undefined) byId('step-title').textContent = 'One step: the longest';
   const memory = new MemoryChart(byId('memory-chart'), step, data.curves, data.residentBytes, view);
   const plan = new PlanChart(byId('plan-chart'), step, view);
   fillLegends(step, view, memory.curves);
