@@ -74,7 +74,7 @@ TEST_F(TrainCommandsTest, TerminalAndPageHaveOneBasisOfBytes) {
   ASSERT_TRUE(std::regex_search(answer.output, pool, base)) << answer.output;
   ASSERT_TRUE(std::regex_search(answer.output, saving, std::regex("saves [^,]+, ([0-9.]+ %)")));
   const std::string page = opened_in_browser(read_file(run_ + "/report.html"));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::string plan = planned[1], other = pool[1], share = saving[1];
   for (const std::string& made :
        {"The plan takes " + plan + " from the device; best-fit-pool takes " + other + ".",

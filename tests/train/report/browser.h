@@ -1,12 +1,18 @@
 #pragma once
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <fstream>
+#include <initializer_list>
 #include <string>
 
 #include "tests/train/temporary_folder.h"
 
 namespace skyline {
+
+inline constexpr const char* kNoBrowser = "no chromium that runs here to open the page in";
 
 // Returns the page after a browser has run its script; empty if no browser runs here. `fragment`
 // follows # in the page's address.
@@ -25,6 +31,13 @@ inline std::string opened_in_browser(const std::string& page, const std::string&
   for (int c; (c = fgetc(pipe)) != EOF;) text += static_cast<char>(c);
   pclose(pipe);
   return text.find("</html>") == text.npos ? std::string() : text;
+}
+
+// Expects these texts in the page after its script ran; skips the test if no browser runs here.
+inline void expect_in_browser(const std::string& page, std::initializer_list<const char*> texts) {
+  const std::string opened = opened_in_browser(page);
+  if (opened.empty()) GTEST_SKIP() << kNoBrowser;
+  for (const char* text : texts) EXPECT_THAT(opened, testing::HasSubstr(text));
 }
 
 }  // namespace skyline

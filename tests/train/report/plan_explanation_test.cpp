@@ -290,8 +290,6 @@ TEST(ExplanationPage, HasEveryElementAndColourThatItsScriptUses) {
   }
 }
 
-constexpr const char* kNoBrowser = "no chromium that runs here to open the page in";
-
 TEST(ExplanationPage, BeginsBeforeTheFirstStep) {
   const Told told(kValley, "best-fit-by-size");
   const std::string page = opened_in_browser(render_explanation(told.explained()));

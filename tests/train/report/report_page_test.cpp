@@ -35,7 +35,7 @@ TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
 
 TEST(ReportPage, RunsInABrowser) {
   const std::string page = opened_in_browser(render_report(small_report()));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made :
        {"<span>the plan takes</span><strong>5 KiB</strong>",
         "<span>lower bound</span><strong>5.5 KiB</strong>",
@@ -61,7 +61,7 @@ TEST(ReportPage, SavesThePlanAsSvg) {
     setTimeout(() => document.getElementById('plan-svg').click(), 500);
   </script>)");
   page = opened_in_browser(page);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t begin = page.find("data-svg=\"");
   ASSERT_NE(begin, page.npos);
   std::string svg = page.substr(begin, page.find('"', begin + 10) - begin);
@@ -89,7 +89,7 @@ TEST(ReportPage, ShowsEvaluationsBesideTheTraining) {
     }, 500);
   </script>)");
   page = opened_in_browser(page);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made : {"Training loss of each step. Squares mark evaluations",
                            "</svg>training</span>", "</svg>test</span>", "<h3>test top-1</h3>",
                            "<h3>BLEU</h3>", "<th scope=\"row\">training</th><td>1.25</td>",
@@ -102,7 +102,7 @@ TEST(ReportPage, SaysWhatAPointOfALongRunStandsFor) {
   ReportData data = small_report();
   data.losses = {{"planned", StepSeries::of(std::vector<double>(100'000, 1.5))}};
   const std::string page = opened_in_browser(render_report(data));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("Training loss: each point is the mean of 32 steps."), page.npos);
 }
 
@@ -120,7 +120,7 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
     }, 500);
   </script>)");
   page = opened_in_browser(page);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t tooltip = page.find("<div id=\"tooltip\"");
   EXPECT_TRUE(std::regex_search(
       page.substr(tooltip, 1000),
@@ -142,7 +142,7 @@ TEST(ReportPage, ShowsThePlanWithResidentMemoryIfNothingWasMeasured) {
   ReportData data = small_report();
   data.comparison.clear();
   const std::string page = opened_in_browser(render_report(data));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("<span>the plan takes</span><strong>5.5 KiB</strong>"), page.npos);
 }
 
@@ -156,7 +156,7 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
     setTimeout(() => [...document.querySelectorAll('#fullest button')][1].click(), 500);
   </script>)");
   const std::string first = opened_in_browser(render_report(data));
-  if (first.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (first.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made :
        {"<h3 id=\"block-name\">Block 0: linear of fc1</h3>", "it is there at the fullest tick.",
         "linear of fc1 requests it. It is kept for linear_grad of fc2, op 1, the last to use it.",
@@ -184,7 +184,7 @@ TEST(ReportPage, SelectsABlockByKeyboard) {
     }, 500);
   </script>)");
   page = opened_in_browser(page);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("<h3 id=\"block-name\">Block 2: linear of fc2</h3>"), page.npos);
   EXPECT_NE(page.find("<div id=\"fullest\" class=\"table-scroll\" tabindex=\"0\""), page.npos)
       << "tables scroll by keyboard";
@@ -200,7 +200,7 @@ TEST(ReportPage, ShowsAllBlocksOfTheFullestTickWhenAsked) {
   }
   std::string page = render_report(data);
   const std::string folded = opened_in_browser(page);
-  if (folded.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (folded.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(folded.find("2 more blocks"), folded.npos);
   EXPECT_NE(folded.find("Show all 10"), folded.npos);
   page.insert(page.find("</body>"), R"(<script>
@@ -216,7 +216,7 @@ TEST(ReportPage, TellsAProofBySearchFromTheLowerBound) {
   data.plan.lower_bound = 5000;
   data.plan.proved_bound = data.plan.peak;
   const std::string page = opened_in_browser(render_report(data));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("above the lower bound; a search proved that no better plan exists."),
             page.npos);
 }
@@ -234,7 +234,7 @@ void expect_parts(const std::string& page, const std::vector<std::string>& parts
 
 TEST(ReportPage, ShowsBothOrdersOfTheStepAndTheCut) {
   const std::string page = opened_with(small_order());
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   expect_parts(
       page,
       {"<section id=\"order-section\" aria-labelledby=\"order-title\">",
@@ -252,7 +252,7 @@ TEST(ReportPage, SaysInOneSentenceThatAnOrderSavesNothing) {
   order.after = order.before;
   order.lower_bound = order.least_known = order.peak();
   std::string page = opened_with(order);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   expect_parts(page, {"saves nothing: this step needs 4 KiB in the program’s sequence and as "
                       "executed. No order needs less.",
                       "<div id=\"order-pictures\" hidden=\"\">", "Why less is impossible"});
@@ -269,7 +269,7 @@ TEST(ReportPage, ShowsBoundAndGapOfAnOrderThatIsNotProved) {
   order.lower_bound = 2048;
   order.bound_by_search = true;
   std::string page = opened_with(order);
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   expect_parts(page, {"as executed. Every order needs at least 2 KiB; the gap is 50.0 %.",
                       "Why no order needs less than 2 KiB", "Peak 3 KiB, 25.0 % less.</p>",
                       "The search proved the rest."});
@@ -284,7 +284,7 @@ TEST(ReportPage, ShowsBoundAndGapOfAnOrderThatIsNotProved) {
 
 TEST(ReportPage, HidesPartsWithoutData) {
   const std::string page = opened_in_browser(render_report({.title = "nothing"}));
-  if (page.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* id :
        {"step", "order-section", "comparison-section", "steps-section", "loss-section"}) {
     EXPECT_TRUE(

@@ -171,7 +171,7 @@ TEST(PgmoTest, ThePageDrawsItsBars) {
   EXPECT_EQ(page.find("http://"), page.npos);
   EXPECT_EQ(page.find("https://"), page.npos);
   const std::string shown = opened_in_browser(page);
-  if (shown.empty()) GTEST_SKIP() << "needs chromium";
+  if (shown.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_THAT(shown, HasSubstr("class=\"allocator\""));
   EXPECT_THAT(shown, HasSubstr("10,169,344"));
   EXPECT_THAT(shown, HasSubstr("proved optimal"));

@@ -244,7 +244,7 @@ TEST_F(TwoRuns, ThePageHoldsBothPlans) {
   EXPECT_EQ(data["plans"][0]["blocks"].size(), data["first"]["blocks"]);
   EXPECT_EQ(data["plans"][1]["blocks"].size(), data["second"]["blocks"]);
   const std::string opened = opened_in_browser(page);
-  if (opened.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(opened.find(data["sentence"].get<std::string>()), opened.npos);
   EXPECT_NE(opened.find("<td class=\"name\">recompute</td><td class=\"\">0</td>"), opened.npos);
   for (const nlohmann::json& name : data["names"]) {
@@ -273,7 +273,7 @@ TEST(RunsPage, DrawsBothPlansOnOneScale) {
   </script></body>)";
   page.replace(page.rfind("</body>"), 7, test);
   const std::string opened = opened_in_browser(page);
-  if (opened.empty()) GTEST_SKIP() << "no chromium that runs here to open the page in";
+  if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   const auto shown = [&opened](const std::string& name) {
     const std::size_t at = opened.find("data-" + name + "=");
     return opened.substr(at, opened.find('"', at + name.size() + 7) - at);
