@@ -7,27 +7,33 @@
 #include "memory/replay/trace_events.h"
 
 namespace skyline {
-TraceReplay replay_trace(const Trace& trace, std::string_view allocator_name,
-                         const AllocatorOptions& options) {
-  SimulatedDevice device;
-  const auto allocator = make_allocator(allocator_name, device, options);
+
+TraceReplay replay_trace(const Trace& trace, Allocator& allocator) {
   TraceReplay replay;
-  replay.curve.name = allocator_name;
   std::vector<Block> blocks(trace.size());
-  allocator->begin_step(0);
+  allocator.begin_step(0);
   for (const TraceEvent& event : trace_events(trace)) {
     if (event.allocation) {
       blocks[event.block] =
-          allocator->allocate(trace.blocks[event.block].bytes,
+          allocator.allocate(trace.blocks[event.block].bytes,
                               trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
     } else {
       blocks[event.block].reset();
     }
-    const Statistics now = allocator->statistics();
+    const Statistics now = allocator.statistics();
     replay.curve.points.push_back({event.tick, now.reserved_bytes, now.requested_bytes});
   }
-  allocator->end_step();
-  replay.statistics = allocator->statistics();
+  allocator.end_step();
+  replay.statistics = allocator.statistics();
+  return replay;
+}
+
+TraceReplay replay_trace(const Trace& trace, std::string_view allocator,
+                         const AllocatorOptions& options) {
+  SimulatedDevice device;
+  const auto made = make_allocator(allocator, device, options);
+  TraceReplay replay = replay_trace(trace, *made);
+  replay.curve.name = allocator;
   return replay;
 }
 

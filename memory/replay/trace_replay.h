@@ -16,8 +16,10 @@ struct TraceReplay {
   Statistics statistics;
 };
 
-// Sends one step of a recorded trace through a fresh allocator of the table, on a device without
-// memory. Throws std::invalid_argument for an unknown name. O(blocks log blocks).
+// Sends one step of a recorded trace through an allocator. O(blocks log blocks).
+TraceReplay replay_trace(const Trace& trace, Allocator& allocator);
+// The same through a fresh allocator of the table, on a device without memory. Throws
+// std::invalid_argument for an unknown name.
 TraceReplay replay_trace(const Trace& trace, std::string_view allocator,
                          const AllocatorOptions& options = {});
 
