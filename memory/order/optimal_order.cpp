@@ -31,7 +31,7 @@ OrderEffort effort_of(const OrderOptions& options) {
   const bool limited = options.time_limit_seconds || options.state_limit;
   return {.states = options.state_limit.value_or(kUnlimited),
           .runs = limited ? kUnlimited : kDefaultOrderRuns,
-          .deadline = deadline_in(options.time_limit_seconds)};
+          .deadline = deadline_in(options.time_limit_seconds, options.stop)};
 }
 
 class Solver {
@@ -163,9 +163,9 @@ class Solver {
     OrderEffort share = effort_;
     share.states = std::min(share.states - share.states / 2, stage.states);
     share.runs -= share.runs / 2;
-    if (share.deadline) {
+    if (share.deadline.time) {
       const SearchClock::time_point now = SearchClock::now();
-      share.deadline = now + (*share.deadline - now) / 2;
+      share.deadline.time = now + (*share.deadline.time - now) / 2;
     }
     const OrderEffort before = share;
     const Outcome outcome = search_.decide(part.begin, part.end, level, share);

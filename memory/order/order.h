@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct OrderOptions {
   // answer.
   std::optional<double> time_limit_seconds = {};
   std::optional<std::uint64_t> state_limit = {};
+  // Once it requests a stop, searches except OLLA's end as at a time limit; not owned.
+  const std::stop_source* stop = nullptr;
 };
 
 // A sequence of a step graph's ops and what is known about it. All bytes are without those of

@@ -124,13 +124,15 @@ class PlacedOrderSearch {
     const Trace trace = trace_of_order(graph_, order, options_);
     const bool large = trace.size() > kMostRequestsForDefaultPlanner;
     return plan(trace, large ? "best-fit" : kDefaultPlanner,
-                {.alignment = options_.alignment, .time_limit_seconds = seconds_for_a_plan()});
+                {.alignment = options_.alignment,
+                 .time_limit_seconds = seconds_for_a_plan(),
+                 .stop = options_.stop});
   }
 
   // Half of the time left, so that other orders get their share.
   std::optional<double> seconds_for_a_plan() const {
-    if (!deadline_) return std::nullopt;
-    return std::chrono::duration<double>(*deadline_ - SearchClock::now()).count() / 2;
+    if (!deadline_.time) return std::nullopt;
+    return std::chrono::duration<double>(*deadline_.time - SearchClock::now()).count() / 2;
   }
 
   void check() const {
@@ -152,7 +154,7 @@ class PlacedOrderSearch {
 
 PlacedOrder order_and_place(const StepGraph& graph, std::string_view algorithm,
                             const OrderOptions& options, OrderTable table) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   PlacedOrderSearch search(graph, order(graph, algorithm, options, table), options, deadline);
   if (algorithm == kDefaultOrder) search.improve();
   return std::move(search).result();

@@ -9,7 +9,7 @@ Deadline first_deadline(const Packing& packing, const Deadline& deadline) {
 }
 
 std::optional<Placement> fallback_placement(const Packing& packing, const Deadline& limit) {
-  if (!limit) return std::nullopt;
+  if (!limit.may_pass()) return std::nullopt;
   Placement placement{.offsets = {}, .peak = 0, .out_of_time = true};
   if (!place_by_sweep(packing, placement)) return std::nullopt;
   return placement;

@@ -21,7 +21,7 @@ using PlannerPass = std::function<bool(const Deadline& deadline, Placement& out)
 
 // Returns what a planner answers if no pass of it ends in time: place_by_sweep(), in O(n log n),
 // marked as out of time. Made before the pass, so that it does not come on top of the limit. Empty
-// if there is no limit, or if the placement ends above 2^63.
+// if the limit never passes, or if the placement ends above 2^63.
 std::optional<Placement> fallback_placement(const Packing& packing, const Deadline& limit);
 
 // Returns the placement of planner `name`'s first pass, which gets first_deadline(); if that passes

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct PlanOptions {
   std::uint64_t seed = 0;
   int threads = 1;  // for searching planners; without a time limit plans do not depend on it
   BestFitLog* log = nullptr;  // if set, best-fit planners fill it; not owned
+  // Once it requests a stop, planners except mip end as at a time limit; not owned.
+  const std::stop_source* stop = nullptr;
 };
 
 inline constexpr std::string_view kProgramOrderPlanner = "program-order";

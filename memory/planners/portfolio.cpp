@@ -116,9 +116,9 @@ class PortfolioSearch {
 
   SearchBudget budget_for(double share) const {
     SearchBudget budget = budget_;
-    if (budget.deadline && share < 1) {
-      const SearchClock::duration left = *budget.deadline - SearchClock::now();
-      budget.deadline =
+    if (budget.deadline.time && share < 1) {
+      const SearchClock::duration left = *budget.deadline.time - SearchClock::now();
+      budget.deadline.time =
           SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(left * share);
     }
     return budget;
@@ -137,7 +137,7 @@ class PortfolioSearch {
 }  // namespace
 
 Plan portfolio(const Trace& trace, const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   PortfolioSearch search(packing, options, deadline);
   const bool large = packing.size() > kMostBlocksForRestartsLast;

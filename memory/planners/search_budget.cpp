@@ -10,11 +10,14 @@ constexpr std::uint64_t kPlacements = 1 << 14;
 
 }  // namespace
 
-Deadline deadline_in(std::optional<double> seconds) {
-  if (!seconds) return {};
+Deadline deadline_in(std::optional<double> seconds, const std::stop_source* stop) {
+  Deadline deadline{.stop = stop};
+  if (!seconds) return deadline;
   constexpr double kYear = 3.2e7;  // a longer limit would overflow the clock
-  return SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
-                                  std::chrono::duration<double>(std::clamp(*seconds, 0.0, kYear)));
+  deadline.time =
+      SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
+                               std::chrono::duration<double>(std::clamp(*seconds, 0.0, kYear)));
+  return deadline;
 }
 
 SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end)

@@ -3,18 +3,29 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 
 #include "memory/planners/packing.h"
 
 namespace skyline {
 
 using SearchClock = std::chrono::steady_clock;
-using Deadline = std::optional<SearchClock::time_point>;  // unset: never
 
-// Returns the time this many seconds from now, clamped to [now, now + 1 year]; unset for unset.
-Deadline deadline_in(std::optional<double> seconds);
+// When a search must end: at a time, if there is one, or as soon as someone asks it to stop.
+struct Deadline {
+  std::optional<SearchClock::time_point> time = {};
+  const std::stop_source* stop = nullptr;  // not owned
 
-inline bool passed(const Deadline& deadline) { return deadline && SearchClock::now() >= *deadline; }
+  bool may_pass() const { return time || stop != nullptr; }
+  bool stopped() const { return stop != nullptr && stop->stop_requested(); }
+};
+
+// Returns the time this many seconds from now, clamped to [now, now + 1 year]; none if unset.
+Deadline deadline_in(std::optional<double> seconds, const std::stop_source* stop = nullptr);
+
+inline bool passed(const Deadline& deadline) {
+  return deadline.stopped() || (deadline.time && SearchClock::now() >= *deadline.time);
+}
 
 // Packers read the clock this seldom: a reading takes about 20 ns, a placement among many thousand
 // holes up to milliseconds.
@@ -26,11 +37,11 @@ struct SearchBudget {
   using Clock = SearchClock;
   std::uint64_t good_enough_bytes = 0;  // lower bound, or the capacity if larger
   bool only_good_enough = false;        // a capacity was given: higher peaks are useless
-  std::uint64_t placements = 0;         // limit in blocks × passes; ignored if there is a deadline
+  std::uint64_t placements = 0;         // limit in blocks × passes; ignored if there is a time limit
   Deadline deadline;
   int threads = 1;  // at least 1
 
-  // `end`: options.time_limit_seconds after the start of the planner.
+  // `end`: that of the options, from the start of the planner.
   SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end);
   bool over() const { return passed(deadline); }
 };

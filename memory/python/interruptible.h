@@ -4,33 +4,40 @@
 
 #include <chrono>
 #include <future>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
 namespace skyline {
 
-// Returns work(), which must own all that it uses and know nothing of Python. Other threads of
-// Python run meanwhile. Ctrl-C raises KeyboardInterrupt at once; the work then goes on in a thread
-// that nobody waits for, because searches take no order to stop. Work that ends soon runs in this
-// thread: waking a thread takes milliseconds on a busy machine. Ctrl-C then waits for its end.
+// Returns work(stop), which must own all that it uses and know nothing of Python. Other threads of
+// Python run meanwhile. Ctrl-C asks the work to stop and raises KeyboardInterrupt when it has, or
+// after a second: a solver that takes no such order then goes on in a thread that nobody waits for.
+// Work that ends soon runs in this thread: waking a thread takes milliseconds on a busy machine.
+// Ctrl-C then waits for its end.
 template <class Work>
 auto interruptible(Work work, bool ends_soon = false) {
+  using namespace std::chrono_literals;
   if (ends_soon) {
     const pybind11::gil_scoped_release others_run;
-    return work();
+    return work(std::stop_source(std::nostopstate));
   }
-  std::packaged_task<decltype(work())()> task(std::move(work));
+  std::stop_source stop;
+  std::packaged_task<decltype(work(stop))()> task(
+      [work = std::move(work), stop]() mutable { return work(stop); });
   auto result = task.get_future();
   std::thread(std::move(task)).detach();
-  for (;;) {
-    std::future_status status;
-    {
-      const pybind11::gil_scoped_release others_run;
-      status = result.wait_for(std::chrono::milliseconds(50));
-    }
-    if (status == std::future_status::ready) return result.get();
-    if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+  const auto ended_within = [&](std::chrono::milliseconds time) {
+    const pybind11::gil_scoped_release others_run;
+    return result.wait_for(time) == std::future_status::ready;
+  };
+  while (!ended_within(50ms)) {
+    if (PyErr_CheckSignals() == 0) continue;
+    stop.request_stop();
+    ended_within(1s);
+    throw pybind11::error_already_set();
   }
+  return result.get();
 }
 
 }  // namespace skyline

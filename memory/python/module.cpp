@@ -40,7 +40,10 @@ bool ends_soon(const Trace& trace, const std::string& planner, const PlanOptions
 
 py::dict plan_trace(const Trace& trace, const std::string& planner, const PlanOptions& options) {
   return answer_of(interruptible(
-      [trace, planner, options] { return plan(trace, planner, options, all_planners()); },
+      [trace, planner, options = options](const std::stop_source& stop) mutable {
+        options.stop = &stop;
+        return plan(trace, planner, options, all_planners());
+      },
       ends_soon(trace, planner, options)));
 }
 
@@ -89,7 +92,10 @@ Ordered ordered(const GraphFile& file, const std::string& algorithm, const Order
 py::dict order_text(const std::string& text, const std::string& algorithm,
                     const OrderOptions& options) {
   const Ordered found = interruptible(
-      [file = graph_from(text), algorithm, options] { return ordered(file, algorithm, options); });
+      [file = graph_from(text), algorithm, options = options](const std::stop_source& stop) mutable {
+        options.stop = &stop;
+        return ordered(file, algorithm, options);
+      });
   py::dict answer;
   answer["order"] = found.answer.order;
   answer["peak"] = found.answer.peak;
@@ -112,18 +118,20 @@ py::list budget_text(const std::string& text, std::vector<double> seconds, OpId 
     double extra_seconds, bound_seconds;
     std::vector<OpId> remade;
   };
-  const std::vector<Point> points = interruptible([=, graph = graph_from(text).graph]() mutable {
-    const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
-    BudgetBound bound(remade.problem());
-    std::vector<Point> found;
-    for (const BudgetPoint& point : budget_curve(remade.problem())) {
-      const BudgetVerdict verdict = check_budget(remade.problem(), point);
-      if (!verdict.valid) throw std::logic_error(verdict.reason);
-      found.push_back({point.peak, point.extra_seconds, bound.extra_seconds(point.peak),
-                       remade.remade_ops(point.choice)});
-    }
-    return found;
-  });
+  const std::vector<Point> points =
+      interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
+        const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
+        BudgetBound bound(remade.problem());
+        std::vector<Point> found;
+        for (const BudgetPoint& point : budget_curve(remade.problem())) {
+          if (stop.stop_requested()) break;
+          const BudgetVerdict verdict = check_budget(remade.problem(), point);
+          if (!verdict.valid) throw std::logic_error(verdict.reason);
+          found.push_back({point.peak, point.extra_seconds, bound.extra_seconds(point.peak),
+                           remade.remade_ops(point.choice)});
+        }
+        return found;
+      });
   py::list answer;
   for (const Point& point : points) {
     answer.append(
@@ -133,22 +141,22 @@ py::list budget_text(const std::string& text, std::vector<double> seconds, OpId 
 }
 
 ReplayFigures replayed(const Trace& trace, const std::string& allocator,
-                       std::optional<std::uint64_t> capacity) {
+                       std::optional<std::uint64_t> capacity, const std::stop_source& stop) {
   SimulatedDevice device(capacity);
   const auto served = make_allocator(allocator, device);
   TraceEventReader reader(trace, "trace");
   LiveEvents events(reader);
   EventReplay replay(allocator, *served, device);
-  while (events.next()) replay.apply(events);
+  while (!stop.stop_requested() && events.next()) replay.apply(events);
   replay.finish(events);
   return replay.figures();
 }
 
 py::dict replay_trace_under(const Trace& trace, const std::string& allocator,
                             std::optional<std::uint64_t> capacity) {
-  const ReplayFigures figures = interruptible([trace, allocator, capacity] {
+  const ReplayFigures figures = interruptible([=](const std::stop_source& stop) {
     require_sound(trace);
-    return replayed(trace, allocator, capacity);
+    return replayed(trace, allocator, capacity, stop);
   });
   py::dict answer;
   answer["allocator"] = allocator;

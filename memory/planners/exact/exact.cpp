@@ -181,7 +181,7 @@ class PackingSearch {
   }
 
   void run(std::uint64_t work) {
-    ExactEffort effort{.work = budget_.deadline ? ~std::uint64_t{0} : work,
+    ExactEffort effort{.work = budget_.deadline.time ? ~std::uint64_t{0} : work,
                        .deadline = budget_.deadline};
     while (!settled() && effort.work > 0 && !budget_.over()) {
       const std::uint64_t before = effort.work;
@@ -260,7 +260,7 @@ bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBu
 }
 
 Plan exact(const Trace& trace, const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   const SearchBudget budget(packing, options, deadline);
   Placement best =

@@ -8,7 +8,7 @@ namespace {
 
 Plan greedy_by(SortKey key, HoleChoice choice, std::string_view name, const Trace& trace,
                const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   Placement placement =
       first_placement(packing, deadline, name, [&](const Deadline& limit, Placement& out) {

@@ -142,8 +142,8 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
   if (packing.size() < 2 || best.peak <= budget.good_enough_bytes || budget.over()) return false;
   const auto threads = static_cast<std::uint64_t>(budget.threads);
   // No climb ends before the deadline, so each needs a thread.
-  const std::uint64_t climbs = budget.deadline ? threads : kClimbs;
-  const std::uint64_t steps = budget.deadline ? std::numeric_limits<std::uint64_t>::max()
+  const std::uint64_t climbs = budget.deadline.time ? threads : kClimbs;
+  const std::uint64_t steps = budget.deadline.time ? std::numeric_limits<std::uint64_t>::max()
                                               : steps_of_a_climb(packing.size(), budget);
   if (steps == 0) return false;
   Race race(climbs, budget.good_enough_bytes, best);
@@ -153,7 +153,7 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
 }
 
 Plan hill_climb(const Trace& trace, const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   const SearchBudget budget(packing, options, deadline);
   Placement best =

@@ -72,7 +72,7 @@ bool pack_in_order_of_requests(const Packing& packing, const Deadline& deadline,
 }
 
 Plan program_order(const Trace& trace, const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   const Deadline of_pass = is_plain(packing) ? Deadline() : deadline;  // a sweep needs none
   Placement placement = first_placement(

@@ -87,7 +87,7 @@ void run_passes(Race& race, const Logs& logs, std::uint64_t seed, const SearchBu
 
 bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uint64_t seed,
                          const SearchBudget& budget, Placement& best) {
-  const std::uint64_t passes = budget.deadline ? std::numeric_limits<std::uint64_t>::max()
+  const std::uint64_t passes = budget.deadline.time ? std::numeric_limits<std::uint64_t>::max()
                                                : budget.placements / (packing.size() + kPassCost);
   if (passes == 0 || best.peak <= budget.good_enough_bytes || budget.over()) return false;
   const Logs logs(packing);
@@ -103,7 +103,7 @@ bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uin
 }
 
 Plan restarts(const Trace& trace, const PlanOptions& options) {
-  const Deadline deadline = deadline_in(options.time_limit_seconds);
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const Packing packing(trace, options.alignment);
   const SearchBudget budget(packing, options, deadline);
   SkylinePacker packer(packing);

@@ -33,6 +33,9 @@ class Question {
       solver.add(x(i) <= number(peak_units) - number(pairs_.size_units(i)));
     }
     for (const auto& [i, j] : pairs_.pairs()) solver.add(below(i, j) || below(j, i));
+    const std::stop_callback interrupt(
+        deadline_.stop != nullptr ? deadline_.stop->get_token() : std::stop_token(),
+        [this] { context_.interrupt(); });
     const z3::check_result answer = solver.check();
     if (answer == z3::sat) read(solver.get_model());
     return answer;
@@ -44,9 +47,8 @@ class Question {
  private:
   void limit(z3::solver& solver) {
     z3::params parameters(context_);
-    if (deadline_) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - SearchClock::now());
+    if (deadline_.time) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_.time - SearchClock::now());
       constexpr std::int64_t kMost = 1 << 30;  // 12 days; Z3 counts in unsigned
       parameters.set("timeout",
                      static_cast<unsigned>(std::clamp<std::int64_t>(left.count(), 1, kMost)));
@@ -101,7 +103,7 @@ void improve(PairModel& pairs, const PlanOptions& options, const Deadline& deadl
 Plan smt(const Trace& trace, const PlanOptions& options) {
   const Packing packing(trace, options.alignment);
   PairModel pairs(packing, "smt", kLimits);
-  improve(pairs, options, deadline_in(options.time_limit_seconds));
+  improve(pairs, options, deadline_in(options.time_limit_seconds, options.stop));
   return pairs.plan(options);
 }
 

@@ -10,7 +10,7 @@ Blocks are rows of lower, upper and size (see skyline.traces), a graph is a Step
 skyline.pytorch.step_graph_of reads one from a torch.nn.Module.
 
 All bytes are whole numbers. Bad input raises ValueError, which names the row or the op. Solving
-releases the interpreter for other threads, and Ctrl-C ends the wait for it.
+releases the interpreter for other threads, and Ctrl-C ends it.
 """
 
 from ._memory import algorithms, allocators, planners

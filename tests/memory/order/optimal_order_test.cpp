@@ -77,17 +77,19 @@ TEST(OptimalOrder, GivesTheSameAnswerEveryTime) {
 
 TEST(OptimalOrder, LimitsLeaveTheBestOrderSoFar) {
   std::size_t unproved = 0;
+  std::stop_source stopped;
+  stopped.request_stop();
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const StepGraph graph = RandomStepGraph(seed).draw(30);
     const OrderAnswer best = order(graph);
     for (const OrderOptions& options :
          {OrderOptions{.state_limit = 0}, OrderOptions{.state_limit = 2},
-          OrderOptions{.time_limit_seconds = 0.0}}) {
+          OrderOptions{.time_limit_seconds = 0.0}, OrderOptions{.stop = &stopped}}) {
       const OrderAnswer limited = order(graph, "optimal", options);
       ASSERT_LE(limited.lower_bound, best.peak);
       ASSERT_GE(limited.peak, best.peak);
-      if (options.state_limit) {
-        ASSERT_LE(limited.states, *options.state_limit);
+      if (!options.time_limit_seconds) {
+        ASSERT_LE(limited.states, options.state_limit.value_or(0));
       }
       if (limited.proved_optimal) continue;
       ++unproved;

@@ -31,6 +31,18 @@ TEST(TimeLimit, PlannersWithoutTimePlaceInOrderOfRequestsAndSaySo) {
   }
 }
 
+TEST(TimeLimit, AStopEndsPlannersAsALimitThatHasPassed) {
+  std::stop_source stop;
+  const Trace trace = many_blocks();
+  const PlanOptions options{.alignment = 1, .stop = &stop};
+  EXPECT_EQ(plan(trace, "best-fit", options).planner, "best-fit") << "nobody has asked yet";
+  stop.request_stop();
+  for (const PlannerEntry& entry : planners()) {
+    EXPECT_EQ(plan(trace, entry.name, options).offsets, plan(trace, entry.name, kNoTime).offsets)
+        << entry.name;
+  }
+}
+
 TEST(TimeLimit, FewBlocksAlwaysGetTheirFirstPass) {
   const Trace trace = random_trace(2, 300, 400, 1000);
   for (const PlannerEntry& entry : planners()) {
@@ -99,7 +111,7 @@ TEST(HolePacker, LooksAtTheClockWhileItPlacesFixedBlocks) {
   HolePacker packer(packing);
   Placement out;
   EXPECT_TRUE(packer.pack(sorted_by(packing, SortKey::kSize), kMaxAddress, out));
-  packer.set_deadline(SearchClock::now());
+  packer.set_deadline({SearchClock::now()});
   EXPECT_FALSE(packer.pack({}, kMaxAddress, out)) << "only fixed blocks are placed";
 }
 
