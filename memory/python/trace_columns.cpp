@@ -47,6 +47,7 @@ Trace trace_from(const py::buffer& lower, const py::buffer& upper, const py::buf
   const auto lowers = column(infos[0]), uppers = column(infos[1]), sizes = column(infos[2]),
              offsets = column(infos[3]), gap_rows = column(infos[4]);
   Trace trace;
+  trace.blocks.reserve(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     require_not_negative(lowers[i], i, "lower");
     require_not_negative(sizes[i], i, "size");

@@ -20,6 +20,7 @@ from . import _memory
 
 REQUIRED = ("lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")
+NO_ROWS = np.empty(0, np.int64)
 GAP = re.compile(r"(\d+)-(\d+)(@\d+:\d+)?")
 
 
@@ -77,12 +78,13 @@ def plan(blocks, planner="portfolio", *, alignment=None, capacity=None, time_lim
     alignment   bytes; offsets and sizes become multiples of it (unset: the column's, else 1)
     capacity    bytes; the search stops at the first plan within it, or once none can be
     time_limit  seconds (unset: a fixed amount of work, so that every run gives the same plan)
-    threads     of the search (unset: all cores); without a time limit the plan is the same
+    threads     of the search (unset: one for each core that the process may use); without a time
+                limit the plan is the same
     """
     trace, stated_alignment = read_blocks(blocks)
     options = _memory.PlanOptions(whole(alignment, "alignment", stated_alignment, least=1),
                                   whole(capacity, "capacity"), time_limit_of(time_limit),
-                                  whole(seed, "seed"), threads or os.cpu_count() or 1)
+                                  whole(seed, "seed"), threads or len(os.sched_getaffinity(0)))
     answer = _memory.plan(trace, planner, options)
     answer["offsets"] = column_from(answer["offsets"])
     return Plan(**answer)
@@ -128,9 +130,12 @@ def read_blocks(blocks):
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:
         raise ValueError(f"columns differ in length: {rows}")
-    alignment = whole_column(named.get("alignment", [1]), "alignment").max(initial=1)
-    columns.setdefault("offset", np.empty(0, np.int64))
-    return _memory.Trace(**columns, gaps=read_gaps(named.get("gaps", ()))), int(alignment)
+    alignment = 1
+    if "alignment" in named:
+        alignment = int(whole_column(named["alignment"], "alignment").max(initial=1))
+    columns.setdefault("offset", NO_ROWS)
+    gaps = read_gaps(named["gaps"]) if "gaps" in named else NO_ROWS
+    return _memory.Trace(**columns, gaps=gaps), alignment
 
 
 def column_from(text):
@@ -141,8 +146,8 @@ def column_from(text):
 def by_name(blocks):
     """Returns the columns of any kind of blocks by name; of a frame, only those that count."""
     if hasattr(blocks, "columns"):
-        return {name: blocks[name].to_numpy() for name in REQUIRED + OPTIONAL
-                if name in blocks.columns}
+        names = blocks.columns.tolist()
+        return {name: blocks[name].values for name in REQUIRED + OPTIONAL if name in names}
     if hasattr(blocks, "keys"):
         return {name: blocks[name] for name in blocks.keys()}
     array = np.asarray(blocks)
