@@ -28,12 +28,9 @@ void Trainer::note_plan() {
   memory_ = memory_summary(*run_, options_.memory.allocator, device_allocations_at_switch_);
   if (session() == nullptr || session()->state() != Session::State::kPlanned) return;
   // If each batch has its own plan, result() shows the longest step instead.
-  const bool batches_differ = !workload_->lengths_name().empty();
-  const ShapePolicy policy = *options_.memory.policy;
-  if (batches_differ && (policy == ShapePolicy::kPerShape ||
-                         session()->session_statistics().adopted_plans > 0)) {
-    return;
-  }
+  const bool plan_each_batch = options_.memory.policy == ShapePolicy::kPerShape ||
+                               session()->session_statistics().adopted_plans > 0;
+  if (plan_each_batch && !workload_->lengths_name().empty()) return;
   trace_ = session()->trace();
   plan_ = session()->plan();
 }

@@ -63,8 +63,8 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
 std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mode) {
   auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
-    run->memory.session()->adopt(longest_step(mode).trace, mode == Mode::kTraining
-                                                         ? training_key(run_options_.batch_size)
+    run->memory.session()->adopt(longest_step(mode).trace,
+                                 mode == Mode::kTraining ? training_key(run_options_.batch_size)
                                                          : inference_key(run_options_.batch_size));
   }
   return run;

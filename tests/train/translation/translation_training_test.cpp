@@ -140,7 +140,8 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
 TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
   for (const auto policy : {ShapePolicy::kGrow, ShapePolicy::kPerShape, ShapePolicy::kUpperBound}) {
     for (const bool unroll : {false, true}) {
-      const std::string name = fmt::format("{}-{}", policy_name(policy), unroll ? "unrolled" : "packed");
+      const std::string name =
+          fmt::format("{}-{}", policy_name(policy), unroll ? "unrolled" : "packed");
       SCOPED_TRACE(name);
       TrainOptions options = small_options();
       options.translation.unroll = unroll;

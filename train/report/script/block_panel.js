@@ -26,6 +26,7 @@ class BlockPanel {
   }
   fillWhatIf(block) {
     const now = this.step.live.totals[this.step.fullest];
+    const {gap} = this.step.plan;
     const rows = whatIf(this.step, this.story, block).map(([what, least, seconds, remark]) => [
       `If ${what}`, least === null ? '–' : formatBytes(least + this.resident),
       least === null   ? '–' :
@@ -34,11 +35,13 @@ class BlockPanel {
       seconds === null ? '–' : seconds === 0 ? '0 s' : `+${formatSeconds(seconds)}`, remark,
     ]);
     byId('what-if').replaceChildren(makeTable(
-        ['', 'Least peak of the step', 'Change', 'Time', ''],
+        ['', 'Least peak', 'Change', 'Time', ''],
         ['', 'number', 'number', 'number', ''], rows));
     byId('what-if-reading').textContent =
-        `The least peak is the most bytes alive at once, today ${formatBytes(now + this.resident)}` +
-        `; no plan needs less. Seconds of an op ${this.story.secondsSource}.`;
+        'The least peak is the most bytes alive at once, which no plan can go below. Now it is ' +
+        `${formatBytes(now + this.resident)}, and the plan takes ` +
+        `${gap === 0 ? 'just that' : `${formatPercent(gap)} of the step’s bytes more`}. ` +
+        `Seconds of an op ${this.story.secondsSource}.`;
   }
   fillUses(block) {
     const uses = this.story.usesOf[block.index];

@@ -145,7 +145,9 @@ class Chart {
     for (let value = Math.ceil(this.from / step) * step; value <= this.to; value += step) {
       const x = Math.round(this.x(value)) + 0.5;
       this.rule(context, x, y, x, y + 5, {colour: 'line'});
-      this.text(context, formatCount(value), x, y + 15, {align: 'center'});
+      const label = formatCount(value);
+      const rightmost = this.width - context.measureText(label).width / 2;
+      this.text(context, label, Math.min(x, rightmost), y + 15, {align: 'center'});
     }
     this.axisName(context, name, 26);
   }

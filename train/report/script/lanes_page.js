@@ -20,9 +20,12 @@ const picture = (width, height, label) =>
     svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label});
 const hint = (words) => svg('title', {}, words);
 
+// The pixels that a picture may take, so that its text has its size on narrow screens, too.
+const roomOf = (host, most) => Math.min(most, byId(host).clientWidth || most);
+
 // A bar of bytes for each plan, and its seconds on the lanes.
 function drawPlans() {
-  const width = 860, row = 46, left = 110, room = 540;
+  const width = roomOf('picture', 1200), row = 46, left = 90, room = width - left - 130;
   const most = largest(data.plans.map((plan) => plan.peak), 1);
   const drawn = picture(width, row * data.plans.length + 6, 'Bytes and seconds of each plan');
   data.plans.forEach((plan, i) => {
@@ -58,7 +61,7 @@ function fillPlans() {
 }
 
 function drawLanes() {
-  const width = 1200, row = 54, left = 60;
+  const width = roomOf('lanes', 1200), row = 54, left = 60;
   const scale = (width - left - 10) / Math.max(data.seconds, 1e-12);
   const drawn = picture(width, row * data.lanes + 8, 'Ops on lanes over time');
   for (let lane = 0; lane < data.lanes; ++lane) {

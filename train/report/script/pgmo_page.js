@@ -30,7 +30,7 @@ function fillFigures({figures}) {
 
 function savedText(row) {
   const share = formatSaving(Math.abs(row.saving));
-  if (row.saving === 0) return element('span', {}, ' same as the pool');
+  if (row.saving === 0) return element('span', {}, ' saves 0 %');
   return row.saving > 0 ? element('span', {className: 'good'}, ` saves ${share}`) :
                           element('span', {className: 'bad'}, ` takes ${share} more`);
 }

@@ -200,7 +200,6 @@ class StepsLengthsChart extends StepsBaseChart {
           context, this.left, line, this.right, line, {colour: value === 0 ? 'line' : 'grid'});
       this.text(context, formatCount(value), this.left - 8, line, {align: 'right'});
     }
-    if (!this.isNarrow) this.text(context, name, this.right + 15, (top + bottom) / 2, {colour: 'ink'});
     const columns = pixelColumns(this, values);
     this.inPlot(context, () => {
       context.fillStyle = styleOf('workspace');
@@ -212,6 +211,9 @@ class StepsLengthsChart extends StepsBaseChart {
       context.strokeStyle = styleOf('ink');
       this.strokeColumns(context, columns, ({sum, count}) => y(sum / count));
     });
+    const [x, middle] = this.isNarrow ? [this.left + 6, bottom - 10] :
+                                        [this.right + 15, (top + bottom) / 2];
+    this.text(context, name, x, middle, {colour: 'ink'});
   }
 }
 

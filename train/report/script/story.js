@@ -95,7 +95,7 @@ function whatIf(step, story, block) {
   const rest = longestRest(story, block);
   const over = overwritable(step, story, block);
   return [
-    ['it were not needed at all', without(block.lower, block.upper), null, ''],
+    ['it were not needed at all', without(block.lower, block.upper), 0, 'its op still runs'],
     rest === null ?
         ['it were made again', null, null, 'there is no time between two uses'] :
         [
