@@ -37,7 +37,7 @@ struct SearchBudget {
   using Clock = SearchClock;
   std::uint64_t good_enough_bytes = 0;  // lower bound, or the capacity if larger
   bool only_good_enough = false;        // a capacity was given: higher peaks are useless
-  std::uint64_t placements = 0;         // limit in blocks × passes; ignored if there is a time limit
+  std::uint64_t placements = 0;  // limit in blocks × passes; ignored if there is a time limit
   Deadline deadline;
   int threads = 1;  // at least 1
 

@@ -91,11 +91,11 @@ Ordered ordered(const GraphFile& file, const std::string& algorithm, const Order
 
 py::dict order_text(const std::string& text, const std::string& algorithm,
                     const OrderOptions& options) {
-  const Ordered found = interruptible(
-      [file = graph_from(text), algorithm, options = options](const std::stop_source& stop) mutable {
-        options.stop = &stop;
-        return ordered(file, algorithm, options);
-      });
+  const Ordered found = interruptible([file = graph_from(text), algorithm,
+                                       options = options](const std::stop_source& stop) mutable {
+    options.stop = &stop;
+    return ordered(file, algorithm, options);
+  });
   py::dict answer;
   answer["order"] = found.answer.order;
   answer["peak"] = found.answer.peak;

@@ -16,7 +16,7 @@ TraceReplay replay_trace(const Trace& trace, Allocator& allocator) {
     if (event.allocation) {
       blocks[event.block] =
           allocator.allocate(trace.blocks[event.block].bytes,
-                              trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
+                             trace.tags.empty() ? Tag{} : trace.tags[event.block].view());
     } else {
       blocks[event.block].reset();
     }

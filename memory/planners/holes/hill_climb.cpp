@@ -144,7 +144,7 @@ bool improve_by_hill_climb(const Packing& packing, std::uint64_t seed, const Sea
   // No climb ends before the deadline, so each needs a thread.
   const std::uint64_t climbs = budget.deadline.time ? threads : kClimbs;
   const std::uint64_t steps = budget.deadline.time ? std::numeric_limits<std::uint64_t>::max()
-                                              : steps_of_a_climb(packing.size(), budget);
+                                                   : steps_of_a_climb(packing.size(), budget);
   if (steps == 0) return false;
   Race race(climbs, budget.good_enough_bytes, best);
   run_workers(static_cast<int>(std::min(threads, climbs)),

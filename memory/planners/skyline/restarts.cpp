@@ -87,8 +87,9 @@ void run_passes(Race& race, const Logs& logs, std::uint64_t seed, const SearchBu
 
 bool improve_by_restarts(const Packing& packing, SkylinePacker& packer, std::uint64_t seed,
                          const SearchBudget& budget, Placement& best) {
-  const std::uint64_t passes = budget.deadline.time ? std::numeric_limits<std::uint64_t>::max()
-                                               : budget.placements / (packing.size() + kPassCost);
+  const std::uint64_t passes = budget.deadline.time
+                                   ? std::numeric_limits<std::uint64_t>::max()
+                                   : budget.placements / (packing.size() + kPassCost);
   if (passes == 0 || best.peak <= budget.good_enough_bytes || budget.over()) return false;
   const Logs logs(packing);
   Race race(passes, budget.good_enough_bytes, best);

@@ -48,7 +48,8 @@ class Question {
   void limit(z3::solver& solver) {
     z3::params parameters(context_);
     if (deadline_.time) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_.time - SearchClock::now());
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_.time -
+                                                                              SearchClock::now());
       constexpr std::int64_t kMost = 1 << 30;  // 12 days; Z3 counts in unsigned
       parameters.set("timeout",
                      static_cast<unsigned>(std::clamp<std::int64_t>(left.count(), 1, kMost)));
