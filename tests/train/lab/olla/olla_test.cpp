@@ -84,7 +84,7 @@ TEST(Olla, PageShowsEveryNetworkAndTheCut) {
   const std::string page = olla_page(reproduction());
   EXPECT_THAT(page, HasSubstr("<title>OLLA's order and ours</title>"));
   const std::string opened = opened_in_browser(page);
-  if (opened.empty()) GTEST_SKIP() << "no browser runs here";
+  if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_THAT(opened, HasSubstr("18 of 18 steps are ordered with the least possible peak"));
   EXPECT_THAT(opened, HasSubstr("must be there"));
   for (const OllaRow& row : reproduction().rows) {
