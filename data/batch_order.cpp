@@ -49,7 +49,13 @@ std::size_t batches_per_epoch(const std::string& data, const BatchCut& cut, cons
     throw DataError(data, "batch size", std::to_string(batch),
                     "1 to " + std::to_string(size) + ", the number of " + noun);
   }
-  const std::size_t batches = cut.drop_last ? size / batch : (size + batch - 1) / batch;
+  std::size_t batches = cut.drop_last ? size / batch : (size + batch - 1) / batch;
+  if (cut.step_batches == 0 || cut.step_batches > batches) {
+    throw DataError(data, "batches of a step", std::to_string(cut.step_batches),
+                    "1 to " + std::to_string(batches) + ", the batches of " + std::to_string(size) +
+                        " " + noun);
+  }
+  batches -= batches % cut.step_batches;
   if (cut.start.batch > batches) {
     throw DataError(data, "first batch", std::to_string(cut.start.batch),
                     "at most " + std::to_string(batches) + ", the batches of an epoch");

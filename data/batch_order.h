@@ -32,12 +32,14 @@ std::vector<std::size_t> ascending_order(std::size_t size);
 struct BatchCut {
   std::size_t samples = 0;
   std::size_t batch_size = 0;
-  bool drop_last = false;  // leave out the samples that do not fill a batch
-  BatchPosition start;     // the first batch that is asked for
+  bool drop_last = false;        // leave out the samples that do not fill a batch
+  BatchPosition start;           // the first batch that is asked for
+  std::size_t step_batches = 1;  // leave out the batches that do not fill a step of so many
 };
 
 // Throws DataError, naming `data` and calling its samples `noun`, when the batch size is 0 or
-// larger than the data, or when the start is past the end of its epoch.
+// larger than the data, when not even one step has its batches, or when the start is past the end
+// of its epoch.
 std::size_t batches_per_epoch(const std::string& data, const BatchCut& cut, const char* noun);
 
 }  // namespace skyline

@@ -39,9 +39,11 @@ Loader::Loader(const Dataset& dataset, LoaderOptions options, RandomBits random)
     : dataset_(dataset),
       options_(options),
       random_(std::move(random)),
-      batches_per_epoch_(skyline::batches_per_epoch(
-          dataset.name(), {dataset.size(), options.batch_size, options.drop_last, options.start},
-          "samples")),
+      batches_per_epoch_(
+          skyline::batches_per_epoch(dataset.name(),
+                                     {dataset.size(), options.batch_size, options.drop_last,
+                                      options.start, options.step_batches},
+                                     "samples")),
       most_batches_(most_batches(dataset, options)),
       position_(within_epoch(options.start, batches_per_epoch_)) {
   require_memory(dataset_, options_, most_batches_);

@@ -30,8 +30,9 @@ struct LoaderOptions {
   // Images held at most, those of the consumer's batch included until it is given back; one batch
   // is always held. Fewer batches are made ahead of large ones.
   std::size_t most_bytes = std::size_t{16} << 20;
-  std::size_t threads = 1;  // that read samples ahead
-  BatchPosition start;      // the first batch to return
+  std::size_t threads = 1;       // that read samples ahead
+  BatchPosition start;           // the first batch to return
+  std::size_t step_batches = 1;  // leave out the batches that do not fill a step of so many
 };
 
 // Returns the batches of one epoch after another, without end. Its own threads make them ahead and
@@ -44,8 +45,9 @@ struct LoaderOptions {
 // than a long one on a few.
 class Loader {
  public:
-  // Throws DataError when the batch size is 0 or larger than the data, the start is past the end of
-  // its epoch, or the batches take more memory than the system has left.
+  // Throws DataError when the batch size is 0 or larger than the data, or no step has its batches,
+  // the start is past the end of its epoch, or the batches take more memory than the system has
+  // left.
   Loader(const Dataset& dataset, LoaderOptions options, RandomBits random);
   ~Loader();
   Loader(const Loader&) = delete;

@@ -23,8 +23,9 @@ std::size_t checked_batches_per_epoch(const SentencePairs& data, const PairLoade
   if (options.bucket && options.bucket_batches == 0) {
     throw DataError(data.name, "batches of a bucket window", "0", "at least 1");
   }
-  return batches_per_epoch(data.name, {size, options.batch_size, options.drop_last, options.start},
-                           "pairs");
+  return batches_per_epoch(
+      data.name, {size, options.batch_size, options.drop_last, options.start, options.step_batches},
+      "pairs");
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ void PairLoader::order_epoch() {
   order_ = options_.shuffle ? shuffled_order(data_.source.size(), ordered_epoch_, random_)
                             : ascending_order(data_.source.size());
   // Cut before sorting: after it, the longest pairs would be the ones left out.
-  if (options_.drop_last) order_.resize(batches_per_epoch_ * options_.batch_size);
+  order_.resize(std::min(order_.size(), batches_per_epoch_ * options_.batch_size));
   firsts_.resize(batches_per_epoch_);
   for (std::size_t i = 0; i < firsts_.size(); ++i) firsts_[i] = i * options_.batch_size;
   if (!options_.bucket) return;

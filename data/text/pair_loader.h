@@ -52,7 +52,8 @@ struct PairLoaderOptions {
   std::size_t bucket_batches = 64;
   bool drop_last = false;  // leave out the pairs that do not fill a batch
   bool reverse_source = true;
-  BatchPosition start;  // the first batch to return
+  BatchPosition start;           // the first batch to return
+  std::size_t step_batches = 1;  // leave out the batches that do not fill a step of so many
 };
 
 // Returns the batches of one epoch after another, without end. A batch depends only on the data,
@@ -62,7 +63,8 @@ struct PairLoaderOptions {
 class PairLoader {
  public:
   // Throws DataError when there are no pairs, the two sides differ in number, the batch size is 0
-  // or larger than the data, bucket_batches is 0, or the start is past the end of its epoch.
+  // or larger than the data, no step has its batches, bucket_batches is 0, or the start is past the
+  // end of its epoch.
   PairLoader(const SentencePairs& data, PairLoaderOptions options, RandomBits random);
 
   std::size_t batches_per_epoch() const noexcept { return batches_per_epoch_; }

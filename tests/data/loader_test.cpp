@@ -119,6 +119,21 @@ TEST(Loader, DropsTheLastSmallBatchWhenAsked) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(loader.next().size, 4u);
 }
 
+TEST(Loader, LeavesOutBatchesThatFillNoStep) {
+  const Numbers data(23);
+  Loader all(data, {.batch_size = 4}, test_random(1));
+  Loader steps(data, {.batch_size = 4, .step_batches = 2}, test_random(1));
+  EXPECT_EQ(steps.batches_per_epoch(), 4u) << "of 5";
+  for (const std::uint64_t epoch : {0, 1}) {
+    for (std::uint64_t batch = 0; batch < 4; ++batch) {
+      const Batch next = steps.next();
+      EXPECT_EQ(next.position, (BatchPosition{epoch, batch}));
+      EXPECT_EQ(next.images, all.next().images);
+    }
+    all.next();
+  }
+}
+
 TEST(Loader, KeepsTheDataSetsOrderWithoutShuffling) {
   const Numbers data(5);
   Loader loader(data, {.batch_size = 3, .shuffle = false, .drop_last = false}, test_random(1));

@@ -226,6 +226,23 @@ TEST(PairLoader, BucketedBatchesComeInShuffledOrder) {
   EXPECT_GT(falls, 30);  // of 124; sorted windows without shuffling would give one or two
 }
 
+// The pairs are left out before they are sorted, so they are not the longest.
+TEST(PairLoader, LeavesOutBatchesThatFillNoStep) {
+  const SentencePairs data = random_pairs(103);
+  PairLoader unsorted(data, {.batch_size = 8}, test_random(2));
+  std::set<std::size_t> expected, got;
+  for (const PairBatch& batch : batches_of(unsorted, 10)) {
+    expected.insert(batch.pairs.begin(), batch.pairs.end());
+  }
+  PairLoader loader(data, {.batch_size = 8, .bucket = true, .step_batches = 5}, test_random(2));
+  EXPECT_EQ(loader.batches_per_epoch(), 10u) << "of 13";
+  for (const PairBatch& batch : batches_of(loader, 10)) {
+    got.insert(batch.pairs.begin(), batch.pairs.end());
+  }
+  EXPECT_EQ(got, expected);
+  EXPECT_EQ(loader.next().position, (BatchPosition{1, 0}));
+}
+
 TEST(PairLoader, RefusesBatchesThatCannotBeMade) {
   SentencePairs data = random_pairs(10);
   const auto error_of = [&data](const PairLoaderOptions& options) {
@@ -237,6 +254,8 @@ TEST(PairLoader, RefusesBatchesThatCannotBeMade) {
             "[pairs] batch size, got 11, expected 1 to 10, the number of pairs");
   EXPECT_EQ(error_of({.batch_size = 4, .drop_last = true, .start = {0, 3}}),
             "[pairs] first batch, got 3, expected at most 2, the batches of an epoch");
+  EXPECT_EQ(error_of({.batch_size = 4, .step_batches = 4}),
+            "[pairs] batches of a step, got 4, expected 1 to 3, the batches of 10 pairs");
   EXPECT_EQ(error_of({.batch_size = 4, .bucket = true, .bucket_batches = 0}),
             "[pairs] batches of a bucket window, got 0, expected at least 1");
   data.target.push_back(std::vector<std::int32_t>{2});
