@@ -53,6 +53,8 @@ void Context::begin_step(ShapeKey key) {
   begin_lanes(key.kind);
   recorder_.begin();
   differentiable_ = 0;
+  random_.batch = 0;
+  first_stream_ = end_of_streams_ = random_.next;
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
   staged_bytes_ = 0;
   allocator_.begin_step(key);
@@ -60,7 +62,17 @@ void Context::begin_step(ShapeKey key) {
 
 void Context::end_step() {
   end_lanes();
+  random_.batch = 0;
+  random_.next = std::max(random_.next, end_of_streams_);
   allocator_.end_step();
+}
+
+void Context::begin_batch(std::uint64_t number) {
+  recorder_.begin_batch();
+  differentiable_ = 0;
+  end_of_streams_ = std::max(random_.next, end_of_streams_);
+  random_.next = first_stream_;
+  random_.batch = number;
 }
 
 void Context::begin_lanes(StepKind kind) {

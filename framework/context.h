@@ -42,8 +42,8 @@ enum class Recomputing : char {
   kOnce,  // right before the first op that reads it
   kEach,  // right before each op that reads it, and freed after that op
 };
-// By output of the ops of a step whose gradient is computed, in the sequence in which the program
-// applies them; null: none.
+// By output of the ops of a batch whose gradient is computed, in the sequence in which the program
+// applies them; the same for each batch of a step; null: none.
 using RecomputedOps = std::shared_ptr<const std::vector<Recomputing>>;
 
 // How long an op ran.
@@ -70,6 +70,8 @@ class Context {
     // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
     // BackwardGraph::add_update.
     bool fused_update = false;
+    // Batches of a training step: one update follows the sum of their gradients.
+    std::size_t micro_batches = 1;
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;
@@ -105,6 +107,11 @@ class Context {
   // error of their ops, and then the step has not ended.
   void begin_step(ShapeKey key = 0);
   void end_step();
+  // Begins a batch of the running step; `number` counts from 0. What it computes depends on its
+  // number but on no other batch: it draws random numbers from where the step began, in streams of
+  // its own, and only batch 0 updates running values. A step of one batch need not call it.
+  void begin_batch(std::uint64_t number);
+  bool updates_running_values() const noexcept { return random_.batch == 0; }
 
   // Waits for the ops that are enqueued on lanes. Throws the first error of one.
   void wait_for_lanes();
@@ -141,12 +148,12 @@ class Context {
   const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
   StepRecorder& recorder() noexcept { return recorder_; }
 
-  // Counts the outputs of an op of the running step whose gradient will be computed. Returns how
+  // Counts the outputs of an op of the running batch whose gradient will be computed. Returns how
   // many there were before them. Counts only if may_recompute().
   std::size_t count_differentiable(std::size_t outputs) noexcept {
     return std::exchange(differentiable_, differentiable_ + outputs);
   }
-  // `recomputed_ops` of output `number` of the step.
+  // `recomputed_ops` of output `number` of the batch.
   Recomputing recomputing(std::size_t number) const noexcept {
     const RecomputedOps& chosen = options_.recomputed_ops;
     return chosen && number < chosen->size() ? (*chosen)[number] : Recomputing::kNever;
@@ -204,10 +211,12 @@ class Context {
   Options options_;
   CpuCompute cpu_;
   RandomStream random_;
+  // Stream numbers of the running step: the first, and the end of those drawn by earlier batches.
+  std::uint64_t first_stream_ = 0, end_of_streams_ = 0;
   std::string layer_;
   StepRecorder recorder_;
   std::uint64_t sequence_ = 0;
-  std::size_t differentiable_ = 0;  // outputs of the running step
+  std::size_t differentiable_ = 0;  // outputs of the running batch
   std::vector<OpTime>* op_times_ = nullptr;
   // While a step is recorded for its lanes: the seconds of each op of its graph.
   std::optional<std::vector<double>> lane_seconds_;

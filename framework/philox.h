@@ -54,10 +54,12 @@ std::array<float, 2> normal_pair(std::uint32_t first, std::uint32_t second) noex
 // A position in the random numbers of a run. Checkpoints save it.
 struct RandomStream {
   std::uint64_t seed = 0;
-  std::uint64_t next = 0;  // the next unused stream number
+  std::uint64_t next = 0;   // the next unused stream number
+  std::uint64_t batch = 0;  // of the running step; each has stream numbers of its own
 
-  // Returns a stream number that nobody else gets.
-  std::uint64_t take() noexcept { return next++; }
+  // Returns a stream number that nobody else gets, below 2^63 for up to 2^23 batches and 2^40
+  // numbers of each.
+  std::uint64_t take() noexcept { return batch << 40 | next++; }
 };
 
 }  // namespace skyline

@@ -3,6 +3,62 @@
 #include <utility>
 
 namespace skyline {
+namespace {
+
+// Gives the values of a part of a step new numbers, in the sequence in which the part uses them.
+class PartOfStep {
+ public:
+  explicit PartOfStep(const RecordedStep& whole) : whole_(whole) {}
+
+  void renumber(std::vector<ValueId>& values) {
+    for (ValueId& value : values) value = renumbered(value);
+  }
+  ValueId renumbered(ValueId value) {
+    const auto known = numbers_.find(value);
+    if (known != numbers_.end()) return known->second;
+    StepValue copy = whole_.graph.values[value];
+    const bool is_view = copy.storage != value;
+    if (is_view) copy.storage = renumbered(copy.storage);
+    const auto number = static_cast<ValueId>(part.graph.values.size());
+    if (!is_view) copy.storage = number;
+    part.graph.values.push_back(std::move(copy));
+    part.values.push_back(whole_.values[value]);
+    return numbers_[value] = number;
+  }
+
+  RecordedStep part;
+
+ private:
+  const RecordedStep& whole_;
+  std::map<ValueId, ValueId> numbers_;
+};
+
+}  // namespace
+
+RecordedStep last_batch(const RecordedStep& step) {
+  if (step.batches.size() < 2) return step;
+  const OpId first = step.batches.back();
+  PartOfStep last(step);
+  for (OpId number = first; number < step.graph.ops.size(); ++number) {
+    StepOp op = step.graph.ops[number];
+    last.renumber(op.inputs);
+    last.renumber(op.outputs);
+    last.part.graph.ops.push_back(std::move(op));
+    last.part.memory.push_back(step.memory[number]);
+  }
+  for (RecordedRemake remake : step.remakes) {
+    if (remake.op < first) continue;
+    remake.op -= first;
+    remake.value = last.renumbered(remake.value);
+    last.renumber(remake.inputs);
+    last.part.remakes.push_back(std::move(remake));
+  }
+  for (const auto& [op, engine] : step.engines) {
+    if (op >= first) last.part.engines[op - first] = engine;
+  }
+  last.part.batches = {0};
+  return std::move(last.part);
+}
 
 void StepRecorder::begin() {
   step_ = {};
@@ -52,6 +108,10 @@ void StepRecorder::add_op(StepOp op, std::vector<OutputMemory> memory,
   if (engine) step_.engines[static_cast<OpId>(step_.graph.ops.size())] = *std::move(engine);
   step_.graph.ops.push_back(std::move(op));
   step_.memory.push_back(std::move(memory));
+}
+
+void StepRecorder::begin_batch() {
+  step_.batches.push_back(static_cast<OpId>(step_.graph.ops.size()));
 }
 
 void StepRecorder::add_remake(RecordedRemake remake) { step_.remakes.push_back(std::move(remake)); }

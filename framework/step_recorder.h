@@ -35,20 +35,26 @@ struct RecordedRemake {
   std::optional<EngineUse> engine = {};
 };
 
-// One step: its graph, ops in the order in which they ran, and how each output got its memory.
+// A step: its graph, ops in the order in which they ran, and how each output got its memory.
 struct RecordedStep {
   StepGraph graph;
+  std::vector<OpId> batches;                      // the first op of each batch; empty in inference
   std::vector<std::vector<OutputMemory>> memory;  // [op][output]; empty for ops that did not run
   std::vector<ValueInfo> values;                  // parallel to graph.values
   std::vector<RecordedRemake> remakes;            // of values that nothing recomputes yet
   std::map<OpId, EngineUse> engines;              // of ops that a smaller one could compute
 };
 
+// Returns the last batch of a step, with its updates, as a step of its own: its ops with new
+// numbers, and the values that they use. Batches share resident values only.
+RecordedStep last_batch(const RecordedStep& step);
+
 // Builds the RecordedStep of a context's running step.
 class StepRecorder {
  public:
   // Forgets the step before.
   void begin();
+  void begin_batch();
   const RecordedStep& step() const noexcept { return step_; }
 
   // Returns the number of the value in the tensor's storage. A storage that no op of this step has

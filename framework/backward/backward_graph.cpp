@@ -1,5 +1,7 @@
 #include "framework/backward/backward_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -14,18 +16,23 @@
 namespace skyline {
 namespace {
 
-// d loss / d loss = 1, written over the loss if nobody else holds it.
+// d loss / d loss, or its share of a mean, written over the loss if nobody else holds it.
 class GradientSeed : public Op {
  public:
+  explicit GradientSeed(float value) : value_(value) {}
   std::string_view name() const override { return "gradient_seed"; }
+  std::string parameters() const override { return fmt::format("value={}", value_); }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     return {{inputs[0], Category::kGradient}};
   }
   std::vector<InPlacePair> in_place() const override { return {{0, 0}}; }
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return Fill(inputs[0], 1.0f).kernel(compute, {});
+    return Fill(inputs[0], value_).kernel(compute, {});
   }
+
+ private:
+  float value_;
 };
 
 // Parts of one gradient that may wait to be summed, see BackwardGraph.
@@ -58,11 +65,16 @@ struct BackwardGraph::Builder {
 
   BackwardGraph& graph;
   Context& context;
-  std::unordered_map<const Node*, std::vector<Target>> targets;
-  std::unordered_map<const RecomputeStep*, int> recomputed;  // their newest values
-  std::vector<const RecomputeStep*> made_for_reader;         // those that the next op alone reads
-  std::vector<std::shared_ptr<Node>> complete_leaves;
+  BackwardOptions options;
+  std::unordered_map<const Node*, std::vector<Target>> targets = {};
+  std::unordered_map<const RecomputeStep*, int> recomputed = {};  // their newest values
+  std::vector<const RecomputeStep*> made_for_reader = {};  // those that the next op alone reads
+  std::vector<std::shared_ptr<Node>> complete_leaves = {};
 
+  // The tensor that the gradient of `node` is written to; none if it is a value of the graph.
+  Tensor destination(const Node& node) const {
+    return options.accumulate ? Tensor() : node.gradient;
+  }
   Target& target(const Edge& edge) { return targets.at(edge.node.get())[index(edge.output)]; }
 
   // Returns the nodes that a gradient reaches, consumers first, and counts the contributions to
@@ -134,10 +146,10 @@ struct BackwardGraph::Builder {
   int contribute(const Edge& edge, const Op& op) {
     const Node& node = *edge.node;
     Target& whole = target(edge);
-    const bool into_tensor = node.gradient && whole.parts.empty() && !op.is_view();
+    const bool into_tensor = whole.parts.empty() && !op.is_view();
     const int value =
         new_gradient(node.output_specs[index(edge.output)], name_of(node, edge.output),
-                     into_tensor ? node.gradient : Tensor());
+                     into_tensor ? destination(node) : Tensor());
     --whole.pending;
     whole.parts.push_back(value);
     return value;
@@ -150,12 +162,23 @@ struct BackwardGraph::Builder {
     if (whole.value >= 0) return;
     const bool complete = whole.pending == 0;
     const bool alone = whole.parts.size() == 1 &&
-                       (!node.gradient || graph.gradients_[index(whole.parts[0])].destination);
+                       (!destination(node) || graph.gradients_[index(whole.parts[0])].destination);
     const std::size_t most = node.is_leaf() ? kMostPartsOfParameter : kMostParts;
     if (!alone && (complete || whole.parts.size() >= most)) sum(edge, whole);
     if (!complete) return;
     whole.value = whole.parts.front();
-    if (node.is_leaf() && !node.gradient) complete_leaves.push_back(edge.node);
+    if (!node.is_leaf() || destination(node)) return;
+    if (node.gradient) {
+      add_to_resident(node, whole.value);
+    } else {
+      complete_leaves.push_back(edge.node);
+    }
+  }
+
+  void add_to_resident(const Node& leaf, int gradient) {
+    const int sum = new_gradient(leaf.output_specs.front(), leaf.layer, leaf.gradient);
+    emit(std::make_shared<Sum>(2), leaf.layer, {{.retained = leaf.gradient}, read(gradient)},
+         {sum});
   }
 
   // Notes which gradients just became complete. Called once all calls of a node are emitted: they
@@ -175,7 +198,7 @@ struct BackwardGraph::Builder {
     std::vector<BackwardInput> inputs;
     for (const int part : whole.parts) inputs.push_back(read(part));
     const int value = new_gradient(node.output_specs[index(edge.output)],
-                                   name_of(node, edge.output), node.gradient);
+                                   name_of(node, edge.output), destination(node));
     emit(std::make_shared<Sum>(static_cast<int>(whole.parts.size())), node.layer, std::move(inputs),
          {value});
     whole.parts = {value};
@@ -244,7 +267,8 @@ struct BackwardGraph::Builder {
     const auto nodes = reached(edge.node);
     const TensorSpec spec = loss.spec();
     target(edge).value = new_gradient(spec, "loss");
-    emit(std::make_shared<GradientSeed>(), "", {{.retained = loss.detach()}}, {target(edge).value});
+    emit(std::make_shared<GradientSeed>(options.seed), "", {{.retained = loss.detach()}},
+         {target(edge).value});
     for (const std::shared_ptr<Node>& node : nodes) {
       for (const GradientCall& call : node->calls) emit_call(*node, call);
       note_complete();
@@ -257,7 +281,7 @@ struct BackwardGraph::Builder {
   }
 };
 
-BackwardGraph::BackwardGraph(Context& context, Tensor loss) {
+BackwardGraph::BackwardGraph(Context& context, Tensor loss, const BackwardOptions& options) {
   if (!loss || loss.shape().elements() != 1) {
     throw ShapeError("backward", "loss", loss ? loss.spec().str() : "an empty tensor",
                      "one element");
@@ -265,7 +289,10 @@ BackwardGraph::BackwardGraph(Context& context, Tensor loss) {
   if (!loss.requires_grad()) {
     throw std::invalid_argument("[backward] the loss depends on no parameter");
   }
-  Builder{*this, context, {}}.build(std::move(loss));
+  if (options.accumulate && context.options().fused_update) {
+    throw std::invalid_argument("[backward] fused updates leave no gradient to add to");
+  }
+  Builder{*this, context, options}.build(std::move(loss));
 }
 
 BackwardGraph::~BackwardGraph() = default;

@@ -49,6 +49,12 @@ struct BackwardStep {
   std::string str() const;  // "conv2d_grad_input of conv1"
 };
 
+// How a batch takes part in a step of several.
+struct BackwardOptions {
+  float seed = 1;  // the gradient of the loss: 1 / K if the step takes the mean of K losses
+  bool accumulate = false;  // adds to the resident gradients instead of writing over them
+};
+
 // The explicit backward graph (MXNet note; DESIGN section 4), built from the forward graph before
 // any of it runs. It contains a gradient op only if a parameter needs it, sums contributions in
 // aggregation steps if a value has several consumers, counts the uses of every gradient and frees
@@ -64,12 +70,17 @@ struct BackwardStep {
 // and with five convolutional networks need one sum a value (GoogLeNet has five consumers,
 // Inception-ResNet four). All sums add in the order in which contributions arrive, so the bits
 // equal those of one sum of all.
+//
+// With `accumulate`, a parameter's gradient is a value of this graph until it is whole, and is then
+// added to the resident one at once. So the bits of a step of K batches are those of K gradients,
+// each computed by itself and then added in the batches' order.
 class BackwardGraph {
  public:
   // Consumes the forward graph behind the scalar `loss`: its nodes retain nothing afterwards. The
-  // first step overwrites the loss with the seed gradient 1 if nobody else holds it.
-  // Throws ShapeError if loss is no scalar, std::invalid_argument if it depends on no parameter.
-  BackwardGraph(Context& context, Tensor loss);
+  // first step overwrites the loss with the seed gradient if nobody else holds it.
+  // Throws ShapeError if loss is no scalar, std::invalid_argument if it depends on no parameter or
+  // `accumulate` meets fused_update, which leaves nothing to add to.
+  BackwardGraph(Context& context, Tensor loss, const BackwardOptions& options = {});
   ~BackwardGraph();
 
   std::span<const BackwardStep> steps() const noexcept { return steps_; }

@@ -170,6 +170,39 @@ TEST(BackwardGraph, EveryOrderGivesTheSameGradients) {
       std::invalid_argument);
 }
 
+// sigmoid(w) + w: two contributions.
+Tensor twice_used(Context& context, const Parameter& w) {
+  return total(context, add(context, sigmoid(context, w.value), w.value));
+}
+
+TEST(BackwardGraph, AccumulatesWholeGradients) {
+  RecordedContext run;
+  const Parameter w = run.vector_parameter("w", 3, 0.1f);
+  run.context.begin_step();
+  BackwardGraph(run.context, twice_used(run.context, w), {.seed = 0.3f}).run(run.context);
+  const float once = RecordedContext::values(w.gradient)[1];
+  float expected = once;
+  for (const int batch : {2, 3}) {
+    BackwardGraph graph(run.context, twice_used(run.context, w),
+                        {.seed = 0.3f, .accumulate = true});
+    EXPECT_EQ(steps_named(graph, "sum"), 2) << "of the contributions, and onto the resident one";
+    graph.run(run.context);
+    expected = expected + once;  // twice more alone would be expected + part + part
+    EXPECT_EQ(RecordedContext::values(w.gradient)[1], expected) << batch;
+  }
+  run.context.end_step();
+  const Trace simulated = simulate(run.context.step_graph());
+  EXPECT_TRUE(simulated.same_requests(run.recorder.last_step()));
+}
+
+TEST(BackwardGraph, AccumulatesNothingUnderFusedUpdates) {
+  RecordedContext run({.fused_update = true});
+  const Parameter w = run.vector_parameter("w", 3, 0.1f);
+  run.context.begin_step();
+  EXPECT_THROW(BackwardGraph(run.context, twice_used(run.context, w), {.accumulate = true}),
+               std::invalid_argument);
+}
+
 TEST(BackwardGraph, PrintsAndExports) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("weight \"w\"", 3, 0.25f);

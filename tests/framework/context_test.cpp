@@ -85,6 +85,27 @@ TEST(Context, CheckFiniteNamesTheLayer) {
   }
 }
 
+TEST(Context, BatchesOfAStepDrawFromOnePlaceInStreamsOfTheirOwn) {
+  RecordedContext run;
+  RandomStream& random = run.context.random();
+  random.next = 5;
+  run.context.begin_step();
+  EXPECT_EQ(random.take(), 5u) << "a step of one batch need not begin it";
+  run.context.end_step();
+  run.context.begin_step();
+  std::vector<std::uint64_t> drawn;
+  for (const std::uint64_t batch : {0, 1, 2}) {
+    run.context.begin_batch(batch);
+    EXPECT_EQ(run.context.updates_running_values(), batch == 0);
+    drawn.push_back(random.take());
+    if (batch == 1) random.take();  // more than the others
+  }
+  run.context.end_step();
+  EXPECT_EQ(drawn, (std::vector<std::uint64_t>{6, 6 | 1ull << 40, 6 | 2ull << 40}));
+  EXPECT_EQ(random.take(), 8u) << "after all that any batch drew";
+  EXPECT_TRUE(run.context.updates_running_values());
+}
+
 TEST(Context, ADryRunRequestsTheSameAndTouchesNothing) {
   RecordedContext real;
   SimulatedDevice device;

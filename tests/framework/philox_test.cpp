@@ -104,6 +104,9 @@ TEST(RandomStream, GivesEachNumberOnce) {
   EXPECT_EQ(stream.take(), 10u);
   EXPECT_EQ(stream.take(), 11u);
   EXPECT_EQ(stream.next, 12u);
+  stream.batch = (1u << 23) - 1;
+  EXPECT_EQ(stream.take() >> 40, stream.batch) << "another batch has other numbers";
+  EXPECT_EQ(stream.next, 13u);
 }
 
 }  // namespace

@@ -175,6 +175,7 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
   }
   std::vector<Tensor> outputs = apply(context, batch_norm_op(params),
                                       operands(std::move(x), std::move(gamma), std::move(beta)));
+  if (!context.updates_running_values()) return std::move(outputs[0]);
   const Shape& shape = outputs[0].shape();
   const std::int64_t count = shape.elements() / shape[1];
   const std::array<Tensor, 2> running = {running_mean, running_variance};

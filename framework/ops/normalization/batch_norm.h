@@ -24,13 +24,15 @@ struct BatchNormParams {
 //
 // In training mode mean and (biased) variance are the batch's. A second op, batch_norm_update,
 // writes running = decay running + (1 - decay) batch over the running tensors, with the unbiased
-// variance: m / (m - 1) times the biased one, m = N H W (1 if m is 1). In inference mode mean and
-// variance are the running ones; the op may write over x and has no gradient. Retains x, gamma,
-// mean and variance, with relu beta too. Neither the result nor a mask is retained, because
-// backward can tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place
-// activated batch norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up
-// to 12 C more, on CUDA at most 2 MiB and 8 C bytes. Throws ShapeError on wrong ranks or unequal
-// channels.
+// variance: m / (m - 1) times the biased one, m = N H W (1 if m is 1). Of the batches of a step
+// only the first does so: batches that are computed at the same time, by several processes, have no
+// sequence in which they could update one value, and the first is the same for all. In inference
+// mode mean and variance are the running ones; the op may write over x and has no gradient. Retains
+// x, gamma, mean and variance, with relu beta too. Neither the result nor a mask is retained,
+// because backward can tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018,
+// "In-place activated batch norm", go further and drop x). Workspace: 16 C bytes for each 1024
+// pixels and up to 12 C more, on CUDA at most 2 MiB and 8 C bytes. Throws ShapeError on wrong ranks
+// or unequal channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 
