@@ -36,20 +36,20 @@ class StepOrders {
   std::unordered_map<std::uint64_t, std::vector<OpId>> orders_;
 };
 
-// Asks other orders and notes the sequence that they return. One thread at a time.
+// Asks other orders and notes the sequences that they return. One thread at a time.
 class NotedOrders final : public StepOrders {
  public:
   explicit NotedOrders(std::shared_ptr<StepOrders> upstream) : upstream_(std::move(upstream)) {}
 
   std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make) override {
-    return noted_ = upstream_->of(structure, make);
+    return noted_.emplace_back(upstream_->of(structure, make));
   }
-  // Returns the last sequence, once; empty if none was asked for since.
-  std::vector<OpId> take() { return std::exchange(noted_, {}); }
+  // Returns the sequences asked for since the last call.
+  std::vector<std::vector<OpId>> take() { return std::exchange(noted_, {}); }
 
  private:
   std::shared_ptr<StepOrders> upstream_;
-  std::vector<OpId> noted_;
+  std::vector<std::vector<OpId>> noted_;
 };
 
 }  // namespace skyline

@@ -35,8 +35,9 @@ Trainer::Trainer(TrainOptions options, Console& console)
     : options_(std::move(options)),
       console_(console),
       workload_(make_workload(options_, console)),
+      step_batches_(options_.step.micro_batches),
       batches_per_epoch_(workload_->batches_per_epoch()),
-      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_)),
+      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_ / step_batches_)),
       profile_(workload_->profile_key()) {
   if (!workload_->lengths_name().empty() && options_.memory.allocator == kPlannedAllocator) {
     console.say(fmt::format("batches differ in length: planning by --policy {}",
@@ -133,9 +134,10 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
 
 // Throws CheckpointError unless the position is one that this run's data leads to.
 void Trainer::check_position(const TrainingPosition& position) {
-  const std::int64_t epochs = (position.step - position.batch) / batches_per_epoch_;
+  const std::int64_t batches = position.step * step_batches_;
+  const std::int64_t epochs = (batches - position.batch) / batches_per_epoch_;
   if (position.batch > batches_per_epoch_ || epochs != position.epoch ||
-      epochs * batches_per_epoch_ + position.batch != position.step) {
+      epochs * batches_per_epoch_ + position.batch != batches) {
     throw CheckpointError(fmt::format(
         "the checkpoint is not of this data: step {} is said to be batch {} of epoch {}, but an "
         "epoch has {} batches",
@@ -195,7 +197,8 @@ std::string Trainer::rescued(const RunFolderLost& lost) {
 CommandResult Trainer::run_to_end() {
   const double started = now_seconds();
   Interrupt interrupt;
-  progress_.emplace(console_, total_steps_, static_cast<double>(options_.batch_size),
+  progress_.emplace(console_, total_steps_,
+                    static_cast<double>(step_batches_ * options_.batch_size),
                     std::string(workload_->item()), position_.step, options_.print_every);
   bool finished = true;                                  // whether no due evaluation was cut short
   if (evaluation_due()) finished = evaluate(interrupt);  // a signal stopped it in the last process
@@ -216,14 +219,15 @@ CommandResult Trainer::run_to_end() {
 void Trainer::step() {
   const LoggedStep step = timed_step();
   ++position_.step;
-  ++position_.batch;
+  position_.batch += step_batches_;
   (*position_.more)["loss_sum"] = position_.more->value("loss_sum", 0.0) + step.loss;
   directory_->log_step(log_->add(step, *run_));
   if (log_->steps() == options_.memory.warmup_steps) {
     device_allocations_at_switch_ = run_->memory.statistics().device_allocations;
   }
   progress_->step_done(position_.step, position_.epoch + 1,
-                       (total_steps_ + batches_per_epoch_ - 1) / batches_per_epoch_, step.loss,
+                       (total_steps_ * step_batches_ + batches_per_epoch_ - 1) / batches_per_epoch_,
+                       step.loss,
                        session() == nullptr ? ""
                        : step.planned       ? "planned"
                                             : "warm-up");
@@ -248,7 +252,7 @@ LoggedStep Trainer::timed_step() {
         run_->step({.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
   } catch (const LossNotFinite& error) {
     // Repeats the forward pass, so it needs the random stream from before the step.
-    throw explain_divergence(*run_, random, step.number, error.loss());
+    throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
   step.planned = session() != nullptr && session()->state() == Session::State::kPlanned;
@@ -339,7 +343,7 @@ void Trainer::save() {
 
 double Trainer::mean_loss() const {
   return position_.more->value("loss_sum", 0.0) /
-         static_cast<double>(std::max<std::int64_t>(position_.batch, 1));
+         static_cast<double>(std::max<std::int64_t>(position_.batch / step_batches_, 1));
 }
 
 // Returns ", test top-1 40.00 %", or nothing before the first evaluation.

@@ -94,7 +94,8 @@ class Trainer {
   TrainingPosition position_;
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<ModelRun> run_;
-  std::int64_t batches_per_epoch_ = 0;
+  std::int64_t step_batches_ = 1;
+  std::int64_t batches_per_epoch_ = 0;  // whole steps
   std::int64_t total_steps_ = 0;
 
   std::optional<RunDirectory> directory_;

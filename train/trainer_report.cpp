@@ -91,7 +91,7 @@ CommandResult Trainer::result(int exit_code) {
   RunSummary summary{.title = options_.model + " on " + workload_->data_name(),
                      .facts = {{"model", options_.model},
                                {"data", workload_->data_name()},
-                               {"batch size", std::to_string(options_.batch_size)},
+                               {"batch size", batch_text(options_.batch_size, options_.step)},
                                {"steps", std::to_string(position_.step)},
                                {"loss", fmt::format("{:.4f}", loss)}},
                      .memory = *memory_,
@@ -134,6 +134,8 @@ CommandResult Trainer::result(int exit_code) {
 Json Trainer::result_json(double loss, bool interrupted) const {
   Json json = {{"model", options_.model},
                {"data", workload_->data_name()},
+               {"batch_size", options_.batch_size},
+               {"micro_batches", options_.step.micro_batches},
                {"steps", position_.step},
                {"epochs", position_.epoch},
                {"threads", options_.threads},

@@ -226,6 +226,27 @@ TEST_F(TrainerTest, ResumingInTheMiddleOfAnEpochChangesNoBit) {
   expect_equal_ends("whole", "again");
 }
 
+// Two steps an epoch: the fifth batch fills none.
+TEST_F(TrainerTest, ResumingBetweenMicroBatchesOfAnEpochChangesNoBit) {
+  TrainOptions options = small_options();
+  options.step.micro_batches = 2;
+  options.checkpoint_every = 3;
+  const Json json = parsed_in_order(train(options, "whole").json);
+  EXPECT_EQ(json["steps"], 4);
+  EXPECT_EQ(json["micro_batches"], 2);
+  EXPECT_EQ(json["memory"]["deviations"], 0);
+  EXPECT_THAT(read_file(folder_ / "whole" / "report.html"), testing::HasSubstr("2 × 8 = 16"));
+  const std::vector<Json> losses = logged("whole", "loss");
+  const double mean = (losses[2].get<double>() + losses[3].get<double>()) / 2;
+  EXPECT_NEAR(json["loss"].get<double>(), mean, 1e-6) << "of the second epoch";
+  fs::copy(folder_ / "whole", folder_ / "again",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const fs::path middle = folder_ / "again" / "checkpoints" / "step-000000003";
+  EXPECT_EQ(load_checkpoint(middle).checkpoint.position.batch, 2) << "counts batches";
+  resume(options, middle);
+  expect_equal_ends("whole", "again");
+}
+
 TEST_F(TrainerTest, ResumingUnderAnotherAllocatorChangesNoBit) {
   TrainOptions options = small_options("best-fit-pool");
   options.model = "resnet20";

@@ -96,6 +96,7 @@ std::string BudgetAnswer::text() const {
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
   const double started = now_seconds();
   StepTrial unlimited = question_.trial({}, {});
+  unlimited.facts = last_batch(std::move(unlimited.facts));
   RecordedStep& step = unlimited.facts.step;
   step.graph = in_program_sequence(std::move(step.graph), unlimited.facts.program_numbers);
   resident_bytes_ = unlimited.facts.resident_bytes;

@@ -24,7 +24,8 @@ struct StepTrial {
 
 // What a budget asks about a program.
 struct BudgetQuestion {
-  // Dry-runs and plans a training step that makes these ops again, with these engines.
+  // Dry-runs and plans a training step that makes these ops again, with these engines. Its last
+  // batch decides: the other batches make the same again and have no more bytes alive.
   std::function<StepTrial(const RecomputedOps&, const EngineNames&)> trial;
   StepSeconds seconds;
   bool in_place = true;

@@ -63,7 +63,7 @@ DryRunOptions program_of(const DryRunArguments& arguments) {
 }
 
 void check(const DryRunArguments& arguments) {
-  check_budget(arguments.step);
+  check_step(arguments.step);
   const bool has_budget =
       arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0;
   if (fits_engines(arguments.device_options)) {
@@ -210,7 +210,7 @@ CommandRun declare_dry_run(OptionList& list) {
   const auto arguments = std::make_shared<DryRunArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
-           "Images or sentences per step");
+           "Images or sentences of a batch");
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
            "Words per sentence of seq2seq, source and target", kTextOnly);
   list.add("--optimizer", choice(arguments->model.optimizer, optimizer_names(), "optimizer"),

@@ -72,7 +72,7 @@ CommandRun declare_graph(OptionList& list) {
   const auto arguments = std::make_shared<GraphArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostSamples),
-           "Images or sentences per step");
+           "Images or sentences of a batch");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   add_step_options(list, arguments->step);
   list.add("--phase", choice(arguments->phase, {"all", "forward", "backward", "update"}, "phase"),

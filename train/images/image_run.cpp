@@ -27,19 +27,26 @@ void ImageRun::seek(const BatchPosition& position, std::uint64_t seed) {
 }
 
 void ImageRun::open_loader() {
-  loader_.emplace(
-      *data_->train,
-      LoaderOptions{
-          .batch_size = options_.batch_size, .threads = options_.decode_threads, .start = next_},
-      random_bits(seed_));
+  loader_.emplace(*data_->train,
+                  LoaderOptions{.batch_size = options_.batch_size,
+                                .threads = options_.decode_threads,
+                                .start = next_,
+                                .step_batches = step_batches()},
+                  random_bits(seed_));
 }
 
 double ImageRun::next() {
   if (!loader_) open_loader();  // a signal stopped the evaluation
+  read_next();
+  number_ = 0;
+  return std::exchange(waited_seconds_, 0);
+}
+
+void ImageRun::read_next() {
   loader_->next(batch_);
   next_ = within_epoch({batch_.position.epoch, batch_.position.batch + 1},
                        loader_->batches_per_epoch());
-  return loader_->last_wait_seconds();
+  waited_seconds_ += loader_->last_wait_seconds();
 }
 
 // A step whose loss was not finite is run again, but its batch has been given back.
@@ -57,7 +64,8 @@ AfterUpload ImageRun::give_back() {
   return [this] { loader_->give_back(batch_); };
 }
 
-Tensor ImageRun::forward_loss() {
+Tensor ImageRun::forward_loss(std::size_t batch) {
+  for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
   return skyline::forward_loss(context, *model, batch_, give_back());
 }

@@ -34,16 +34,20 @@ class ImageRun final : public ModelRun {
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;
   void take_empty_batch(std::int64_t size) override;
-  void take(Batch batch) { batch_ = std::move(batch); }
-  const Batch& batch() const { return batch_; }  // empty before the first next()
+  void take(Batch batch) { batch_ = std::move(batch); }  // for all batches of a step
+  // The batch that was read last; empty before the first next().
+  const Batch& batch() const { return batch_; }
 
   using ModelRun::step;
   // Calls take() and step().
   float step(const Batch& batch, const UpdateParams& params);
-  Tensor forward_loss() override;
+  // Reads batches after the first, so that a step holds one on the host at a time.
+  Tensor forward_loss(std::size_t batch) override;
   float inference_step() override;
   ShapeKey shape_key() const override { return training_key(batch_.size); }
-  std::size_t input_bytes() const override { return skyline::input_bytes(*model, batch_.size); }
+  std::size_t input_bytes() const override {
+    return step_batches() * skyline::input_bytes(*model, batch_.size);
+  }
 
   std::uint64_t host_bytes() const override;
 
@@ -54,6 +58,7 @@ class ImageRun final : public ModelRun {
 
  private:
   void open_loader();
+  void read_next();
   void read_again();
   AfterUpload give_back();
   std::size_t evaluation_batch_size() const;
@@ -65,6 +70,8 @@ class ImageRun final : public ModelRun {
   BatchPosition next_;            // the batch that next() returns
   std::uint64_t seed_ = 0;        // of the order
   Batch batch_;                   // without contents once they are on the device
+  std::size_t number_ = 0;        // of batch_ in its step
+  double waited_seconds_ = 0;     // for batches, since next() returned
   bool evaluation_planned_ = false;
 };
 

@@ -25,7 +25,10 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
                    .batch_size = static_cast<std::size_t>(options.batch_size),
                    .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
   // Checks the batch size before a run folder is made.
-  const Loader loader(*data_.train, {.batch_size = run_options_.batch_size, .prefetch = 0},
+  const Loader loader(*data_.train,
+                      {.batch_size = run_options_.batch_size,
+                       .prefetch = 0,
+                       .step_batches = static_cast<std::size_t>(options.step.micro_batches)},
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
   for (const std::string& warning : data_.warnings) console.warn(warning);

@@ -1,13 +1,18 @@
 #include "train/options/step_options.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
 #include "memory/order/order.h"
+#include "train/cli/byte_sizes.h"
 #include "train/cli/option_list.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::int64_t kMostMicroBatches = 1024;
 
 std::vector<std::string> order_names() {
   std::vector<std::string> names;
@@ -25,6 +30,11 @@ void add_step_options(OptionList& list, StepOptions& options) {
   list.add("--fused-update", flag(options.fused_update),
            "Keep no gradient across the step: free each once its parameter is updated",
            kMayBeAbsent);
+  list.add(
+      "--micro-batches", integer(options.micro_batches, 1, kMostMicroBatches),
+      "Batches of --batch-size whose gradients are added before one update with their mean; an "
+      "epoch leaves out the batches that do not fill a step",
+      kMayBeAbsent);
   list.add("--order", choice(options.order, order_names(), "order"),
            "Sequence of gradients and updates; optimal: the one with the lowest peak",
            kMayBeAbsent);
@@ -41,11 +51,23 @@ void add_budget_options(OptionList& list, StepOptions& options) {
            kNeutral | kMayBeAbsent);
 }
 
-void check_budget(const StepOptions& options) {
+void check_step(const StepOptions& options) {
+  if (options.fused_update && options.micro_batches > 1) {
+    throw UsageError(
+        "--fused-update keeps no gradient that --micro-batches could add to: leave out one of "
+        "them");
+  }
   if (options.memory_bytes == 0u) throw UsageError("--memory: 0 bytes hold nothing");
   if (options.memory_bytes && options.recompute > 0) {
     throw UsageError("--memory chooses what to make again: leave out --recompute");
   }
+}
+
+std::string batch_text(std::int64_t batch_size, const StepOptions& options) {
+  const std::int64_t batches = options.micro_batches;
+  if (batches == 1) return format_count(batch_size);
+  return fmt::format("{} × {} = {}", batches, format_count(batch_size),
+                     format_count(batches * batch_size));
 }
 
 Context::Options context_options(const StepOptions& options) {
@@ -53,6 +75,7 @@ Context::Options context_options(const StepOptions& options) {
           .recompute = static_cast<int>(options.recompute),
           .recomputed_ops = options.recomputed_ops,
           .fused_update = options.fused_update,
+          .micro_batches = static_cast<std::size_t>(options.micro_batches),
           .orders = options.order == kProgramOrder
                         ? nullptr
                         : std::make_shared<StepOrders>(options.order, options.in_place)};

@@ -20,6 +20,7 @@ struct StepOptions {
   bool in_place = true;
   std::int64_t recompute = 0;  // see Context::Options
   bool fused_update = false;
+  std::int64_t micro_batches = 1;  // whose gradients are added before one update
   std::string order{kDefaultOrder};
   std::optional<std::uint64_t> memory_bytes =
       {};                             // that a training step may reserve; see StepBudget
@@ -27,12 +28,15 @@ struct StepOptions {
   RecomputedOps recomputed_ops = {};  // found for the budget; no option
 };
 
-// --no-in-place, --recompute, --fused-update and --order.
+// --no-in-place, --recompute, --fused-update, --micro-batches and --order.
 void add_step_options(OptionList& list, StepOptions& options);
 // --memory and --profile.
 void add_budget_options(OptionList& list, StepOptions& options);
 // Throws UsageError for options that exclude each other.
-void check_budget(const StepOptions& options);
+void check_step(const StepOptions& options);
+
+// "32", or "4 × 8 = 32" with micro-batches.
+std::string batch_text(std::int64_t batch_size, const StepOptions& options);
 
 // Contexts made from the same result share their orders.
 Context::Options context_options(const StepOptions& options);

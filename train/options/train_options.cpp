@@ -24,7 +24,7 @@ constexpr const char* kNumbers = "numbers";    // the generator of text
 constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
-  list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences per step");
+  list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences of a batch");
   list.add("--lr,--learning-rate", number(options.learning_rate, 0, 1e6),
            "Learning rate (0: the model's default)", kMayChange);
   list.add("--optimizer", choice(options.optimizer, optimizer_names(), "optimizer"),
@@ -60,7 +60,7 @@ void resolve_clip(TrainOptions& options) {
 
 // A step within a budget is planned before it runs, on a device that has no more bytes.
 void resolve_budget(TrainOptions& options) {
-  check_budget(options.step);
+  check_step(options.step);
   if (!options.step.memory_bytes) {
     if (fits_engines(options.device)) throw UsageError("--engines fitting needs --memory");
     return;

@@ -44,11 +44,11 @@ Divergence::Divergence(Facts facts)
     : std::runtime_error(sentence(facts)), facts_(std::move(facts)) {}
 
 Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
-                              float loss) {
+                              const LossNotFinite& found) {
   Context& context = run.context;
   // The pass is only half a step, so it must not enter any plan.
   const Interruption interruption(context.allocator());
-  Divergence::Facts facts{.step = step, .loss = loss};
+  Divergence::Facts facts{.step = step, .loss = found.loss()};
   for (const Parameter& parameter : run.network().parameters()) {
     if (is_finite(context, parameter.value)) continue;
     facts.parameter = parameter.name;
@@ -60,10 +60,11 @@ Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::in
   try {
     // Never ended, so the scope abandons the step.
     const StepScope abandoned(context, kRepeated);
-    run.forward_loss();
-  } catch (const NotFinite& found) {
-    facts.op = found.op();
-    facts.layer = found.layer();
+    context.begin_batch(found.batch());
+    run.forward_loss(found.batch());
+  } catch (const NotFinite& origin) {
+    facts.op = origin.op();
+    facts.layer = origin.layer();
   }
   context.set_check_finite(checked_before);
   return Divergence(std::move(facts));

@@ -25,9 +25,10 @@ class Divergence : public std::runtime_error {
   Facts facts_;
 };
 
-// Finds the origin of a loss that is not finite: repeats the forward pass of the current batch and
-// checks every output. `random` is the random stream as it was before the step.
+// Finds the origin of a loss that is not finite: repeats the forward pass of its batch, which is of
+// the current ones, and checks every output. `random` is the random stream as it was before the
+// step.
 Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::int64_t step,
-                              float loss);
+                              const LossNotFinite& found);
 
 }  // namespace skyline

@@ -9,21 +9,36 @@
 namespace skyline {
 namespace {
 
-// Ops of the forward pass run first and as written. `backward` is the sequence of the others, in
-// which 0 stands for the forward pass and i + 1 for the i-th op after it; empty: as written.
-std::vector<OpId> program_numbers(std::size_t ops, const std::vector<OpId>& backward) {
-  std::vector<OpId> numbers(ops);
+// Ops of a batch's forward pass run first and as written. `orders` are the sequences of the others,
+// batch by batch, in which 0 stands for the forward pass and i + 1 for the i-th op after it; none:
+// as written.
+std::vector<OpId> program_numbers(const RecordedStep& step,
+                                  const std::vector<std::vector<OpId>>& orders) {
+  std::vector<OpId> numbers(step.graph.ops.size());
   std::iota(numbers.begin(), numbers.end(), OpId{0});
-  if (backward.empty() || ops == 0) return numbers;
-  const std::size_t forward = ops - (backward.size() - 1);
-  std::size_t place = forward;
-  for (const OpId op : backward) {
-    if (op > 0) numbers[place++] = static_cast<OpId>(forward) + op - 1;
+  if (numbers.empty()) return numbers;
+  for (std::size_t batch = 0; batch < orders.size(); ++batch) {
+    const bool last = batch + 1 == orders.size();
+    const std::size_t end = last ? numbers.size() : step.batches[batch + 1];
+    const std::size_t backward = end - (orders[batch].size() - 1);
+    std::size_t place = backward;
+    for (const OpId op : orders[batch]) {
+      if (op > 0) numbers[place++] = static_cast<OpId>(backward) + op - 1;
+    }
   }
   return numbers;
 }
 
 }  // namespace
+
+DryRunFacts last_batch(DryRunFacts facts) {
+  if (facts.step.batches.size() < 2) return facts;
+  const OpId first = facts.step.batches.back();
+  facts.step = last_batch(facts.step);
+  facts.program_numbers.erase(facts.program_numbers.begin(), facts.program_numbers.begin() + first);
+  for (OpId& number : facts.program_numbers) number -= first;
+  return facts;
+}
 
 MemoryOptions dry_memory(bool guard) {
   return {.device = "simulated",
@@ -61,9 +76,9 @@ DryRunFacts DryRun::step(Mode mode, Graph graph) {
     request.bytes = request.bytes - first_staging_bytes_ + run_->input_bytes();
   }
   const auto orders = std::dynamic_pointer_cast<NotedOrders>(context.options().orders);
-  const std::vector<OpId> backward = orders ? orders->take() : std::vector<OpId>();
+  const auto taken = orders ? orders->take() : std::vector<std::vector<OpId>>();
   return {.step = context.recorded_step(),
-          .program_numbers = program_numbers(context.step_graph().ops.size(), backward),
+          .program_numbers = program_numbers(context.recorded_step(), taken),
           .trace = run_->memory.recording()->last_step(),
           .run = recorded,
           .parameters = parameter_count(run_->network()),

@@ -13,7 +13,7 @@ namespace skyline {
 
 // The memory that a step would need.
 struct DryRunFacts {
-  RecordedStep step;  // its ops and values; empty with Graph::kOff
+  RecordedStep step;  // the ops and values of all its batches; empty with Graph::kOff
   // The number of each op of `step` in the program's sequence.
   std::vector<OpId> program_numbers;
   Trace trace;  // with tags
@@ -23,6 +23,10 @@ struct DryRunFacts {
   // Peak of each category, as requested (not rounded).
   std::array<std::uint64_t, kCategoryCount> peak_bytes{};
 };
+
+// Returns the facts with only the last batch's ops: the one that the updates follow and that has
+// the most bytes alive, if all batches are alike. The trace stays whole.
+DryRunFacts last_batch(DryRunFacts facts);
 
 // Memory of a dry run: addresses without bytes; every request is recorded.
 MemoryOptions dry_memory(bool guard = false);

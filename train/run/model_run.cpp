@@ -21,9 +21,9 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
 float ModelRun::step(const UpdateParams& params) {
   if (!optimizer_) return inference_step();
   return training_step(context, *optimizer_, params,
-                       {.key = shape_key(), .input_bytes = input_bytes(), .forward_loss = [this] {
-                          return forward_loss();
-                        }});
+                       {.key = shape_key(),
+                        .input_bytes = input_bytes(),
+                        .forward_loss = [this](std::size_t batch) { return forward_loss(batch); }});
 }
 
 }  // namespace skyline

@@ -18,7 +18,7 @@
 
 namespace skyline {
 
-// Facts about a text batch for the log; empty for images.
+// Facts about the text batches of a step for the log; empty for images.
 struct BatchFacts {
   std::uint64_t sentences = 0;
   std::uint64_t words = 0;  // of the target, including ends of sentence
@@ -28,7 +28,8 @@ struct BatchFacts {
   std::optional<double> perplexity(double loss) const;
 };
 
-// A network with its memory, its optimizer and the current batch. Every command that runs steps
+// A network with its memory, its optimizer and the current batches: those of one training step, as
+// many as the context's micro_batches, or one in inference mode. Every command that runs steps
 // uses it: `train` has one, `compare` one for each allocator, and a dry run has one on a device
 // without memory. There are two kinds, images and text.
 //
@@ -54,22 +55,23 @@ class ModelRun {
   // Continues at the batch `position` in the order given by `seed`. Like next() and evaluate(),
   // only for runs with data.
   virtual void seek(const BatchPosition& position, std::uint64_t seed) = 0;
-  // Makes the next batch the current one. Returns the seconds spent waiting for it. Call between
-  // steps.
+  // Makes the next step's batches the current ones; those after the first may be read within the
+  // step. Returns the seconds spent waiting for batches since the last call. Call between steps.
   virtual double next() = 0;
-  // Makes a batch of `size` samples without contents the current one, for dry runs.
+  // Makes batches of `size` samples without contents the current ones, for dry runs.
   virtual void take_empty_batch(std::int64_t size) = 0;
   virtual BatchFacts batch_facts() const { return {}; }
 
-  // Runs one training step on the current batch; in inference mode, one inference step, which
-  // ignores `params`. Returns the loss, 0 in a dry run. Throws what training_step() throws.
+  // Runs one training step on the current batches; in inference mode, one inference step, which
+  // ignores `params`. Returns the mean loss, 0 in a dry run. Throws what training_step() throws.
   float step(const UpdateParams& params);
-  // Uploads the current batch and computes its loss f32 [1].
-  virtual Tensor forward_loss() = 0;
-  // Runs one inference step on the current batch and returns its loss.
+  // Uploads a current batch, counted from 0, and computes its loss f32 [1]. Ask for batches in
+  // their order; the last one may be asked for again.
+  virtual Tensor forward_loss(std::size_t batch) = 0;
+  // Runs one inference step on the first current batch and returns its loss.
   virtual float inference_step() = 0;
-  virtual ShapeKey shape_key() const = 0;       // of the current batch
-  virtual std::size_t input_bytes() const = 0;  // its uploads, each rounded
+  virtual ShapeKey shape_key() const = 0;       // of the current batches
+  virtual std::size_t input_bytes() const = 0;  // their uploads, each rounded
 
   // Evaluates the network after `number` steps, within the memory that training has. Leaves the
   // random stream unchanged. Throws EvaluationStopped if `progress` does.
@@ -82,6 +84,10 @@ class ModelRun {
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options)
       : memory(memory_options, context_options.execute ? context_options.compute : nullptr),
         context(memory.allocator(), context_options) {}
+  // How many batches are current.
+  std::size_t step_batches() const noexcept {
+    return context.training() ? context.options().micro_batches : 1;
+  }
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
 

@@ -63,9 +63,9 @@ nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
           {"one_plan", facts.one_plan}};
 }
 
-std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t steps) {
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches) {
   std::vector<PairBatch> found;
-  for (std::int64_t step = 0; step < std::min(steps, kMostBatches); ++step) {
+  for (std::int64_t batch = 0; batch < std::min(batches, kMostBatches); ++batch) {
     PairBatch next = loader.next();
     const Extents extents = extents_of(next);
     const auto covers_next = [&](const PairBatch& one) { return covers(extents_of(one), extents); };
@@ -83,7 +83,7 @@ LongestBatches longest_batches(const std::vector<PairBatch>& batches, Translatio
   StepRecording all{.requests = {},
                     .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
   for (std::size_t batch = 0; batch < batches.size(); ++batch) {
-    Trace trace = dry.trace(batches[batch]);
+    Trace trace = dry.trace({batches[batch]});
     all = joined(std::move(all), requests_of(trace));
     const std::uint64_t live_bytes = lower_bound_bytes(trace, kAlignmentBytes);
     const bool longer =

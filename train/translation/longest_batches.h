@@ -23,10 +23,10 @@ struct LongestBatchFacts {
 std::string longest_batch_text(const LongestBatchFacts& facts);
 nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
 
-// Returns those of a run's first `steps` batches that no other batch covers: none has as many
+// Returns those of a run's first `batches` batches that no other batch covers: none has as many
 // sentences and words and is as long. `loader` must be at the first batch. The order of the batches
 // does not matter.
-std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t steps);
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches);
 
 // The steps of a run that need the most memory, from dry runs, for policy upper-bound.
 struct LongestBatches {
@@ -37,11 +37,12 @@ struct LongestBatches {
   std::vector<Trace> steps;
 };
 
-// Searches uncovered batches. Packed steps make the same number of requests for all lengths, and
-// each request grows with the words, the sentences or the longest sentence, so one plan for the
-// maximum serves all batches. It is chosen if it takes at most 1 % more than the longest batch.
-// Otherwise each batch gets its own plan, see PlannedPairs. Unrolled LSTMs always do, because their
-// number of requests depends on the lengths.
+// Searches uncovered batches; all batches of a dry step are the same one. Packed steps make the
+// same number of requests for all lengths, and each request grows with the words, the sentences or
+// the longest sentence, so one plan for the maximum serves all batches, in whatever sequence they
+// come. It is chosen if it takes at most 1 % more than the longest batch. Otherwise each batch gets
+// its own plan, see PlannedPairs. Unrolled LSTMs always do, because their number of requests
+// depends on the lengths.
 LongestBatches longest_batches(const std::vector<PairBatch>& batches, TranslationDryRun& dry,
                                bool unrolled);
 

@@ -34,33 +34,55 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
     Context::Options dry_context = context.options();
     dry_context.compute = options_.dry_compute;
     const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());
-    dry_step = [dry](const PairBatch& batch) { return dry->trace(batch); };
+    dry_step = [dry](const std::vector<PairBatch>& batches) { return dry->trace(batches); };
   }
-  pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)),
+  pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)), step_batches(),
                  options_.plan_each_batch ? memory.session() : nullptr, std::move(dry_step));
 }
 
 double TranslationRun::next() {
   const double asked = now_seconds();
-  batch_ = pairs_->next();
+  batches_ = pairs_->next();
   return now_seconds() - asked;
 }
 
 void TranslationRun::take_empty_batch(std::int64_t size) {
   const std::vector<std::int32_t> lengths(static_cast<std::size_t>(size),
                                           static_cast<std::int32_t>(options_.sentence_words));
-  batch_ = batch_of_lengths(lengths, lengths);
+  take({batch_of_lengths(lengths, lengths)});
 }
 
 BatchFacts TranslationRun::batch_facts() const {
-  return {.sentences = batch_.size(),
-          .words = batch_.target_out.size(),
-          .lengths = {{"source", batch_.source.batch_sizes.size()},
-                      {"target", batch_.target.batch_sizes.size()}}};
+  BatchFacts facts{.lengths = {{"source", 0}, {"target", 0}}};
+  for (const PairBatch& batch : batches_) {
+    facts.sentences += batch.size();
+    facts.words += batch.target_out.size();
+    for (auto& [side, length] : facts.lengths) {
+      const PackedWords& words = side == "source" ? batch.source : batch.target;
+      length = std::max<std::uint64_t>(length, words.batch_sizes.size());
+    }
+  }
+  return facts;
+}
+
+ShapeKey TranslationRun::shape_key() const {
+  ShapeKey key = translation_key(batch(0));
+  for (std::size_t number = 1; number < step_batches(); ++number) {
+    key = translation_key(key, batch(number));
+  }
+  return key;
+}
+
+std::size_t TranslationRun::input_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t number = 0; number < step_batches(); ++number) {
+    bytes += skyline::input_bytes(batch(number));
+  }
+  return bytes;
 }
 
 float TranslationRun::step(const PairBatch& batch, const UpdateParams& params) {
-  take(batch);
+  take({batch});
   return step(params);
 }
 
@@ -94,8 +116,8 @@ TranslationDryRun::TranslationDryRun(const Context::Options& context_options,
                               options)),
       dry_(std::unique_ptr<ModelRun>(run_)) {}
 
-DryRunFacts TranslationDryRun::step(const PairBatch& batch, DryRun::Graph graph) {
-  run_->take(batch);
+DryRunFacts TranslationDryRun::step(std::vector<PairBatch> batches, DryRun::Graph graph) {
+  run_->take(std::move(batches));
   return dry_.step(Mode::kTraining, graph);
 }
 

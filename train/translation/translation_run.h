@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "data/text/pair_loader.h"
 #include "models/seq2seq.h"
@@ -39,17 +40,20 @@ class TranslationRun final : public ModelRun {
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;
   void take_empty_batch(std::int64_t size) override;
-  void take(PairBatch batch) { batch_ = std::move(batch); }
-  const PairBatch& batch() const { return batch_; }  // empty before the first next()
+  // Makes these batches the current ones, again and again if there are too few.
+  void take(std::vector<PairBatch> batches) { batches_ = std::move(batches); }
+  const std::vector<PairBatch>& batches() const { return batches_; }  // none before next()
   BatchFacts batch_facts() const override;
 
   using ModelRun::step;
   // Calls take() and step().
   float step(const PairBatch& batch, const UpdateParams& params);
-  Tensor forward_loss() override { return translation_loss(context, model, batch_); }
-  float inference_step() override { return translation_inference_step(context, model, batch_); }
-  ShapeKey shape_key() const override { return translation_key(batch_); }
-  std::size_t input_bytes() const override { return skyline::input_bytes(batch_); }
+  Tensor forward_loss(std::size_t number) override {
+    return translation_loss(context, model, batch(number));
+  }
+  float inference_step() override { return translation_inference_step(context, model, batch(0)); }
+  ShapeKey shape_key() const override;
+  std::size_t input_bytes() const override;
 
   // Reports corpus BLEU, exact matches and perplexity on validation pairs, and one sample
   // translation. Runs outside of steps and is not planned (PGMO's interrupt): it uses the arena,
@@ -60,22 +64,25 @@ class TranslationRun final : public ModelRun {
   Seq2Seq model;
 
  private:
+  const PairBatch& batch(std::size_t number) const { return batches_[number % batches_.size()]; }
+
   TranslationRunOptions options_;
   const TranslationData* data_;
   std::optional<PlannedPairs> pairs_;
-  PairBatch batch_;
+  std::vector<PairBatch> batches_;
 };
 
-// Dry-runs training steps on given batches. Thread rule: one thread at a time.
+// Dry-runs training steps on given batches, see TranslationRun::take(). Thread rule: one thread at
+// a time.
 class TranslationDryRun {
  public:
   TranslationDryRun(const Context::Options& context_options, const TranslationRunOptions& options,
                     bool guard = false);
   // Throws ShapeError.
-  DryRunFacts step(const PairBatch& batch, DryRun::Graph graph = DryRun::Graph::kOff);
+  DryRunFacts step(std::vector<PairBatch> batches, DryRun::Graph graph = DryRun::Graph::kOff);
   void recompute(RecomputedOps ops) { dry_.recompute(std::move(ops)); }
   // Returns the step's requests, with tags. Throws ShapeError.
-  Trace trace(const PairBatch& batch) { return step(batch).trace; }
+  Trace trace(std::vector<PairBatch> batches) { return step(std::move(batches)).trace; }
 
  private:
   TranslationRun* run_;  // owned by dry_

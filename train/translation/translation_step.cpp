@@ -42,6 +42,10 @@ ShapeKey translation_key(const PairBatch& batch, StepKind kind) {
   return {hash, kind};
 }
 
+ShapeKey translation_key(ShapeKey before, const PairBatch& batch) {
+  return {mixed(before.shape, translation_key(batch).shape), before.kind};
+}
+
 std::size_t input_bytes(const PairBatch& batch) {
   std::size_t bytes = 0;
   for (const auto* words : {&batch.source.words, &batch.target.words, &batch.target_out}) {

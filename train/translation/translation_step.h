@@ -12,6 +12,8 @@ namespace skyline {
 // Returns the shape key of a batch. Batches with the same number of sentences at every word
 // position, on both sides, make the same requests and get the same key.
 ShapeKey translation_key(const PairBatch& batch, StepKind kind = StepKind::kTraining);
+// Returns the key of a step that takes this batch after those of `before`.
+ShapeKey translation_key(ShapeKey before, const PairBatch& batch);
 
 // Device bytes for the words of a batch, each upload rounded.
 std::size_t input_bytes(const PairBatch& batch);

@@ -27,7 +27,8 @@ TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& c
                                  static_cast<std::int64_t>(data_.vocabularies.target.size())),
           .optimizer = optimizer_options(options),
           .loader = {.batch_size = static_cast<std::size_t>(options.batch_size),
-                     .bucket = options.translation.bucket},
+                     .bucket = options.translation.bucket,
+                     .step_batches = static_cast<std::size_t>(options.step.micro_batches)},
           .val_pairs = static_cast<std::size_t>(options.translation.val_pairs)} {
   tell(console, "", data_.train_summary);
   if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);
@@ -46,9 +47,10 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
 
 const std::vector<PairBatch>& TranslationWorkload::batches() {
   if (batches_) return *batches_;
-  const std::int64_t steps = options_.steps.value_or(options_.epochs * batches_per_epoch_);
+  const std::int64_t batches = options_.steps ? *options_.steps * options_.step.micro_batches
+                                              : options_.epochs * batches_per_epoch_;
   PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
-  return batches_.emplace(uncovered_batches(loader, steps));
+  return batches_.emplace(uncovered_batches(loader, batches));
 }
 
 bool TranslationWorkload::plans_ahead(const MemoryOptions& memory) {
@@ -68,7 +70,7 @@ StepTrial TranslationWorkload::trial(const RecomputedOps& ops, bool) {
   if (!trial_) trial_.emplace(context(Mode::kTraining), run_options_, options_.memory.guard);
   trial_->recompute(ops);
   const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);
-  StepTrial trial{.facts = trial_->step(batches()[longest.batch], DryRun::Graph::kOn)};
+  StepTrial trial{.facts = trial_->step({batches()[longest.batch]}, DryRun::Graph::kOn)};
   trial.reserved_bytes = reserved_bytes(trial.facts, longest.steps);
   return trial;
 }
@@ -86,9 +88,8 @@ std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, M
 }
 
 DryRunFacts TranslationWorkload::longest_step(Mode) {
-  const PairBatch& batch = batches()[longest().batch];
   TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
-  return dry.step(batch, DryRun::Graph::kOn);
+  return dry.step({batches()[longest().batch]}, DryRun::Graph::kOn);
 }
 
 void TranslationWorkload::save(const std::filesystem::path& folder,

@@ -28,7 +28,8 @@ class DivergenceTest : public ::testing::Test {
   }
   Divergence explained(const Batch& batch) {
     experiment_.take(batch);
-    return explain_divergence(experiment_, experiment_.context.random(), 7, std::nanf(""));
+    return explain_divergence(experiment_, experiment_.context.random(), 7,
+                              LossNotFinite(std::nanf("")));
   }
 
   ImageRun experiment_{

@@ -25,8 +25,9 @@ struct FailingRun {
 
   float step(const Batch& batch) {
     return training_step(context, optimizer, small_params(),
-                         {.key = training_key(batch.size),
-                          .forward_loss = [&] { return forward_loss(context, *model, batch); }});
+                         {.key = training_key(batch.size), .forward_loss = [&](std::size_t) {
+                            return forward_loss(context, *model, batch);
+                          }});
   }
   std::string sha256() { return tensors_sha256(context, values_of(model->parameters())); }
 

@@ -57,7 +57,7 @@ TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
                         {.record_graph = true, .seed = 11}, small_run(shape()));
     run_steps(real, {batch});
     const Trace recorded = real.memory.recording()->last_step();
-    const Trace predicted = TranslationDryRun({}, small_run(shape())).trace(batch);
+    const Trace predicted = TranslationDryRun({}, small_run(shape())).trace({batch});
     expect_same(predicted, recorded);
     expect_same(simulate(real.context.step_graph()), recorded);
   }
@@ -104,7 +104,7 @@ TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
                              .check = true},
                             {.seed = 11}, small_run(small_seq2seq(data)));
   Session& session = *experiment.memory.session();
-  session.adopt(TranslationDryRun({}, small_run(small_seq2seq(data))).trace(longest));
+  session.adopt(TranslationDryRun({}, small_run(small_seq2seq(data))).trace({longest}));
   const auto before = experiment.memory.statistics().device_allocations;
   run_steps(experiment, small_pair_batches(data, effort(30) + 10, size));
   EXPECT_EQ(session.session_statistics().deviations, 0u);

@@ -42,9 +42,11 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
 StepOrder order_of(const DryRunResult& answer) {
   const DryRunOptions& program = answer.question.program;
   const bool training = program.mode == Mode::kTraining;  // else there is nothing to order
+  const DryRunFacts batch = last_batch(answer.facts);
+  const StepGraph as_written = in_program_sequence(batch.step.graph, batch.program_numbers);
   StepOrder order =
-      step_order({.program = answer.program_step,
-                  .executed = answer.facts.step.graph,
+      step_order({.program = as_written,
+                  .executed = batch.step.graph,
                   .algorithm = training ? program.step.order : std::string(kProgramOrder),
                   .in_place = program.step.in_place});
   order.placed = answer.plan.peak;
@@ -218,6 +220,7 @@ Json to_json(const DryRunResult& answer) {
   }
   Json json = {{"model", question.program.model},
                {"batch_size", question.program.batch_size},
+               {"micro_batches", question.program.step.micro_batches},
                {"mode", question.program.mode == Mode::kTraining ? "training" : "inference"},
                {"workspace", workspace ? Json(*workspace) : Json(nullptr)},
                {"parameters", answer.facts.parameters},

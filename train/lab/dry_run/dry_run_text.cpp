@@ -65,8 +65,8 @@ std::string head(const DryRunResult& answer) {
   const bool training = question.program.mode == Mode::kTraining;
   std::string text =
       fmt::format("{} at batch {}, {}: {} parameters\n", question.program.model,
-                  format_count(question.program.batch_size), training ? "training" : "inference",
-                  format_count(answer.facts.parameters));
+                  batch_text(question.program.batch_size, question.program.step),
+                  training ? "training" : "inference", format_count(answer.facts.parameters));
   text += resident_text(answer);
   text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
                       format_bytes(plan.peak), format_count(std::ssize(answer.facts.trace.blocks)),

@@ -32,7 +32,8 @@ void add_resident(OrderView& view, std::uint64_t bytes) {
 
 }  // namespace
 
-OrderView step_order_view(const DryRunFacts& step, const StepOptions& options) {
+OrderView step_order_view(const DryRunFacts& whole, const StepOptions& options) {
+  const DryRunFacts step = last_batch(whole);
   std::vector<OpId> as_written = step.program_numbers;
   std::ranges::sort(as_written);
   const StepGraph program =

@@ -7,9 +7,9 @@
 
 namespace skyline {
 
-// Returns a recorded training step in the program's sequence and as executed. Its peaks are those
-// of step_order() and the resident bytes. Ops are named by their layer, too. Throws what
-// step_order() throws.
+// Returns the last batch of a recorded training step in the program's sequence and as executed. Its
+// peaks are those of step_order() and the resident bytes. Ops are named by their layer, too. Throws
+// what step_order() throws.
 OrderView step_order_view(const DryRunFacts& step, const StepOptions& options);
 
 }  // namespace skyline
