@@ -126,6 +126,17 @@ TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
             train_on(cuda_memory("planned"), on_cuda()));
 }
 
+TEST_P(CudaTraining, AddsTheGradientsOfMicroBatches) {
+  Context::Options options = on_cuda();
+  options.micro_batches = 2;
+  const Trained expected = train_on(cuda_memory("planned", true), options);
+  options.prefetch = true;
+  EXPECT_EQ(train_on(cuda_memory("planned"), options), expected);
+  Context::Options on_cpu = seeded();
+  on_cpu.micro_batches = 2;
+  expect_near(expected, train_on({}, on_cpu), 1e-4);
+}
+
 TEST_P(CudaTraining, GivesTheSameBitsWithinABudget) {
   SmallBudget small({.model = GetParam(),
                      .shape = shape_,

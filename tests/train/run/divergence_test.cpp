@@ -55,6 +55,27 @@ TEST_F(DivergenceTest, NamesTheFirstLayerForASpoiltImage) {
   EXPECT_EQ(facts.parameter, "");
 }
 
+TEST_F(DivergenceTest, FindsTheBatchOfAStepBeforeAnyUpdate) {
+  Context::Options options = seeded();
+  options.micro_batches = 3;
+  ImageRun run({.guard = true}, options, {.model = "lenet", .shape = small_shape("lenet")});
+  const auto optimizer = make_optimizer(run.context, *run.model, {});
+  const std::string before = parameters_sha256(run);
+  batches_[1].images[3] = std::numeric_limits<float>::infinity();
+  const RandomStream random = run.context.random();
+  try {
+    training_step(run.context, *optimizer, small_params(), {.forward_loss = [&](std::size_t batch) {
+                    run.take(batches_[batch]);
+                    return run.forward_loss(batch);
+                  }});
+    FAIL() << "the second batch is spoilt";
+  } catch (const LossNotFinite& found) {
+    EXPECT_EQ(found.batch(), 1u);
+    EXPECT_EQ(explain_divergence(run, random, 1, found).facts().layer, "conv1");
+  }
+  EXPECT_EQ(parameters_sha256(run), before);
+}
+
 TEST_F(DivergenceTest, SaysSoWhenTheForwardPassIsFinite) {
   const Divergence found = explained(batches_[0]);
   EXPECT_EQ(found.facts().layer, "");
