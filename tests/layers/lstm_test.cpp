@@ -159,7 +159,8 @@ TEST(LstmLayer, UnrolledRequestsGrowWithTheLongestSentence) {
     return pool.statistics().requests - before;
   };
   EXPECT_EQ(requests(false, 5), requests(false, 9));
-  EXPECT_GT(requests(true, 9), requests(true, 5) + 4 * 4);
+  // A step of the sentence requests two products and two states; workspaces may come on top.
+  EXPECT_GE(requests(true, 9), requests(true, 5) + 4 * 4);
 }
 
 TEST(LstmLayer, NamesItsParametersLayerByLayer) {
