@@ -112,6 +112,47 @@ TEST(StepBudget, FindsTheLeastBytesForATime) {
   EXPECT_LE(some.bound(), some.overhead());
 }
 
+// Budgets of lenet as on a processor whose first convolution has a fast engine with 8 MiB of
+// workspace.
+StepBudget with_large_workspace(bool fits_engines) {
+  constexpr std::uint64_t kWorkspace = 8 << 20;
+  const auto trial = [](const RecomputedOps& ops, const EngineNames& engines) {
+    DryRunOptions program = lenet();
+    program.step.recomputed_ops = ops;
+    StepTrial result{dry_run(program)};
+    RecordedStep& step = result.facts.step;
+    const auto conv1 = std::ranges::find(step.graph.ops, "conv1", &StepOp::layer);
+    const std::uint64_t direct = conv1->workspace_bytes;
+    if (!engines.contains("conv1")) {
+      conv1->workspace_bytes = kWorkspace;
+      step.engines[static_cast<OpId>(conv1 - step.graph.ops.begin())] = {"conv1", "fast", "direct",
+                                                                         direct};
+    }
+    result.reserved_bytes =
+        result.facts.resident_bytes + lower_bound_bytes(simulate(step.graph), kAlignmentBytes);
+    return result;
+  };
+  return StepBudget(
+      {.trial = trial, .seconds = tests::steady_seconds(), .fits_engines = fits_engines});
+}
+
+TEST(StepBudget, TakesASmallerEngineWhereAWorkspaceDoesNotFit) {
+  StepBudget budget = with_large_workspace(true);
+  EXPECT_THAT(budget.within(budget.unlimited_bytes()).engines, testing::IsEmpty());
+  const BudgetAnswer answer = budget.within(4 << 20);
+  EXPECT_EQ(answer.engines, (EngineNames{{"conv1", "direct"}}));
+  EXPECT_EQ(answer.recomputed, 0u);
+  EXPECT_GT(answer.extra_seconds, 0);
+  EXPECT_LE(answer.reserved_bytes, 4u << 20);
+}
+
+TEST(StepBudget, NamesTheOptionThatTakesSmallerEngines) {
+  StepBudget budget = with_large_workspace(false);
+  EXPECT_THAT([&] { budget.within(4 << 20); },
+              testing::ThrowsMessage<UsageError>(
+                  testing::HasSubstr("--engines fitting takes smaller workspaces")));
+}
+
 TEST(LargestSlowerBatch, IsLargerThanWithoutMakingValuesAgain) {
   DryRunRequest question{.program = lenet(),
                          .allocators = {},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "framework/ops/connection/conv2d_kernels.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 
@@ -88,6 +89,16 @@ TEST_F(MemoryBudgetTest, TextKeepsIt) { expect_text_keeps("16", "128", 98); }
 // An LSTM's reserve is one of several outputs, and by far the largest.
 TEST_F(MemoryBudgetTest, TextMakesLstmsAgain) { expect_text_keeps("64", "16", 94); }
 
+// Only processors with AVX-512 have an engine with a larger workspace than the direct one's: the
+// library's Winograd, which the rule takes for resnet20's gradients of 32 and more channels.
+bool resnet20_has_smaller_engines() {
+  const Conv2dProblem problem{.x = {64, 32, 16, 16},
+                              .weight = {32, 32, 3, 3},
+                              .y = {64, 32, 16, 16},
+                              .params = {.padding = 1}};
+  return make_conv2d_grad_input_cpu({}, problem)->engine_use().has_value();
+}
+
 // 34 MiB are a third of what the step takes without a budget.
 TEST_F(MemoryBudgetTest, SmallerEnginesKeepIt) {
   const auto run = [&](const std::string& name) {
@@ -100,9 +111,10 @@ TEST_F(MemoryBudgetTest, SmallerEnginesKeepIt) {
   ASSERT_EQ(answer.exit_code, 0) << answer.messages;
   const nlohmann::json json = answer.json();
   EXPECT_LE(json["memory"]["peak_reserved"], 34 << 20);
-  EXPECT_GT(json["budget"]["engines"].size(), 0u);
+  const bool has_smaller = resnet20_has_smaller_engines();
+  EXPECT_EQ(json["budget"]["engines"].size() > 0, has_smaller);
   EXPECT_LE(json["budget"]["bound"], json["budget"]["overhead"]);
-  EXPECT_TRUE(std::filesystem::exists(path("run") + "/engines.json"));
+  EXPECT_EQ(std::filesystem::exists(path("run") + "/engines.json"), has_smaller);
   EXPECT_EQ(run("again").json()["loss"], json["loss"]);
   expect_refused(train("free", {"--engines", "fitting"}), "--engines fitting needs --memory");
 }
