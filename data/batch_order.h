@@ -28,6 +28,13 @@ std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t epoch,
 // 0, 1, …, size − 1.
 std::vector<std::size_t> ascending_order(std::size_t size);
 
+// The batches of one of several ranks that read the same data together: of each `ranks` batches
+// the one at place `rank`. Positions are those of the first of them.
+struct BatchShare {
+  std::size_t rank = 0;
+  std::size_t ranks = 1;
+};
+
 // How samples are cut into batches.
 struct BatchCut {
   std::size_t samples = 0;

@@ -198,7 +198,7 @@ void Loader::open(Pending& pending) {
       order_ = ascending_order(dataset_.size());
     }
   }
-  const std::size_t first = position_.batch * options_.batch_size;
+  const std::size_t first = (position_.batch + options_.share.rank) * options_.batch_size;
   Batch& batch = pending.batch;
   batch.position = position_;
   batch.size = std::min(options_.batch_size, dataset_.size() - first);
@@ -206,7 +206,8 @@ void Loader::open(Pending& pending) {
   batch.labels.resize(batch.size);
   const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
   pending.indices.assign(begin, begin + static_cast<std::ptrdiff_t>(batch.size));
-  position_ = within_epoch({position_.epoch, position_.batch + 1}, batches_per_epoch_);
+  position_ =
+      within_epoch({position_.epoch, position_.batch + options_.share.ranks}, batches_per_epoch_);
 }
 
 // Several threads read samples of one batch; each sample has its own place in it.

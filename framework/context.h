@@ -13,6 +13,7 @@
 
 #include "framework/op.h"
 #include "framework/philox.h"
+#include "framework/ranks/rank_place.h"
 #include "framework/step_orders.h"
 #include "framework/step_recorder.h"
 #include "framework/tensor.h"
@@ -72,6 +73,9 @@ class Context {
     bool fused_update = false;
     // Batches of a training step: one update follows the sum of their gradients.
     std::size_t micro_batches = 1;
+    // With several ranks: which this is, and how it reaches the others; null in a dry run.
+    RankPlace place;
+    std::shared_ptr<RankGroup> group;
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;

@@ -15,6 +15,7 @@
 #include "train/cli/json_text.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
+#include "train/ranks/follower.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
 
@@ -35,7 +36,7 @@ Trainer::Trainer(TrainOptions options, Console& console)
     : options_(std::move(options)),
       console_(console),
       workload_(make_workload(options_, console)),
-      step_batches_(options_.step.micro_batches),
+      step_batches_(step_batches(options_)),
       batches_per_epoch_(workload_->batches_per_epoch()),
       total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_ / step_batches_)),
       profile_(workload_->profile_key()) {
@@ -210,6 +211,7 @@ CommandResult Trainer::run_to_end() {
     workload_->report_problems();
     if (evaluation_due()) finished = evaluate(interrupt);
   }
+  if (options_.ranks.group) exchange(*options_.ranks.group, {.ends = true});
   if (saved_step_ != position_.step) save();
   progress_.reset();
   seconds_ = now_seconds() - started;
@@ -245,6 +247,9 @@ LoggedStep Trainer::timed_step() {
   const bool profiled = profile_.steps() >= kProfiledSteps || position_.step >= kProfiledSteps;
   op_times_.clear();
   run_->context.set_op_times(profiled ? nullptr : &op_times_);
+  if (options_.ranks.group) {
+    exchange(*options_.ranks.group, {.step = step.number, .learning_rate = step.learning_rate});
+  }
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
   try {

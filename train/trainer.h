@@ -49,6 +49,8 @@ class Trainer {
   // to another model, UsageError if the changed options end the run before the checkpoint.
   void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes = {});
 
+  const Workload& workload() const noexcept { return *workload_; }
+
   // Runs until the last step or a signal. A signal lets the running step finish or stops the
   // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a
   // checkpoint before each evaluation. Throws Divergence if a loss is not finite; earlier

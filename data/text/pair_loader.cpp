@@ -70,12 +70,13 @@ PairLoader::PairLoader(const SentencePairs& data, PairLoaderOptions options, Ran
 
 PairBatch PairLoader::next() {
   if (order_.empty() || ordered_epoch_ != position_.epoch) order_epoch();
-  const std::size_t first = firsts_[position_.batch];
+  const std::size_t first = firsts_[position_.batch + options_.share.rank];
   const std::size_t size = std::min(options_.batch_size, order_.size() - first);
   PairBatch batch =
       make_pair_batch(data_, std::span(order_).subspan(first, size), options_.reverse_source);
   batch.position = position_;
-  position_ = within_epoch({position_.epoch, position_.batch + 1}, batches_per_epoch_);
+  position_ =
+      within_epoch({position_.epoch, position_.batch + options_.share.ranks}, batches_per_epoch_);
   return batch;
 }
 

@@ -54,6 +54,7 @@ struct PairLoaderOptions {
   bool reverse_source = true;
   BatchPosition start;           // the first batch to return
   std::size_t step_batches = 1;  // leave out the batches that do not fill a step of so many
+  BatchShare share;  // the batches to return, if others read the rest; steps have whole shares
 };
 
 // Returns the batches of one epoch after another, without end. A batch depends only on the data,

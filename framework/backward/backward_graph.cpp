@@ -307,12 +307,13 @@ std::optional<BackwardInput> BackwardGraph::gradient_of(const Parameter& paramet
 std::vector<BackwardInput> BackwardGraph::add_update(std::shared_ptr<const Op> op,
                                                      std::string layer,
                                                      std::vector<BackwardInput> inputs,
-                                                     std::vector<Tensor> destinations) {
+                                                     std::vector<Tensor> destinations,
+                                                     std::optional<std::size_t> place) {
   BackwardStep step{.op = std::move(op),
                     .layer = std::move(layer),
                     .inputs = std::move(inputs),
                     .phase = Phase::kUpdate,
-                    .place = std::numeric_limits<std::size_t>::max()};
+                    .place = place.value_or(std::numeric_limits<std::size_t>::max())};
   std::vector<TensorSpec> specs;
   for (const BackwardInput& input : step.inputs) {
     if (input.gradient < 0) {
@@ -338,6 +339,16 @@ std::vector<BackwardInput> BackwardGraph::add_update(std::shared_ptr<const Op> o
   }
   steps_.push_back(std::move(step));
   return results;
+}
+
+std::optional<std::size_t> BackwardGraph::written_at(const Tensor& resident) const {
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    for (const int output : step->outputs) {
+      const Tensor& destination = gradients_[index(output)].destination;
+      if (destination && destination.storage() == resident.storage()) return step->place;
+    }
+  }
+  return {};
 }
 
 void BackwardGraph::reorder(std::span<const OpId> order) {

@@ -93,10 +93,14 @@ class BackwardGraph {
   // Adds an op of phase update whose inputs are resident tensors and values of this graph. Output j
   // is written to the resident tensor `destinations[j]` if that is set; the others are returned. In
   // the program's sequence it runs as soon as it may if it reads a gradient that is not resident,
-  // else at the end.
+  // else after the step at `place`; without one at the end.
   std::vector<BackwardInput> add_update(std::shared_ptr<const Op> op, std::string layer,
                                         std::vector<BackwardInput> inputs,
-                                        std::vector<Tensor> destinations = {});
+                                        std::vector<Tensor> destinations = {},
+                                        std::optional<std::size_t> place = {});
+
+  // Returns the place of the last step that writes this resident tensor, if one does.
+  std::optional<std::size_t> written_at(const Tensor& resident) const;
 
   // Runs every step once, in the order that the context's options give. Throws std::logic_error on
   // a second run, and what the ops throw.

@@ -1,11 +1,16 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/chosen_lanes.h"
 #include "train/commands/commands.h"
 #include "train/options/allocator_names.h"
+#include "train/ranks/follower.h"
+#include "train/ranks/rank_launch.h"
 #include "train/run_folder/run_directory.h"
 #include "train/trainer.h"
 
@@ -33,11 +38,68 @@ void check(const OptionList& list, const TrainOptions& options) {
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
 }
 
+// Joins the ranks that a launcher started, or starts them.
+void join(TrainOptions& options, Console& console) {
+  const std::size_t launched = launched_ranks();
+  if (launched == 0 && options.ranks.ranks > 1) launch_ranks(options.ranks.ranks);
+  if (launched <= 1 && options.ranks.ranks == 1) return;
+  const std::shared_ptr<RankGroup> group = join_ranks();
+  if (group->rank() > 0) console.be_quiet();
+  const auto ranks = static_cast<std::int64_t>(group->ranks());
+  agree(*group, options.ranks.ranks == 1 || options.ranks.ranks == ranks
+                    ? ""
+                    : fmt::format("--ranks {}, but the launcher started {}: leave out --ranks",
+                                  options.ranks.ranks, ranks));
+  options.ranks = {.ranks = ranks, .group = group};
+  agree_on(*group, to_json(options));
+}
+
+// What all ranks must read alike.
+nlohmann::ordered_json facts_of(const Workload& workload) {
+  return {{"data", workload.data_name()}, {"batches of an epoch", workload.batches_per_epoch()}};
+}
+
+// Makes this rank's part of a run (a Trainer on rank 0, else a Follower) and begins it with
+// `begin`. All ranks say what went wrong, before the first step.
+template <typename Part, typename Begin>
+std::unique_ptr<Part> begun(const TrainOptions& options, Console& console, const Begin& begin) {
+  const auto make = [&] {
+    auto part = std::make_unique<Part>(options, console);
+    begin(*part);
+    return part;
+  };
+  if (!options.ranks.group) return make();
+  std::unique_ptr<Part> part;
+  std::string problem;
+  try {
+    part = make();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*options.ranks.group, problem);
+  agree_on(*options.ranks.group, facts_of(part->workload()));
+  return part;
+}
+
+// Runs a training with these options, which `begin` begins.
+template <typename Begin>
+CommandResult run(TrainOptions options, Console& console, const Begin& begin) {
+  join(options, console);
+  options = with_chosen_lanes(resolved(std::move(options)), console);
+  const std::shared_ptr<RankGroup> group = options.ranks.group;
+  CommandResult result;
+  if (group && group->rank() > 0) {
+    begun<Follower>(options, console, begin)->run();
+  } else {
+    result = begun<Trainer>(options, console, begin)->run();
+  }
+  if (group) group->leave();
+  return result;
+}
+
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
   check(list, arguments.options);
-  Trainer trainer(with_chosen_lanes(resolved(arguments.options), console), console);
-  trainer.start(arguments.output);
-  return trainer.run();
+  return run(arguments.options, console, [&](auto& part) { part.start(arguments.output); });
 }
 
 ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
@@ -53,9 +115,8 @@ ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arg
 CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
                           const StoredJson& stored, Console& console) {
   auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
-  Trainer trainer(with_chosen_lanes(resolved(std::move(options)), console), console);
-  trainer.start_again(arguments.resume, changes);
-  return trainer.run();
+  return run(std::move(options), console,
+             [&](auto& part) { part.start_again(arguments.resume, changes); });
 }
 
 CommandResult resume(const OptionList& list, const TrainArguments& arguments, Console& console) {
@@ -71,9 +132,7 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   auto [options, changes] =
       resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
-  Trainer trainer(with_chosen_lanes(resolved(std::move(options)), console), console);
-  trainer.resume(loaded, changes);
-  return trainer.run();
+  return run(std::move(options), console, [&](auto& part) { part.resume(loaded, changes); });
 }
 
 }  // namespace

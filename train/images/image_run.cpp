@@ -31,7 +31,8 @@ void ImageRun::open_loader() {
                   LoaderOptions{.batch_size = options_.batch_size,
                                 .threads = options_.decode_threads,
                                 .start = next_,
-                                .step_batches = step_batches()},
+                                .step_batches = step_batches() * share().ranks,
+                                .share = share()},
                   random_bits(seed_));
 }
 
@@ -44,7 +45,7 @@ double ImageRun::next() {
 
 void ImageRun::read_next() {
   loader_->next(batch_);
-  next_ = within_epoch({batch_.position.epoch, batch_.position.batch + 1},
+  next_ = within_epoch({batch_.position.epoch, batch_.position.batch + share().ranks},
                        loader_->batches_per_epoch());
   waited_seconds_ += loader_->last_wait_seconds();
 }
@@ -53,7 +54,10 @@ void ImageRun::read_next() {
 void ImageRun::read_again() {
   if (!loader_ || !batch_.images.empty()) return;
   Loader(*data_->train,
-         {.batch_size = options_.batch_size, .prefetch = 0, .start = batch_.position},
+         {.batch_size = options_.batch_size,
+          .prefetch = 0,
+          .start = batch_.position,
+          .share = share()},
          random_bits(seed_))
       .next(batch_);
 }

@@ -28,7 +28,7 @@ ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
   const Loader loader(*data_.train,
                       {.batch_size = run_options_.batch_size,
                        .prefetch = 0,
-                       .step_batches = static_cast<std::size_t>(options.step.micro_batches)},
+                       .step_batches = static_cast<std::size_t>(step_batches(options))},
                       random_bits(options.data.seed));
   batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
   for (const std::string& warning : data_.warnings) console.warn(warning);

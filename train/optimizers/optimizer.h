@@ -43,6 +43,7 @@ class Optimizer {
   // may run as soon as its gradient is complete, beside other ops.
   void add_updates(BackwardGraph& graph, const UpdateParams& params) const;
 
+  std::span<const Parameter> parameters() const noexcept { return parameters_; }
   // Named "<parameter>.<part>", in the order of the parameters.
   const std::vector<Buffer>& state() const noexcept { return state_; }
 

@@ -1,5 +1,7 @@
 #include "train/options/train_options.h"
 
+#include "framework/ranks/rank_group.h"
+
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -21,7 +23,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
 constexpr const char* kNumbers = "numbers";    // the generator of text
-constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
+constexpr std::int64_t kMostRanks = 4096;
+constexpr double kClip = 5;  // Sutskever et al. 2014, section 3.4
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
   list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences of a batch");
@@ -76,11 +79,24 @@ void resolve_budget(TrainOptions& options) {
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
 }
 
+// Gradients travel between ranks as they lie in host memory, resident and in program's order.
+void check_ranks(const TrainOptions& options) {
+  if (options.ranks.ranks == 1) return;
+  const auto refuse = [](const char* why) { throw UsageError(std::string("--ranks ") + why); };
+  if (options.memory.device != "cpu") refuse("needs --device cpu");
+  if (options.device.lanes != 1) refuse("and --lanes exclude each other: give one of them");
+  if (options.step.fused_update) {
+    refuse("sums gradients that --fused-update does not keep: leave out one of them");
+  }
+}
+
 // The second step is recorded for the lanes, so the planned allocator records it, too. With lanes
 // still to be measured, threads that are not given stay open.
 void resolve_lanes(TrainOptions& options) {
   const std::int64_t lanes = options.device.lanes;
-  if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes);
+  const std::shared_ptr<RankGroup>& group = options.ranks.group;
+  const auto here = group ? static_cast<std::int64_t>(group->ranks_here()) : 1;
+  if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes * here);
   if (lanes != 1) options.memory.warmup_steps = std::max(options.memory.warmup_steps, 2);
 }
 
@@ -127,6 +143,10 @@ void add_run_options(OptionList& list, TrainOptions& options) {
            "Steps between checkpoints, besides those after each epoch (0: none)", kNeutral);
   list.add("--keep-best", flag(options.keep_best),
            "Keep the checkpoint of the best evaluation in the run folder's 'best'",
+           kNeutral | kMayBeAbsent);
+  list.add("--ranks", integer(options.ranks.ranks, 1, kMostRanks),
+           "Processes on this machine that train together, started by mpirun; each reads "
+           "--micro-batches of a step, and an epoch leaves out the batches that do not fill a step",
            kNeutral | kMayBeAbsent);
 }
 
@@ -204,6 +224,7 @@ TrainOptions resolved(TrainOptions options) {
     throw UsageError("--workspace needs --device cuda");
   }
   options.data.seed = static_cast<std::uint64_t>(options.seed);
+  check_ranks(options);
   resolve_lanes(options);
   return options;
 }
@@ -253,8 +274,15 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
   return {train_options_from(merged), std::move(changes)};
 }
 
+std::int64_t step_batches(const TrainOptions& options) {
+  return options.step.micro_batches * options.ranks.ranks;
+}
+
 Context::Options context_options(const TrainOptions& options) {
   Context::Options context = context_options(options.step);
+  context.group = options.ranks.group;
+  context.place.ranks = static_cast<std::size_t>(options.ranks.ranks);
+  if (context.group) context.place.rank = context.group->rank();
   context.compute = make_compute(options.memory.device, options.device);
   context.prefetch = options.device.prefetch;
   context.seed = static_cast<std::uint64_t>(options.seed);

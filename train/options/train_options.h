@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +16,12 @@
 #include "train/options/translation_options.h"
 
 namespace skyline {
+
+// The processes that train a network together.
+struct RankOptions {
+  std::int64_t ranks = 1;
+  std::shared_ptr<RankGroup> group = {};  // joined; no option
+};
 
 // Everything that determines a training run, as the command line gives it. To add an option: a
 // member here or in one of the structs below, and its row in the source of that struct. Flag, help,
@@ -37,6 +44,7 @@ struct TrainOptions {
   StepOptions step;
   MemoryOptions memory;
   DeviceOptions device;
+  RankOptions ranks;
   std::int64_t checkpoint_every = 0;        // steps; 0: only at the end of each epoch
   bool keep_best = false;                   // keep the checkpoint of the best evaluation as well
   std::optional<std::int64_t> print_every;  // steps; empty: by time
@@ -83,6 +91,9 @@ struct ResumedOptions {
 // with another value than the stored one.
 ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& given,
                                   const nlohmann::ordered_json& stored);
+
+// Batches of one step, over all ranks.
+std::int64_t step_batches(const TrainOptions& options);
 
 Context::Options context_options(const TrainOptions& options);
 OptimizerOptions optimizer_options(const TrainOptions& options);

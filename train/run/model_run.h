@@ -84,6 +84,11 @@ class ModelRun {
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options)
       : memory(memory_options, context_options.execute ? context_options.compute : nullptr),
         context(memory.allocator(), context_options) {}
+  // Which batches of the data this run reads.
+  BatchShare share() const noexcept {
+    const RankPlace& place = context.options().place;
+    return {.rank = place.rank, .ranks = place.ranks};
+  }
   // How many batches are current.
   std::size_t step_batches() const noexcept {
     return context.training() ? context.options().micro_batches : 1;

@@ -29,6 +29,7 @@ TranslationRun::TranslationRun(const MemoryOptions& memory_options,
 void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   PairLoaderOptions loader = options_.loader;
   loader.start = position;
+  loader.share = share();
   PlannedPairs::DryStep dry_step;
   if (options_.plan_each_batch) {
     Context::Options dry_context = context.options();

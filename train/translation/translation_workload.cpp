@@ -28,7 +28,7 @@ TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& c
           .optimizer = optimizer_options(options),
           .loader = {.batch_size = static_cast<std::size_t>(options.batch_size),
                      .bucket = options.translation.bucket,
-                     .step_batches = static_cast<std::size_t>(options.step.micro_batches)},
+                     .step_batches = static_cast<std::size_t>(step_batches(options))},
           .val_pairs = static_cast<std::size_t>(options.translation.val_pairs)} {
   tell(console, "", data_.train_summary);
   if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);

@@ -1,0 +1,246 @@
+#include "framework/ranks/rank_group.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+constexpr int kHeartbeatTag = 0, kGatherTag = 1, kFirstBucketTag = 2;
+constexpr double kHeartbeatSeconds = 1;
+// How long the thread sleeps when nothing moved: longer and longer, because the cores have other
+// work.
+constexpr std::chrono::microseconds kShortSleep{20}, kLongSleep{1000};
+constexpr std::chrono::milliseconds kIdleSleep{100};
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+// Every rank's bytes: first their number, then they themselves.
+struct RankGroup::Gather {
+  std::vector<std::string> bytes;  // by rank
+  std::vector<std::uint64_t> sizes;
+  enum class Phase { kNew, kSizes, kBytes } phase = Phase::kNew;
+  OpenRequests requests;
+  bool done = false;
+
+  bool advance(RankTransport& transport) {
+    if (phase == Phase::kNew) exchange_sizes(transport);
+    if (!requests.finished(transport)) return false;
+    if (phase == Phase::kSizes) exchange_bytes(transport);
+    return requests.finished(transport);
+  }
+
+  void exchange_sizes(RankTransport& transport) {
+    phase = Phase::kSizes;
+    sizes.resize(transport.ranks());
+    const std::size_t own = transport.rank();
+    sizes[own] = bytes[own].size();
+    for (std::size_t other = 0; other < sizes.size(); ++other) {
+      if (other == own) continue;
+      requests.add(transport.send(other, kGatherTag, std::as_bytes(std::span(&sizes[own], 1))));
+      requests.add(transport.receive(other, kGatherTag,
+                                     std::as_writable_bytes(std::span(&sizes[other], 1))));
+    }
+  }
+
+  void exchange_bytes(RankTransport& transport) {
+    phase = Phase::kBytes;
+    const std::size_t own = transport.rank();
+    for (std::size_t other = 0; other < sizes.size(); ++other) {
+      if (other == own) continue;
+      bytes[other].resize(sizes[other]);
+      if (sizes[own] > 0) {
+        requests.add(transport.send(other, kGatherTag, std::as_bytes(std::span(bytes[own]))));
+      }
+      if (sizes[other] > 0) {
+        requests.add(
+            transport.receive(other, kGatherTag, std::as_writable_bytes(std::span(bytes[other]))));
+      }
+    }
+  }
+};
+
+// A ring: each rank hears the one before it.
+struct RankGroup::Heartbeat {
+  RankTransport& transport;
+  std::size_t before = (transport.rank() + transport.ranks() - 1) % transport.ranks();
+  std::size_t after = (transport.rank() + 1) % transport.ranks();
+  std::array<std::byte, 1> sent{}, received{};
+  OpenRequests sending, receiving;
+  double sent_at = 0, heard_at = now_seconds();
+
+  Heartbeat(RankTransport& of) : transport(of) { listen(); }
+
+  void listen() { receiving.add(transport.receive(before, kHeartbeatTag, received)); }
+
+  // Returns for how long the rank before was silent.
+  double beat() {
+    const double now = now_seconds();
+    if (receiving.finished(transport)) {
+      heard_at = now;
+      listen();
+    }
+    if (sending.finished(transport) && now - sent_at >= kHeartbeatSeconds) {
+      sending.add(transport.send(after, kHeartbeatTag, sent));
+      sent_at = now;
+    }
+    return now - heard_at;
+  }
+};
+
+RankGroup::RankGroup(Options options) : options_(std::move(options)) {
+  thread_ = std::thread([this] { serve(); });
+  std::unique_lock lock(mutex_);
+  for_program_.wait(lock, [this] { return connected_ || error_; });
+  if (!error_) return;
+  lock.unlock();
+  thread_.join();
+  std::rethrow_exception(error_);
+}
+
+RankGroup::~RankGroup() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  for_thread_.notify_one();
+  thread_.join();
+}
+
+std::vector<std::string> RankGroup::gather(std::string bytes) {
+  auto gather = std::make_shared<Gather>();
+  gather->bytes.resize(ranks_);
+  gather->bytes[rank_] = std::move(bytes);
+  std::unique_lock lock(mutex_);
+  check();
+  gather_ = gather;
+  for_thread_.notify_one();
+  for_program_.wait(lock, [&] { return gather->done || error_; });
+  check();
+  return std::move(gather->bytes);
+}
+
+std::string RankGroup::broadcast(std::string bytes) {
+  if (rank_ != 0) bytes.clear();
+  return std::move(gather(std::move(bytes)).front());
+}
+
+void RankGroup::leave() {
+  gather({});
+  const std::lock_guard lock(mutex_);
+  left_ = true;
+}
+
+void RankGroup::begin_sum(int bucket, RankAddends addends) {
+  const std::lock_guard lock(mutex_);
+  check();
+  sums_.emplace(bucket, std::make_shared<Sum>(RankSum(std::move(addends), kFirstBucketTag + bucket),
+                                              now_seconds()));
+  for_thread_.notify_one();
+}
+
+void RankGroup::wait_sum(int bucket) {
+  const double began = now_seconds();
+  std::unique_lock lock(mutex_);
+  for_program_.wait(lock, [&] { return !sums_.contains(bucket) || error_; });
+  check();
+  seconds_.waiting += now_seconds() - began;
+}
+
+RankGroup::Seconds RankGroup::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return seconds_;
+}
+
+void RankGroup::check() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+void RankGroup::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+  for_program_.notify_all();
+}
+
+void RankGroup::serve() {
+  try {
+    transport_ = options_.connect();
+    rank_ = transport_->rank();
+    ranks_ = transport_->ranks();
+    ranks_here_ = transport_->ranks_here();
+    {
+      const std::lock_guard lock(mutex_);
+      connected_ = true;
+    }
+    for_program_.notify_all();
+    std::optional<Heartbeat> heartbeat;
+    if (ranks_ > 1) heartbeat.emplace(*transport_);
+    std::chrono::microseconds sleep = kShortSleep;
+    while (true) {
+      const bool moved = advance_jobs();
+      const double silence = heartbeat ? heartbeat->beat() : 0;
+      std::unique_lock lock(mutex_);
+      if (stop_) break;
+      if (silence > options_.silence_seconds && !left_) {
+        options_.on_silence(heartbeat->before);
+        transport_->abort(1);
+      }
+      const bool idle = sums_.empty() && !gather_;
+      sleep = moved ? kShortSleep : std::min(2 * sleep, kLongSleep);
+      for_thread_.wait_for(lock, idle ? kIdleSleep : sleep);
+    }
+  } catch (...) {
+    fail(std::current_exception());
+    if (transport_) wait_for_end();
+  }
+  if (!transport_) return;
+  const bool left = [this] {
+    const std::lock_guard lock(mutex_);
+    return left_ && !error_;
+  }();
+  if (!left) transport_->abort(1);
+  transport_.reset();
+}
+
+// The program gets the error and says it before the group ends.
+void RankGroup::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  for_thread_.wait(lock, [this] { return stop_; });
+}
+
+// Returns true if a job is done.
+bool RankGroup::advance_jobs() {
+  std::unique_lock lock(mutex_);
+  const auto gather = gather_;
+  const auto sums = sums_;
+  lock.unlock();
+  bool moved = false;
+  if (gather && gather->advance(*transport_)) {
+    lock.lock();
+    gather->done = true;
+    gather_.reset();
+    lock.unlock();
+    moved = true;
+  }
+  for (const auto& [bucket, sum] : sums) {
+    if (!sum->sum.advance(*transport_)) continue;
+    lock.lock();
+    sums_.erase(bucket);
+    seconds_.summing += now_seconds() - sum->began;
+    lock.unlock();
+    moved = true;
+  }
+  if (moved) for_program_.notify_all();
+  return moved;
+}
+
+}  // namespace skyline

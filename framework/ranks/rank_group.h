@@ -1,0 +1,92 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "framework/ranks/rank_sum.h"
+#include "framework/ranks/rank_transport.h"
+
+namespace skyline {
+
+// The ranks of a run as one of them sees them. Its thread moves all bytes, so sums run beside the
+// computation. Each rank tells the next one every second that it is alive; a rank that is silent
+// for long ends the run. Thread rule: one thread, the program's.
+class RankGroup {
+ public:
+  struct Options {
+    // Makes the transport; called on the group's thread.
+    std::function<std::unique_ptr<RankTransport>()> connect;
+    // Called on the group's thread when a rank was silent for `silence_seconds`. Then all ranks
+    // end.
+    std::function<void(std::size_t rank)> on_silence;
+    double silence_seconds = 15;
+  };
+
+  // Throws what Options::connect throws.
+  explicit RankGroup(Options options);
+  // Ends all ranks, unless leave() was called.
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  std::size_t rank() const noexcept { return rank_; }
+  std::size_t ranks() const noexcept { return ranks_; }
+  std::size_t ranks_here() const noexcept { return ranks_here_; }
+
+  // All ranks call the following functions in the same sequence.
+  // Returns the bytes of every rank, in the order of ranks.
+  std::vector<std::string> gather(std::string bytes);
+  // Returns the bytes of rank 0. The other ranks' are ignored.
+  std::string broadcast(std::string bytes);
+  // Returns once all ranks have called it. No other call follows.
+  void leave();
+
+  // Begins a sum over the ranks. The bytes must stay until wait_sum(bucket) returns. Sums of
+  // different buckets may run at the same time; ranks may begin them in different sequences.
+  void begin_sum(int bucket, RankAddends addends);
+  // Returns once the sum of this bucket is done; at once if none was begun.
+  void wait_sum(int bucket);
+
+  // Of all sums so far: seconds between begin and end, and those that wait_sum() waited.
+  struct Seconds {
+    double summing = 0, waiting = 0;
+  };
+  Seconds seconds() const;
+
+ private:
+  struct Gather;
+  struct Heartbeat;
+  struct Sum {
+    RankSum sum;
+    double began;
+  };
+
+  void serve();
+  bool advance_jobs();
+  void fail(std::exception_ptr error);
+  void wait_for_end();
+  void check() const;
+
+  Options options_;
+  std::size_t rank_ = 0, ranks_ = 0, ranks_here_ = 0;
+  std::unique_ptr<RankTransport> transport_;  // the thread's
+
+  mutable std::mutex mutex_;
+  std::condition_variable for_thread_, for_program_;
+  std::map<int, std::shared_ptr<Sum>> sums_;  // guarded by mutex_, as all below
+  std::shared_ptr<Gather> gather_;
+  Seconds seconds_;
+  std::exception_ptr error_;
+  bool connected_ = false, left_ = false, stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace skyline

@@ -1,0 +1,134 @@
+#include "framework/ranks/rank_sum.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kMostFloats = std::size_t{1} << 26;  // of a message
+constexpr std::size_t kBlock = 1024;                       // floats that are added at a time
+
+std::size_t largest_share(std::size_t size, std::size_t ranks) {
+  return (size + ranks - 1) / ranks;
+}
+
+}  // namespace
+
+std::size_t size_of(const Pieces& pieces) {
+  std::size_t size = 0;
+  for (const std::span<float> piece : pieces) size += piece.size();
+  return size;
+}
+
+Pieces cut(const Pieces& pieces, std::size_t first, std::size_t last) {
+  Pieces result;
+  std::size_t begin = 0;  // of the piece, in the sequence
+  for (const std::span<float> piece : pieces) {
+    const std::size_t end = begin + piece.size();
+    for (std::size_t at = std::max(begin, first); at < std::min(end, last);) {
+      const std::size_t stop = std::min({end, last, at + kMostFloats});
+      result.push_back(piece.subspan(at - begin, stop - at));
+      at = stop;
+    }
+    begin = end;
+  }
+  return result;
+}
+
+std::size_t share_begin(std::size_t size, std::size_t rank, std::size_t ranks) {
+  return std::min(size, rank * largest_share(size, ranks));
+}
+
+bool OpenRequests::finished(RankTransport& transport) {
+  std::erase_if(open_, [&](RankTransport::Request request) { return transport.done(request); });
+  return open_.empty();
+}
+
+std::size_t RankSum::received_floats(std::size_t size, std::size_t ranks) {
+  return (ranks - 1) * largest_share(size, ranks);
+}
+
+RankSum::RankSum(RankAddends addends, int tag) : addends_(std::move(addends)), tag_(tag) {}
+
+bool RankSum::advance(RankTransport& transport) {
+  if (phase_ == Phase::kNew) scatter(transport);
+  if (!requests_.finished(transport)) return false;
+  if (phase_ == Phase::kGather) return true;
+  add(transport.rank(), transport.ranks());
+  if (!addends_.share) return true;
+  gather(transport);
+  return requests_.finished(transport);
+}
+
+void RankSum::scatter(RankTransport& transport) {
+  phase_ = Phase::kScatter;
+  const std::size_t size = size_of(addends_.values), ranks = transport.ranks();
+  const auto share = [&](std::size_t rank) {
+    return cut(addends_.values, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
+  };
+  const Pieces own = share(transport.rank());
+  std::size_t received = 0;
+  for (std::size_t other = 0; other < ranks; ++other) {
+    if (other == transport.rank()) continue;
+    for (const std::span<float> piece : own) {
+      const std::span<float> to = addends_.received.subspan(received, piece.size());
+      requests_.add(transport.receive(other, tag_, std::as_writable_bytes(to)));
+      received += piece.size();
+    }
+    for (const std::span<float> piece : share(other)) {
+      requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
+    }
+  }
+}
+
+// Adds in blocks that stay in the cache, because the total may lie where this rank's values lie.
+void RankSum::add(std::size_t rank, std::size_t ranks) {
+  const std::size_t size = size_of(addends_.values);
+  const std::size_t first = share_begin(size, rank, ranks);
+  const std::size_t last = share_begin(size, rank + 1, ranks);
+  const Pieces values = cut(addends_.values, first, last), total = cut(addends_.total, first, last);
+  std::array<float, kBlock> sum;
+  std::size_t done = 0;  // elements of the share
+  for (std::size_t piece = 0; piece < values.size(); ++piece) {
+    for (std::size_t at = 0; at < values[piece].size(); at += kBlock) {
+      const std::size_t count = std::min(kBlock, values[piece].size() - at);
+      bool empty = !addends_.onto_total;
+      if (!empty) std::copy_n(total[piece].data() + at, count, sum.data());
+      for (std::size_t other = 0; other < ranks; ++other) {
+        const std::size_t place = other < rank ? other : other - 1;
+        const float* addend = other == rank
+                                  ? values[piece].data() + at
+                                  : addends_.received.data() + place * (last - first) + done + at;
+        if (std::exchange(empty, false)) {
+          std::copy_n(addend, count, sum.data());
+        } else {
+          for (std::size_t i = 0; i < count; ++i) sum[i] += addend[i];
+        }
+      }
+      std::copy_n(sum.data(), count, total[piece].data() + at);
+    }
+    done += values[piece].size();
+  }
+}
+
+void RankSum::gather(RankTransport& transport) {
+  phase_ = Phase::kGather;
+  const std::size_t size = size_of(addends_.total), ranks = transport.ranks();
+  const auto share = [&](std::size_t rank) {
+    return cut(addends_.total, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
+  };
+  const Pieces own = share(transport.rank());
+  for (std::size_t other = 0; other < ranks; ++other) {
+    if (other == transport.rank()) continue;
+    for (const std::span<float> piece : own) {
+      requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
+    }
+    for (const std::span<float> piece : share(other)) {
+      requests_.add(transport.receive(other, tag_, std::as_writable_bytes(piece)));
+    }
+  }
+}
+
+}  // namespace skyline

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "framework/ranks/rank_group.h"
+
+namespace skyline {
+
+// How many ranks a launcher (mpirun or a cluster's) started; 0 if this program was started alone.
+std::size_t launched_ranks();
+
+// Replaces this process by `mpirun`, which starts the same command line `ranks` times on this
+// machine. Throws UsageError if that cannot be.
+[[noreturn]] void launch_ranks(std::int64_t ranks);
+
+// Joins the ranks that the launcher started. Throws UsageError if this build has no MPI.
+std::shared_ptr<RankGroup> join_ranks();
+
+// All ranks call it with what went wrong on them, or "". If something did, rank 0 throws UsageError
+// with it and names the rank; the others throw RankStopped.
+void agree(RankGroup& group, const std::string& problem);
+
+// All ranks call it with an object that must be the same on each. If one differs, rank 0 throws
+// UsageError that names the rank, the key and both values; the others throw RankStopped.
+void agree_on(RankGroup& group, const nlohmann::ordered_json& facts);
+
+// Another rank says why all ranks end, so this one says nothing.
+struct RankStopped : std::exception {
+  const char* what() const noexcept override { return "another rank says why"; }
+};
+
+}  // namespace skyline
