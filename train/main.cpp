@@ -9,6 +9,7 @@
 #include "data/host_memory.h"
 #include "memory/machine/machine_memory.h"
 #include "train/commands/commands.h"
+#include "train/ranks/rank_launch.h"
 
 namespace {
 
@@ -28,11 +29,11 @@ int main(int count, char** arguments) {
   // them back at once. By default, the C library learns to keep blocks of up to 32 MiB.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   skyline::set_host_limit_reader(host_limit);
-  return skyline::run_program(
-      skyline::all_commands(),
-      std::span<const char* const>(arguments, static_cast<std::size_t>(count)),
-      {.output = std::cout,
-       .messages = std::cerr,
-       .terminal = skyline::terminal_facts(STDERR_FILENO),
-       .help_columns = skyline::terminal_facts(STDOUT_FILENO).width});
+  return skyline::exit_code_of_rank(
+      skyline::run_program(skyline::all_commands(),
+                           std::span<const char* const>(arguments, static_cast<std::size_t>(count)),
+                           {.output = std::cout,
+                            .messages = std::cerr,
+                            .terminal = skyline::terminal_facts(STDERR_FILENO),
+                            .help_columns = skyline::terminal_facts(STDOUT_FILENO).width}));
 }

@@ -3,7 +3,6 @@
 #include <mpi.h>
 
 #include <climits>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -73,11 +72,6 @@ class MpiTransport final : public RankTransport {
     check(MPI_Test(&found->second, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) open_.erase(found);
     return done != 0;
-  }
-
-  [[noreturn]] void abort(int exit_code) override {
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-    std::_Exit(exit_code);
   }
 
  private:

@@ -27,7 +27,7 @@ class RankGroup {
     // Called on the group's thread when a rank was silent for `silence_seconds`. Then all ranks
     // end.
     std::function<void(std::size_t rank)> on_silence;
-    double silence_seconds = 15;
+    double silence_seconds = 10;
   };
 
   // Throws what Options::connect throws.

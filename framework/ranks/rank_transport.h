@@ -25,9 +25,6 @@ class RankTransport {
   virtual Request receive(std::size_t from, int tag, std::span<std::byte> bytes) = 0;
   // Returns true once the request is done; then it is forgotten.
   virtual bool done(Request request) = 0;
-
-  // Ends the processes of all ranks, this one's included, with this exit code.
-  [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 
 }  // namespace skyline

@@ -13,11 +13,12 @@ static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-fr
 
 // Async-signal-safe: it only stores an atomic and calls sigaction.
 void on_first_signal(int signal) {
-  caught.store(signal);
+  caught.store(signal == SIGUSR1 ? SIGTERM : signal);
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   sigaction(SIGINT, &by_default, nullptr);
   sigaction(SIGTERM, &by_default, nullptr);
+  sigaction(SIGUSR1, &by_default, nullptr);
 }
 
 }  // namespace
@@ -32,13 +33,16 @@ Interrupt::Interrupt() {
   // A second signal waits until the handler is done.
   sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, SIGUSR1);
   sigaction(SIGINT, &action, &former_interrupt_);
   sigaction(SIGTERM, &action, &former_terminate_);
+  sigaction(SIGUSR1, &action, &former_warning_);
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGINT, &former_interrupt_, nullptr);
   sigaction(SIGTERM, &former_terminate_, nullptr);
+  sigaction(SIGUSR1, &former_warning_, nullptr);
   installed.store(false);
 }
 

@@ -5,7 +5,8 @@
 namespace skyline {
 
 // While an instance exists, the first SIGINT or SIGTERM only sets a flag, so that the running step
-// can finish and be saved. A second signal of either kind ends the program as usual.
+// can finish and be saved. A second signal of either kind ends the program as usual. SIGUSR1, with
+// which clusters warn and which mpirun passes on, counts as SIGTERM.
 //
 //   Interrupt interrupt;
 //   while (!interrupt.requested()) step();
@@ -28,6 +29,7 @@ class Interrupt {
  private:
   struct sigaction former_interrupt_ {};
   struct sigaction former_terminate_ {};
+  struct sigaction former_warning_ {};
 };
 
 }  // namespace skyline

@@ -3,17 +3,23 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,11 +30,25 @@
 namespace skyline {
 namespace {
 
+constexpr const char* kExitCodeFile = "SKYLINE_EXIT_CODE_FILE";
 constexpr const char* kNoMpi = "install openmpi-bin and libopenmpi-dev and build again";
 
 // What launchers tell the processes that they start: Open MPI's, others' by PMI, Slurm's.
-constexpr const char* kSizeVariables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                          "SLURM_STEP_NUM_TASKS"};
+constexpr std::array<const char*, 3> kSizes = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                               "SLURM_STEP_NUM_TASKS"};
+constexpr std::array<const char*, 3> kRanks = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+// The number in the first of these variables that is set, or 0.
+std::size_t number_in(std::span<const char* const> variables) {
+  for (const char* const variable : variables) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr) continue;
+    std::size_t number = 0;
+    std::from_chars(value, value + std::strlen(value), number);
+    return number;
+  }
+  return 0;
+}
 
 std::vector<std::string> own_command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -37,7 +57,7 @@ std::vector<std::string> own_command_line() {
   for (std::size_t at = 0; at < text.size(); at += words.back().size() + 1) {
     words.emplace_back(text.c_str() + at);
   }
-  if (!words.empty()) words.front() = "/proc/self/exe";
+  if (!words.empty()) words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
   return words;
 }
 
@@ -47,6 +67,28 @@ std::unique_ptr<RankTransport> connect() {
   const auto connect =
       reinterpret_cast<RankTransport* (*)()>(dlsym(module, "skyline_connect_ranks"));
   return std::unique_ptr<RankTransport>(connect());
+}
+
+// Becomes mpirun, in a process group of its own: Ctrl-C reaches only the parent, which tells the
+// ranks to save. When the parent is killed, the ranks end, too.
+[[noreturn]] void become_launcher(std::int64_t ranks, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) std::_Exit(1);
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  std::vector<std::string> words = {"mpirun",    "-n",   fmt::to_string(ranks),
+                                    "--bind-to", "none", "--oversubscribe"};
+  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  const std::vector<std::string> own = own_command_line();
+  words.insert(words.end(), own.begin(), own.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments.front(), arguments.data());
+  fmt::print(stderr, "error: --ranks: mpirun cannot be started: {}; {}\n", std::strerror(errno),
+             kNoMpi);
+  std::_Exit(2);
 }
 
 // Rank 0 speaks for all: what the others print as a result is dropped.
@@ -59,39 +101,39 @@ void drop_output() {
 
 }  // namespace
 
-std::size_t launched_ranks() {
-  for (const char* const variable : kSizeVariables) {
-    const char* const value = std::getenv(variable);
-    if (value == nullptr) continue;
-    std::size_t ranks = 0;
-    std::from_chars(value, value + std::strlen(value), ranks);
-    return ranks;
-  }
-  return 0;
-}
+std::size_t launched_ranks() { return number_in(kSizes); }
 
 void launch_ranks(std::int64_t ranks) {
   if (std::string_view(SKYLINE_MPI_MODULE).empty()) {
     throw UsageError(fmt::format("--ranks: this build has no MPI: {}", kNoMpi));
   }
-  std::vector<std::string> words = {
-      "mpirun", "--quiet", "-n", fmt::to_string(ranks), "--bind-to", "none", "--oversubscribe"};
-  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
-  // After a signal, ranks have a minute to save before they are killed.
-  words.insert(words.end(), {"--mca", "odls_base_sigkill_timeout", "60"});
-  char executable[4096] = {};
-  if (readlink("/proc/self/exe", executable, sizeof(executable) - 1) < 0) {
-    throw UsageError("--ranks: /proc/self/exe cannot be read");
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&signals, signal);
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t parent = getpid();
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("skyline-{}.code", parent);
+  setenv(kExitCodeFile, file.c_str(), 1);
+  const pid_t launcher = fork();
+  if (launcher < 0) {
+    throw UsageError(fmt::format("--ranks: no new process: {}", std::strerror(errno)));
   }
-  std::vector<std::string> own = own_command_line();
-  own.front() = executable;
-  words.insert(words.end(), own.begin(), own.end());
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execvp(arguments.front(), arguments.data());
-  throw UsageError(
-      fmt::format("--ranks: mpirun cannot be started: {}; {}", std::strerror(errno), kNoMpi));
+  if (launcher == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become_launcher(ranks, parent);
+  }
+  int interrupted_by = 0, signal = 0, status = 0;
+  while (waitpid(launcher, &status, WNOHANG) == 0) {
+    sigwait(&signals, &signal);
+    if (signal == SIGCHLD) continue;
+    kill(launcher, interrupted_by == 0 ? SIGUSR1 : SIGTERM);
+    interrupted_by = signal;
+  }
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  std::ifstream(file) >> code;
+  std::filesystem::remove(file);
+  std::exit(code == 128 + SIGTERM && interrupted_by != 0 ? 128 + interrupted_by : code);
 }
 
 std::shared_ptr<RankGroup> join_ranks() {
@@ -105,6 +147,13 @@ std::shared_ptr<RankGroup> join_ranks() {
       }});
   if (joined->rank() != 0) drop_output();
   return joined;
+}
+
+int exit_code_of_rank(int code) {
+  const char* const file = std::getenv(kExitCodeFile);
+  if (file == nullptr || launched_ranks() == 0) return code;
+  if (number_in(kRanks) == 0) std::ofstream(file) << code;
+  return 0;
 }
 
 void agree(RankGroup& group, const std::string& problem) {

@@ -14,12 +14,18 @@ namespace skyline {
 // How many ranks a launcher (mpirun or a cluster's) started; 0 if this program was started alone.
 std::size_t launched_ranks();
 
-// Replaces this process by `mpirun`, which starts the same command line `ranks` times on this
-// machine. Throws UsageError if that cannot be.
+// Starts the same command line `ranks` times on this machine, by `mpirun`, and ends with rank 0's
+// exit code. SIGINT and SIGTERM let the ranks save and end; a second one ends them at once. Throws
+// UsageError if that cannot be.
 [[noreturn]] void launch_ranks(std::int64_t ranks);
 
 // Joins the ranks that the launcher started. Throws UsageError if this build has no MPI.
 std::shared_ptr<RankGroup> join_ranks();
+
+// Returns the code that this process exits with instead of `code`. mpirun takes any code but 0 for a
+// failure and ends all ranks, so a rank that launch_ranks() started exits with 0, and rank 0 leaves
+// its code to the process that called launch_ranks().
+int exit_code_of_rank(int code);
 
 // All ranks call it with what went wrong on them, or "". If something did, rank 0 throws UsageError
 // with it and names the rank; the others throw RankStopped.

@@ -1,7 +1,6 @@
 #include "tests/framework/ranks/local_transport.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 
 namespace skyline {
@@ -49,7 +48,5 @@ bool LocalTransport::done(Request request) {
   if (done) open_.erase(request);
   return done;
 }
-
-void LocalTransport::abort(int exit_code) { std::_Exit(exit_code); }
 
 }  // namespace skyline

@@ -44,7 +44,6 @@ class LocalTransport final : public RankTransport {
   Request send(std::size_t to, int tag, std::span<const std::byte> bytes) override;
   Request receive(std::size_t from, int tag, std::span<std::byte> bytes) override;
   bool done(Request request) override;
-  [[noreturn]] void abort(int exit_code) override;
 
  private:
   LocalHub& hub_;
