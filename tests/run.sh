@@ -11,6 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
 packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 packages+=(pybind11-dev python3-dev python3-matplotlib python3-numpy python3-pandas)  # the Python package
+packages+=(libopenmpi-dev openmpi-bin)  # runs of several processes
 
 passed=0 failed=0 skipped=0
 test_timeout=600  # seconds
@@ -111,7 +112,7 @@ if [[ ${1:-} != --quick ]]; then
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
   # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
-  test_build tsan data_threads_tests lanes_threads_tests memory_threads_tests
+  test_build tsan data_threads_tests lanes_threads_tests memory_threads_tests ranks_threads_tests
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/ranks/rank_group.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
@@ -121,6 +122,11 @@ CommandResult Trainer::result(int exit_code) {
                              directory_->path().string());
   result.text += fmt::format("data wait: {:.3f} s (first batch), {:.3f} s (rest)\n",
                              log_->first_wait_seconds(), log_->later_wait_seconds());
+  if (options_.ranks.group) {
+    const RankGroup::Seconds seconds = options_.ranks.group->seconds();
+    result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
+                               seconds.summing, seconds.waiting);
+  }
   if (exit_code != 0) {
     console_.warn(
         fmt::format("interrupted {} step {}; saved. Continue with: skyline train "
@@ -132,15 +138,11 @@ CommandResult Trainer::result(int exit_code) {
 }
 
 Json Trainer::result_json(double loss, bool interrupted) const {
-  Json json = {{"model", options_.model},
-               {"data", workload_->data_name()},
-               {"batch_size", options_.batch_size},
-               {"micro_batches", options_.step.micro_batches},
-               {"steps", position_.step},
-               {"epochs", position_.epoch},
-               {"threads", options_.threads},
-               {"lanes", options_.device.lanes},
-               {"loss", loss}};
+  Json json = {{"model", options_.model},           {"data", workload_->data_name()},
+               {"batch_size", options_.batch_size}, {"micro_batches", options_.step.micro_batches},
+               {"ranks", options_.ranks.ranks},     {"steps", position_.step},
+               {"epochs", position_.epoch},         {"threads", options_.threads},
+               {"lanes", options_.device.lanes},    {"loss", loss}};
   for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);

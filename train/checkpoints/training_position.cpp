@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;  // 31 years of a step a microsecond
+constexpr std::int64_t kMostOfStep = 4096;                  // micro-batches, ranks
 
 Json to_json(const TrainingPosition& position) {
   return {{"step", position.step},
@@ -51,6 +53,16 @@ const Json& object(const Json& json, const char* field) {
   throw std::invalid_argument(fmt::format("{} is {}, expected an object", field, dumped(value)));
 }
 
+// How many batches a step takes, on all ranks together.
+std::int64_t batches_of_step(const Json& arguments) {
+  std::int64_t batches = 1;
+  for (const char* const factor : {"micro_batches", "ranks"}) {
+    if (arguments.contains(factor))
+      batches *= std::max<std::int64_t>(count(arguments, factor, kMostOfStep), 1);
+  }
+  return batches;
+}
+
 }  // namespace
 
 std::string to_text(const TrainingPosition& position) { return dumped(to_json(position)); }
@@ -61,7 +73,8 @@ TrainingPosition training_position_from(std::string_view text) {
   TrainingPosition position;
   position.step = count(json, "step", kMostSteps);
   position.epoch = count(json, "epoch", position.step);
-  position.batch = count(json, "batch", position.step);
+  const std::int64_t of_step = batches_of_step(object(json, "arguments"));
+  position.batch = count(json, "batch", std::min(position.step, kMostSteps / of_step) * of_step);
   position.order_seed = whole_number(json, "order_seed", kAny);
   position.random_seed = whole_number(json, "random_seed", kAny);
   position.random_next = whole_number(json, "random_next", kAny);

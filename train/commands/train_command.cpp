@@ -38,8 +38,21 @@ void check(const OptionList& list, const TrainOptions& options) {
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
 }
 
-// Joins the ranks that a launcher started, or starts them.
-void join(TrainOptions& options, Console& console) {
+// Gives each rank its share of a resumed run's step, which has so many batches.
+void divide(TrainOptions& options, std::int64_t batches) {
+  const std::int64_t ranks = options.ranks.ranks;
+  if (batches % ranks != 0) {
+    throw UsageError(fmt::format(
+        "--ranks {}: a step of the run to resume has {} batches, which they cannot divide", ranks,
+        batches));
+  }
+  options.step.micro_batches = batches / ranks;
+}
+
+// Joins the ranks that a launcher started, or starts them. `batches` are those of a resumed run's
+// step.
+void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& console) {
+  if (batches) divide(options, *batches);
   const std::size_t launched = launched_ranks();
   if (launched == 0 && options.ranks.ranks > 1) launch_ranks(options.ranks.ranks);
   if (launched <= 1 && options.ranks.ranks == 1) return;
@@ -51,6 +64,7 @@ void join(TrainOptions& options, Console& console) {
                     : fmt::format("--ranks {}, but the launcher started {}: leave out --ranks",
                                   options.ranks.ranks, ranks));
   options.ranks = {.ranks = ranks, .group = group};
+  if (batches) divide(options, *batches);
   agree_on(*group, to_json(options));
 }
 
@@ -81,30 +95,45 @@ std::unique_ptr<Part> begun(const TrainOptions& options, Console& console, const
   return part;
 }
 
+// How many batches a step of a stored run has, over all ranks.
+std::int64_t batches_of(const StoredJson& stored) {
+  return step_batches(train_options_from(*stored));
+}
+
 // Runs a training with these options, which `begin` begins.
 template <typename Begin>
-CommandResult run(TrainOptions options, Console& console, const Begin& begin) {
-  join(options, console);
+CommandResult run(TrainOptions options, std::optional<std::int64_t> batches, Console& console,
+                  const Begin& begin) try {
+  join(options, batches, console);
   options = with_chosen_lanes(resolved(std::move(options)), console);
   const std::shared_ptr<RankGroup> group = options.ranks.group;
+  if (!group) return begun<Trainer>(options, console, begin)->run();
   CommandResult result;
-  if (group && group->rank() > 0) {
+  if (group->rank() > 0) {
     begun<Follower>(options, console, begin)->run();
   } else {
+    console.say(fmt::format("{} ranks: a step takes {} batches of {} {}", group->ranks(),
+                            step_batches(options), options.batch_size,
+                            translates(options) ? "sentences" : "images"));
     result = begun<Trainer>(options, console, begin)->run();
   }
-  if (group) group->leave();
+  group->leave();
   return result;
+} catch (const RankStopped&) {
+  return {.json = "", .text = "", .exit_code = 2};
 }
 
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
   check(list, arguments.options);
-  return run(arguments.options, console, [&](auto& part) { part.start(arguments.output); });
+  return run(arguments.options, {}, console, [&](auto& part) { part.start(arguments.output); });
 }
 
 ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
                                const StoredJson& stored, const std::filesystem::path& folder) {
   ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
+  if (launched_ranks() > 0 && !list.given("--ranks")) {
+    resumed.options.ranks.ranks = static_cast<std::int64_t>(launched_ranks());
+  }
   check(list, resumed.options);
   const std::filesystem::path engines = folder / kEnginesFile;
   if (std::filesystem::exists(engines)) resumed.options.device.run_engines_file = engines.string();
@@ -115,7 +144,7 @@ ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arg
 CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
                           const StoredJson& stored, Console& console) {
   auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
-  return run(std::move(options), console,
+  return run(std::move(options), batches_of(*stored), console,
              [&](auto& part) { part.start_again(arguments.resume, changes); });
 }
 
@@ -132,7 +161,8 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
   auto [options, changes] =
       resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
-  return run(std::move(options), console, [&](auto& part) { part.resume(loaded, changes); });
+  return run(std::move(options), batches_of(loaded.checkpoint.position.arguments), console,
+             [&](auto& part) { part.resume(loaded, changes); });
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ std::size_t launched_ranks();
 // Joins the ranks that the launcher started. Throws UsageError if this build has no MPI.
 std::shared_ptr<RankGroup> join_ranks();
 
-// Returns the code that this process exits with instead of `code`. mpirun takes any code but 0 for a
-// failure and ends all ranks, so a rank that launch_ranks() started exits with 0, and rank 0 leaves
-// its code to the process that called launch_ranks().
+// Returns the code that this process exits with instead of `code`. mpirun takes any code but 0 for
+// a failure and ends all ranks, so a rank that launch_ranks() started exits with 0, and rank 0
+// leaves its code to the process that called launch_ranks().
 int exit_code_of_rank(int code);
 
 // All ranks call it with what went wrong on them, or "". If something did, rank 0 throws UsageError

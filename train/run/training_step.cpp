@@ -8,7 +8,7 @@
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
 #include "framework/ranks/rank_group.h"
-#include "train/ranks/gradient_sums.h"
+#include "train/run/gradient_sums.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {

@@ -47,7 +47,7 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
 
 const std::vector<PairBatch>& TranslationWorkload::batches() {
   if (batches_) return *batches_;
-  const std::int64_t batches = options_.steps ? *options_.steps * options_.step.micro_batches
+  const std::int64_t batches = options_.steps ? *options_.steps * step_batches(options_)
                                               : options_.epochs * batches_per_epoch_;
   PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
   return batches_.emplace(uncovered_batches(loader, batches));

@@ -1,4 +1,4 @@
-#include "train/ranks/gradient_sums.h"
+#include "train/run/gradient_sums.h"
 
 #include <algorithm>
 #include <optional>

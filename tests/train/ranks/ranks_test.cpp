@@ -1,0 +1,262 @@
+// Runs of several processes: the program itself, started by mpirun.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/train/parsed_json.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/checkpoint.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+// A program that runs. Its output and messages go to one file.
+class Program {
+ public:
+  Program(Words words, fs::path output, const Words& environment = {})
+      : output_(std::move(output)) {
+    process_ = fork();
+    if (process_ != 0) return;
+    for (const std::string& variable : environment) putenv(strdup(variable.c_str()));
+    const int file = creat(output_.c_str(), 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execvp(arguments.front(), arguments.data());
+    _exit(127);
+  }
+
+  pid_t process() const { return process_; }
+  std::string output() const { return fs::exists(output_) ? read_file(output_) : ""; }
+
+  // Returns the exit code, or 128 and the signal.
+  int wait() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  fs::path output_;
+  pid_t process_ = 0;
+};
+
+std::string read_process_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Ranks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::system("mpirun --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun";
+  }
+
+  Words train(const std::string& run, const Words& more) const {
+    Words words = {SKYLINE_PROGRAM, "train", "--threads", "1", "--output", folder_ / run};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // Runs the program to its end.
+  Program run(const Words& words, int exit_code, const Words& environment = {}) const {
+    Program program(words, folder_ / "output", environment);
+    EXPECT_EQ(program.wait(), exit_code) << program.output();
+    return program;
+  }
+
+  // The bits of all tensors after the last step, and the losses.
+  std::string result(const std::string& run) const {
+    const LoadedCheckpoint loaded = load_checkpoint(folder_ / run);
+    std::string bits;
+    for (const auto* tensors : {&loaded.checkpoint.weights, &loaded.checkpoint.state}) {
+      for (const StoredTensor& tensor : *tensors) {
+        bits += tensor.name;
+        for_each_piece(tensor, [&](std::uint64_t, std::span<const std::byte> piece) {
+          bits.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        });
+      }
+    }
+    std::ifstream log(folder_ / run / "log.jsonl");
+    for (std::string line; std::getline(log, line);)
+      bits += parsed_json(line)["loss"].dump() + "\n";
+    return bits;
+  }
+
+  // The process of a rank of a running program; waits until it is there.
+  pid_t rank_of(const std::string& run, int rank) const {
+    const std::string variable = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+    for (int attempt = 0; attempt < 600; ++attempt) {
+      for (const auto& entry : fs::directory_iterator("/proc")) {
+        const std::string name = entry.path().filename();
+        if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+        if (read_process_file(entry.path() / "cmdline").find(folder_ / run) == std::string::npos ||
+            read_process_file(entry.path() / "environ").find(variable) == std::string::npos) {
+          continue;
+        }
+        return std::stoi(name);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return 0;
+  }
+  void wait_for_step(const std::string& run, int step) const {
+    for (int attempt = 0; attempt < 1200; ++attempt) {
+      std::ifstream log(folder_ / run / "log.jsonl");
+      int lines = 0;
+      for (std::string line; std::getline(log, line);) ++lines;
+      if (lines >= step) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    FAIL() << "step " << step << " was never logged";
+  }
+  Words long_run(const std::string& name) const {
+    return train(name, {"--model", "lenet", "--data", "shapes", "--images", "4096", "--epochs",
+                        "1000", "--checkpoint-every", "2", "--ranks", "2"});
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
+  const std::vector<std::pair<std::string, Words>> cases = {
+      {"3", {"--model", "mlp", "--images", "256", "--steps", "5", "--optimizer", "adam"}},
+      {"2", {"--model", "lenet", "--images", "256", "--steps", "4", "--order", "program"}},
+      {"2",
+       {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--allocator",
+        "pool"}},
+      {"4",
+       {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
+        "16", "--val-pairs", "8"}},
+  };
+  for (const auto& [ranks, options] : cases) {
+    SCOPED_TRACE(options[1]);
+    Words one = options, many = options;
+    one.insert(one.end(), {"--micro-batches", ranks});
+    many.insert(many.end(), {"--ranks", ranks});
+    run(train(options[1] + "-one", one), 0);
+    run(train(options[1] + "-many", many), 0);
+    EXPECT_EQ(result(options[1] + "-one"), result(options[1] + "-many"));
+  }
+}
+
+TEST_F(Ranks, MayChangeWhenARunGoesOn) {
+  const Words options = {"--model", "mlp", "--images", "256", "--batch-size", "16"};
+  const auto with = [&](const std::string& name, Words more) {
+    more.insert(more.end(), options.begin(), options.end());
+    return train(name, more);
+  };
+  run(with("whole", {"--steps", "6", "--schedule", "constant", "--ranks", "2"}), 0);
+  run(with("parts", {"--steps", "3", "--schedule", "constant", "--ranks", "2"}), 0);
+  const std::string folder = folder_ / "parts";
+  run({SKYLINE_PROGRAM, "train", "--resume", folder, "--steps", "6", "--ranks", "1"}, 0);
+  EXPECT_EQ(result("parts"), result("whole"));
+  const Program refused =
+      run({SKYLINE_PROGRAM, "train", "--resume", folder, "--steps", "8", "--ranks", "3"}, 2);
+  EXPECT_THAT(refused.output(), HasSubstr("--ranks 3: a step of the run to resume has 2 batches"));
+}
+
+TEST_F(Ranks, AKilledOneEndsAllAndTheLastCheckpointStands) {
+  Program program(long_run("run"), folder_ / "output");
+  wait_for_step("run", 5);
+  kill(rank_of("run", 1), SIGKILL);
+  EXPECT_NE(program.wait(), 0);
+  EXPECT_THAT(program.output(), HasSubstr("process rank 1"));
+  EXPECT_GE(load_checkpoint(folder_ / "run").checkpoint.position.step, 4);
+}
+
+TEST_F(Ranks, ASilentOneIsNamedAndEndsAll) {
+  Program program(long_run("run"), folder_ / "output");
+  wait_for_step("run", 5);
+  kill(rank_of("run", 1), SIGSTOP);
+  EXPECT_EQ(program.wait(), 1);
+  EXPECT_THAT(program.output(), HasSubstr("error: rank 1 does not answer: all ranks end"));
+  EXPECT_GE(load_checkpoint(folder_ / "run").checkpoint.position.step, 4);
+}
+
+TEST_F(Ranks, SaveAfterASignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string name = std::to_string(signal);
+    Program program(long_run(name), folder_ / "output");
+    wait_for_step(name, 3);
+    kill(program.process(), signal);
+    EXPECT_EQ(program.wait(), 128 + signal) << program.output();
+    std::ifstream log(folder_ / name / "log.jsonl");
+    int steps = 0;
+    for (std::string line; std::getline(log, line);) ++steps;
+    EXPECT_EQ(load_checkpoint(folder_ / name).checkpoint.position.step, steps);
+  }
+}
+
+TEST_F(Ranks, ThatDifferAreNamed) {
+  Words words = {"mpirun", "--oversubscribe", "--bind-to", "none"};
+  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  const auto add = [&](const std::string& batch_size) {
+    const Words rank =
+        train("run", {"--model", "mlp", "--images", "128", "--batch-size", batch_size});
+    words.insert(words.end(), {"-n", "1"});
+    words.insert(words.end(), rank.begin(), rank.end());
+  };
+  add("32");
+  words.emplace_back(":");
+  add("16");
+  Program program(words, folder_ / "output");
+  EXPECT_NE(program.wait(), 0);
+  EXPECT_THAT(program.output(),
+              HasSubstr("error: rank 1: batch_size is 16, but on rank 0 it is 32"));
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Ranks, AProblemOfAllIsSaidOnce) {
+  const Program program = run(
+      train("run", {"--model", "mlp", "--images", "64", "--batch-size", "33", "--ranks", "2"}), 2);
+  const std::string output = program.output();
+  const std::size_t first = output.find("error: ");
+  ASSERT_NE(first, std::string::npos) << output;
+  EXPECT_EQ(output.find("error: ", first + 1), std::string::npos) << output;
+  EXPECT_THAT(output, HasSubstr("batches of a step"));
+}
+
+TEST_F(Ranks, NeedMpirun) {
+  const Program program =
+      run(train("run", {"--ranks", "2"}), 2, {"PATH=" + folder_.path().string()});
+  EXPECT_THAT(program.output(), HasSubstr("mpirun cannot be started: No such file or directory; "
+                                          "install openmpi-bin"));
+}
+
+TEST_F(Ranks, ThatMakeNoSenseAreWrongUsage) {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"--ranks", "0"}, "--ranks: 0 is out of range: it must be from 1 to 4096"},
+      {{"--ranks", "two"}, "--ranks: 'two' is not a whole number"},
+      {{"--ranks", "2", "--lanes", "2"}, "--ranks and --lanes exclude each other"},
+      {{"--ranks", "2", "--device", "cuda"}, "--ranks needs --device cpu"},
+      {{"--ranks", "2", "--fused-update"},
+       "--ranks sums gradients that --fused-update does not keep"},
+  };
+  for (const auto& [words, sentence] : cases) {
+    EXPECT_THAT(run(train("run", words), 2).output(), HasSubstr(sentence));
+  }
+}
+
+}  // namespace
+}  // namespace skyline
