@@ -14,6 +14,7 @@ class CpuBackend final : public Backend {
   int schedules() const override { return 3; }
   void set_schedule(int schedule) override { omp_set_num_threads(schedule + 1); }
   void set_usual_schedule() override { omp_set_num_threads(usual_threads_); }
+  bool divides_sums() const override { return true; }
 
  private:
   std::shared_ptr<Compute> compute_ = std::make_shared<CpuCompute>();

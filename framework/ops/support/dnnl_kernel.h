@@ -32,9 +32,9 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 //
 // Workspace: the operands of scratch(), each aligned to 64 bytes, then one region as large as the
 // largest scratchpad, which all primitives use in turn. The first run creates the primitives;
-// memory objects are made once and pointed at each run's arguments. The scratch, and in backward
-// the order of summation, depend on OpenMP's number of threads when the kernel is made. One thread
-// at a time.
+// memory objects are made once and pointed at each run's arguments. The scratch and the order
+// of sums, and with it the last bits, depend on OpenMP's number of threads when the kernel is made.
+// One thread at a time.
 class DnnlKernel : public Kernel {
  public:
   // Names an operand of this kernel.

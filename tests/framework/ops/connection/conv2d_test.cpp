@@ -46,7 +46,7 @@ TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
        .forward_tolerance = 2e-6,
        .derivatives_per_input = 60,
        .seed = kSeed,
-       .same_on_any_threads = false});  // the library divides sums by threads
+       .has_products = true});
 }
 
 // One pass, and the gradients of a convolution and a relu.
@@ -68,7 +68,7 @@ TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
             .forward_tolerance = 2e-6,
             .derivatives_per_input = 30,
             .seed = kSeed,
-            .same_on_any_threads = false});
+            .has_products = true});
 }
 
 // Compares every element of every gradient with the reference's, from guarded kernels.

@@ -57,7 +57,7 @@ TEST_P(LinearSmall, EqualsTheReferenceAndItsFiniteDifferences) {
             .inputs = operands_of(c),
             .forward_tolerance = 2e-6,
             .seed = kSeed,
-            .same_on_any_threads = false});  // the library divides sums by threads
+            .has_products = true});
 }
 
 TEST_P(LinearAll, EveryGradientElementEqualsTheReferenceAndRepeats) {

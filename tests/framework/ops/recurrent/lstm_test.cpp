@@ -39,7 +39,8 @@ OpCheck op_check_of(const LstmCase& lstm, Parts parts = Parts::kAll) {
               },
           .inputs = lstm.inputs(),
           .derivatives_per_input = 25,
-          .seed = lstm.seed};
+          .seed = lstm.seed,
+          .has_products = true};
 }
 
 std::vector<std::int32_t> lengths_from(std::int32_t longest) {
