@@ -86,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, ReplayedRunTest, ::testing::ValuesIn(all_case
 TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
   const ModelShape shape = small_shape("lenet");
   const DryRunFacts facts = dry_run({.model = "lenet", .shape = shape, .batch_size = 8});
+  Context::Options program = context_options(StepOptions());
+  program.execute = false;
   for (const std::string& allocator : allocator_names()) {
     if (allocator == kPlannedAllocator) continue;  // the program would warm up on the pool
     const std::uint64_t needed =
@@ -94,8 +96,8 @@ TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
       bool fits = true;
       try {
         ImageRun experiment(
-            {.device = "simulated", .capacity_bytes = capacity, .allocator = allocator},
-            {.execute = false}, {.model = "lenet", .shape = shape});
+            {.device = "simulated", .capacity_bytes = capacity, .allocator = allocator}, program,
+            {.model = "lenet", .shape = shape});
         Batch batch;
         batch.size = 8;
         for (int i = 0; i < kMostReplayedSteps; ++i) experiment.step(batch, {});
