@@ -77,18 +77,18 @@ TEST(StepOrder, TheExecutedPeakIsThatOfTheTraceAndOfTheBestOrder) {
   }
 }
 
-// Forward ops are not reordered, so each network has to be written in a good order. The labels of
-// 128 images fill one unit of memory; those of one image need as much, a tenth of mlp's step.
+// Forward ops are not reordered, so each network has to be written in a good order. The label of
+// one image fills a unit of memory, a tenth of mlp's step, and is uploaded before it is needed.
 TEST(StepOrder, AnotherForwardOrderSavesLessThanAHundredth) {
   for (const ModelEntry& model : models()) {
     for (const Mode mode : {Mode::kInference, Mode::kTraining}) {
       SCOPED_TRACE(std::string(model.name) + (mode == Mode::kTraining ? ", training" : ""));
-      const DryRunOptions program{
-          .model = std::string(model.name), .shape = model.shape, .batch_size = 128, .mode = mode};
-      const StepGraph graph = dry_run(program).step.graph;
+      const DryRunOptions one_image{
+          .model = std::string(model.name), .shape = model.shape, .batch_size = 1, .mode = mode};
+      const StepGraph graph = dry_run(one_image).step.graph;
       const StepOrder found =
           step_order({.program = graph, .executed = graph, .algorithm = "optimal"});
-      EXPECT_GE(100 * found.free_lower_bound, 99 * found.peak);
+      EXPECT_GE(100 * (found.free_lower_bound + kAlignmentBytes), 99 * found.peak);
     }
   }
 }
