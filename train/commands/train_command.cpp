@@ -54,8 +54,10 @@ void divide(TrainOptions& options, std::int64_t batches) {
 void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& console) {
   if (batches) divide(options, *batches);
   const std::size_t launched = launched_ranks();
-  if (launched == 0 && options.ranks.ranks > 1) launch_ranks(options.ranks.ranks);
-  if (launched <= 1 && options.ranks.ranks == 1) return;
+  if (launched <= 1) {
+    if (options.ranks.ranks > 1) launch_ranks(options.ranks.ranks);
+    return;
+  }
   const std::shared_ptr<RankGroup> group = join_ranks();
   if (group->rank() > 0) console.be_quiet();
   const auto ranks = static_cast<std::int64_t>(group->ranks());

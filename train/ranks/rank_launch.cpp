@@ -112,8 +112,8 @@ void launch_ranks(std::int64_t ranks) {
   for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t parent = getpid();
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("skyline-{}.code", parent);
+  std::string file = std::filesystem::temp_directory_path() / "skyline_exit_code_XXXXXX";
+  if (const int opened = mkstemp(file.data()); opened >= 0) close(opened);
   setenv(kExitCodeFile, file.c_str(), 1);
   const pid_t launcher = fork();
   if (launcher < 0) {
