@@ -248,7 +248,8 @@ LoggedStep Trainer::timed_step() {
   op_times_.clear();
   run_->context.set_op_times(profiled ? nullptr : &op_times_);
   if (options_.ranks.group) {
-    exchange(*options_.ranks.group, {.step = step.number, .learning_rate = step.learning_rate});
+    exchange(*options_.ranks.group,
+             {.step = step.number, .learning_rate = step.learning_rate, .plan = plan_hash_});
   }
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
@@ -260,6 +261,7 @@ LoggedStep Trainer::timed_step() {
     throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
+  if (options_.ranks.group) plan_hash_ = plan_hash(*run_, *workload_);
   step.planned = session() != nullptr && session()->state() == Session::State::kPlanned;
   if (!profiled) keep_profile();
   return step;

@@ -104,6 +104,7 @@ class Trainer {
   std::optional<CheckpointStore> checkpoints_;
   std::optional<CheckpointStore> best_;  // set if keep_best
   std::int64_t saved_step_ = -1;
+  std::uint64_t plan_hash_ = 0;  // of the last step, for the other ranks
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;
   std::vector<OpTime> op_times_;   // of the running step

@@ -25,6 +25,22 @@ RankOrder exchange(RankGroup& group, const RankOrder& of_rank_0) {
   return order;
 }
 
+// FNV-1a over the offsets.
+std::uint64_t plan_hash(const ModelRun& run, const Workload& workload) {
+  const Session* const session = run.memory.session();
+  if (session == nullptr || session->state() != Session::State::kPlanned) return 0;
+  if (!workload.lengths_name().empty()) return 0;
+  std::uint64_t hash = 14695981039346656037u;
+  for (const std::uint64_t offset : session->plan().offsets)
+    hash = (hash ^ offset) * 1099511628211u;
+  return hash;
+}
+
+void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t rank) {
+  if (of_rank_0 == 0 || own == 0 || of_rank_0 == own) return;
+  throw std::runtime_error(fmt::format("rank {} has another plan than rank 0", rank));
+}
+
 Follower::Follower(TrainOptions options, Console& console)
     : options_(std::move(options)),
       workload_(make_workload(options_, console)),
@@ -55,7 +71,9 @@ void Follower::run() {
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),
               .batch = static_cast<std::uint64_t>(position_.batch)},
              position_.order_seed);
+  std::uint64_t plan = 0;
   for (RankOrder order = exchange(group); !order.ends; order = exchange(group)) {
+    require_same_plan(order.plan, plan, group.rank());
     run_->next();
     const RandomStream random = run_->context.random();
     try {
@@ -63,6 +81,7 @@ void Follower::run() {
     } catch (const LossNotFinite& error) {
       throw explain_divergence(*run_, random, order.step, error);
     }
+    plan = plan_hash(*run_, *workload_);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,14 +14,21 @@
 
 namespace skyline {
 
-// What rank 0 tells the other ranks before each step, and when there is none. All ranks call these
-// in the same sequence.
+// What rank 0 tells the other ranks before each step, and when there is none.
 struct RankOrder {
   bool ends = false;
   std::int64_t step = 0;  // counts from 1
   double learning_rate = 0;
+  std::uint64_t plan = 0;  // plan_hash() after the step before
 };
+// All ranks call it in the same sequence. Returns rank 0's.
 RankOrder exchange(RankGroup& group, const RankOrder& of_rank_0 = {});
+
+// Returns a number that tells the plans of training steps apart; 0 while no plan serves them, or
+// where each step has a plan of its own. Call it after a step: an evaluation has another plan.
+std::uint64_t plan_hash(const ModelRun& run, const Workload& workload);
+// Throws std::runtime_error that names the rank if both ranks have plans and they differ.
+void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t rank);
 
 // A rank other than 0: it makes the steps that rank 0 says and keeps no run folder.
 class Follower {

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/ranks/follower.h"
 
 namespace skyline {
 namespace {
@@ -235,6 +237,35 @@ TEST_F(Ranks, AProblemOfAllIsSaidOnce) {
   ASSERT_NE(first, std::string::npos) << output;
   EXPECT_EQ(output.find("error: ", first + 1), std::string::npos) << output;
   EXPECT_THAT(output, HasSubstr("batches of a step"));
+}
+
+TEST(RanksPlans, MustBeThoseOfRank0) {
+  require_same_plan(0, 5, 1);  // one of them warms up
+  require_same_plan(5, 0, 1);
+  require_same_plan(5, 5, 1);
+  EXPECT_THROW(require_same_plan(5, 6, 1), std::runtime_error);
+  const auto hash = [](std::int64_t batch_size) {
+    TrainOptions options;
+    options.batch_size = batch_size;
+    options.model = "mlp";
+    options.data.images = 64;
+    options = resolved(options);
+    std::ostringstream messages;
+    Console console(messages, {});
+    const auto workload = make_workload(options, console);
+    const auto run = workload->on(options.memory, Mode::kTraining);
+    EXPECT_EQ(plan_hash(*run, *workload), 0u);
+    workload->prepare();
+    run->seek({}, 0);
+    for (const std::int64_t step : {1, 2}) {
+      run->next();
+      run->step({.learning_rate = 0.1f, .step = step});
+    }
+    return plan_hash(*run, *workload);
+  };
+  EXPECT_NE(hash(8), 0u);
+  EXPECT_EQ(hash(8), hash(8));
+  EXPECT_NE(hash(8), hash(16));
 }
 
 TEST_F(Ranks, NeedMpirun) {
