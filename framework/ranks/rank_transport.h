@@ -6,6 +6,8 @@
 
 namespace skyline {
 
+inline constexpr std::int64_t kMostRanks = 4096;
+
 // Sends bytes between the ranks of a run: the processes that train one network. Ranks count from 0.
 // No function waits. Thread rule: one thread makes, uses and destroys it.
 class RankTransport {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 
+#include "framework/ranks/rank_transport.h"
 #include "memory/device/cuda_device.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/graph_file.h"
@@ -42,7 +43,9 @@ struct DryRunArguments {
   std::filesystem::path trace, graph, lanes_page;
   bool budgets = false;
   double slowdown = 0;  // per cent
-  std::int64_t lanes = 0;
+  std::int64_t lanes = 0, ranks = 0;
+  RankLink link;
+  double latency = 1e6 * RankLink().message_seconds;  // µs
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -60,6 +63,16 @@ DryRunOptions program_of(const DryRunArguments& arguments) {
       .prefetch = arguments.device_options.prefetch,
       .compute = make_compute(arguments.device, arguments.device_options, true),
       .convolution_workspace_bytes = arguments.device == "cpu" ? workspace_bytes : std::nullopt};
+}
+
+void check_ranks(const DryRunArguments& arguments) {
+  if (arguments.infer) throw UsageError("--ranks sums gradients: leave out --infer");
+  if (arguments.step.fused_update) {
+    throw UsageError("--ranks sums gradients that --fused-update does not keep: leave out one");
+  }
+  if (arguments.link.bytes_per_second == 0) {
+    throw UsageError("--bandwidth: 0 bytes a second carry nothing");
+  }
 }
 
 void check(const DryRunArguments& arguments) {
@@ -85,6 +98,7 @@ void check(const DryRunArguments& arguments) {
   if (arguments.slowdown > 0 && !arguments.step.profile.empty()) {
     throw UsageError("--slowdown tries other batches than the profile's: leave out --profile");
   }
+  if (arguments.ranks > 0) check_ranks(arguments);
   if (!arguments.lanes_page.empty() && arguments.lanes == 0) {
     throw UsageError("--write-lanes needs --lanes");
   }
@@ -100,7 +114,7 @@ void check(const DryRunArguments& arguments) {
 
 bool needs_seconds(const DryRunArguments& arguments) {
   return arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0 ||
-         arguments.lanes > 0;
+         arguments.lanes > 0 || arguments.ranks > 0;
 }
 
 StepSeconds seconds_of(const DryRunArguments& arguments) {
@@ -181,6 +195,9 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                          .planner = arguments.planner,
                          .commit_bytes = commit_bytes};
   question.lanes = static_cast<std::size_t>(arguments.lanes);
+  question.ranks = static_cast<std::size_t>(arguments.ranks);
+  question.link = {.bytes_per_second = arguments.link.bytes_per_second,
+                   .message_seconds = arguments.latency / 1e6};
   if (needs_seconds(arguments)) question.seconds = seconds_of(arguments);
   if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
     question.budgets = arguments.budgets;
@@ -239,6 +256,13 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--lanes", integer(arguments->lanes, 1, kMostLanes),
            "Show what running the step's ops on this many lanes (workers) costs in bytes and gains "
            "in seconds");
+  list.add("--ranks", integer(arguments->ranks, 1, kMostRanks),
+           "Show the step on 1, 2, 4, … up to this many processes that train together: bytes, "
+           "traffic, seconds");
+  list.add("--bandwidth", bytes(arguments->link.bytes_per_second),
+           "With --ranks: bytes a second that a rank sends, and receives meanwhile");
+  list.add("--latency", number(arguments->latency, 0, 1e9),
+           "With --ranks: microseconds of a message, whatever its size");
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
   list.add("--write-graph", path(arguments->graph, "FILE.json"),

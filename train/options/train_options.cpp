@@ -23,8 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
 constexpr const char* kNumbers = "numbers";    // the generator of text
-constexpr std::int64_t kMostRanks = 4096;
-constexpr double kClip = 5;  // Sutskever et al. 2014, section 3.4
+constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
   list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences of a batch");

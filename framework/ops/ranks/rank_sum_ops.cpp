@@ -51,7 +51,7 @@ class BeginRankSum final : public Op {
   BeginRankSum(std::shared_ptr<RankGroup> group, RankPlace place, int bucket)
       : group_(std::move(group)), place_(place), bucket_(bucket) {}
 
-  std::string_view name() const override { return "begin_rank_sum"; }
+  std::string_view name() const override { return kBeginRankSum; }
   std::string parameters() const override { return parameters_of(bucket_); }
 
   // No shape is empty, so the smallest bucket of many ranks receives at least one element.
@@ -85,7 +85,7 @@ class WaitRankSum final : public Op {
   WaitRankSum(std::shared_ptr<RankGroup> group, int bucket)
       : group_(std::move(group)), bucket_(bucket) {}
 
-  std::string_view name() const override { return "wait_rank_sum"; }
+  std::string_view name() const override { return kWaitRankSum; }
   std::string parameters() const override { return parameters_of(bucket_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {

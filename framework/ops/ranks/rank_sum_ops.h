@@ -2,11 +2,16 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "framework/op.h"
 #include "framework/ranks/rank_place.h"
 
 namespace skyline {
+
+// Names of the ops below.
+inline constexpr std::string_view kBeginRankSum = "begin_rank_sum";
+inline constexpr std::string_view kWaitRankSum = "wait_rank_sum";
 
 // The sum of a bucket of gradients over the ranks, in two ops, so that it runs beside the ops
 // between them. Both count as ops of phase update on the CPU. `group` is null in a dry run.

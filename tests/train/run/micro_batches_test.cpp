@@ -10,6 +10,7 @@
 #include "framework/ops/optimizer/adam.h"
 #include "framework/ops/optimizer/sgd_momentum.h"
 #include "memory/order/order.h"
+#include "models/models.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/checkpoints/training_state.h"
 #include "train/lab/dry_run/model_dry_run.h"

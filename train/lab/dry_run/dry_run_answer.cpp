@@ -188,6 +188,9 @@ DryRunResult answer(const DryRunRequest& asked) {
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
   if (question.lanes > 0) answer.lanes = lanes_of(answer);
+  if (question.ranks > 0) {
+    answer.ranks = rank_answer(question.program, question.seconds, question.ranks, question.link);
+  }
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
@@ -237,6 +240,7 @@ Json to_json(const DryRunResult& answer) {
                {"order", answer.order.json()},
                {"budget", answer.budget ? answer.budget->json() : Json(nullptr)},
                {"lanes", answer.lanes ? answer.lanes->json() : Json(nullptr)},
+               {"scaling", answer.ranks ? answer.ranks->json() : Json(nullptr)},
                {"categories", categories_json(answer)},
                {"layers", layers_json(answer)},
                {"allocators", allocators},

@@ -30,6 +30,7 @@ struct DryRunResult {
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
   std::optional<LaneAnswer> lanes;        // if asked for
+  std::optional<RankAnswer> ranks;        // if asked for
   std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given
   std::vector<BudgetStep> budgets;        // if asked for
   std::optional<SlowerBatch> slower;      // if a slowdown is given

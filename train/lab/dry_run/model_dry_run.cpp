@@ -10,6 +10,7 @@ Context::Options dry_context(const DryRunOptions& options) {
   Context::Options context = context_options(options.step);
   context.compute = options.compute;
   context.prefetch = options.prefetch;
+  context.place.ranks = options.ranks;
   context.convolution_workspace_bytes = options.convolution_workspace_bytes;
   return dry_context(context, options.mode);
 }

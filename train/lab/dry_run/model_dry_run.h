@@ -22,6 +22,7 @@ struct DryRunOptions {
   Mode mode = Mode::kTraining;
   OptimizerOptions optimizer = {};
   StepOptions step = {};
+  std::size_t ranks = 1;  // that train together; the dry run is of rank 0
   bool guard = false;
   bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // null: the CPU

@@ -1,0 +1,106 @@
+#include "train/lab/ranks/rank_answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/models.h"
+#include "tests/train/commands/skyline_program.h"
+#include "train/options/train_options.h"
+
+namespace skyline {
+namespace {
+
+using testing::HasSubstr;
+
+// Op 1 writes a gradient of 1,000 bytes, op 3 one of 3,000; the sums are waited for at the end.
+StepGraph two_sums() {
+  return {.values = {{.bytes = 1000, .resident = true, .storage = 0},
+                     {.bytes = 3000, .resident = true, .storage = 1},
+                     {.bytes = 500, .storage = 2},
+                     {.bytes = 1500, .storage = 3}},
+          .ops = {{.name = "forward"},
+                  {.name = "first", .outputs = {0}},
+                  {.name = "begin_rank_sum", .inputs = {0}, .outputs = {2}},
+                  {.name = "second", .outputs = {1}},
+                  {.name = "begin_rank_sum", .inputs = {1}, .outputs = {3}},
+                  {.name = "last"},
+                  {.name = "wait_rank_sum", .inputs = {2, 0}, .outputs = {0}},
+                  {.name = "wait_rank_sum", .inputs = {3, 1}, .outputs = {1}},
+                  {.name = "update", .inputs = {0, 1}}}};
+}
+
+TEST(TimedSums, PassOneAfterAnotherBesideTheOps) {
+  const std::vector<double> seconds = {1, 1, 9, 1, 9, 1, 9, 9, 1};
+  // 2 messages of half the bytes: the first sum takes 1 s from 2 s on, the second 3 s from 3 s on.
+  const RankStep step =
+      timed_sums(two_sums(), seconds, 2, {.bytes_per_second = 1000, .message_seconds = 0});
+  EXPECT_EQ(step.sums, 2u);
+  EXPECT_EQ(step.sent_bytes, 4000u);
+  EXPECT_DOUBLE_EQ(step.sum_seconds, 4);
+  EXPECT_DOUBLE_EQ(step.wait_seconds, 2);  // from 4 s, when the ops are done, to 6 s
+  EXPECT_DOUBLE_EQ(step.seconds, 7);
+  EXPECT_DOUBLE_EQ(step.hidden(), 0.5);
+}
+
+TEST(TimedSums, PayForEachMessage) {
+  const std::vector<double> seconds(9, 0);
+  const RankStep step =
+      timed_sums(two_sums(), seconds, 4, {.bytes_per_second = 1000, .message_seconds = 0.25});
+  EXPECT_DOUBLE_EQ(step.sum_seconds, 2 * 6 * 0.25 + 1.5 * 4);
+  EXPECT_EQ(step.sent_bytes, 6000u);
+}
+
+TEST(DryRunRanks, CountBytesAndSumsOfEveryNetwork) {
+  for (const std::string model : {"mlp", "lenet", "resnet20", "googlenet", "seq2seq"}) {
+    SCOPED_TRACE(model);
+    const Outcome outcome = skyline_program({"dry-run", "--model", model, "--batch-size", "2",
+                                             "--ranks", "3", "--allocators", "pool", "--json"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+    const nlohmann::json json = outcome.json();
+    const nlohmann::json rows = json["scaling"]["rows"];
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0]["ranks"], 1);
+    EXPECT_EQ(rows[0]["peak"], json["peak"]);
+    EXPECT_EQ(rows[0]["sent_bytes"], 0);
+    EXPECT_EQ(rows[0]["hidden"], 1);
+    for (const std::size_t row : {1, 2}) {
+      const double ranks = rows[row]["ranks"];
+      const double gradients = 4 * json["parameters"].get<double>();
+      const double sent = rows[row]["sent_bytes"];
+      const double expected = 2 * (ranks - 1) / ranks * gradients;
+      EXPECT_GE(sent, expected);
+      EXPECT_LE(sent, expected + rows[row]["sums"].get<double>());  // each is rounded up
+      EXPECT_GE(rows[row]["peak"], rows[0]["peak"]);
+      EXPECT_GT(rows[row]["sums"], 1);
+      EXPECT_EQ(rows[row]["resident_bytes"], json["resident_bytes"]);
+    }
+  }
+}
+
+TEST(DryRunRanks, AreShownAsATable) {
+  const Outcome outcome = skyline_program(
+      {"dry-run", "--model", "lenet", "--ranks", "4096", "--bandwidth", "1GiB", "--latency", "5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.output, HasSubstr("over a link of 1 GiB a second and\n           5 µs"));
+  EXPECT_THAT(outcome.output, HasSubstr("\n4,096  "));
+}
+
+TEST(DryRunRanks, ThatMakeNoSenseAreWrongUsage) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--ranks", "0"}, "--ranks: 0 is out of range: it must be from 1 to 4096"},
+      {{"--ranks", "2", "--infer"}, "--ranks sums gradients: leave out --infer"},
+      {{"--ranks", "2", "--fused-update"}, "--fused-update does not keep"},
+      {{"--ranks", "2", "--bandwidth", "0"}, "--bandwidth: 0 bytes a second carry nothing"},
+      {{"--ranks", "2", "--latency", "-1"}, "--latency"},
+  };
+  for (const auto& [more, sentence] : cases) {
+    std::vector<std::string> words = {"dry-run"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = skyline_program(words);
+    EXPECT_EQ(outcome.exit_code, 2) << sentence;
+    EXPECT_THAT(outcome.messages, HasSubstr(sentence));
+  }
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/budget/budget_seconds.h"
+#include "train/lab/dry_run/model_dry_run.h"
+
+namespace skyline {
+
+// What connects two ranks.
+struct RankLink {
+  std::uint64_t bytes_per_second = std::uint64_t{10} << 30;
+  double message_seconds = 10e-6;  // of each message, whatever its size
+};
+
+// A step on so many ranks, as each of them sees it.
+struct RankStep {
+  std::size_t ranks = 1;
+  std::uint64_t peak = 0;            // planned bytes
+  std::uint64_t resident_bytes = 0;  // besides
+  std::size_t sums = 0;              // of buckets of gradients
+  std::uint64_t sent_bytes = 0;
+  double sum_seconds = 0;   // of all sums
+  double wait_seconds = 0;  // that ops wait for sums
+  double seconds = 0;       // of the step
+
+  // The share of the sums' seconds that other ops hide; 1 if there are no sums.
+  double hidden() const;
+};
+
+// How a step's memory, traffic and time grow with the ranks.
+struct RankAnswer {
+  RankLink link;
+  std::string seconds_source;
+  std::vector<RankStep> steps;
+
+  nlohmann::ordered_json json() const;
+  std::string text() const;  // lines of at most 80 columns
+};
+
+// Lets the sums of a recorded step pass over the link one after another, each from its first op
+// on, while the step's ops run. `seconds` are those of each op. On N ranks, a sum of b bytes sends
+// 2 (N - 1) messages of b / N bytes to the others and receives as many meanwhile.
+RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
+                    const RankLink& link);
+
+// Dry-runs the program on 1, 2, 4, … and `most` ranks.
+RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::size_t most,
+                       const RankLink& link);
+
+}  // namespace skyline
