@@ -12,6 +12,7 @@ source train/install.sh
 packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 packages+=(pybind11-dev python3-dev python3-matplotlib python3-numpy python3-pandas)  # the Python package
 packages+=(libopenmpi-dev openmpi-bin)  # runs of several processes
+packages+=(zsh)  # completes words
 
 passed=0 failed=0 skipped=0
 test_timeout=600  # seconds

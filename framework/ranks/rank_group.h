@@ -55,7 +55,7 @@ class RankGroup {
   // Returns once the sum of this bucket is done; at once if none was begun.
   void wait_sum(int bucket);
 
-  // Of all sums so far: seconds between begin and end, and those that wait_sum() waited.
+  // All sums so far took `summing` seconds from begin to end; wait_sum() waited `waiting` of them.
   struct Seconds {
     double summing = 0, waiting = 0;
   };

@@ -57,75 +57,66 @@ bool RankSum::advance(RankTransport& transport) {
   if (!requests_.finished(transport)) return false;
   if (phase_ == Phase::kGather) return true;
   add(transport.rank(), transport.ranks());
-  if (!addends_.share) return true;
   gather(transport);
   return requests_.finished(transport);
 }
 
+Pieces RankSum::share_of(std::size_t rank, std::size_t ranks) const {
+  const std::size_t size = size_of(addends_.values);
+  return cut(addends_.values, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
+}
+
 void RankSum::scatter(RankTransport& transport) {
   phase_ = Phase::kScatter;
-  const std::size_t size = size_of(addends_.values), ranks = transport.ranks();
-  const auto share = [&](std::size_t rank) {
-    return cut(addends_.values, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
-  };
-  const Pieces own = share(transport.rank());
+  const Pieces own = share_of(transport.rank(), transport.ranks());
   std::size_t received = 0;
-  for (std::size_t other = 0; other < ranks; ++other) {
+  for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
     for (const std::span<float> piece : own) {
       const std::span<float> to = addends_.received.subspan(received, piece.size());
       requests_.add(transport.receive(other, tag_, std::as_writable_bytes(to)));
       received += piece.size();
     }
-    for (const std::span<float> piece : share(other)) {
+    for (const std::span<float> piece : share_of(other, transport.ranks())) {
       requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
     }
   }
 }
 
-// Adds in blocks that stay in the cache, because the total may lie where this rank's values lie.
+// Adds in blocks that stay in the cache, because the sum takes the place of this rank's values.
 void RankSum::add(std::size_t rank, std::size_t ranks) {
-  const std::size_t size = size_of(addends_.values);
-  const std::size_t first = share_begin(size, rank, ranks);
-  const std::size_t last = share_begin(size, rank + 1, ranks);
-  const Pieces values = cut(addends_.values, first, last), total = cut(addends_.total, first, last);
+  const Pieces own = share_of(rank, ranks);
+  const std::size_t size = size_of(own);
   std::array<float, kBlock> sum;
   std::size_t done = 0;  // elements of the share
-  for (std::size_t piece = 0; piece < values.size(); ++piece) {
-    for (std::size_t at = 0; at < values[piece].size(); at += kBlock) {
-      const std::size_t count = std::min(kBlock, values[piece].size() - at);
-      bool empty = !addends_.onto_total;
-      if (!empty) std::copy_n(total[piece].data() + at, count, sum.data());
+  for (const std::span<float> piece : own) {
+    for (std::size_t at = 0; at < piece.size(); at += kBlock) {
+      const std::size_t count = std::min(kBlock, piece.size() - at);
       for (std::size_t other = 0; other < ranks; ++other) {
         const std::size_t place = other < rank ? other : other - 1;
-        const float* addend = other == rank
-                                  ? values[piece].data() + at
-                                  : addends_.received.data() + place * (last - first) + done + at;
-        if (std::exchange(empty, false)) {
+        const float* addend =
+            other == rank ? piece.data() + at : addends_.received.data() + place * size + done + at;
+        if (other == 0) {
           std::copy_n(addend, count, sum.data());
         } else {
           for (std::size_t i = 0; i < count; ++i) sum[i] += addend[i];
         }
       }
-      std::copy_n(sum.data(), count, total[piece].data() + at);
+      std::copy_n(sum.data(), count, piece.data() + at);
     }
-    done += values[piece].size();
+    done += piece.size();
   }
 }
 
 void RankSum::gather(RankTransport& transport) {
   phase_ = Phase::kGather;
-  const std::size_t size = size_of(addends_.total), ranks = transport.ranks();
-  const auto share = [&](std::size_t rank) {
-    return cut(addends_.total, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
-  };
-  const Pieces own = share(transport.rank());
-  for (std::size_t other = 0; other < ranks; ++other) {
+  const Pieces own = share_of(transport.rank(), transport.ranks());
+  for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
     for (const std::span<float> piece : own) {
       requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
     }
-    for (const std::span<float> piece : share(other)) {
+    for (const std::span<float> piece : share_of(other, transport.ranks())) {
       requests_.add(transport.receive(other, tag_, std::as_writable_bytes(piece)));
     }
   }

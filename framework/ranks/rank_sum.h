@@ -19,12 +19,9 @@ Pieces cut(const Pieces& pieces, std::size_t first, std::size_t last);
 // The first element of rank `rank`'s share of `size` elements; that of rank `ranks` is `size`.
 std::size_t share_begin(std::size_t size, std::size_t rank, std::size_t ranks);
 
-// One rank's part of a sum over ranks: values of the same sizes on each.
+// One rank's part of a sum over ranks: values of the same sizes on each, which become the sum.
 struct RankAddends {
   Pieces values;
-  Pieces total;             // gets the sum; may be `values`
-  bool onto_total = false;  // add to what an earlier sum left there
-  bool share = true;        // give every rank the whole sum; else each has only its own share of it
   std::span<float> received;  // scratch of RankSum::received_floats() elements
 };
 
@@ -39,13 +36,13 @@ class OpenRequests {
   std::vector<RankTransport::Request> open_;
 };
 
-// Adds the values of all ranks in the order of ranks: total = ((v0 + v1) + v2) + …, so the bits
+// Adds the values of all ranks in the order of ranks: ((v0 + v1) + v2) + …, so the bits
 // depend on neither speed nor placement. Each rank receives the others' values of its share of the
 // elements, adds them, and sends the sums to the others: no float is copied except by the
 // transport.
 class RankSum {
  public:
-  // What RankAddends::received needs, for `size` elements on so many ranks.
+  // Returns how many elements RankAddends::received needs for `size` values on so many ranks.
   static std::size_t received_floats(std::size_t size, std::size_t ranks);
 
   // Messages have the tag `tag`; two sums of one tag must not overlap.
@@ -58,6 +55,8 @@ class RankSum {
   enum class Phase { kNew, kScatter, kGather };
 
   void scatter(RankTransport& transport);
+  // The values that `rank` adds.
+  Pieces share_of(std::size_t rank, std::size_t ranks) const;
   void add(std::size_t rank, std::size_t ranks);
   void gather(RankTransport& transport);
 

@@ -70,7 +70,7 @@ void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& c
   agree_on(*group, to_json(options));
 }
 
-// What all ranks must read alike.
+// All ranks must read the same data.
 nlohmann::ordered_json facts_of(const Workload& workload) {
   return {{"data", workload.data_name()}, {"batches of an epoch", workload.batches_per_epoch()}};
 }

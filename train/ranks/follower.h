@@ -14,7 +14,7 @@
 
 namespace skyline {
 
-// What rank 0 tells the other ranks before each step, and when there is none.
+// Rank 0 tells the other ranks before each step what to do, and when there is no more.
 struct RankOrder {
   bool ends = false;
   std::int64_t step = 0;  // counts from 1

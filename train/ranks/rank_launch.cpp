@@ -33,7 +33,8 @@ namespace {
 constexpr const char* kExitCodeFile = "SKYLINE_EXIT_CODE_FILE";
 constexpr const char* kNoMpi = "install openmpi-bin and libopenmpi-dev and build again";
 
-// What launchers tell the processes that they start: Open MPI's, others' by PMI, Slurm's.
+// Launchers tell the processes that they start their number and rank in variables: Open MPI's,
+// those of PMI, Slurm's.
 constexpr std::array<const char*, 3> kSizes = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                "SLURM_STEP_NUM_TASKS"};
 constexpr std::array<const char*, 3> kRanks = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};

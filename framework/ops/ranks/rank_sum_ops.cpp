@@ -21,8 +21,7 @@ class BeginKernel final : public Kernel {
       // The sum is written there, which the second op declares.
       gradients.emplace_back(const_cast<float*>(arguments.input<float>(i)), sizes_[i]);
     }
-    group_->begin_sum(bucket_, {.values = gradients,
-                                .total = gradients,
+    group_->begin_sum(bucket_, {.values = std::move(gradients),
                                 .received = {arguments.output<float>(0), received_}});
   }
 

@@ -12,7 +12,7 @@
 
 namespace skyline {
 
-// Where the messages of LocalTransports meet.
+// The messages of LocalTransports meet here.
 class LocalHub {
  public:
   explicit LocalHub(std::size_t count) : ranks(count) {}

@@ -178,22 +178,18 @@ TEST_F(Ranks, MayChangeWhenARunGoesOn) {
   EXPECT_THAT(refused.output(), HasSubstr("--ranks 3: a step of the run to resume has 2 batches"));
 }
 
-TEST_F(Ranks, AKilledOneEndsAllAndTheLastCheckpointStands) {
-  Program program(long_run("run"), folder_ / "output");
-  wait_for_step("run", 5);
-  kill(rank_of("run", 1), SIGKILL);
-  EXPECT_NE(program.wait(), 0);
-  EXPECT_THAT(program.output(), HasSubstr("process rank 1"));
-  EXPECT_GE(load_checkpoint(folder_ / "run").checkpoint.position.step, 4);
-}
-
-TEST_F(Ranks, ASilentOneIsNamedAndEndsAll) {
-  Program program(long_run("run"), folder_ / "output");
-  wait_for_step("run", 5);
-  kill(rank_of("run", 1), SIGSTOP);
-  EXPECT_EQ(program.wait(), 1);
-  EXPECT_THAT(program.output(), HasSubstr("error: rank 1 does not answer: all ranks end"));
-  EXPECT_GE(load_checkpoint(folder_ / "run").checkpoint.position.step, 4);
+TEST_F(Ranks, ADeadOrSilentOneIsNamedEndsAllAndTheLastCheckpointStands) {
+  for (const auto& [signal, message] :
+       {std::pair(SIGKILL, "process rank 1"),
+        std::pair(SIGSTOP, "error: rank 1 does not answer: all ranks end")}) {
+    const std::string name = "run" + std::to_string(signal);
+    Program program(long_run(name), folder_ / "output");
+    wait_for_step(name, 5);
+    kill(rank_of(name, 1), signal);
+    EXPECT_NE(program.wait(), 0);
+    EXPECT_THAT(program.output(), HasSubstr(message));
+    EXPECT_GE(load_checkpoint(folder_ / name).checkpoint.position.step, 4);
+  }
 }
 
 TEST_F(Ranks, SaveAfterASignal) {

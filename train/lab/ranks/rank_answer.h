@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// What connects two ranks.
+// A link carries messages between two ranks.
 struct RankLink {
   std::uint64_t bytes_per_second = std::uint64_t{10} << 30;
   double message_seconds = 10e-6;  // of each message, whatever its size
