@@ -19,6 +19,7 @@
 #include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/lanes/lane_page.h"
 #include "train/lab/order/program_graph.h"
+#include "train/lab/ranks/rank_page.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
 
@@ -40,7 +41,7 @@ struct DryRunArguments {
   std::optional<std::uint64_t> device_memory_bytes;
   std::string device = "cpu";
   DeviceOptions device_options;
-  std::filesystem::path trace, graph, lanes_page;
+  std::filesystem::path trace, graph, lanes_page, ranks_page;
   bool budgets = false;
   double slowdown = 0;  // per cent
   std::int64_t lanes = 0, ranks = 0;
@@ -102,6 +103,9 @@ void check(const DryRunArguments& arguments) {
   if (!arguments.lanes_page.empty() && arguments.lanes == 0) {
     throw UsageError("--write-lanes needs --lanes");
   }
+  if (!arguments.ranks_page.empty() && arguments.ranks == 0) {
+    throw UsageError("--write-ranks needs --ranks");
+  }
   if (arguments.device_memory_bytes == 0u) {
     throw UsageError("--device-memory: 0 bytes hold nothing");
   }
@@ -159,6 +163,15 @@ void write_lanes(const DryRunArguments& arguments, const DryRunResult& answered)
                              answered.question.seconds.of(answered.facts.step), title));
 }
 
+void write_ranks(const DryRunArguments& arguments, const DryRunResult& answered) {
+  if (arguments.ranks_page.empty()) return;
+  const std::string title =
+      fmt::format("{} at batch {} on ranks", arguments.model.model, arguments.batch_size);
+  const std::vector<RankCurve> curves = {
+      {.name = "each rank updates all", .answer = *answered.ranks}};
+  write_atomically(arguments.ranks_page, rank_page(curves, title));
+}
+
 // "this machine leaves a step 227 MiB (memory.max of cgroup /jobs): planned, bfc fit".
 std::string machine_text(const DryRunResult& answered) {
   if (!answered.machine) return {};
@@ -185,6 +198,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   require_folder_of(arguments.trace);
   require_folder_of(arguments.graph);
   require_folder_of(arguments.lanes_page);
+  require_folder_of(arguments.ranks_page);
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
@@ -218,6 +232,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   }
   write_files(arguments, answered);
   write_lanes(arguments, answered);
+  write_ranks(arguments, answered);
   return {.json = json_of(answered), .text = dry_run_text(answered) + machine_text(answered)};
 }
 
@@ -269,6 +284,8 @@ CommandRun declare_dry_run(OptionList& list) {
            "Write the step's ops in the program's sequence, for 'skyline order'");
   list.add("--write-lanes", path(arguments->lanes_page, "FILE.html"),
            "Write a page of the lanes: plans, bytes, seconds, and which op runs where");
+  list.add("--write-ranks", path(arguments->ranks_page, "FILE.html"),
+           "Write a page of the ranks: curves of seconds against ideal, hidden sums and bytes");
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

@@ -43,6 +43,11 @@ read_page_files(LANES_BODY lanes.html)
 read_page_files(LANES_STYLE page.css lanes.css)
 read_page_files(LANES_SCRIPT script/format.js script/make_table.js script/lanes_page.js)
 
+read_page_files(RANKS_BODY ranks.html)
+read_page_files(RANKS_STYLE page.css ranks.css)
+read_page_files(RANKS_SCRIPT script/format.js script/tooltip.js script/legend.js script/svg.js
+  script/chart.js script/cursor_chart.js script/make_table.js script/ranks_page.js)
+
 read_page_files(RUNS_BODY runs.html)
 read_page_files(RUNS_STYLE page.css runs.css)
 read_page_files(RUNS_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js

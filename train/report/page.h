@@ -16,6 +16,7 @@ extern const PageFiles kExplanationPage;  // how a plan was made
 extern const PageFiles kPgmoPage;         // PGMO's figures
 extern const PageFiles kOllaPage;         // OLLA's steps, before and after ordering
 extern const PageFiles kLanesPage;        // a step on lanes: bytes against seconds
+extern const PageFiles kRanksPage;        // a step on more and more ranks
 extern const PageFiles kRunsPage;         // two runs and what differs
 
 // Makes one self-contained HTML page, which loads nothing from elsewhere. Its script reads `json`

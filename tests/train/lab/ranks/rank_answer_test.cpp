@@ -5,6 +5,11 @@
 
 #include "models/models.h"
 #include "tests/train/commands/skyline_program.h"
+#include "tests/train/report/browser.h"
+#include "tests/train/report/page_data.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/lab/ranks/rank_page.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
@@ -85,6 +90,53 @@ TEST(DryRunRanks, AreShownAsATable) {
   EXPECT_THAT(outcome.output, HasSubstr("\n4,096  "));
 }
 
+TEST(DryRunRanks, AreCurvesOnAPage) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      skyline_program({"dry-run", "--model", "lenet", "--ranks", "4096", "--allocators", "pool",
+                       "--json", "--write-ranks", folder / "ranks.html"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  const std::string page = read_file(folder / "ranks.html");
+  const nlohmann::json data = page_data(page);
+  ASSERT_EQ(data["curves"].size(), 1u);
+  EXPECT_EQ(data["curves"][0]["rows"], outcome.json()["scaling"]["rows"]);
+  EXPECT_EQ(data["curves"][0]["rows"].size(), 13u);
+  EXPECT_EQ(page.find("src="), page.npos) << "the page loads nothing from elsewhere";
+  expect_in_browser(
+      page, {"On 4,096 ranks a step takes", "</svg>ideal</span>", "Up to ",
+             "<td class=\"number\">4,096</td>", "role=\"img\"", "10.0 µs for each message"});
+}
+
+RankStep step_of(std::size_t ranks, std::uint64_t bytes, double seconds) {
+  return {.ranks = ranks,
+          .peak = bytes,
+          .resident_bytes = 1024,
+          .sums = ranks > 1 ? 3u : 0u,
+          .sum_seconds = ranks > 1 ? 1.0 : 0.0,
+          .wait_seconds = seconds - 2,
+          .seconds = seconds};
+}
+
+// Walks to two ranks by keyboard.
+TEST(RankPage, ShowsTwoProgramsBesideEachOther) {
+  const RankAnswer all{.steps = {step_of(1, 4096, 2), step_of(2, 4096, 2.5)}};
+  const RankAnswer part{.steps = {step_of(1, 4096, 2), step_of(2, 2048, 2.75)}};
+  std::string page =
+      rank_page(std::vector<RankCurve>{{"all <state>", all}, {"a part", part}}, "two");
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#seconds-chart canvas');
+      for (const key of ['ArrowRight', 'ArrowRight'])
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
+    }, 500);
+  </script>)");
+  expect_in_browser(page,
+                    {"</svg>all &lt;state&gt;</span>", "</svg>a part</span>",
+                     "2 ranks: all &lt;state&gt;  , step 2.50 s", "hidden 50.0 %", "hidden 25.0 %",
+                     "bytes of a rank 3 KiB", "<td class=\"number\">1.38 ×</td>",
+                     "A step of one rank waits for nobody; on 2 it takes 1.25 × as long"});
+}
+
 TEST(DryRunRanks, ThatMakeNoSenseAreWrongUsage) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--ranks", "0"}, "--ranks: 0 is out of range: it must be from 1 to 4096"},
@@ -92,6 +144,7 @@ TEST(DryRunRanks, ThatMakeNoSenseAreWrongUsage) {
       {{"--ranks", "2", "--fused-update"}, "--fused-update does not keep"},
       {{"--ranks", "2", "--bandwidth", "0"}, "--bandwidth: 0 bytes a second carry nothing"},
       {{"--ranks", "2", "--latency", "-1"}, "--latency"},
+      {{"--write-ranks", "ranks.html"}, "--write-ranks needs --ranks"},
   };
   for (const auto& [more, sentence] : cases) {
     std::vector<std::string> words = {"dry-run"};
