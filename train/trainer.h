@@ -86,7 +86,7 @@ class Trainer {
   double mean_loss() const;
   std::string evaluation_text() const;
   nlohmann::ordered_json metric(const std::string& name) const;
-  // Adds the step's graph, its order and its story.
+  // Adds the step's graph, its order, its story and its sums over the ranks.
   void add_order(RunSummary& summary, const DryRunFacts& step);
   CommandResult result(int exit_code);
   nlohmann::ordered_json result_json(double loss, bool interrupted) const;

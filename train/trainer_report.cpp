@@ -22,6 +22,13 @@ using Json = nlohmann::ordered_json;
 // has them all.
 constexpr std::uint64_t kEventsTold = 12;
 
+Json sums_json(const std::optional<RankLane>& lane) {
+  if (!lane) return nullptr;
+  return {{"sums", lane->sums.size()},
+          {"sum_seconds", lane->sum_seconds},
+          {"wait_seconds", lane->wait_seconds}};
+}
+
 }  // namespace
 
 // Call this before an evaluation, which may switch the session to a plan of its own.
@@ -75,6 +82,14 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
   summary.story = model_story(step.step, summary.trace, options_);
+  if (!options_.ranks.group) return;
+  const RankGroup& group = *options_.ranks.group;
+  const RankGroup::Seconds seconds = group.seconds();
+  summary.ranks = {.ranks = group.ranks(),
+                   .sums = {},
+                   .sum_seconds = seconds.summing,
+                   .wait_seconds = seconds.waiting};
+  if (summary.story) summary.ranks->sums = bucket_sums(step.step.graph, *summary.story);
 }
 
 CommandResult Trainer::result(int exit_code) {
@@ -115,6 +130,7 @@ CommandResult Trainer::result(int exit_code) {
   result.exit_code = exit_code;
   Json json = result_json(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
+  json["rank_sums"] = sums_json(summary.ranks);
   workload_->add_facts(json, result.text);
   result.json = json_text(json);
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
@@ -122,10 +138,9 @@ CommandResult Trainer::result(int exit_code) {
                              directory_->path().string());
   result.text += fmt::format("data wait: {:.3f} s (first batch), {:.3f} s (rest)\n",
                              log_->first_wait_seconds(), log_->later_wait_seconds());
-  if (options_.ranks.group) {
-    const RankGroup::Seconds seconds = options_.ranks.group->seconds();
+  if (summary.ranks) {
     result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
-                               seconds.summing, seconds.waiting);
+                               summary.ranks->sum_seconds, summary.ranks->wait_seconds);
   }
   if (exit_code != 0) {
     console_.warn(

@@ -19,7 +19,7 @@ read_page_files(REPORT_BODY report.html)
 read_page_files(REPORT_STYLE page.css order.css)
 read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
   script/legend.js script/svg.js script/chart.js script/step_chart.js script/memory_chart.js
-  script/plan_chart.js script/series.js script/steps_chart.js script/cursor_chart.js
+  script/rank_lane.js script/plan_chart.js script/series.js script/steps_chart.js script/cursor_chart.js
   script/curve_chart.js script/losses.js
   script/make_table.js script/tables.js script/order_chart.js script/order_pair.js script/order_section.js
   script/budget.js script/folded_table.js script/story.js script/block_panel.js script/fullest.js script/strategies.js

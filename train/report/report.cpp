@@ -187,6 +187,7 @@ std::string report_json(const ReportData& data) {
   if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);
   if (data.budget) json["budget"] = budget_json(*data.budget);
+  if (data.ranks) json["ranks"] = to_json(*data.ranks);
   if (data.story) json["story"] = to_json(*data.story);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -13,6 +13,7 @@
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
 #include "train/report/order_view.h"
+#include "train/report/rank_lane.h"
 #include "train/report/step_story.h"
 #include "train/run/evaluation.h"
 #include "train/run/process_summary.h"
@@ -69,6 +70,7 @@ struct ReportData {
   StepsChart steps;                    // over the steps of the run
   std::optional<OrderView> order;      // of a training step
   std::optional<BudgetAnswer> budget;  // with its curve
+  std::optional<RankLane> ranks;       // of a run on several
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;
 };

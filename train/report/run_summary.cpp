@@ -156,6 +156,7 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
   report.process = summary.process;
   report.order = summary.order;
   report.budget = summary.budget;
+  report.ranks = summary.ranks;
   directory.replace("report.html", render_report(report));
 }
 

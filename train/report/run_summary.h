@@ -25,7 +25,8 @@ struct RunSummary {
   std::optional<OrderView> order;  // of the same step
   std::optional<StepStory> story;  // of `trace`, if it is that step
   std::optional<BudgetAnswer> budget;
-  StepSeries losses;  // over all steps of the run, like the next two
+  std::optional<RankLane> ranks;  // of a run on several
+  StepSeries losses;              // over all steps of the run, like the next two
   EvaluationCurves evaluations;
   StepsChart steps;                    // empty unless steps differ
   std::optional<double> step_seconds;  // median

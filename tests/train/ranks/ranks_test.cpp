@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/train/parsed_json.h"
+#include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
@@ -160,6 +161,42 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
     run(train(options[1] + "-many", many), 0);
     EXPECT_EQ(result(options[1] + "-one"), result(options[1] + "-many"));
   }
+}
+
+// Buckets hold each gradient once.
+TEST_F(Ranks, HaveALaneInTheReport) {
+  run(train("run", {"--model", "lenet", "--images", "256", "--steps", "4", "--ranks", "2"}), 0);
+  const nlohmann::json page = page_data(read_file(folder_ / "run/report.html"));
+  const nlohmann::json lane = page["ranks"];
+  EXPECT_EQ(lane["ranks"], 2);
+  EXPECT_GT(lane["sumSeconds"], 0);
+  EXPECT_GT(lane["waitSeconds"], 0);
+  ASSERT_GT(lane["sums"].size(), 1u);
+  std::uint64_t gradients = 0, bytes = 0, parameters = 0;
+  for (const nlohmann::json& sum : lane["sums"]) {
+    const nlohmann::json block = page["blocks"][sum[0].get<std::size_t>()];
+    EXPECT_EQ(page["strings"][block[4].get<std::size_t>()], "begin_rank_sum");
+    gradients += sum[1].get<std::uint64_t>();
+    bytes += sum[2].get<std::uint64_t>();
+  }
+  for (const StoredTensor& tensor : load_checkpoint(folder_ / "run").checkpoint.weights) {
+    ++parameters;
+    for_each_piece(tensor, [&](std::uint64_t, auto piece) { bytes -= piece.size(); });
+  }
+  EXPECT_EQ(gradients, parameters);
+  EXPECT_EQ(bytes, 0u);
+  run(train("one", {"--model", "lenet", "--images", "256", "--steps", "4"}), 0);
+  EXPECT_FALSE(page_data(read_file(folder_ / "one/report.html")).contains("ranks"));
+}
+
+TEST_F(Ranks, SayInJsonHowLongSumsTook) {
+  const Words words = train("run", {"--model", "mlp", "--images", "256", "--steps", "3", "--json",
+                                    "--quiet", "--ranks", "2"});
+  const std::string output = run(words, 0).output();
+  const nlohmann::json sums = parsed_json(output)["rank_sums"];
+  EXPECT_GT(sums["sums"], 0);
+  EXPECT_GT(sums["sum_seconds"], 0);
+  EXPECT_GT(sums["wait_seconds"], 0);
 }
 
 TEST_F(Ranks, MayChangeWhenARunGoesOn) {

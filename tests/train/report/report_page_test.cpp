@@ -146,6 +146,34 @@ TEST(ReportPage, ShowsThePlanWithResidentMemoryIfNothingWasMeasured) {
   EXPECT_NE(page.find("<span>the plan takes</span><strong>5.5 KiB</strong>"), page.npos);
 }
 
+// Walks to the second bucket's bar and selects it.
+TEST(ReportPage, HasALaneOfSumsOverRanks) {
+  ReportData data = small_report();
+  data.story = small_story();
+  data.ranks = {.ranks = 2,
+                .sums = {{.block = 1, .gradients = 1, .bytes = 2048},
+                         {.block = 2, .gradients = 3, .bytes = 1024}},
+                .sum_seconds = 0.5,
+                .wait_seconds = 0.125};
+  std::string page = render_report(data);
+  page.insert(page.find("</body>"), R"(<script>
+    setTimeout(() => {
+      const canvas = document.querySelector('#ranks-chart canvas');
+      for (const key of ['ArrowRight', 'ArrowRight', 'Enter'])
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
+    }, 500);
+  </script>)");
+  page = opened_in_browser(page);
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
+  for (const char* made :
+       {"<figure id=\"ranks-figure\">", "A step sums 2 buckets of gradients over 2 ranks.",
+        "sums took 500 ms, of which steps waited 125 ms: ops hid 75.0 %.",
+        "Bucket 2: gradients 3, bytes 1 KiB, begins tick 3, waited for before tick 4",
+        "<h3 id=\"block-name\">Block 2: linear of fc2</h3>"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
+  }
+}
+
 // Selects the workspace by its row, then opens all rows.
 TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
   ReportData data = small_report();
@@ -291,6 +319,7 @@ TEST(ReportPage, HidesPartsWithoutData) {
         std::regex_search(page, std::regex("<section id=\"" + std::string(id) + "\"[^>]* hidden")))
         << id;
   }
+  EXPECT_NE(page.find("<figure id=\"ranks-figure\" hidden"), page.npos);
 }
 
 }  // namespace

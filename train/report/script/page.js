@@ -92,6 +92,7 @@ function fillStep() {
   byId('step').hidden = false;
   if (data.steps !== undefined) byId('step-title').textContent = 'One step: the longest';
   const memory = new MemoryChart(byId('memory-chart'), step, data.curves, data.residentBytes, view);
+  if (data.ranks !== undefined) fillRankLane(data.ranks, step, view);
   const plan = new PlanChart(byId('plan-chart'), step, view);
   fillLegends(step, view, memory.curves);
   fillReadings(step);

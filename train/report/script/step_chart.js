@@ -1,4 +1,4 @@
-// A chart over the ticks of the step. Both charts of the step share its axis, phases, pointer, brush,
+// A chart over the ticks of the step. The charts of the step share its axis, phases, pointer, brush,
 // zoom and keys.
 
 const kStepMargin = {
