@@ -16,6 +16,8 @@ lacks its data or PyTorch says so and leaves its table as it is:
     pytorch        needs a python3 with torch, torchvision and safetensors ($SKYLINE_PYTHON names
                    another one)
     pytorch-memory needs the same
+    ranks          needs mpirun
+    ddp            needs mpirun and the python3 of part pytorch
 
 --dry-run prints the commands and what is missing, and measures nothing.
 """
@@ -26,6 +28,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -279,6 +282,25 @@ def lanes(runner):
     return markdown(header, rows)
 
 
+def require_mpirun():
+    if shutil.which("mpirun") is None:
+        raise Missing("mpirun is not installed")
+
+
+def ranks(runner):
+    """What sums over two ranks take, and bytes foreseen beside reserved ones."""
+    require_mpirun()
+    return scripted("ranks.py")(runner)
+
+
+def against_ddp(runner):
+    require_mpirun()
+    require_torch()
+    script = "tests/benchmarks/pytorch/ranks_against_ddp.py"
+    return runner.output(PYTHON, script, "--ours", runner.program("skyline"),
+                         shown=f"python3 {script} --ours build/release/train/skyline").strip()
+
+
 def pytorch(script, program, *flags):
     def measure_script(runner):
         require_torch()
@@ -297,6 +319,8 @@ PARTS = {
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
                               "cuda", "--engines", "tests/benchmarks/h200.json"),
     "predicted": predicted,
+    "ranks": ranks,
+    "ddp": against_ddp,
     "dry-runs": printed("dry_run_benchmark"),
     "orders": orders,
     "lanes": lanes,

@@ -14,15 +14,15 @@ CLASSES = 1000
 
 
 class Seq2Seq(nn.Module):
-    """Chainer's seq2seq example: an encoder and a decoder LSTM, each three layers of 1024 units."""
+    """Chainer's seq2seq example: an encoder and a decoder LSTM, each of three layers."""
 
     WORDS = 40002
 
-    def __init__(self):
+    def __init__(self, words=WORDS, units=1024):
         super().__init__()
-        self.embed_x, self.embed_y = nn.Embedding(self.WORDS, 1024), nn.Embedding(self.WORDS, 1024)
-        self.encoder, self.decoder = (nn.LSTM(1024, 1024, 3, dropout=0.1) for _ in range(2))
-        self.W = nn.Linear(1024, self.WORDS)
+        self.embed_x, self.embed_y = nn.Embedding(words, units), nn.Embedding(words, units)
+        self.encoder, self.decoder = (nn.LSTM(units, units, 3, dropout=0.1) for _ in range(2))
+        self.W = nn.Linear(units, words)
 
     def forward(self, source, target):
         _, (h, c) = self.encoder(embedded(self.embed_x, source))
