@@ -190,6 +190,10 @@ void Loader::end_sample(Pending& pending, std::size_t i, std::exception_ptr fail
 }
 
 void Loader::open(Pending& pending) {
+  // The last batches of an epoch may be fewer than the ranks.
+  if (position_.batch + options_.share.rank >= batches_per_epoch_) {
+    position_ = {position_.epoch + 1, 0};
+  }
   if (order_.empty() || order_epoch_ != position_.epoch) {
     order_epoch_ = position_.epoch;
     if (options_.shuffle) {

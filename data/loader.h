@@ -33,7 +33,7 @@ struct LoaderOptions {
   std::size_t threads = 1;       // that read samples ahead
   BatchPosition start;           // the first batch to return
   std::size_t step_batches = 1;  // leave out the batches that do not fill a step of so many
-  BatchShare share;  // the batches to return, if others read the rest; steps have whole shares
+  BatchShare share;  // the batches to return, if others read the rest; the rank has one at least
 };
 
 // Returns the batches of one epoch after another, without end. Its own threads make them ahead and

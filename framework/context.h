@@ -76,6 +76,10 @@ class Context {
     // With several ranks: which this is, and how it reaches the others; null in a dry run.
     RankPlace place;
     std::shared_ptr<RankGroup> group;
+    // Each rank updates its share of each parameter, and keeps that share of the optimizer's state
+    // alone (Rajbhandari et al. 2020, "ZeRO", stage 1). Changes no bit of any result.
+    bool shard_optimizer = false;
+    bool fast_sum = false;  // ranks add in the order that the transport likes
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;

@@ -16,6 +16,7 @@
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
 #include "train/ranks/follower.h"
+#include "train/ranks/shared_state.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
 
@@ -211,8 +212,8 @@ CommandResult Trainer::run_to_end() {
     workload_->report_problems();
     if (evaluation_due()) finished = evaluate(interrupt);
   }
-  if (options_.ranks.group) exchange(*options_.ranks.group, {.ends = true});
   if (saved_step_ != position_.step) save();
+  if (options_.ranks.group) order({.kind = RankOrder::Kind::kEnd});
   progress_.reset();
   seconds_ = now_seconds() - started;
   return result(finished && done() ? 0 : interrupt.exit_code());
@@ -229,13 +230,20 @@ void Trainer::step() {
   }
   progress_->step_done(position_.step, position_.epoch + 1,
                        (total_steps_ * step_batches_ + batches_per_epoch_ - 1) / batches_per_epoch_,
-                       step.loss,
-                       session() == nullptr ? ""
-                       : step.planned       ? "planned"
-                                            : "warm-up");
+                       step.loss, note_of(step));
   directory_->check();
   if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
+}
+
+// Tells the other ranks what comes, and learns how long each computed in the step before.
+void Trainer::order(RankOrder order) {
+  order.busy_seconds = std::exchange(busy_seconds_, 0);
+  const std::vector<RankOrder> of_ranks = exchange(*options_.ranks.group, order);
+  rank_seconds_.resize(of_ranks.size());
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    rank_seconds_[rank] += of_ranks[rank].busy_seconds;
+  }
 }
 
 LoggedStep Trainer::timed_step() {
@@ -243,13 +251,19 @@ LoggedStep Trainer::timed_step() {
   step.learning_rate =
       LearningRate{options_.learning_rate, options_.schedule, total_steps_}.at(position_.step);
   step.wait_seconds = run_->next();
-  step.batch = run_->batch_facts();
   const bool profiled = profile_.steps() >= kProfiledSteps || position_.step >= kProfiledSteps;
   op_times_.clear();
   run_->context.set_op_times(profiled ? nullptr : &op_times_);
+  std::optional<BusySeconds> busy;
   if (options_.ranks.group) {
-    exchange(*options_.ranks.group,
-             {.step = step.number, .learning_rate = step.learning_rate, .plan = plan_hash_});
+    order({.kind = RankOrder::Kind::kStep,
+           .step = step.number,
+           .learning_rate = step.learning_rate,
+           .plan = plan_hash_});
+    step.batch = facts_of_ranks(*run_);
+    busy.emplace(*options_.ranks.group);
+  } else {
+    step.batch = run_->batch_facts();
   }
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
@@ -261,7 +275,10 @@ LoggedStep Trainer::timed_step() {
     throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
-  if (options_.ranks.group) plan_hash_ = plan_hash(*run_, *workload_);
+  if (busy) {
+    busy_seconds_ = busy->so_far();
+    plan_hash_ = plan_hash(*run_, *workload_);
+  }
   step.planned = session() != nullptr && session()->state() == Session::State::kPlanned;
   if (!profiled) keep_profile();
   return step;
@@ -292,6 +309,10 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   // A resumed run that starts with this evaluation has no step to describe yet.
   if (log_->steps() > 0) note_plan();
   if (saved_step_ != position_.step) save();
+  if (options_.ranks.group) {
+    order({.kind = RankOrder::Kind::kEvaluation, .step = position_.step});
+    share_running_values(*run_);
+  }
   try {
     keep_evaluation(run_->evaluate(position_.step, [&](std::size_t evaluated, std::size_t samples) {
       progress_->evaluated(evaluated, samples);

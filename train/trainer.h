@@ -14,6 +14,7 @@
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/options/train_options.h"
+#include "train/ranks/rank_orders.h"
 #include "train/run/memory_summary.h"
 #include "train/run/training_log.h"
 #include "train/run_folder/run_directory.h"
@@ -71,6 +72,9 @@ class Trainer {
   CommandResult run_to_end();
   void step();
   LoggedStep timed_step();
+  void order(RankOrder order);
+  std::string note_of(const LoggedStep& step) const;
+  std::string slowest_rank() const;
   void keep_profile();
   bool evaluate(const Interrupt& interrupt);
   void keep_evaluation(const Evaluation& evaluation);
@@ -104,7 +108,9 @@ class Trainer {
   std::optional<CheckpointStore> checkpoints_;
   std::optional<CheckpointStore> best_;  // set if keep_best
   std::int64_t saved_step_ = -1;
-  std::uint64_t plan_hash_ = 0;  // of the last step, for the other ranks
+  std::uint64_t plan_hash_ = 0;       // of the last step, for the other ranks
+  double busy_seconds_ = 0;           // of the last step, on this rank
+  std::vector<double> rank_seconds_;  // that each rank computed in all steps
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;
   std::vector<OpTime> op_times_;   // of the running step

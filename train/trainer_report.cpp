@@ -1,7 +1,9 @@
 // The messages of a trainer about its plans, and the result of a run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "framework/ranks/rank_group.h"
 #include "memory/planners/solvers/solver_planners.h"
@@ -41,6 +43,22 @@ void Trainer::note_plan() {
   if (plan_each_batch && !workload_->lengths_name().empty()) return;
   trace_ = session()->trace();
   plan_ = session()->plan();
+}
+
+// What progress says of a step.
+std::string Trainer::note_of(const LoggedStep& step) const {
+  std::string note = session() == nullptr ? "" : step.planned ? "planned" : "warm-up";
+  if (rank_seconds_.empty()) return note;
+  return note + (note.empty() ? "" : "  ") + slowest_rank();
+}
+
+// The rank that computed longest so far, and how much longer than a rank does on average.
+std::string Trainer::slowest_rank() const {
+  const auto slowest = std::ranges::max_element(rank_seconds_);
+  const double mean = std::accumulate(rank_seconds_.begin(), rank_seconds_.end(), 0.0) /
+                      static_cast<double>(rank_seconds_.size());
+  return fmt::format("slowest rank {} (+{:.0f} %)", slowest - rank_seconds_.begin(),
+                     mean > 0 ? 100 * (*slowest / mean - 1) : 0.0);
 }
 
 // The session calls this between steps. It counts evaluation steps too, so messages use the
@@ -87,7 +105,7 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
   const RankGroup::Seconds seconds = group.seconds();
   summary.ranks = {.ranks = group.ranks(),
                    .sums = {},
-                   .sum_seconds = seconds.summing,
+                   .sum_seconds = seconds.working,
                    .wait_seconds = seconds.waiting};
   if (summary.story) summary.ranks->sums = bucket_sums(step.step.graph, *summary.story);
 }
@@ -141,6 +159,9 @@ CommandResult Trainer::result(int exit_code) {
   if (summary.ranks) {
     result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
                                summary.ranks->sum_seconds, summary.ranks->wait_seconds);
+    result.text +=
+        fmt::format("ranks computed {:.3f} s to {:.3f} s: {}\n", std::ranges::min(rank_seconds_),
+                    std::ranges::max(rank_seconds_), slowest_rank());
   }
   if (exit_code != 0) {
     console_.warn(
@@ -158,6 +179,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
                {"ranks", options_.ranks.ranks},     {"steps", position_.step},
                {"epochs", position_.epoch},         {"threads", options_.threads},
                {"lanes", options_.device.lanes},    {"loss", loss}};
+  json["rank_seconds"] = rank_seconds_;
   for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -312,8 +311,8 @@ std::vector<BackwardInput> BackwardGraph::add_update(std::shared_ptr<const Op> o
   BackwardStep step{.op = std::move(op),
                     .layer = std::move(layer),
                     .inputs = std::move(inputs),
-                    .phase = Phase::kUpdate,
-                    .place = place.value_or(std::numeric_limits<std::size_t>::max())};
+                    .phase = Phase::kUpdate};
+  std::optional<std::size_t> ready = place;
   std::vector<TensorSpec> specs;
   for (const BackwardInput& input : step.inputs) {
     if (input.gradient < 0) {
@@ -323,8 +322,9 @@ std::vector<BackwardInput> BackwardGraph::add_update(std::shared_ptr<const Op> o
     GradientValue& gradient = gradients_[index(input.gradient)];
     ++gradient.uses;
     specs.push_back(gradient.spec);
-    step.place = gradient.complete_at.value_or(step.place);
+    if (!place && gradient.complete_at) ready = std::max(ready.value_or(0), *gradient.complete_at);
   }
+  step.place = ready.value_or(kEnd);
   std::vector<BackwardInput> results;
   const std::vector<OutputSpec> outputs = step.op->outputs(specs);
   destinations.resize(outputs.size());
@@ -334,11 +334,23 @@ std::vector<BackwardInput> BackwardGraph::add_update(std::shared_ptr<const Op> o
     gradients_.push_back({.spec = outputs[j].spec,
                           .of = step.str(),
                           .destination = std::move(destinations[j]),
-                          .kind = GradientValue::Kind::kUpdate});
+                          .kind = GradientValue::Kind::kUpdate,
+                          .complete_at = place});
     step.outputs.push_back(value);
   }
   steps_.push_back(std::move(step));
   return results;
+}
+
+void BackwardGraph::replace_gradient(const Parameter& parameter, const BackwardInput& gradient) {
+  whole_.at(parameter.value.edge().node.get()) = gradient.gradient;
+}
+
+std::optional<std::size_t> BackwardGraph::whole_at(const Parameter& parameter) const {
+  const std::optional<BackwardInput> gradient = gradient_of(parameter);
+  if (!gradient) return {};
+  if (gradient->gradient >= 0) return gradients_[index(gradient->gradient)].complete_at;
+  return written_at(parameter.gradient);
 }
 
 std::optional<std::size_t> BackwardGraph::written_at(const Tensor& resident) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,8 +25,8 @@ struct GradientValue {
   Tensor destination;  // the resident tensor that it is written to, if any
   int uses = 0;
   Kind kind = Kind::kGradient;
-  // Only of a parameter's whole gradient that is not resident: the place of the last step that
-  // writes it or reads its parameter.
+  // Of a parameter's whole gradient that is not resident: the place of the last step that writes it
+  // or reads its parameter. Of a value of an update with a place: that place.
   std::optional<std::size_t> complete_at = {};
 
   std::string name() const;  // "gradient of conv1.weight", "recomputed relu of act1"
@@ -90,15 +91,25 @@ class BackwardGraph {
   // graph; nothing if the loss does not depend on the parameter.
   std::optional<BackwardInput> gradient_of(const Parameter& parameter) const;
 
+  // The place after all steps.
+  static constexpr std::size_t kEnd = std::numeric_limits<std::size_t>::max();
+
   // Adds an op of phase update whose inputs are resident tensors and values of this graph. Output j
   // is written to the resident tensor `destinations[j]` if that is set; the others are returned. In
-  // the program's sequence it runs as soon as it may if it reads a gradient that is not resident,
-  // else after the step at `place`; without one at the end.
+  // the program's sequence it runs after the step at `place`; without one as soon as it may if it
+  // reads a gradient that is not resident, or a value of an update with a place, else at the end.
   std::vector<BackwardInput> add_update(std::shared_ptr<const Op> op, std::string layer,
                                         std::vector<BackwardInput> inputs,
                                         std::vector<Tensor> destinations = {},
                                         std::optional<std::size_t> place = {});
 
+  // Lets a value that an update made, such as its sum over ranks, be the parameter's gradient from
+  // now on. Only for gradients that are not resident.
+  void replace_gradient(const Parameter& parameter, const BackwardInput& gradient);
+
+  // Returns the place after which a parameter's gradient is whole; nothing if the loss does not
+  // depend on the parameter.
+  std::optional<std::size_t> whole_at(const Parameter& parameter) const;
   // Returns the place of the last step that writes this resident tensor, if one does.
   std::optional<std::size_t> written_at(const Tensor& resident) const;
 

@@ -35,6 +35,8 @@ class MpiTransport final : public RankTransport {
           "MPI_Comm_split_type");
     check(MPI_Comm_size(here, &ranks_here_), "MPI_Comm_size");
     MPI_Comm_free(&here);
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
   }
 
   // Heartbeats may still be on their way.
@@ -43,6 +45,7 @@ class MpiTransport final : public RankTransport {
       MPI_Cancel(&request);
       MPI_Request_free(&request);
     }
+    MPI_Comm_free(&sums_);
     MPI_Finalize();
   }
 
@@ -66,6 +69,14 @@ class MpiTransport final : public RankTransport {
     return last_;
   }
 
+  Request sum(std::span<float> values) override {
+    MPI_Request& request = open_[++last_];
+    check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT,
+                         MPI_SUM, sums_, &request),
+          "MPI_Iallreduce");
+    return last_;
+  }
+
   bool done(Request number) override {
     const auto found = open_.find(number);
     int done = 0;
@@ -80,6 +91,7 @@ class MpiTransport final : public RankTransport {
     return static_cast<int>(bytes);
   }
 
+  MPI_Comm sums_ = MPI_COMM_NULL;
   int rank_ = 0, ranks_ = 1, ranks_here_ = 1;
   Request last_ = 0;
   std::map<Request, MPI_Request> open_;

@@ -12,7 +12,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kHeartbeatTag = 0, kGatherTag = 1, kFirstBucketTag = 2;
+constexpr int kHeartbeatTag = 0, kGatherTag = 1, kFirstWorkTag = 2;
 constexpr double kHeartbeatSeconds = 1;
 // How long the thread sleeps when nothing moved: longer and longer, because the cores have other
 // work.
@@ -121,6 +121,7 @@ RankGroup::~RankGroup() {
 }
 
 std::vector<std::string> RankGroup::gather(std::string bytes) {
+  const double began = now_seconds();
   auto gather = std::make_shared<Gather>();
   gather->bytes.resize(ranks_);
   gather->bytes[rank_] = std::move(bytes);
@@ -130,6 +131,7 @@ std::vector<std::string> RankGroup::gather(std::string bytes) {
   for_thread_.notify_one();
   for_program_.wait(lock, [&] { return gather->done || error_; });
   check();
+  seconds_.gathering += now_seconds() - began;
   return std::move(gather->bytes);
 }
 
@@ -144,18 +146,20 @@ void RankGroup::leave() {
   left_ = true;
 }
 
-void RankGroup::begin_sum(int bucket, RankAddends addends) {
+void RankGroup::begin(int number, RankValues values) {
   const std::lock_guard lock(mutex_);
   check();
-  sums_.emplace(bucket, std::make_shared<Sum>(RankSum(std::move(addends), kFirstBucketTag + bucket),
-                                              now_seconds()));
+  works_.push_back(std::make_shared<Work>(
+      number, RankExchange(std::move(values), kFirstWorkTag + number), now_seconds()));
   for_thread_.notify_one();
 }
 
-void RankGroup::wait_sum(int bucket) {
+void RankGroup::wait(int number) {
   const double began = now_seconds();
+  const auto is_it = [&](const auto& work) { return work->number == number; };
   std::unique_lock lock(mutex_);
-  for_program_.wait(lock, [&] { return !sums_.contains(bucket) || error_; });
+  const auto done = [&] { return std::ranges::none_of(works_, is_it); };
+  for_program_.wait(lock, [&] { return done() || error_; });
   check();
   seconds_.waiting += now_seconds() - began;
 }
@@ -198,7 +202,7 @@ void RankGroup::serve() {
         options_.on_silence(heartbeat->before);
         end_all_ranks();
       }
-      const bool idle = sums_.empty() && !gather_;
+      const bool idle = works_.empty() && !gather_;
       sleep = moved ? kShortSleep : std::min(2 * sleep, kLongSleep);
       for_thread_.wait_for(lock, idle ? kIdleSleep : sleep);
     }
@@ -225,7 +229,7 @@ void RankGroup::wait_for_end() {
 bool RankGroup::advance_jobs() {
   std::unique_lock lock(mutex_);
   const auto gather = gather_;
-  const auto sums = sums_;
+  const auto works = works_;
   lock.unlock();
   bool moved = false;
   if (gather && gather->advance(*transport_)) {
@@ -235,11 +239,11 @@ bool RankGroup::advance_jobs() {
     lock.unlock();
     moved = true;
   }
-  for (const auto& [bucket, sum] : sums) {
-    if (!sum->sum.advance(*transport_)) continue;
+  for (const auto& work : works) {
+    if (!work->exchange.advance(*transport_)) continue;
     lock.lock();
-    sums_.erase(bucket);
-    seconds_.summing += now_seconds() - sum->began;
+    std::erase(works_, work);
+    seconds_.working += now_seconds() - work->began;
     lock.unlock();
     moved = true;
   }

@@ -4,21 +4,21 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "framework/ranks/rank_sum.h"
+#include "framework/ranks/rank_exchange.h"
 #include "framework/ranks/rank_transport.h"
 
 namespace skyline {
 
-// The ranks of a run as one of them sees them. Its thread moves all bytes, so sums run beside the
-// computation. Each rank tells the next one every second that it is alive; a rank that is silent
-// for long ends the run. Thread rule: one thread, the program's.
+// The ranks of a run as one of them sees them. Its thread moves all bytes, so they travel beside
+// the computation. Each rank tells the next one every second that it is alive; a rank that is
+// silent for long ends the run. Thread rule: one thread, the program's.
 class RankGroup {
  public:
   struct Options {
@@ -49,23 +49,26 @@ class RankGroup {
   // Returns once all ranks have called it. No other call follows.
   void leave();
 
-  // Begins a sum over the ranks. The bytes must stay until wait_sum(bucket) returns. Sums of
-  // different buckets may run at the same time; ranks may begin them in different sequences.
-  void begin_sum(int bucket, RankAddends addends);
-  // Returns once the sum of this bucket is done; at once if none was begun.
-  void wait_sum(int bucket);
+  // Begins a work of all ranks. The values must stay until wait(number) returns. Works of different
+  // numbers may run at the same time; ranks may begin them in different sequences, unless they are
+  // fast sums.
+  void begin(int number, RankValues values);
+  // Returns once the work of this number is done; at once if none was begun.
+  void wait(int number);
 
-  // All sums so far took `summing` seconds from begin to end; wait_sum() waited `waiting` of them.
+  // All works so far took `working` seconds from begin to end; wait() waited `waiting` of them, and
+  // gather() and broadcast() waited `gathering`.
   struct Seconds {
-    double summing = 0, waiting = 0;
+    double working = 0, waiting = 0, gathering = 0;
   };
   Seconds seconds() const;
 
  private:
   struct Gather;
   struct Heartbeat;
-  struct Sum {
-    RankSum sum;
+  struct Work {
+    int number;
+    RankExchange exchange;
     double began;
   };
 
@@ -81,7 +84,8 @@ class RankGroup {
 
   mutable std::mutex mutex_;
   std::condition_variable for_thread_, for_program_;
-  std::map<int, std::shared_ptr<Sum>> sums_;  // guarded by mutex_, as all below
+  // In the sequence in which they were begun. Guarded by mutex_, as all below.
+  std::vector<std::shared_ptr<Work>> works_;
   std::shared_ptr<Gather> gather_;
   Seconds seconds_;
   std::exception_ptr error_;

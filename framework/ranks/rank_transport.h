@@ -25,6 +25,9 @@ class RankTransport {
   // many bytes as it was sent in.
   virtual Request send(std::size_t to, int tag, std::span<const std::byte> bytes) = 0;
   virtual Request receive(std::size_t from, int tag, std::span<std::byte> bytes) = 0;
+  // Adds the values of all ranks in any order. All ranks call it in the same sequence. The values
+  // must stay until the request is done. At most 2^26 values.
+  virtual Request sum(std::span<float> values) = 0;
   // Returns true once the request is done; then it is forgotten.
   virtual bool done(Request request) = 0;
 };

@@ -82,27 +82,42 @@ void read_memory(Context& context, const Tensor& tensor, std::uint64_t offset,
 }
 
 // Reads a piece in the order of files: turns all rows that it touches.
-void read_turned(Context& context, const StoredWeight& weight, std::uint64_t offset,
+void read_turned(const TensorBytes& bytes, const StoredWeight& weight, std::uint64_t offset,
                  std::span<std::byte> piece) {
   const RowOrder order = row_order(weight);
-  if (order.same()) return read_memory(context, weight.value, offset, piece);
+  if (order.same()) return bytes.read(offset, piece);
   const std::uint64_t row = order.row_bytes(), begin = offset / row * row;
   const std::uint64_t end = (offset + piece.size() + row - 1) / row * row;
   std::vector<std::byte> memory(end - begin), rows(end - begin);
-  read_memory(context, weight.value, begin, memory);
+  bytes.read(begin, memory);
   order.to_file(memory, rows);
   std::memcpy(piece.data(), &rows[offset - begin], piece.size());
 }
 
 }  // namespace
 
+TensorBytes bytes_of(Context& context, const Tensor& tensor) {
+  return {.read = [&context, tensor](
+                      std::uint64_t offset,
+                      std::span<std::byte> piece) { read_memory(context, tensor, offset, piece); },
+          .write =
+              [&context, tensor](std::uint64_t offset, std::span<const std::byte> piece) {
+                if (!context.options().execute) return;
+                context.compute().write(tensor.address() + offset, piece.data(), piece.size());
+              }};
+}
+
 StoredTensor stored(Context& context, const StoredWeight& weight) {
+  return stored(weight, bytes_of(context, weight.value));
+}
+
+StoredTensor stored(const StoredWeight& weight, const TensorBytes& bytes) {
   const TensorSpec& spec = weight.value.spec();
   return {.name = weight.name,
           .dtype = stored_type(spec.dtype),
           .shape = extents(spec.shape),
-          .read = [&context, weight](std::uint64_t offset, std::span<std::byte> piece) {
-            read_turned(context, weight, offset, piece);
+          .read = [bytes, weight](std::uint64_t offset, std::span<std::byte> piece) {
+            read_turned(bytes, weight, offset, piece);
           }};
 }
 
@@ -112,6 +127,10 @@ bool fits(const StoredTensor& tensor, const StoredWeight& weight) {
 }
 
 void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
+  load(from, to, bytes_of(context, to.value));
+}
+
+void load(const StoredTensor& from, const StoredWeight& to, const TensorBytes& bytes) {
   if (!fits(from, to)) {
     throw ShapeError("checkpoint", from.name, spec_text(from), to.value.spec().str());
   }
@@ -120,16 +139,14 @@ void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
   std::vector<std::byte> file(std::max<std::uint64_t>(kStoredPieceBytes / row, 1) * row),
       memory(file);
   for (std::uint64_t offset = 0; offset < end; offset += file.size()) {
-    const std::uint64_t bytes = std::min(file.size(), end - offset);
-    from.read(offset, std::span(file).first(bytes));
+    const std::uint64_t size = std::min(file.size(), end - offset);
+    from.read(offset, std::span(file).first(size));
     if (order.same()) {
       memory.swap(file);
     } else {
-      order.to_memory(std::span(file).first(bytes), memory);
+      order.to_memory(std::span(file).first(size), memory);
     }
-    if (context.options().execute) {
-      context.compute().write(to.value.address() + offset, memory.data(), bytes);
-    }
+    bytes.write(offset, std::span(memory).first(size));
   }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,16 +13,28 @@
 
 namespace skyline {
 
-// Returns a resident tensor as files hold it, with its elements in PyTorch's order: filters and
-// weights of flattened images turn from channels-last to channels, rows, columns. Nothing is copied
-// until the result is read; the context outlives it.
+// The bytes of a tensor in the order of memory, wherever they lie.
+struct TensorBytes {
+  std::function<void(std::uint64_t offset, std::span<std::byte> piece)> read;
+  std::function<void(std::uint64_t offset, std::span<const std::byte> piece)> write;
+};
+
+// The bytes of a resident tensor; none move in a dry run. The context outlives them.
+TensorBytes bytes_of(Context& context, const Tensor& tensor);
+
+// Returns a tensor like `weight` as files hold it, with its elements in PyTorch's order: filters
+// and weights of flattened images turn from channels-last to channels, rows, columns. Nothing is
+// copied until the result is read.
+StoredTensor stored(const StoredWeight& weight, const TensorBytes& bytes);
+// The same of a resident tensor; the context outlives the result.
 StoredTensor stored(Context& context, const StoredWeight& weight);
 
 // True if a file's tensor has the dtype and shape of `weight`.
 bool fits(const StoredTensor& tensor, const StoredWeight& weight);
 
-// Overwrites a resident tensor, in pieces; the inverse of stored(). Throws ShapeError naming the
+// Overwrites a tensor like `to`, in pieces; the inverse of stored(). Throws ShapeError naming the
 // tensor unless it fits.
+void load(const StoredTensor& from, const StoredWeight& to, const TensorBytes& bytes);
 void load(Context& context, const StoredTensor& from, const StoredWeight& to);
 
 // Returns the SHA-256 of the tensors' concatenated bytes, in the order of memory.

@@ -7,25 +7,50 @@
 #include <utility>
 
 #include "train/checkpoints/tensor_copies.h"
+#include "train/ranks/shared_state.h"
 
 namespace skyline {
 namespace {
 
+// A tensor of a file and where its bytes lie.
+struct StoredPlace {
+  StoredWeight weight;
+  TensorBytes bytes;
+};
+
+std::vector<StoredPlace> places_of(Context& context, const std::vector<StoredWeight>& weights) {
+  std::vector<StoredPlace> places;
+  for (const StoredWeight& weight : weights) {
+    places.push_back({weight, bytes_of(context, weight.value)});
+  }
+  return places;
+}
+
+TensorBytes bytes_of_state(ModelRun& run, std::size_t i) {
+  if (!run.context.options().shard_optimizer) {
+    return bytes_of(run.context, run.optimizer_state()[i].value);
+  }
+  return {
+      .read = [&run, i](std::uint64_t offset,
+                        std::span<std::byte> piece) { read_state(run, i, offset, piece); },
+      .write = [&run, i](std::uint64_t offset,
+                         std::span<const std::byte> piece) { write_state(run, i, offset, piece); }};
+}
+
 // Returns velocities or moments, named after the weights that they belong to: "fc.weight.velocity".
 // They have their weight's shape, and so its order of elements.
-std::vector<StoredWeight> state_of(const ModelRun& run) {
-  const std::vector<Parameter>& parameters = run.network().parameters();
+std::vector<StoredPlace> state_of(ModelRun& run) {
   const std::span<const Buffer> state = run.optimizer_state();
   std::map<const Storage*, const StoredWeight*> weights;
   for (const StoredWeight& weight : run.network().weights()) {
     if (weight.value) weights.emplace(weight.value.storage().get(), &weight);
   }
-  std::vector<StoredWeight> result;
+  std::vector<StoredPlace> result;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const Parameter& parameter = parameters[i * parameters.size() / state.size()];
+    const Parameter& parameter = parameter_of_state(run, i);
     const StoredWeight& weight = *weights.at(parameter.value.storage().get());
     const std::string part = state[i].name.substr(parameter.name.size());
-    result.push_back({weight.name + part, state[i].value, weight.channels});
+    result.push_back({{weight.name + part, weight.value, weight.channels}, bytes_of_state(run, i)});
   }
   return result;
 }
@@ -40,28 +65,26 @@ StoredTensor batch_counter(const std::string& name, std::int64_t steps) {
           }};
 }
 
-std::vector<StoredTensor> stored(Context& context, const std::vector<StoredWeight>& weights,
-                                 std::int64_t steps) {
+std::vector<StoredTensor> stored(const std::vector<StoredPlace>& places, std::int64_t steps) {
   std::vector<StoredTensor> result;
-  for (const StoredWeight& weight : weights) {
-    result.push_back(weight.value ? stored(context, weight) : batch_counter(weight.name, steps));
+  for (const auto& [weight, bytes] : places) {
+    result.push_back(weight.value ? stored(weight, bytes) : batch_counter(weight.name, steps));
   }
   return result;
 }
 
-void restore_each(Context& context, const std::vector<StoredWeight>& weights,
-                  const std::vector<StoredTensor>& tensors, std::string_view file,
-                  const std::set<std::string>& ignored = {}) {
+void restore_each(const std::vector<StoredPlace>& places, const std::vector<StoredTensor>& tensors,
+                  std::string_view file, const std::set<std::string>& ignored = {}) {
   std::map<std::string_view, const StoredTensor*> by_name;
   for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-  for (const StoredWeight& weight : weights) {
+  for (const auto& [weight, bytes] : places) {
     const auto found = by_name.extract(weight.name);
     if (found.empty()) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(file) +
                             " has no tensor '" + weight.name + "'");
     }
     try {
-      if (weight.value) load(context, *found.mapped(), weight);
+      if (weight.value) load(*found.mapped(), weight, bytes);
     } catch (const ShapeError& error) {
       throw CheckpointError("the checkpoint is not this model's: " + std::string(error.what()));
     }
@@ -77,28 +100,29 @@ void restore_each(Context& context, const std::vector<StoredWeight>& weights,
 
 std::vector<StoredTensor> stored_weights(Context& context, const Network& network,
                                          std::int64_t steps) {
-  return stored(context, network.weights(), steps);
+  return stored(places_of(context, network.weights()), steps);
 }
 
 Checkpoint capture(ModelRun& run, TrainingPosition position) {
   position.random_seed = run.context.random().seed;
   position.random_next = run.context.random().next;
   return {.weights = stored_weights(run.context, run.network(), position.step),
-          .state = stored(run.context, state_of(run), position.step),
+          .state = stored(state_of(run), position.step),
           .position = std::move(position)};
 }
 
 void restore(ModelRun& run, const Checkpoint& checkpoint) {
-  restore_each(run.context, run.network().weights(), checkpoint.weights, "weights.safetensors");
-  restore_each(run.context, state_of(run), checkpoint.state, "state.safetensors");
+  restore_each(places_of(run.context, run.network().weights()), checkpoint.weights,
+               "weights.safetensors");
+  restore_each(state_of(run), checkpoint.state, "state.safetensors");
   run.context.random() = {.seed = checkpoint.position.random_seed,
                           .next = checkpoint.position.random_next};
 }
 
 void restore_weights(ModelRun& run, const Checkpoint& checkpoint,
                      const std::set<std::string>& ignored) {
-  restore_each(run.context, run.network().weights(), checkpoint.weights, "weights.safetensors",
-               ignored);
+  restore_each(places_of(run.context, run.network().weights()), checkpoint.weights,
+               "weights.safetensors", ignored);
 }
 
 }  // namespace skyline

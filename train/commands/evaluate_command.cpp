@@ -88,8 +88,9 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   const std::unique_ptr<ImageRun> run = inference_run(trained, data.shape());
   const auto started = std::chrono::steady_clock::now();
   const Accuracy accuracy =
-      evaluate(run->context, *run->model, *data.test, static_cast<std::size_t>(options.batch_size),
-               static_cast<std::size_t>(options.data.decode_threads));
+      evaluate(run->context, *run->model, *data.test,
+               {.batch_size = static_cast<std::size_t>(options.batch_size),
+                .decode_threads = static_cast<std::size_t>(options.data.decode_threads)});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
   const ModelRun* const runs[] = {run.get()};

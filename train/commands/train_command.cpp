@@ -36,6 +36,11 @@ void check(const OptionList& list, const TrainOptions& options) {
     throw UsageError("--profile is for --memory: give both");
   }
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
+  for (const char* option : {"--shard-optimizer", "--fast-sum"}) {
+    if (list.given(option) && options.ranks.ranks == 1 && launched_ranks() <= 1) {
+      throw UsageError(fmt::format("{} is for several ranks: give --ranks, too", option));
+    }
+  }
 }
 
 // Gives each rank its share of a resumed run's step, which has so many batches.
@@ -65,7 +70,8 @@ void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& c
                     ? ""
                     : fmt::format("--ranks {}, but the launcher started {}: leave out --ranks",
                                   options.ranks.ranks, ranks));
-  options.ranks = {.ranks = ranks, .group = group};
+  options.ranks.ranks = ranks;
+  options.ranks.group = group;
   if (batches) divide(options, *batches);
   agree_on(*group, to_json(options));
 }

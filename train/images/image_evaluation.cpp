@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/errors.h"
 #include "data/loader.h"
 #include "train/images/image_step.h"
+#include "train/ranks/shared_batches.h"
 
 namespace skyline {
 namespace {
@@ -57,47 +59,96 @@ void count(Accuracy& accuracy, std::span<const float> row, std::int32_t label) {
   ++accuracy.total;
 }
 
+// Runs a network over a data set, one batch after another of those that a rank has.
+class ImageBatches {
+ public:
+  ImageBatches(Context& context, const Model& model, const Dataset& dataset,
+               const EvaluationBatches& batches, const BatchShare& share = {})
+      : context_(context), model_(model), dataset_(dataset), batches_(batches), share_(share) {
+    batches_.batch_size = std::min(batches.batch_size, dataset.size());
+    if (batches_.batch_size == 0) open();  // throws DataError
+  }
+
+  // Of the whole data set.
+  std::size_t count() const {
+    return (dataset_.size() + batches_.batch_size - 1) / batches_.batch_size;
+  }
+  std::size_t first_of(std::size_t batch) const { return batch * batches_.batch_size; }
+  std::size_t end_of(std::size_t batch) const {
+    return std::min(first_of(batch + 1), dataset_.size());
+  }
+
+  // Runs the rank's next batch, which is `batch` of the data set.
+  void next(std::size_t batch, const LogitsVisitor& visit) {
+    if (!loader_) open();
+    loader_->next(batch_);
+    const std::size_t real = batch_.size;
+    if (real < batches_.batch_size) fill_up(batch_, batches_.batch_size);
+    const std::vector<std::int32_t> labels = batch_.labels;
+    std::ranges::replace(batch_.labels, kNotCounted, 0);  // the loss needs a valid class
+    const std::vector<float> logits =
+        inference_step(context_, model_, batch_, [&] { loader_->give_back(batch_); }).logits;
+    const std::size_t classes = logits.size() / batch_.size;
+    for (std::size_t row = 0; row < real; ++row) {
+      visit(first_of(batch) + row, std::span(logits).subspan(row * classes, classes), labels[row]);
+    }
+  }
+
+ private:
+  void open() {
+    loader_.emplace(dataset_,
+                    LoaderOptions{.batch_size = batches_.batch_size,
+                                  .shuffle = false,
+                                  .drop_last = false,
+                                  .threads = batches_.decode_threads,
+                                  .share = share_},
+                    RandomBits{});
+  }
+
+  Context& context_;
+  const Model& model_;
+  const Dataset& dataset_;
+  EvaluationBatches batches_;
+  BatchShare share_;
+  std::optional<Loader> loader_;  // a rank may have no batch
+  Batch batch_;
+};
+
 }  // namespace
 
+Accuracy& Accuracy::operator+=(const Accuracy& other) {
+  correct += other.correct;
+  correct_top5 += other.correct_top5;
+  total += other.total;
+  not_counted += other.not_counted;
+  loss_sum += other.loss_sum;
+  return *this;
+}
+
 void for_each_image(Context& context, const Model& model, const Dataset& dataset,
-                    EvaluationBatches batches, const LogitsVisitor& visit,
-                    const EvaluationProgress& progress) {
-  const std::size_t batch_size = std::min(batches.batch_size, dataset.size());
-  Loader loader(dataset,
-                {.batch_size = batch_size,
-                 .shuffle = false,
-                 .drop_last = false,
-                 .threads = batches.decode_threads},
-                {});
-  Batch batch;
-  std::size_t done = 0;
-  while (done < dataset.size()) {
-    loader.next(batch);
-    const std::size_t real = batch.size;
-    if (real < batch_size) fill_up(batch, batch_size);
-    const std::vector<std::int32_t> labels = batch.labels;
-    std::ranges::replace(batch.labels, kNotCounted, 0);  // the loss needs a valid class
-    const std::vector<float> logits =
-        inference_step(context, model, batch, [&] { loader.give_back(batch); }).logits;
-    const std::size_t classes = logits.size() / batch.size;
-    for (std::size_t row = 0; row < real; ++row) {
-      visit(done + row, std::span(logits).subspan(row * classes, classes), labels[row]);
-    }
-    done += real;
-    if (progress) progress(done, dataset.size());
-  }
+                    EvaluationBatches batches, const LogitsVisitor& visit) {
+  ImageBatches images(context, model, dataset, batches);
+  for (std::size_t batch = 0; batch < images.count(); ++batch) images.next(batch, visit);
 }
 
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size, std::size_t decode_threads,
-                  const EvaluationProgress& progress) {
+                  const EvaluationBatches& batches, const EvaluationProgress& progress) {
+  const RankPlace& place = context.options().place;
+  ImageBatches images(context, model, dataset, batches, {.rank = place.rank, .ranks = place.ranks});
   Accuracy accuracy;
-  for_each_image(
-      context, model, dataset, {batch_size, decode_threads},
-      [&accuracy](std::size_t, std::span<const float> logits, std::int32_t label) {
-        count(accuracy, logits, label);
+  for_each_batch(
+      context, images.count(),
+      [&](std::size_t batch) {
+        Accuracy of_batch;
+        images.next(batch, [&](std::size_t, std::span<const float> logits, std::int32_t label) {
+          count(of_batch, logits, label);
+        });
+        return bytes_of(of_batch);
       },
-      progress);
+      [&](std::size_t batch, const std::string& of_batch) {
+        accuracy += from_bytes<Accuracy>(of_batch);
+        if (progress) progress(images.end_of(batch), dataset.size());
+      });
   if (accuracy.total == 0) {
     throw DataError(dataset.name(),
                     "none of the " + std::to_string(dataset.size()) + " images can be read");

@@ -18,7 +18,9 @@ struct Accuracy {
   std::int64_t correct_top5 = 0;  // it is among the five largest
   std::int64_t total = 0;         // counted images
   std::int64_t not_counted = 0;   // unreadable images
-  double loss_sum = 0;            // sum of the cross-entropies
+  double loss_sum = 0;            // sum of the cross-entropies, batch by batch
+
+  Accuracy& operator+=(const Accuracy& other);
 
   double top1() const noexcept { return share(static_cast<double>(correct)); }
   double top5() const noexcept { return share(static_cast<double>(correct_top5)); }
@@ -44,15 +46,14 @@ using LogitsVisitor =
 
 // Runs a network over a data set in inference steps of one shape; the last one is padded with
 // repeated images, which are not visited. Draws no random numbers. Throws DataError if the batch
-// size is 0, and what the data set and `progress` throw.
+// size is 0, and what the data set and `visit` throw.
 void for_each_image(Context& context, const Model& model, const Dataset& dataset,
-                    EvaluationBatches batches, const LogitsVisitor& visit,
-                    const EvaluationProgress& progress = {});
+                    EvaluationBatches batches, const LogitsVisitor& visit);
 
-// Evaluates `dataset` as for_each_image() does. Unreadable images are not counted. Throws DataError
-// if no image can be read, too.
+// Evaluates `dataset` as for_each_image() does; the ranks of a context share its batches.
+// Unreadable images are not counted. Throws DataError if no image can be read, too, and what
+// `progress` throws.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  std::size_t batch_size, std::size_t decode_threads = 1,
-                  const EvaluationProgress& progress = {});
+                  const EvaluationBatches& batches, const EvaluationProgress& progress = {});
 
 }  // namespace skyline

@@ -98,7 +98,7 @@ Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) 
   const bool loads = loader_.has_value();
   loader_.reset();  // its batches' memory serves the evaluation
   const Accuracy accuracy = skyline::evaluate(
-      context, *model, *data_->test, evaluation_batch_size(), options_.decode_threads, progress);
+      context, *model, *data_->test, {evaluation_batch_size(), options_.decode_threads}, progress);
   if (loads) open_loader();
   Evaluation evaluation{.metrics = {{"top1", accuracy.top1()}},
                         .text = fmt::format("test top-1 {:.2f} %", 100 * accuracy.top1()),

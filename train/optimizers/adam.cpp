@@ -9,7 +9,7 @@ Adam::Adam(Context& context, const Network& network, const OptimizerOptions& opt
 
 std::shared_ptr<const Op> Adam::update_op(const UpdateParams& params,
                                           std::size_t parameters) const {
-  return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters);
+  return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
 }
 
 }  // namespace skyline

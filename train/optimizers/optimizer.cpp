@@ -1,10 +1,11 @@
 #include "train/optimizers/optimizer.h"
 
-#include <optional>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "framework/ops/optimizer/gradient_norm.h"
+#include "framework/ops/optimizer/update_op.h"
 #include "train/optimizers/adam.h"
 #include "train/optimizers/sgd.h"
 
@@ -26,20 +27,27 @@ const std::vector<std::string>& optimizer_names() {
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
                      float clip)
     : parameters_(network.parameters()),
+      place_(context.options().shard_optimizer ? context.options().place : RankPlace{}),
       clip_(clip),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
   for (const Parameter& parameter : parameters_) {
+    const TensorSpec spec = state_spec(parameter.value.spec(), place_);
     for (const std::string& part : parts) {
-      state_.push_back(
-          {parameter.name + "." + part,
-           context.resident(parameter.value.spec(), Category::kOptimizer, parameter.name)});
+      state_.push_back({parameter.name + "." + part,
+                        context.resident(spec, Category::kOptimizer, parameter.name)});
     }
   }
 }
 
 void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params) const {
-  std::optional<BackwardInput> scale;
-  if (clip_ > 0) scale = add_clip_factor(graph);
+  std::vector<std::size_t> all(parameters_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  add_updates(graph, params, all, add_clip_factor(graph));
+}
+
+void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params,
+                            std::span<const std::size_t> which,
+                            const std::optional<BackwardInput>& scale) const {
   std::vector<BackwardInput> inputs;
   std::vector<Tensor> results;
   std::size_t parameters = 0;  // of the next op
@@ -48,7 +56,7 @@ void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params) co
     graph.add_update(update_op(params, std::exchange(parameters, 0)), std::move(layer),
                      std::exchange(inputs, {}), std::exchange(results, {}));
   };
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+  for (const std::size_t i : which) {
     const std::optional<BackwardInput> gradient = graph.gradient_of(parameters_[i]);
     if (!gradient) continue;
     results.push_back(parameters_[i].value.detach());
@@ -63,7 +71,8 @@ void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params) co
   if (parameters > 0) add_op("");
 }
 
-BackwardInput Optimizer::add_clip_factor(BackwardGraph& graph) const {
+std::optional<BackwardInput> Optimizer::add_clip_factor(BackwardGraph& graph) const {
+  if (!clips()) return {};
   std::vector<BackwardInput> sums;
   for (const Parameter& parameter : parameters_) {
     if (const std::optional<BackwardInput> gradient = graph.gradient_of(parameter)) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,25 +43,35 @@ class Optimizer {
   // parameters if their gradients are resident; else each parameter has an op of its own, which
   // may run as soon as its gradient is complete, beside other ops.
   void add_updates(BackwardGraph& graph, const UpdateParams& params) const;
+  // The same for some parameters, by their places in parameters(). `scale` multiplies gradients.
+  void add_updates(BackwardGraph& graph, const UpdateParams& params,
+                   std::span<const std::size_t> parameters,
+                   const std::optional<BackwardInput>& scale) const;
+  // Adds the ops that compute the factor that clips all gradients, if they are clipped.
+  std::optional<BackwardInput> add_clip_factor(BackwardGraph& graph) const;
+  bool clips() const noexcept { return clip_ > 0; }
 
   std::span<const Parameter> parameters() const noexcept { return parameters_; }
-  // Named "<parameter>.<part>", in the order of the parameters.
+  // Named "<parameter>.<part>", in the order of the parameters: f32 of the parameter's shape or,
+  // if ranks share the updates, of this rank's share.
   const std::vector<Buffer>& state() const noexcept { return state_; }
 
  protected:
   // `parts` names the tensors kept for each parameter. The network must have been made in training
   // mode.
   Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip);
+  // Which rank updates; the only one if each updates everything.
+  const RankPlace& place() const noexcept { return place_; }
 
  private:
   // Returns an UpdateOp of so many parameters.
   virtual std::shared_ptr<const Op> update_op(const UpdateParams& params,
                                               std::size_t parameters) const = 0;
-  BackwardInput add_clip_factor(BackwardGraph& graph) const;
   std::span<const Buffer> state_of(std::size_t parameter) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
+  RankPlace place_;
   float clip_;
   bool together_;  // one op updates all parameters
 };

@@ -12,7 +12,7 @@ Sgd::Sgd(Context& context, const Network& network, const OptimizerOptions& optio
 std::shared_ptr<const Op> Sgd::update_op(const UpdateParams& params, std::size_t parameters) const {
   return sgd_momentum_op(
       {.learning_rate = params.learning_rate, .momentum = momentum_, .weight_decay = weight_decay_},
-      parameters);
+      parameters, place());
 }
 
 }  // namespace skyline

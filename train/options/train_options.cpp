@@ -78,14 +78,12 @@ void resolve_budget(TrainOptions& options) {
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
 }
 
-// Gradients travel between ranks as they lie in host memory, resident and in program's order.
 void check_ranks(const TrainOptions& options) {
   if (options.ranks.ranks == 1) return;
-  const auto refuse = [](const char* why) { throw UsageError(std::string("--ranks ") + why); };
-  if (options.memory.device != "cpu") refuse("needs --device cpu");
-  if (options.device.lanes != 1) refuse("and --lanes exclude each other: give one of them");
-  if (options.step.fused_update) {
-    refuse("sums gradients that --fused-update does not keep: leave out one of them");
+  if (options.memory.device != "cpu") throw UsageError("--ranks needs --device cpu");
+  // Lanes are planned from what a process measures, so plans of ranks would differ.
+  if (options.device.lanes != 1) {
+    throw UsageError("--ranks and --lanes exclude each other: give one of them");
   }
 }
 
@@ -147,6 +145,12 @@ void add_run_options(OptionList& list, TrainOptions& options) {
            "Processes on this machine that train together, started by mpirun; each reads "
            "--micro-batches of a step, and an epoch leaves out the batches that do not fill a step",
            kNeutral | kMayBeAbsent);
+  list.add("--shard-optimizer", flag(options.ranks.shard_optimizer),
+           "Divide the optimizer's state among the ranks: each updates its share of each parameter",
+           kNeutral | kMayBeAbsent);
+  list.add("--fast-sum", flag(options.ranks.fast_sum),
+           "Let MPI add gradients in the order that it likes; then bits depend on the ranks",
+           kMayChange | kMayBeAbsent);
 }
 
 std::vector<std::string> model_names() {
@@ -282,6 +286,8 @@ Context::Options context_options(const TrainOptions& options) {
   context.group = options.ranks.group;
   context.place.ranks = static_cast<std::size_t>(options.ranks.ranks);
   if (context.group) context.place.rank = context.group->rank();
+  context.shard_optimizer = options.ranks.shard_optimizer && options.ranks.ranks > 1;
+  context.fast_sum = options.ranks.fast_sum;
   context.compute = make_compute(options.memory.device, options.device);
   context.prefetch = options.device.prefetch;
   context.seed = static_cast<std::uint64_t>(options.seed);

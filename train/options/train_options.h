@@ -20,6 +20,8 @@ namespace skyline {
 // The processes that train a network together.
 struct RankOptions {
   std::int64_t ranks = 1;
+  bool shard_optimizer = false;
+  bool fast_sum = false;
   std::shared_ptr<RankGroup> group = {};  // joined; no option
 };
 

@@ -2,28 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
-#include "framework/ranks/rank_group.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/interrupt.h"
+#include "train/ranks/shared_state.h"
 #include "train/run/divergence.h"
 #include "train/run_folder/run_directory.h"
 
 namespace skyline {
-
-RankOrder exchange(RankGroup& group, const RankOrder& of_rank_0) {
-  std::string bytes(sizeof(RankOrder), '\0');
-  std::memcpy(bytes.data(), &of_rank_0, sizeof(RankOrder));
-  bytes = group.broadcast(std::move(bytes));
-  RankOrder order;
-  std::memcpy(&order, bytes.data(), sizeof(RankOrder));
-  return order;
-}
 
 // FNV-1a over the offsets.
 std::uint64_t plan_hash(const ModelRun& run, const Workload& workload) {
@@ -71,17 +60,46 @@ void Follower::run() {
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),
               .batch = static_cast<std::uint64_t>(position_.batch)},
              position_.order_seed);
-  std::uint64_t plan = 0;
-  for (RankOrder order = exchange(group); !order.ends; order = exchange(group)) {
-    require_same_plan(order.plan, plan, group.rank());
-    run_->next();
-    const RandomStream random = run_->context.random();
-    try {
-      run_->step({.learning_rate = static_cast<float>(order.learning_rate), .step = order.step});
-    } catch (const LossNotFinite& error) {
-      throw explain_divergence(*run_, random, order.step, error);
+  while (true) {
+    const RankOrder order =
+        exchange(group, {.busy_seconds = std::exchange(busy_seconds_, 0)}).front();
+    switch (order.kind) {
+      case RankOrder::Kind::kStep:
+        step(order);
+        break;
+      case RankOrder::Kind::kEvaluation:
+        evaluate(order.step);
+        break;
+      case RankOrder::Kind::kState:
+        give_state(*run_, order);
+        break;
+      case RankOrder::Kind::kEnd:
+        return;
     }
-    plan = plan_hash(*run_, *workload_);
+  }
+}
+
+void Follower::step(const RankOrder& order) {
+  require_same_plan(order.plan, plan_, options_.ranks.group->rank());
+  run_->next();
+  facts_of_ranks(*run_);
+  const BusySeconds busy(*options_.ranks.group);
+  const RandomStream random = run_->context.random();
+  try {
+    run_->step({.learning_rate = static_cast<float>(order.learning_rate), .step = order.step});
+  } catch (const LossNotFinite& error) {
+    throw explain_divergence(*run_, random, order.step, error);
+  }
+  busy_seconds_ = busy.so_far();
+  plan_ = plan_hash(*run_, *workload_);
+}
+
+void Follower::evaluate(std::int64_t step) {
+  share_running_values(*run_);
+  try {
+    run_->evaluate(step, {});
+  } catch (const EvaluationStopped&) {
+    // Rank 0 says what comes next.
   }
 }
 

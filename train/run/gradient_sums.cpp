@@ -15,65 +15,117 @@ constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
 }  // namespace
 
 struct GradientSums::Bucket {
-  std::vector<BackwardInput> gradients;
-  std::vector<Tensor> tensors;
-  std::size_t whole_at = 0;  // the place of the step that writes the last gradient
+  std::vector<std::size_t> parameters;  // their places in the optimizer's list
+  std::size_t whole_at = 0;             // the place of the step that completes the last gradient
   std::size_t bytes = 0;
+  std::vector<BackwardInput> received = {};  // of the sum that has begun
+  std::size_t updated_at = BackwardGraph::kEnd;
 };
 
-GradientSums::GradientSums(std::shared_ptr<RankGroup> group, RankPlace place,
-                           std::span<const Parameter> parameters)
-    : group_(std::move(group)), place_(place), parameters_(parameters.begin(), parameters.end()) {}
+GradientSums::GradientSums(const Context& context, const Optimizer& optimizer)
+    : options_(context.options()), optimizer_(optimizer) {}
 
 std::vector<GradientSums::Bucket> GradientSums::buckets(const BackwardGraph& graph) const {
   struct Gradient {
-    Tensor tensor;
-    std::size_t whole_at;
+    std::size_t parameter, bytes, whole_at;
   };
   std::vector<Gradient> gradients;
   std::size_t rest = 0;  // bytes
-  for (const Parameter& parameter : parameters_) {
-    const std::optional<std::size_t> place = graph.written_at(parameter.gradient);
+  for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
+    const Parameter& parameter = optimizer_.parameters()[i];
+    const std::optional<std::size_t> place = graph.whole_at(parameter);
     if (!place) continue;  // the loss does not depend on it
-    gradients.push_back({parameter.gradient, *place});
-    rest += parameter.gradient.spec().bytes();
+    gradients.push_back({i, parameter.value.spec().bytes(), *place});
+    rest += gradients.back().bytes;
   }
   std::ranges::stable_sort(gradients, {}, &Gradient::whole_at);
   std::vector<Bucket> buckets;
   std::size_t full = 0;  // bytes of the open bucket
-  for (const auto& [tensor, whole_at] : gradients) {
+  for (const auto& [parameter, bytes, whole_at] : gradients) {
     if (buckets.empty() || buckets.back().bytes >= full) {
       buckets.emplace_back();
       full = std::max(rest / kShareOfRest, kLeastBytes);
     }
     Bucket& bucket = buckets.back();
-    bucket.gradients.push_back({.retained = tensor});
-    bucket.tensors.push_back(tensor);
+    bucket.parameters.push_back(parameter);
     bucket.whole_at = whole_at;
-    bucket.bytes += tensor.spec().bytes();
-    rest -= tensor.spec().bytes();
+    bucket.bytes += bytes;
+    rest -= bytes;
   }
   return buckets;
 }
 
-void GradientSums::add_to(BackwardGraph& graph) const {
-  struct Begun {
-    int bucket;
-    std::vector<BackwardInput> inputs;
-    std::vector<Tensor> gradients;
-  };
-  std::vector<Begun> sums;
-  for (Bucket& bucket : buckets(graph)) {
-    const int number = static_cast<int>(sums.size());
-    std::vector<BackwardInput> inputs = graph.add_update(begin_rank_sum_op(group_, place_, number),
-                                                         "", bucket.gradients, {}, bucket.whole_at);
-    inputs.insert(inputs.end(), bucket.gradients.begin(), bucket.gradients.end());
-    sums.push_back({number, std::move(inputs), std::move(bucket.tensors)});
+RankWork GradientSums::work() const {
+  if (options_.fast_sum) return RankWork::kFastSum;
+  return options_.shard_optimizer && !optimizer_.clips() ? RankWork::kSumShares : RankWork::kSum;
+}
+
+RankBucket GradientSums::numbered(std::size_t number, const Bucket& bucket) const {
+  return {.group = options_.group,
+          .place = options_.place,
+          .number = static_cast<int>(number),
+          .tensors = bucket.parameters.size()};
+}
+
+void GradientSums::add_to(BackwardGraph& graph, const UpdateParams& params) const {
+  std::vector<Bucket> buckets = this->buckets(graph);
+  const std::size_t count = buckets.size();
+  const bool shares = options_.shard_optimizer;
+  for (std::size_t i = 0; i < count; ++i) begin_sum(graph, buckets[i], i);
+  // A gradient that is not resident lives until its update, so that does not wait for the end.
+  for (std::size_t i = 0; options_.fused_update && i + 1 < count; ++i) {
+    buckets[i].updated_at = buckets[i + 1].whole_at;
   }
-  for (Begun& sum : sums) {
-    graph.add_update(wait_rank_sum_op(group_, sum.bucket), "", std::move(sum.inputs),
-                     std::move(sum.gradients));
+  std::optional<BackwardInput> scale;
+  if (optimizer_.clips()) {
+    for (std::size_t i = 0; i < count; ++i) wait_for_sum(graph, buckets[i], i);
+    scale = optimizer_.add_clip_factor(graph);
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!optimizer_.clips()) wait_for_sum(graph, buckets[i], i);
+    optimizer_.add_updates(graph, params, buckets[i].parameters, scale);
+    if (shares)
+      add_gather(graph, buckets[i], begin_rank_gather_op(numbered(count + i, buckets[i])));
+  }
+  for (std::size_t i = 0; shares && i < count; ++i) {
+    buckets[i].updated_at = BackwardGraph::kEnd;
+    add_gather(graph, buckets[i], wait_rank_gather_op(numbered(count + i, buckets[i])));
+  }
+}
+
+void GradientSums::begin_sum(BackwardGraph& graph, Bucket& bucket, std::size_t number) const {
+  std::vector<BackwardInput> gradients;
+  for (const std::size_t i : bucket.parameters) {
+    gradients.push_back(*graph.gradient_of(optimizer_.parameters()[i]));
+  }
+  bucket.received = graph.add_update(begin_rank_sum_op(numbered(number, bucket), work()), "",
+                                     std::move(gradients), {}, bucket.whole_at);
+}
+
+void GradientSums::wait_for_sum(BackwardGraph& graph, Bucket& bucket, std::size_t number) const {
+  std::vector<BackwardInput> inputs = std::move(bucket.received);
+  std::vector<Tensor> destinations;
+  for (const std::size_t i : bucket.parameters) {
+    inputs.push_back(*graph.gradient_of(optimizer_.parameters()[i]));
+    destinations.push_back(inputs.back().retained);
+  }
+  const std::vector<BackwardInput> sums =
+      graph.add_update(wait_rank_sum_op(numbered(number, bucket)), "", std::move(inputs),
+                       std::move(destinations), bucket.updated_at);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    graph.replace_gradient(optimizer_.parameters()[bucket.parameters[i]], sums[i]);
+  }
+}
+
+void GradientSums::add_gather(BackwardGraph& graph, const Bucket& bucket,
+                              std::shared_ptr<const Op> op) const {
+  std::vector<BackwardInput> inputs;
+  std::vector<Tensor> parameters;
+  for (const std::size_t i : bucket.parameters) {
+    parameters.push_back(optimizer_.parameters()[i].value.detach());
+    inputs.push_back({.retained = parameters.back()});
+  }
+  graph.add_update(std::move(op), "", std::move(inputs), std::move(parameters), bucket.updated_at);
 }
 
 }  // namespace skyline

@@ -1,33 +1,40 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "framework/backward/backward_graph.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
+#include "train/optimizers/optimizer.h"
 
 namespace skyline {
 
-// Sums the gradients of a network over the ranks. Gradients that become whole one after another
-// travel together, in a bucket: its sum begins when its last gradient is written and runs beside
-// the rest of backward, and the updates wait for it. Gradients stay where they are: none is copied.
+// Sums the gradients of a network over the ranks and updates its parameters. Gradients that become
+// whole one after another travel together, in a bucket: its sum begins when its last gradient is
+// written and runs beside the rest of backward and the updates of earlier buckets. Gradients stay
+// where they are: none is copied.
+//
+// If the ranks share the updates, each gets the sums of its share alone, updates it, and the ranks
+// gather the parameters, bucket by bucket. Clipping needs all sums, so each rank gets all.
 class GradientSums {
  public:
-  // `group` is null in a dry run. Parameters have resident gradients.
-  GradientSums(std::shared_ptr<RankGroup> group, RankPlace place,
-               std::span<const Parameter> parameters);
+  // The context has the group, which is null in a dry run.
+  GradientSums(const Context& context, const Optimizer& optimizer);
 
-  // Adds the sums to the graph of a step's last batch. Call it before the updates are added.
-  void add_to(BackwardGraph& graph) const;
+  // Adds sums and updates to the graph of a step's last batch.
+  void add_to(BackwardGraph& graph, const UpdateParams& params) const;
 
  private:
   struct Bucket;
   std::vector<Bucket> buckets(const BackwardGraph& graph) const;
+  RankWork work() const;
+  RankBucket numbered(std::size_t number, const Bucket& bucket) const;
+  void begin_sum(BackwardGraph& graph, Bucket& bucket, std::size_t number) const;
+  void wait_for_sum(BackwardGraph& graph, Bucket& bucket, std::size_t number) const;
+  void add_gather(BackwardGraph& graph, const Bucket& bucket, std::shared_ptr<const Op> op) const;
 
-  std::shared_ptr<RankGroup> group_;
-  RankPlace place_;
-  std::vector<Parameter> parameters_;
+  const Context::Options& options_;
+  const Optimizer& optimizer_;
 };
 
 }  // namespace skyline

@@ -50,9 +50,11 @@ float training_step(Context& context, const Optimizer& optimizer, const UpdatePa
     BackwardGraph graph(context, std::move(loss),
                         {.seed = static_cast<float>(1 / of_step), .accumulate = batch > 0});
     if (batch + 1 == count) {
-      if (ranks > 1)
-        GradientSums(options.group, options.place, optimizer.parameters()).add_to(graph);
-      optimizer.add_updates(graph, params);
+      if (ranks > 1) {
+        GradientSums(context, optimizer).add_to(graph, params);
+      } else {
+        optimizer.add_updates(graph, params);
+      }
     }
     graph.run(context);
   }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <vector>
 
+#include "train/ranks/shared_batches.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_step.h"
 
@@ -40,23 +43,90 @@ class Passes {
   std::size_t done_ = 0, total_;
 };
 
+// `size` pairs in batches of at most `batch_size`.
+struct Cut {
+  std::size_t size, batch_size;
+  std::size_t batches() const { return (size + batch_size - 1) / batch_size; }
+  std::size_t first(std::size_t batch) const { return batch * batch_size; }
+  std::size_t end(std::size_t batch) const { return std::min(first(batch + 1), size); }
+};
+
+// Of a batch.
+struct Losses {
+  double sum = 0, words = 0;
+};
+
 // Sets perplexity and loss.
 void add_losses(TranslationQuality& quality, Context& context, const Seq2Seq& model,
                 const SentencePairs& pairs, std::size_t batch_size, Passes& passes) {
   const ModeScope mode(context, Mode::kInference);
-  double loss_sum = 0, words = 0;
-  for (std::size_t first = 0; first < pairs.source.size(); first += batch_size) {
-    const PairBatch batch =
-        make_pair_batch(pairs, indices(first, std::min(first + batch_size, pairs.source.size())));
-    float loss = 0;
-    context.download(translation_loss(context, model, batch), &loss);
-    // The loss is a mean over sentences, the perplexity one over words.
-    loss_sum += double{loss} * static_cast<double>(batch.size());
-    words += static_cast<double>(batch.target_out.size());
-    passes.add(batch.size());
+  const Cut cut{pairs.source.size(), batch_size};
+  Losses all;
+  for_each_batch(
+      context, cut.batches(),
+      [&](std::size_t number) {
+        const PairBatch batch = make_pair_batch(pairs, indices(cut.first(number), cut.end(number)));
+        float loss = 0;
+        context.download(translation_loss(context, model, batch), &loss);
+        // The loss is a mean over sentences, the perplexity one over words.
+        return bytes_of(Losses{.sum = double{loss} * static_cast<double>(batch.size()),
+                               .words = static_cast<double>(batch.target_out.size())});
+      },
+      [&](std::size_t number, const std::string& result) {
+        const auto losses = from_bytes<Losses>(result);
+        all.sum += losses.sum;
+        all.words += losses.words;
+        passes.add(cut.end(number) - cut.first(number));
+      });
+  quality.perplexity = std::exp(all.sum / all.words);
+  quality.loss = all.sum / static_cast<double>(pairs.source.size());
+}
+
+// Sentences of word ids as bytes, each after its length, and back.
+std::string packed(const std::vector<std::vector<std::int32_t>>& sentences) {
+  std::string bytes;
+  for (const std::vector<std::int32_t>& words : sentences) {
+    bytes += bytes_of(words.size());
+    bytes.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::int32_t));
   }
-  quality.perplexity = std::exp(loss_sum / words);
-  quality.loss = loss_sum / static_cast<double>(pairs.source.size());
+  return bytes;
+}
+
+std::vector<std::vector<std::int32_t>> sentences_from(const std::string& bytes) {
+  std::vector<std::vector<std::int32_t>> sentences;
+  for (std::size_t at = 0; at < bytes.size();) {
+    sentences.emplace_back(from_bytes<std::size_t>(bytes.substr(at, sizeof(std::size_t))));
+    at += sizeof(std::size_t);
+    const std::size_t size = sentences.back().size() * sizeof(std::int32_t);
+    bytes.copy(reinterpret_cast<char*>(sentences.back().data()), size, at);
+    at += size;
+  }
+  return sentences;
+}
+
+// Adds BLEU over the first `translated` pairs, and the sample.
+void add_translations(TranslationQuality& quality, Context& context, const Seq2Seq& model,
+                      const TranslationData& data, const QualityOptions& options,
+                      std::size_t translated, Passes& passes) {
+  const Cut cut{translated, options.batch_size};
+  for_each_batch(
+      context, cut.batches(),
+      [&](std::size_t batch) {
+        const auto batch_sources = sources(data.val, cut.first(batch), cut.end(batch));
+        return packed(translate(context, model, pack_source(batch_sources), options.translator));
+      },
+      [&](std::size_t batch, const std::string& result) {
+        const auto answers = sentences_from(result);
+        for (std::size_t i = cut.first(batch); i < cut.end(batch); ++i) {
+          const auto words = data.vocabularies.target.decode(answers[i - cut.first(batch)]);
+          quality.bleu.add(words, data.references[i]);
+          if (i != options.sample % translated) continue;
+          quality.sample_source = detokenize(data.vocabularies.source.decode(data.val.source[i]));
+          quality.sample_answer = detokenize(words);
+          quality.sample_reference = detokenize(data.references[i]);
+        }
+        passes.add(cut.end(batch) - cut.first(batch));
+      });
 }
 
 }  // namespace
@@ -69,20 +139,7 @@ TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
   Passes passes(progress, data.val.source.size() + translated);
   TranslationQuality quality;
   add_losses(quality, context, model, data.val, options.batch_size, passes);
-  for (std::size_t first = 0; first < translated; first += options.batch_size) {
-    const std::size_t last = std::min(first + options.batch_size, translated);
-    const auto answers =
-        translate(context, model, pack_source(sources(data.val, first, last)), options.translator);
-    for (std::size_t i = first; i < last; ++i) {
-      const auto words = data.vocabularies.target.decode(answers[i - first]);
-      quality.bleu.add(words, data.references[i]);
-      if (i != options.sample % translated) continue;
-      quality.sample_source = detokenize(data.vocabularies.source.decode(data.val.source[i]));
-      quality.sample_answer = detokenize(words);
-      quality.sample_reference = detokenize(data.references[i]);
-    }
-    passes.add(last - first);
-  }
+  add_translations(quality, context, model, data, options, translated, passes);
   return quality;
 }
 

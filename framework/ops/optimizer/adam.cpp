@@ -16,8 +16,8 @@ namespace {
 
 class Adam : public UpdateOp {
  public:
-  Adam(AdamParams params, std::size_t parameters)
-      : UpdateOp({"first moment", "second moment"}, parameters), params_(params) {}
+  Adam(AdamParams params, std::size_t parameters, const RankPlace& place)
+      : UpdateOp({"first moment", "second moment"}, parameters, place), params_(params) {}
   std::string_view name() const override { return "adam"; }
   std::string parameters() const override {
     return fmt::format("alpha={} beta1={} beta2={} epsilon={} step={}", params_.alpha,
@@ -34,8 +34,8 @@ class Adam : public UpdateOp {
                                 .beta2 = params_.beta2,
                                 .epsilon = params_.epsilon};
     return compute.cuda()
-               ? make_adam_cuda(*compute.cuda(), elements(inputs), function, is_scaled(inputs))
-               : make_adam_cpu(elements(inputs), function, is_scaled(inputs));
+               ? make_adam_cuda(*compute.cuda(), ranges(inputs), function, is_scaled(inputs))
+               : make_adam_cpu(ranges(inputs), function, is_scaled(inputs));
   }
 
  private:
@@ -44,12 +44,13 @@ class Adam : public UpdateOp {
 
 }  // namespace
 
-std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters) {
+std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters,
+                                  const RankPlace& place) {
   if (params.step < 1) {
     throw std::invalid_argument(
         fmt::format("[adam] step, got {}, expected at least 1", params.step));
   }
-  return std::make_shared<Adam>(params, parameters);
+  return std::make_shared<Adam>(params, parameters, place);
 }
 
 void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,

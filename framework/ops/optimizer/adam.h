@@ -16,7 +16,8 @@ struct AdamParams {
 
 // An UpdateOp whose state is a first and a second moment. Throws std::invalid_argument if step is
 // below 1.
-std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1);
+std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1,
+                                  const RankPlace& place = {});
 
 // One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
 // Chainer), in place over the resident tensors in one pass:

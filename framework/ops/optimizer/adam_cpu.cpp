@@ -9,13 +9,13 @@ namespace {
 
 class AdamKernelCpu : public Kernel {
  public:
-  AdamKernelCpu(std::vector<std::int64_t> elements, AdamFunction function, bool scaled)
-      : elements_(std::move(elements)), function_(function), scaled_(scaled) {}
+  AdamKernelCpu(std::vector<UpdateRange> ranges, AdamFunction function, bool scaled)
+      : ranges_(std::move(ranges)), function_(function), scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    const float scale = scaled_ ? *arguments.input<float>(4 * elements_.size()) : 1.0f;
-    for (std::size_t p = 0; p < elements_.size(); ++p) {
-      const std::int64_t elements = elements_[p];
+    const float scale = scaled_ ? *arguments.input<float>(4 * ranges_.size()) : 1.0f;
+    for (std::size_t p = 0; p < ranges_.size(); ++p) {
+      const std::int64_t elements = ranges_[p].count;
       const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
       for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
         const std::int64_t begin = block * kBlock;
@@ -29,11 +29,12 @@ class AdamKernelCpu : public Kernel {
 
   void update(const KernelArguments& arguments, std::size_t p, float scale, std::int64_t begin,
               std::int64_t end) const {
-    const float* value = arguments.input<float>(4 * p);
-    const float* gradient = arguments.input<float>(4 * p + 1);
+    const std::int64_t first_element = ranges_[p].first;
+    const float* value = arguments.input<float>(4 * p) + first_element;
+    const float* gradient = arguments.input<float>(4 * p + 1) + first_element;
     const float* first = arguments.input<float>(4 * p + 2);
     const float* second = arguments.input<float>(4 * p + 3);
-    float* new_value = arguments.output<float>(3 * p);
+    float* new_value = arguments.output<float>(3 * p) + first_element;
     float* new_first = arguments.output<float>(3 * p + 1);
     float* new_second = arguments.output<float>(3 * p + 2);
     const AdamFunction function = function_;
@@ -48,16 +49,16 @@ class AdamKernelCpu : public Kernel {
     }
   }
 
-  std::vector<std::int64_t> elements_;
+  std::vector<UpdateRange> ranges_;
   AdamFunction function_;
   bool scaled_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_adam_cpu(std::vector<std::int64_t> elements, AdamFunction function,
+std::unique_ptr<Kernel> make_adam_cpu(std::vector<UpdateRange> ranges, AdamFunction function,
                                       bool scaled) {
-  return std::make_unique<AdamKernelCpu>(std::move(elements), function, scaled);
+  return std::make_unique<AdamKernelCpu>(std::move(ranges), function, scaled);
 }
 
 }  // namespace skyline

@@ -6,6 +6,7 @@
 
 #include "framework/host_device.h"
 #include "framework/kernel.h"
+#include "framework/ops/optimizer/update_range.h"
 
 namespace skyline {
 
@@ -24,12 +25,12 @@ struct AdamFunction {
   }
 };
 
-// Inputs and outputs of an UpdateOp whose parameters have so many `elements`; the outputs may be
-// those inputs. If `scaled`, the last input multiplies the gradients.
-std::unique_ptr<Kernel> make_adam_cpu(std::vector<std::int64_t> elements, AdamFunction function,
+// Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
+// be those inputs. If `scaled`, the last input multiplies the gradients.
+std::unique_ptr<Kernel> make_adam_cpu(std::vector<UpdateRange> ranges, AdamFunction function,
                                       bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
-                                                 std::vector<std::int64_t> elements,
+                                                 std::vector<UpdateRange> ranges,
                                                  AdamFunction function, bool scaled);
 
 }  // namespace skyline

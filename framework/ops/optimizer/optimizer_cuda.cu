@@ -12,6 +12,12 @@
 namespace skyline {
 namespace {
 
+std::vector<std::int64_t> counts_of(const std::vector<UpdateRange>& ranges) {
+  std::vector<std::int64_t> counts;
+  for (const UpdateRange& range : ranges) counts.push_back(range.count);
+  return counts;
+}
+
 struct SgdMomentumBody {
   SgdMomentumFunction function;
   const float* scale;  // null: 1
@@ -35,26 +41,27 @@ struct SgdMomentumBody {
 
 class SgdMomentumKernelCuda : public Kernel {
  public:
-  SgdMomentumKernelCuda(CudaCompute& compute, std::vector<std::int64_t> elements, SgdParams params,
+  SgdMomentumKernelCuda(CudaCompute& compute, std::vector<UpdateRange> ranges, SgdParams params,
                         bool scaled)
-      : compute_(compute), elements_(std::move(elements)), function_{params}, scaled_(scaled) {}
+      : compute_(compute), ranges_(std::move(ranges)), function_{params}, scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    const float* scale = scaled_ ? arguments.input<float>(3 * elements_.size()) : nullptr;
-    for_each_vector_of(compute_, elements_, [&](std::size_t p) {
+    const float* scale = scaled_ ? arguments.input<float>(3 * ranges_.size()) : nullptr;
+    for_each_vector_of(compute_, counts_of(ranges_), [&](std::size_t p) {
+      const std::int64_t first = ranges_[p].first;
       return SgdMomentumBody{function_,
                              scale,
-                             arguments.input<float>(3 * p),
-                             arguments.input<float>(3 * p + 1),
+                             arguments.input<float>(3 * p) + first,
+                             arguments.input<float>(3 * p + 1) + first,
                              arguments.input<float>(3 * p + 2),
-                             arguments.output<float>(2 * p),
+                             arguments.output<float>(2 * p) + first,
                              arguments.output<float>(2 * p + 1)};
     });
   }
 
  private:
   CudaCompute& compute_;
-  std::vector<std::int64_t> elements_;
+  std::vector<UpdateRange> ranges_;
   SgdMomentumFunction function_;
   bool scaled_;
 };
@@ -87,20 +94,21 @@ struct AdamBody {
 
 class AdamKernelCuda : public Kernel {
  public:
-  AdamKernelCuda(CudaCompute& compute, std::vector<std::int64_t> elements, AdamFunction function,
+  AdamKernelCuda(CudaCompute& compute, std::vector<UpdateRange> ranges, AdamFunction function,
                  bool scaled)
-      : compute_(compute), elements_(std::move(elements)), function_(function), scaled_(scaled) {}
+      : compute_(compute), ranges_(std::move(ranges)), function_(function), scaled_(scaled) {}
 
   void run(const KernelArguments& arguments) override {
-    const float* scale = scaled_ ? arguments.input<float>(4 * elements_.size()) : nullptr;
-    for_each_vector_of(compute_, elements_, [&](std::size_t p) {
+    const float* scale = scaled_ ? arguments.input<float>(4 * ranges_.size()) : nullptr;
+    for_each_vector_of(compute_, counts_of(ranges_), [&](std::size_t p) {
+      const std::int64_t first = ranges_[p].first;
       return AdamBody{function_,
                       scale,
-                      arguments.input<float>(4 * p),
-                      arguments.input<float>(4 * p + 1),
+                      arguments.input<float>(4 * p) + first,
+                      arguments.input<float>(4 * p + 1) + first,
                       arguments.input<float>(4 * p + 2),
                       arguments.input<float>(4 * p + 3),
-                      arguments.output<float>(3 * p),
+                      arguments.output<float>(3 * p) + first,
                       arguments.output<float>(3 * p + 1),
                       arguments.output<float>(3 * p + 2)};
     });
@@ -108,7 +116,7 @@ class AdamKernelCuda : public Kernel {
 
  private:
   CudaCompute& compute_;
-  std::vector<std::int64_t> elements_;
+  std::vector<UpdateRange> ranges_;
   AdamFunction function_;
   bool scaled_;
 };
@@ -227,14 +235,14 @@ class ClipFactorKernelCuda : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                               std::vector<std::int64_t> elements, SgdParams params,
+                                               std::vector<UpdateRange> ranges, SgdParams params,
                                                bool scaled) {
-  return std::make_unique<SgdMomentumKernelCuda>(compute, std::move(elements), params, scaled);
+  return std::make_unique<SgdMomentumKernelCuda>(compute, std::move(ranges), params, scaled);
 }
 
-std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::vector<std::int64_t> elements,
+std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute, std::vector<UpdateRange> ranges,
                                        AdamFunction function, bool scaled) {
-  return std::make_unique<AdamKernelCuda>(compute, std::move(elements), function, scaled);
+  return std::make_unique<AdamKernelCuda>(compute, std::move(ranges), function, scaled);
 }
 
 std::unique_ptr<Kernel> make_sum_of_squares_cuda(CudaCompute& compute, std::int64_t elements) {

@@ -15,8 +15,8 @@ namespace {
 
 class SgdMomentum : public UpdateOp {
  public:
-  SgdMomentum(SgdParams params, std::size_t parameters)
-      : UpdateOp({"velocity"}, parameters), params_(params) {}
+  SgdMomentum(SgdParams params, std::size_t parameters, const RankPlace& place)
+      : UpdateOp({"velocity"}, parameters, place), params_(params) {}
   std::string_view name() const override { return "sgd_momentum"; }
   std::string parameters() const override {
     return fmt::format("learning_rate={} momentum={} weight_decay={}", params_.learning_rate,
@@ -25,9 +25,9 @@ class SgdMomentum : public UpdateOp {
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return compute.cuda() ? make_sgd_momentum_cuda(*compute.cuda(), elements(inputs), params_,
-                                                   is_scaled(inputs))
-                          : make_sgd_momentum_cpu(elements(inputs), params_, is_scaled(inputs));
+    return compute.cuda()
+               ? make_sgd_momentum_cuda(*compute.cuda(), ranges(inputs), params_, is_scaled(inputs))
+               : make_sgd_momentum_cpu(ranges(inputs), params_, is_scaled(inputs));
   }
 
  private:
@@ -36,8 +36,9 @@ class SgdMomentum : public UpdateOp {
 
 }  // namespace
 
-std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters) {
-  return std::make_shared<SgdMomentum>(params, parameters);
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters,
+                                          const RankPlace& place) {
+  return std::make_shared<SgdMomentum>(params, parameters, place);
 }
 
 void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
@@ -51,7 +52,8 @@ void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& ve
   const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
   std::vector<Tensor> inputs = operands(parameter.value.detach(), parameter.gradient, velocity);
   if (gradient_scale) inputs.push_back(gradient_scale);
-  context.execute(SgdMomentum(params, 1), std::move(inputs), destinations, Phase::kUpdate, layer);
+  context.execute(SgdMomentum(params, 1, {}), std::move(inputs), destinations, Phase::kUpdate,
+                  layer);
 }
 
 }  // namespace skyline

@@ -11,7 +11,8 @@ struct SgdParams {
 };
 
 // An UpdateOp whose state is a velocity.
-std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters = 1);
+std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters = 1,
+                                          const RankPlace& place = {});
 
 // One step of stochastic gradient descent with momentum, in place over the resident tensors:
 //   g        = gradient * scale

@@ -7,6 +7,7 @@
 #include "framework/host_device.h"
 #include "framework/kernel.h"
 #include "framework/ops/optimizer/sgd_momentum.h"
+#include "framework/ops/optimizer/update_range.h"
 
 namespace skyline {
 
@@ -19,12 +20,12 @@ struct SgdMomentumFunction {
   }
 };
 
-// Inputs and outputs of an UpdateOp whose parameters have so many `elements`; the outputs may be
-// those inputs. If `scaled`, the last input multiplies the gradients.
-std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<std::int64_t> elements, SgdParams params,
+// Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
+// be those inputs. If `scaled`, the last input multiplies the gradients.
+std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<UpdateRange> ranges, SgdParams params,
                                               bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                                         std::vector<std::int64_t> elements,
+                                                         std::vector<UpdateRange> ranges,
                                                          SgdParams params, bool scaled);
 
 }  // namespace skyline

@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "framework/ops/support/shape_checks.h"
+#include "framework/ranks/rank_exchange.h"
 
 namespace skyline {
 
-UpdateOp::UpdateOp(std::vector<std::string> state, std::size_t parameters)
-    : state_(std::move(state)), parameters_(parameters) {
+UpdateOp::UpdateOp(std::vector<std::string> state, std::size_t parameters, const RankPlace& place)
+    : state_(std::move(state)), parameters_(parameters), place_(place) {
   if (parameters == 0) throw std::invalid_argument("[update] got no parameter, expected some");
 }
 
@@ -22,9 +23,10 @@ std::vector<OutputSpec> UpdateOp::outputs(std::span<const TensorSpec> inputs) co
     require_spec(where, "value", inputs[first], expected);
     require_spec(where, "gradient", inputs[first + 1], expected);
     outputs.push_back({expected, Category::kParameter});
+    const TensorSpec state = state_spec(expected, place_);
     for (std::size_t part = 0; part < state_.size(); ++part) {
-      require_spec(where, state_[part], inputs[first + 2 + part], expected);
-      outputs.push_back({expected, Category::kOptimizer});
+      require_spec(where, state_[part], inputs[first + 2 + part], state);
+      outputs.push_back({state, Category::kOptimizer});
     }
   }
   if (is_scaled(inputs)) require_spec(where, "gradient_scale", inputs.back(), {Shape{1}});
@@ -44,12 +46,21 @@ std::vector<InPlacePair> UpdateOp::in_place() const {
   return pairs;
 }
 
-std::vector<std::int64_t> UpdateOp::elements(std::span<const TensorSpec> inputs) const {
-  std::vector<std::int64_t> elements;
+TensorSpec state_spec(const TensorSpec& value, const RankPlace& place) {
+  if (place.ranks == 1) return value;
+  const auto size = static_cast<std::size_t>(value.shape.elements());
+  return {.shape = {static_cast<std::int64_t>(largest_share_of_tensor(size, place.ranks))}};
+}
+
+std::vector<UpdateRange> UpdateOp::ranges(std::span<const TensorSpec> inputs) const {
+  std::vector<UpdateRange> ranges;
   for (std::size_t p = 0; p < parameters_; ++p) {
-    elements.push_back(inputs[p * inputs_of_each()].shape.elements());
+    const std::int64_t size = inputs[p * inputs_of_each()].shape.elements();
+    const RankShare share = share_of_tensor(static_cast<std::size_t>(size), place_);
+    ranges.push_back({.first = static_cast<std::int64_t>(share.begin),
+                      .count = static_cast<std::int64_t>(share.size())});
   }
-  return elements;
+  return ranges;
 }
 
 bool UpdateOp::is_scaled(std::span<const TensorSpec> inputs) const {

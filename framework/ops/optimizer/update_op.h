@@ -6,8 +6,14 @@
 #include <vector>
 
 #include "framework/op.h"
+#include "framework/ops/optimizer/update_range.h"
+#include "framework/ranks/rank_place.h"
 
 namespace skyline {
+
+// The spec of a part of an optimizer's state for a parameter: the parameter's or, if several ranks
+// share the updates, f32 [largest_share_of_tensor()].
+TensorSpec state_spec(const TensorSpec& value, const RankPlace& place);
 
 // An op that updates parameters in place. Inputs, parameter by parameter: value, gradient and the
 // parts of its state; then, if there is one, gradient_scale f32 [1]. Outputs, parameter by
@@ -15,6 +21,9 @@ namespace skyline {
 //
 // One op may update many parameters, because a small update takes a device less time than its
 // launch takes the host.
+//
+// Of several ranks that share the updates, each updates its share of the elements, see
+// share_of_tensor(), and the parts of its state hold that share alone.
 class UpdateOp : public Op {
  public:
   // A learning rate or a step's number differs in every step.
@@ -23,11 +32,12 @@ class UpdateOp : public Op {
   std::vector<InPlacePair> in_place() const override;
 
  protected:
-  // `state` names the parts for messages. Throws std::invalid_argument if there is no parameter.
-  UpdateOp(std::vector<std::string> state, std::size_t parameters);
+  // `state` names the parts for messages. `place` is the only rank if no rank shares the updates.
+  // Throws std::invalid_argument if there is no parameter.
+  UpdateOp(std::vector<std::string> state, std::size_t parameters, const RankPlace& place);
 
-  // Returns the number of elements of each parameter.
-  std::vector<std::int64_t> elements(std::span<const TensorSpec> inputs) const;
+  // Returns which elements of each parameter it updates.
+  std::vector<UpdateRange> ranges(std::span<const TensorSpec> inputs) const;
   bool is_scaled(std::span<const TensorSpec> inputs) const;
 
  private:
@@ -36,6 +46,7 @@ class UpdateOp : public Op {
 
   std::vector<std::string> state_;
   std::size_t parameters_;
+  RankPlace place_;
 };
 
 }  // namespace skyline

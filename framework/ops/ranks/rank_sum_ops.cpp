@@ -1,118 +1,163 @@
 #include "framework/ops/ranks/rank_sum_ops.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/ranks/rank_group.h"
 
 namespace skyline {
 namespace {
 
+std::vector<std::size_t> sizes_of(std::span<const TensorSpec> tensors) {
+  std::vector<std::size_t> sizes;
+  for (const TensorSpec& tensor : tensors) {
+    sizes.push_back(static_cast<std::size_t>(tensor.shape.elements()));
+  }
+  return sizes;
+}
+
 class BeginKernel final : public Kernel {
  public:
-  BeginKernel(std::shared_ptr<RankGroup> group, int bucket, std::vector<std::size_t> sizes,
-              std::size_t received)
-      : group_(std::move(group)), bucket_(bucket), sizes_(std::move(sizes)), received_(received) {}
+  BeginKernel(RankBucket bucket, RankWork work, std::vector<std::size_t> sizes)
+      : bucket_(std::move(bucket)), work_(work), sizes_(std::move(sizes)) {}
 
   void run(const KernelArguments& arguments) override {
-    Pieces gradients;
+    RankValues values{.work = work_};
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      // The sum is written there, which the second op declares.
-      gradients.emplace_back(const_cast<float*>(arguments.input<float>(i)), sizes_[i]);
+      // The work writes there, which the second op declares.
+      values.tensors.emplace_back(const_cast<float*>(arguments.input<float>(i)), sizes_[i]);
     }
-    group_->begin_sum(bucket_, {.values = std::move(gradients),
-                                .received = {arguments.output<float>(0), received_}});
+    const std::size_t received = RankExchange::received_floats(work_, sizes_, bucket_.place.ranks);
+    if (received > 0) values.received = {arguments.output<float>(0), received};
+    bucket_.group->begin(bucket_.number, std::move(values));
   }
 
  private:
-  std::shared_ptr<RankGroup> group_;
-  int bucket_;
+  RankBucket bucket_;
+  RankWork work_;
   std::vector<std::size_t> sizes_;
-  std::size_t received_;
 };
 
 class WaitKernel final : public Kernel {
  public:
-  WaitKernel(std::shared_ptr<RankGroup> group, int bucket)
-      : group_(std::move(group)), bucket_(bucket) {}
-  void run(const KernelArguments&) override { group_->wait_sum(bucket_); }
+  // The tensors are the inputs from `first` on.
+  WaitKernel(RankBucket bucket, std::size_t first, std::vector<std::size_t> sizes)
+      : bucket_(std::move(bucket)), first_(first), sizes_(std::move(sizes)) {}
+
+  void run(const KernelArguments& arguments) override {
+    bucket_.group->wait(bucket_.number);
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const float* from = arguments.input<float>(first_ + i);
+      float* to = arguments.output<float>(i);
+      if (from != to) std::copy_n(from, sizes_[i], to);
+    }
+  }
 
  private:
-  std::shared_ptr<RankGroup> group_;
-  int bucket_;
+  RankBucket bucket_;
+  std::size_t first_;
+  std::vector<std::size_t> sizes_;
 };
 
-std::string parameters_of(int bucket) { return "bucket=" + std::to_string(bucket); }
-
-class BeginRankSum final : public Op {
+class RankOp : public Op {
  public:
-  BeginRankSum(std::shared_ptr<RankGroup> group, RankPlace place, int bucket)
-      : group_(std::move(group)), place_(place), bucket_(bucket) {}
+  RankOp(std::string_view name, RankBucket bucket) : bucket_(std::move(bucket)), name_(name) {}
+  std::string_view name() const override { return name_; }
+  std::string parameters() const override { return fmt::format("bucket={}", bucket_.number); }
 
-  std::string_view name() const override { return kBeginRankSum; }
-  std::string parameters() const override { return parameters_of(bucket_); }
+ protected:
+  static std::vector<OutputSpec> same(std::span<const TensorSpec> tensors, Category category) {
+    std::vector<OutputSpec> outputs;
+    for (const TensorSpec& tensor : tensors) outputs.push_back({tensor, category});
+    return outputs;
+  }
+  // Output i may be input `first` + i.
+  std::vector<InPlacePair> each_in_place(int first) const {
+    std::vector<InPlacePair> pairs;
+    for (int i = 0; i < static_cast<int>(bucket_.tensors); ++i) {
+      pairs.push_back({.input = first + i, .output = i});
+    }
+    return pairs;
+  }
+
+  RankBucket bucket_;
+
+ private:
+  std::string_view name_;
+};
+
+class BeginRankSum final : public RankOp {
+ public:
+  BeginRankSum(RankBucket bucket, RankWork work)
+      : RankOp(kBeginRankSum, std::move(bucket)), work_(work) {}
+
+  std::string parameters() const override {
+    return fmt::format("{} work={}", RankOp::parameters(), static_cast<int>(work_));
+  }
 
   // No shape is empty, so the smallest bucket of many ranks receives at least one element.
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const auto received = static_cast<std::int64_t>(std::max<std::size_t>(received_of(inputs), 1));
-    return {{TensorSpec{.shape = {received}}, Category::kWorkspace}};
+    const std::size_t received =
+        RankExchange::received_floats(work_, sizes_of(inputs), bucket_.place.ranks);
+    const auto elements = static_cast<std::int64_t>(std::max<std::size_t>(received, 1));
+    return {{TensorSpec{.shape = {elements}}, Category::kWorkspace}};
   }
 
   std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
-    std::vector<std::size_t> sizes;
-    for (const TensorSpec& input : inputs) {
-      sizes.push_back(static_cast<std::size_t>(input.shape.elements()));
-    }
-    return std::make_unique<BeginKernel>(group_, bucket_, std::move(sizes), received_of(inputs));
+    return std::make_unique<BeginKernel>(bucket_, work_, sizes_of(inputs));
   }
 
  private:
-  std::size_t received_of(std::span<const TensorSpec> inputs) const {
-    std::int64_t elements = 0;
-    for (const TensorSpec& input : inputs) elements += input.shape.elements();
-    return RankSum::received_floats(static_cast<std::size_t>(elements), place_.ranks);
-  }
-
-  std::shared_ptr<RankGroup> group_;
-  RankPlace place_;
-  int bucket_;
+  RankWork work_;
 };
 
-class WaitRankSum final : public Op {
+class WaitRankSum final : public RankOp {
  public:
-  WaitRankSum(std::shared_ptr<RankGroup> group, int bucket)
-      : group_(std::move(group)), bucket_(bucket) {}
-
-  std::string_view name() const override { return kWaitRankSum; }
-  std::string parameters() const override { return parameters_of(bucket_); }
-
+  explicit WaitRankSum(RankBucket bucket) : RankOp(kWaitRankSum, std::move(bucket)) {}
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    std::vector<OutputSpec> outputs;
-    for (const TensorSpec& gradient : inputs.subspan(1)) {
-      outputs.push_back({gradient, Category::kGradient});
+    return same(inputs.subspan(1), Category::kGradient);
+  }
+  std::vector<InPlacePair> in_place() const override { return each_in_place(1); }
+  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
+    return std::make_unique<WaitKernel>(bucket_, 1, sizes_of(inputs.subspan(1)));
+  }
+};
+
+class RankGather final : public RankOp {
+ public:
+  RankGather(std::string_view name, RankBucket bucket) : RankOp(name, std::move(bucket)) {}
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    return same(inputs, Category::kParameter);
+  }
+  std::vector<InPlacePair> in_place() const override { return each_in_place(0); }
+  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
+    if (name() == kWaitRankGather) {
+      return std::make_unique<WaitKernel>(bucket_, 0, sizes_of(inputs));
     }
-    return outputs;
+    return std::make_unique<BeginKernel>(bucket_, RankWork::kGatherShares, sizes_of(inputs));
   }
-
-  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec>) const override {
-    return std::make_unique<WaitKernel>(group_, bucket_);
-  }
-
- private:
-  std::shared_ptr<RankGroup> group_;
-  int bucket_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Op> begin_rank_sum_op(std::shared_ptr<RankGroup> group, RankPlace place,
-                                            int bucket) {
-  return std::make_shared<BeginRankSum>(std::move(group), place, bucket);
+std::shared_ptr<const Op> begin_rank_sum_op(RankBucket bucket, RankWork work) {
+  return std::make_shared<BeginRankSum>(std::move(bucket), work);
 }
 
-std::shared_ptr<const Op> wait_rank_sum_op(std::shared_ptr<RankGroup> group, int bucket) {
-  return std::make_shared<WaitRankSum>(std::move(group), bucket);
+std::shared_ptr<const Op> wait_rank_sum_op(RankBucket bucket) {
+  return std::make_shared<WaitRankSum>(std::move(bucket));
+}
+
+std::shared_ptr<const Op> begin_rank_gather_op(RankBucket bucket) {
+  return std::make_shared<RankGather>(kBeginRankGather, std::move(bucket));
+}
+
+std::shared_ptr<const Op> wait_rank_gather_op(RankBucket bucket) {
+  return std::make_shared<RankGather>(kWaitRankGather, std::move(bucket));
 }
 
 }  // namespace skyline

@@ -5,24 +5,41 @@
 #include <string_view>
 
 #include "framework/op.h"
-#include "framework/ranks/rank_place.h"
+#include "framework/ranks/rank_exchange.h"
 
 namespace skyline {
+
+class RankGroup;
 
 // Names of the ops below.
 inline constexpr std::string_view kBeginRankSum = "begin_rank_sum";
 inline constexpr std::string_view kWaitRankSum = "wait_rank_sum";
+inline constexpr std::string_view kBeginRankGather = "begin_rank_gather";
+inline constexpr std::string_view kWaitRankGather = "wait_rank_gather";
+
+// What the ops of one bucket of tensors share. `group` is null in a dry run. Works that overlap
+// have different numbers.
+struct RankBucket {
+  std::shared_ptr<RankGroup> group;
+  RankPlace place;
+  int number = 0;
+  std::size_t tensors = 0;
+};
 
 // The sum of a bucket of gradients over the ranks, in two ops, so that it runs beside the ops
-// between them. Both count as ops of phase update on the CPU. `group` is null in a dry run.
+// between them. Both count as ops of phase update on the CPU.
 //
-// Begins the sum. Inputs: the bucket's gradients, f32 of any shapes. Output: `received` f32 [n],
-// the other ranks' values of this rank's share, which belong to the sum until the second op has
-// run. The gradients must stay as they are until then.
-std::shared_ptr<const Op> begin_rank_sum_op(std::shared_ptr<RankGroup> group, RankPlace place,
-                                            int bucket);
+// Begins the sum, one of the works that sum. Inputs: the bucket's gradients, f32 of any shapes.
+// Output: `received` f32 [n], the other ranks' values of this rank's share, which belong to the sum
+// until the second op has run. The gradients must stay as they are until then.
+std::shared_ptr<const Op> begin_rank_sum_op(RankBucket bucket, RankWork work);
 // Waits for the sum. Inputs: `received`, then the gradients. Outputs: the gradients, each written
-// in place.
-std::shared_ptr<const Op> wait_rank_sum_op(std::shared_ptr<RankGroup> group, int bucket);
+// in place if it may be.
+std::shared_ptr<const Op> wait_rank_sum_op(RankBucket bucket);
+
+// Gathers a bucket of parameters of which each rank has updated its share. Inputs and outputs of
+// both ops: the parameters, written in place. Between the two ops, nothing may read them.
+std::shared_ptr<const Op> begin_rank_gather_op(RankBucket bucket);
+std::shared_ptr<const Op> wait_rank_gather_op(RankBucket bucket);
 
 }  // namespace skyline

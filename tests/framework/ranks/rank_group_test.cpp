@@ -101,35 +101,106 @@ TEST(RankSum, CutsPiecesAtAnyElement) {
   }
 }
 
+TEST(RankShare, CoversEachElementOnceAndBeginsAtAMultipleOf64) {
+  for (const std::size_t size : {0, 1, 63, 64, 65, 1000, 4097}) {
+    for (std::size_t ranks = 1; ranks < 9; ++ranks) {
+      std::size_t end = 0;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const RankShare share = share_of_tensor(size, {.rank = rank, .ranks = ranks});
+        EXPECT_EQ(share.begin, end);
+        EXPECT_TRUE(share.begin % 64 == 0 || share.size() == 0);
+        EXPECT_LE(share.size(), largest_share_of_tensor(size, ranks));
+        end = share.end;
+      }
+      EXPECT_EQ(end, size);
+    }
+  }
+}
+
+// The sum of a bucket's values of all ranks, in the order of ranks.
+std::vector<float> sum_of_ranks(std::size_t bucket, std::size_t round, std::size_t ranks) {
+  const std::size_t size = sum_of(kPieces[bucket]);
+  std::vector<float> sum = random_floats(size, seed_of(bucket, round, 0));
+  for (std::size_t rank = 1; rank < ranks; ++rank) {
+    const auto addend = random_floats(size, seed_of(bucket, round, rank));
+    for (std::size_t i = 0; i < size; ++i) sum[i] += addend[i];
+  }
+  return sum;
+}
+
+// What `work` makes of a bucket's values on `place`.
+std::vector<float> expected_values(RankWork work, std::size_t bucket, std::size_t round,
+                                   const RankPlace& place) {
+  const std::vector<float> sums = sum_of_ranks(bucket, round, place.ranks);
+  if (work == RankWork::kSum) return sums;
+  std::vector<float> values = random_floats(sums.size(), seed_of(bucket, round, place.rank));
+  std::size_t first = 0;  // element of a tensor
+  for (const std::size_t size : kPieces[bucket]) {
+    for (std::size_t rank = 0; rank < place.ranks; ++rank) {
+      const RankShare share = share_of_tensor(size, {.rank = rank, .ranks = place.ranks});
+      const std::vector<float> owner = random_floats(sums.size(), seed_of(bucket, round, rank));
+      for (std::size_t i = first + share.begin; i < first + share.end; ++i) {
+        if (work == RankWork::kGatherShares) values[i] = owner[i];
+        if (work == RankWork::kSumShares && rank == place.rank) values[i] = sums[i];
+      }
+    }
+    first += size;
+  }
+  return values;
+}
+
 // Several buckets at the same time, begun in another sequence on each rank, twice under one number.
+void check_work(RankWork work, RankGroup& group) {
+  for (const std::size_t round : {0, 1}) {
+    std::vector<std::vector<float>> values(kPieces.size()), received(kPieces.size());
+    for (std::size_t n = 0; n < kPieces.size(); ++n) {
+      const std::size_t bucket = (n + group.rank()) % kPieces.size();
+      values[bucket] = random_floats(sum_of(kPieces[bucket]), seed_of(bucket, round, group.rank()));
+      received[bucket].resize(RankExchange::received_floats(work, kPieces[bucket], group.ranks()));
+      group.begin(static_cast<int>(bucket), {.work = work,
+                                             .tensors = pieces_of(values[bucket], kPieces[bucket]),
+                                             .received = received[bucket]});
+    }
+    for (std::size_t bucket = 0; bucket < kPieces.size(); ++bucket) {
+      group.wait(static_cast<int>(bucket));
+      EXPECT_EQ(bits_of(values[bucket]),
+                bits_of(expected_values(work, bucket, round,
+                                        {.rank = group.rank(), .ranks = group.ranks()})))
+          << "bucket " << bucket << " of rank " << group.rank() << " of " << group.ranks();
+    }
+  }
+}
+
 TEST(RankGroup, SumsInTheOrderOfRanksBitForBit) {
   for (const std::size_t ranks : {1, 2, 3, 4}) {
+    on_ranks(ranks, [&](RankGroup& group) { check_work(RankWork::kSum, group); });
+  }
+}
+
+TEST(RankGroup, SumsEachRanksShareAloneAndGathersShares) {
+  for (const std::size_t ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, [&](RankGroup& group) {
-      for (const std::size_t round : {0, 1}) {
-        std::vector<std::vector<float>> values(kPieces.size()), received(kPieces.size());
-        for (std::size_t n = 0; n < kPieces.size(); ++n) {
-          const std::size_t bucket = (n + group.rank()) % kPieces.size();
-          const std::size_t size = sum_of(kPieces[bucket]);
-          values[bucket] = random_floats(size, seed_of(bucket, round, group.rank()));
-          received[bucket].resize(RankSum::received_floats(size, ranks));
-          group.begin_sum(
-              static_cast<int>(bucket),
-              {.values = pieces_of(values[bucket], kPieces[bucket]), .received = received[bucket]});
-        }
-        for (std::size_t bucket = 0; bucket < kPieces.size(); ++bucket) {
-          group.wait_sum(static_cast<int>(bucket));
-          const std::size_t size = sum_of(kPieces[bucket]);
-          std::vector<float> expected = random_floats(size, seed_of(bucket, round, 0));
-          for (std::size_t rank = 1; rank < ranks; ++rank) {
-            const auto addend = random_floats(size, seed_of(bucket, round, rank));
-            for (std::size_t i = 0; i < size; ++i) expected[i] += addend[i];
-          }
-          EXPECT_EQ(bits_of(values[bucket]), bits_of(expected))
-              << "bucket " << bucket << " of rank " << group.rank() << " of " << ranks;
-        }
-      }
+      check_work(RankWork::kSumShares, group);
+      check_work(RankWork::kGatherShares, group);
     });
   }
+}
+
+TEST(RankGroup, AddsFastSumsAsTheTransportLikes) {
+  on_ranks(3, [](RankGroup& group) {
+    std::vector<std::vector<float>> values;
+    for (std::size_t bucket = 0; bucket < kPieces.size(); ++bucket) {
+      values.push_back(random_floats(sum_of(kPieces[bucket]), seed_of(bucket, 0, group.rank())));
+      group.begin(static_cast<int>(bucket), {.work = RankWork::kFastSum,
+                                             .tensors = pieces_of(values.back(), kPieces[bucket]),
+                                             .received = {}});
+    }
+    for (std::size_t bucket = 0; bucket < kPieces.size(); ++bucket) {
+      group.wait(static_cast<int>(bucket));
+      EXPECT_THAT(values[bucket],
+                  testing::Pointwise(testing::FloatNear(1e-5f), sum_of_ranks(bucket, 0, 3)));
+    }
+  });
 }
 
 TEST(RankGroup, GathersAndBroadcastsBytesOfAnySize) {

@@ -25,10 +25,10 @@ class EvaluateTest : public ::testing::Test {
 // Compares with evaluating one image at a time.
 TEST_F(EvaluateTest, CountsTheSameForEveryBatchSize) {
   const ShapesDataset data = dataset(23);
-  const Accuracy one = evaluate(experiment_.context, *experiment_.model, data, 1);
+  const Accuracy one = evaluate(experiment_.context, *experiment_.model, data, {1});
   EXPECT_EQ(one.total, 23);
   for (const std::size_t batch_size : {2u, 7u, 23u, 100u}) {
-    const Accuracy many = evaluate(experiment_.context, *experiment_.model, data, batch_size);
+    const Accuracy many = evaluate(experiment_.context, *experiment_.model, data, {batch_size});
     EXPECT_EQ(many.correct, one.correct) << batch_size;
     EXPECT_EQ(many.total, 23);
   }
@@ -49,7 +49,7 @@ TEST_F(EvaluateTest, CountsWhatTheLogitsSay) {
     for (std::size_t j = 1; j < logits.size(); ++j) best = logits[j] > logits[best] ? j : best;
     correct += static_cast<std::int32_t>(best) == batch.labels[0] ? 1 : 0;
   }
-  EXPECT_EQ(evaluate(experiment_.context, *experiment_.model, data, 6).correct, correct);
+  EXPECT_EQ(evaluate(experiment_.context, *experiment_.model, data, {6}).correct, correct);
 }
 
 // The lower class ranks first among equal logits. A logit that is no number ranks before all
@@ -70,7 +70,7 @@ TEST_F(EvaluateTest, RanksTiesByClassAndNaNFirst) {
       const std::vector<float> values(parameter.value.spec().bytes() / sizeof(float), value);
       experiment_.context.write(parameter.value, values.data());
     }
-    return evaluate(experiment_.context, *experiment_.model, data, 8);
+    return evaluate(experiment_.context, *experiment_.model, data, {8});
   };
   const Accuracy tied = accuracy_with(0);
   EXPECT_EQ(tied.correct, zeros);
@@ -88,7 +88,7 @@ TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
   const ShapesDataset data({.size = 10, .channels = 3, .height = 16, .width = 16}, Split::kTest,
                            random_bits(2));
   for (const Batch& batch : small_batches(small_shape("resnet20"), 4, 4)) {
-    evaluate(evaluated.context, *evaluated.model, data, 4);
+    evaluate(evaluated.context, *evaluated.model, data, {4});
     EXPECT_TRUE(evaluated.context.training());
     EXPECT_EQ(undisturbed.step(batch, small_params()), evaluated.step(batch, small_params()));
   }
@@ -119,12 +119,13 @@ class SomeUnreadable : public Dataset {
 TEST_F(EvaluateTest, ImagesThatCannotBeReadAreNotCounted) {
   for (const std::size_t batch_size : {1u, 3u, 4u}) {
     const Accuracy accuracy =
-        evaluate(experiment_.context, *experiment_.model, SomeUnreadable(2), batch_size, 2);
+        evaluate(experiment_.context, *experiment_.model, SomeUnreadable(2), {batch_size, 2});
     EXPECT_EQ(accuracy.total, 2);
     EXPECT_EQ(accuracy.not_counted, 2);
     EXPECT_LE(accuracy.correct, 2);
   }
-  EXPECT_THROW(evaluate(experiment_.context, *experiment_.model, SomeUnreadable(0), 2), DataError);
+  EXPECT_THROW(evaluate(experiment_.context, *experiment_.model, SomeUnreadable(0), {2}),
+               DataError);
 }
 
 // Compares with sorting each image's logits and with the step's own loss.
@@ -143,7 +144,7 @@ TEST_F(EvaluateTest, FiveGuessesAndTheLossAreThoseOfTheLogits) {
     among_five += std::ranges::count_if(result.logits, [own](float x) { return x > own; }) < 5;
     loss += result.loss;
   }
-  const Accuracy accuracy = evaluate(experiment_.context, *experiment_.model, data, 8);
+  const Accuracy accuracy = evaluate(experiment_.context, *experiment_.model, data, {8});
   EXPECT_EQ(accuracy.correct_top5, among_five);
   EXPECT_NEAR(accuracy.mean_loss(), loss / 24, 1e-4);
   EXPECT_GE(accuracy.correct_top5, accuracy.correct);

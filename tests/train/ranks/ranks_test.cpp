@@ -148,6 +148,7 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
       {"2",
        {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--allocator",
         "pool"}},
+      {"3", {"--model", "lenet", "--images", "128", "--steps", "4", "--fused-update"}},
       {"4",
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},
@@ -155,8 +156,32 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
   for (const auto& [ranks, options] : cases) {
     SCOPED_TRACE(options[1]);
     Words one = options, many = options;
+    if (one.back() == "--fused-update") one.pop_back();  // excludes micro-batches
     one.insert(one.end(), {"--micro-batches", ranks});
     many.insert(many.end(), {"--ranks", ranks});
+    const std::string name = options[1] + ranks;
+    run(train(name + "-one", one), 0);
+    run(train(name + "-many", many), 0);
+    EXPECT_EQ(result(name + "-one"), result(name + "-many"));
+  }
+}
+
+// Each rank keeps a share of the optimizer's state; the checkpoint has the whole of it.
+TEST_F(Ranks, ThatShareTheUpdatesMakeTheSameBitsWithLessState) {
+  const std::vector<std::pair<std::string, Words>> cases = {
+      {"3", {"--model", "mlp", "--images", "256", "--steps", "5", "--optimizer", "adam"}},
+      {"2", {"--model", "lenet", "--images", "128", "--steps", "4", "--fused-update"}},
+      {"4", {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8"}},
+      {"3",
+       {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
+        "16", "--val-pairs", "8"}},
+  };
+  for (const auto& [ranks, options] : cases) {
+    SCOPED_TRACE(options[1]);
+    Words one = options, many = options;
+    if (one.back() == "--fused-update") one.pop_back();
+    one.insert(one.end(), {"--micro-batches", ranks});
+    many.insert(many.end(), {"--ranks", ranks, "--shard-optimizer"});
     run(train(options[1] + "-one", one), 0);
     run(train(options[1] + "-many", many), 0);
     EXPECT_EQ(result(options[1] + "-one"), result(options[1] + "-many"));
@@ -197,6 +222,48 @@ TEST_F(Ranks, SayInJsonHowLongSumsTook) {
   EXPECT_GT(sums["sums"], 0);
   EXPECT_GT(sums["sum_seconds"], 0);
   EXPECT_GT(sums["wait_seconds"], 0);
+}
+
+TEST_F(Ranks, ShareAnEvaluationWithoutChangingItsResult) {
+  const Words options = {"--model",      "resnet20", "--images", "192",
+                         "--batch-size", "8",        "--steps",  "4"};
+  Words one = options, many = options;
+  one.insert(one.end(), {"--micro-batches", "3"});
+  many.insert(many.end(), {"--ranks", "3"});
+  run(train("one", one), 0);
+  run(train("many", many), 0);
+  const std::string evaluations = "evaluations.jsonl";
+  EXPECT_EQ(read_process_file(folder_ / "one" / evaluations),
+            read_process_file(folder_ / "many" / evaluations));
+}
+
+// Sharing and not sharing the updates, and other numbers of ranks, follow each other.
+TEST_F(Ranks, MayShareTheUpdatesWhenARunGoesOn) {
+  const Words options = {"--model", "mlp",        "--images", "256",         "--batch-size",
+                         "16",      "--schedule", "constant", "--optimizer", "adam"};
+  Words whole = options, parts = options;
+  whole.insert(whole.end(), {"--steps", "9", "--micro-batches", "4"});
+  parts.insert(parts.end(), {"--steps", "3", "--ranks", "4", "--shard-optimizer"});
+  run(train("whole", whole), 0);
+  run(train("parts", parts), 0);
+  const std::string folder = folder_ / "parts";
+  const Words resume = {SKYLINE_PROGRAM, "train", "--resume", folder};
+  Words two = resume, one = resume;
+  two.insert(two.end(), {"--steps", "6", "--ranks", "4"});
+  one.insert(one.end(), {"--steps", "9", "--ranks", "1"});
+  run(two, 0);
+  run(one, 0);
+  EXPECT_EQ(result("parts"), result("whole"));
+}
+
+TEST_F(Ranks, FastSumsOfTwoAreSums) {
+  const Words options = {"--model", "lenet", "--images", "128", "--steps", "4"};
+  Words one = options, many = options;
+  one.insert(one.end(), {"--micro-batches", "2"});
+  many.insert(many.end(), {"--ranks", "2", "--fast-sum"});
+  run(train("one", one), 0);
+  run(train("many", many), 0);
+  EXPECT_EQ(result("one"), result("many"));
 }
 
 TEST_F(Ranks, MayChangeWhenARunGoesOn) {
@@ -314,8 +381,8 @@ TEST_F(Ranks, ThatMakeNoSenseAreWrongUsage) {
       {{"--ranks", "two"}, "--ranks: 'two' is not a whole number"},
       {{"--ranks", "2", "--lanes", "2"}, "--ranks and --lanes exclude each other"},
       {{"--ranks", "2", "--device", "cuda"}, "--ranks needs --device cpu"},
-      {{"--ranks", "2", "--fused-update"},
-       "--ranks sums gradients that --fused-update does not keep"},
+      {{"--shard-optimizer"}, "--shard-optimizer is for several ranks: give --ranks, too"},
+      {{"--fast-sum"}, "--fast-sum is for several ranks: give --ranks, too"},
   };
   for (const auto& [words, sentence] : cases) {
     EXPECT_THAT(run(train("run", words), 2).output(), HasSubstr(sentence));

@@ -1,4 +1,4 @@
-#include "framework/ranks/rank_sum.h"
+#include "framework/ranks/rank_exchange.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostFloats = std::size_t{1} << 26;  // of a message
 constexpr std::size_t kBlock = 1024;                       // floats that are added at a time
+constexpr std::size_t kShareUnit = 64;                     // floats
 
 std::size_t largest_share(std::size_t size, std::size_t ranks) {
   return (size + ranks - 1) / ranks;
@@ -46,34 +47,80 @@ bool OpenRequests::finished(RankTransport& transport) {
   return open_.empty();
 }
 
-std::size_t RankSum::received_floats(std::size_t size, std::size_t ranks) {
-  return (ranks - 1) * largest_share(size, ranks);
+RankShare share_of_tensor(std::size_t size, const RankPlace& place) {
+  const std::size_t units = (size + kShareUnit - 1) / kShareUnit;
+  const auto at = [&](std::size_t rank) {
+    return std::min(size, share_begin(units, rank, place.ranks) * kShareUnit);
+  };
+  return {at(place.rank), at(place.rank + 1)};
 }
 
-RankSum::RankSum(RankAddends addends, int tag) : addends_(std::move(addends)), tag_(tag) {}
+std::size_t largest_share_of_tensor(std::size_t size, std::size_t ranks) {
+  return std::max<std::size_t>(share_of_tensor(size, {.rank = 0, .ranks = ranks}).size(), 1);
+}
 
-bool RankSum::advance(RankTransport& transport) {
-  if (phase_ == Phase::kNew) scatter(transport);
+std::size_t RankExchange::received_floats(RankWork work, std::span<const std::size_t> sizes,
+                                          std::size_t ranks) {
+  if (work != RankWork::kSum && work != RankWork::kSumShares) return 0;
+  std::size_t all = 0, shares = 0;
+  for (const std::size_t size : sizes) {
+    all += size;
+    shares += share_of_tensor(size, {.rank = 0, .ranks = ranks}).size();
+  }
+  return (ranks - 1) * (work == RankWork::kSum ? largest_share(all, ranks) : shares);
+}
+
+RankExchange::RankExchange(RankValues values, int tag) : values_(std::move(values)), tag_(tag) {}
+
+bool RankExchange::advance(RankTransport& transport) {
+  if (phase_ == Phase::kNew) begin(transport);
   if (!requests_.finished(transport)) return false;
-  if (phase_ == Phase::kGather) return true;
+  if (phase_ == Phase::kLast) return true;
   add(transport.rank(), transport.ranks());
-  gather(transport);
+  phase_ = Phase::kLast;
+  if (values_.work == RankWork::kSum) gather(transport);
   return requests_.finished(transport);
 }
 
-Pieces RankSum::share_of(std::size_t rank, std::size_t ranks) const {
-  const std::size_t size = size_of(addends_.values);
-  return cut(addends_.values, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
+void RankExchange::begin(RankTransport& transport) {
+  switch (values_.work) {
+    case RankWork::kSum:
+    case RankWork::kSumShares:
+      phase_ = Phase::kScatter;
+      return scatter(transport);
+    case RankWork::kGatherShares:
+      phase_ = Phase::kLast;
+      return gather(transport);
+    case RankWork::kFastSum:
+      phase_ = Phase::kLast;
+      for (const std::span<float> piece : cut(values_.tensors, 0, size_of(values_.tensors))) {
+        requests_.add(transport.sum(piece));
+      }
+  }
 }
 
-void RankSum::scatter(RankTransport& transport) {
-  phase_ = Phase::kScatter;
+Pieces RankExchange::share_of(std::size_t rank, std::size_t ranks) const {
+  if (values_.work == RankWork::kSum) {
+    const std::size_t size = size_of(values_.tensors);
+    return cut(values_.tensors, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
+  }
+  Pieces shares;
+  for (const std::span<float> tensor : values_.tensors) {
+    const RankShare share = share_of_tensor(tensor.size(), {.rank = rank, .ranks = ranks});
+    for (const std::span<float> piece : cut({tensor}, share.begin, share.end)) {
+      shares.push_back(piece);
+    }
+  }
+  return shares;
+}
+
+void RankExchange::scatter(RankTransport& transport) {
   const Pieces own = share_of(transport.rank(), transport.ranks());
   std::size_t received = 0;
   for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
     for (const std::span<float> piece : own) {
-      const std::span<float> to = addends_.received.subspan(received, piece.size());
+      const std::span<float> to = values_.received.subspan(received, piece.size());
       requests_.add(transport.receive(other, tag_, std::as_writable_bytes(to)));
       received += piece.size();
     }
@@ -84,7 +131,7 @@ void RankSum::scatter(RankTransport& transport) {
 }
 
 // Adds in blocks that stay in the cache, because the sum takes the place of this rank's values.
-void RankSum::add(std::size_t rank, std::size_t ranks) {
+void RankExchange::add(std::size_t rank, std::size_t ranks) {
   const Pieces own = share_of(rank, ranks);
   const std::size_t size = size_of(own);
   std::array<float, kBlock> sum;
@@ -95,7 +142,7 @@ void RankSum::add(std::size_t rank, std::size_t ranks) {
       for (std::size_t other = 0; other < ranks; ++other) {
         const std::size_t place = other < rank ? other : other - 1;
         const float* addend =
-            other == rank ? piece.data() + at : addends_.received.data() + place * size + done + at;
+            other == rank ? piece.data() + at : values_.received.data() + place * size + done + at;
         if (other == 0) {
           std::copy_n(addend, count, sum.data());
         } else {
@@ -108,8 +155,7 @@ void RankSum::add(std::size_t rank, std::size_t ranks) {
   }
 }
 
-void RankSum::gather(RankTransport& transport) {
-  phase_ = Phase::kGather;
+void RankExchange::gather(RankTransport& transport) {
   const Pieces own = share_of(transport.rank(), transport.ranks());
   for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
