@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/alignment.h"
+#include "memory/order/overlap/overlapped_order.h"
 
 namespace skyline {
 namespace {
@@ -11,6 +13,15 @@ namespace {
 constexpr std::size_t kMostOrders = 1024;
 // Bounds the time that the first step of a structure takes: some tens of milliseconds.
 constexpr std::uint64_t kMostStates = 10'000;
+
+// Sums over ranks run beside other ops.
+std::vector<OpId> begins_of_sums(const StepGraph& graph) {
+  std::vector<OpId> begins;
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    if (graph.ops[op].name == kBeginRankSum) begins.push_back(op);
+  }
+  return begins;
+}
 
 }  // namespace
 
@@ -22,7 +33,10 @@ std::vector<OpId> StepOrders::of(std::uint64_t structure, const std::function<St
   const std::lock_guard lock(mutex_);
   if (const auto known = orders_.find(structure); known != orders_.end()) return known->second;
   if (orders_.size() >= kMostOrders) orders_.clear();
-  return orders_[structure] = order(make(), algorithm_, options_).order;
+  const StepGraph graph = make();
+  std::vector<OpId> found = order(graph, algorithm_, options_).order;
+  return orders_[structure] =
+             overlapped_order(graph, std::move(found), begins_of_sums(graph), options_);
 }
 
 }  // namespace skyline

@@ -15,7 +15,8 @@ namespace skyline {
 
 // In which sequence a run's steps execute the ops that may move: the backward pass and the updates.
 // A sequence is found once for each structure of graph, whatever its sizes, so that all batches of
-// a program make the same requests in the same sequence.
+// a program make the same requests in the same sequence. Sums over ranks begin as early and are
+// waited for as late as the sequence's peak permits.
 class StepOrders {
  public:
   // One of order_algorithms().
