@@ -41,21 +41,17 @@ double RankStep::hidden() const {
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
                     const RankLink& link) {
   RankStep step{.ranks = ranks};
-  const auto messages = 2 * (static_cast<double>(ranks) - 1);
   double link_free = 0;
   std::unordered_map<ValueId, double> ends;  // of sums, by what they receive
   for (OpId number = 0; number < graph.ops.size(); ++number) {
     const StepOp& op = graph.ops[number];
     if (op.name == kBeginRankSum) {
-      const double bytes =
-          messages * static_cast<double>(input_bytes(graph, op)) / static_cast<double>(ranks);
-      const double sum =
-          messages * link.message_seconds + bytes / static_cast<double>(link.bytes_per_second);
-      link_free = std::max(link_free, step.seconds) + sum;
+      const SumCost sum = cost_of_sum(input_bytes(graph, op), ranks, link);
+      link_free = std::max(link_free, step.seconds) + sum.seconds;
       ends[op.outputs.front()] = link_free;
       ++step.sums;
-      step.sent_bytes += static_cast<std::uint64_t>(std::ceil(bytes));
-      step.sum_seconds += sum;
+      step.sent_bytes += static_cast<std::uint64_t>(std::ceil(sum.sent_bytes));
+      step.sum_seconds += sum.seconds;
     } else if (op.name == kWaitRankSum) {
       const double end = std::max(ends.at(op.inputs.front()), step.seconds);
       step.wait_seconds += end - step.seconds;

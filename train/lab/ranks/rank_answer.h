@@ -6,16 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "framework/ranks/rank_link.h"
 #include "train/budget/budget_seconds.h"
 #include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
-
-// A link carries messages between two ranks.
-struct RankLink {
-  std::uint64_t bytes_per_second = std::uint64_t{10} << 30;
-  double message_seconds = 10e-6;  // of each message, whatever its size
-};
 
 // A step on so many ranks, as each of them sees it.
 struct RankStep {
@@ -43,8 +38,7 @@ struct RankAnswer {
 };
 
 // Lets the sums of a recorded step pass over the link one after another, each from its first op
-// on, while the step's ops run. `seconds` are those of each op. On N ranks, a sum of b bytes sends
-// 2 (N - 1) messages of b / N bytes to the others and receives as many meanwhile.
+// on, while the step's ops run. `seconds` are those of each op.
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
                     const RankLink& link);
 
