@@ -80,6 +80,7 @@ class Context {
     // alone (Rajbhandari et al. 2020, "ZeRO", stage 1). Changes no bit of any result.
     bool shard_optimizer = false;
     bool fast_sum = false;  // ranks add in the order that the transport likes
+    SumBuckets buckets;
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;

@@ -17,6 +17,7 @@ std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& co
   } else {
     workload = std::make_unique<ImageWorkload>(options, console);
   }
+  workload->choose_sums();
   workload->plan_budget();
   if (workload->budget()) console.say(workload->budget()->text());
   return workload;

@@ -5,6 +5,7 @@
 #include "memory/device/cuda_device.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/budget/budget_seconds.h"
+#include "train/ranks/sum_buckets.h"
 
 namespace skyline {
 
@@ -31,6 +32,16 @@ ProfileKey Workload::profile_key() const {
           .device = options_.memory.device,
           .batch_size = options_.batch_size,
           .threads = options_.threads};
+}
+
+void Workload::choose_sums() {
+  RankOptions& ranks = options_.ranks;
+  if (ranks.ranks == 1) return;
+  const StepSeconds seconds = step_seconds(options_.step.profile, profile_key());
+  const RecordedStep step = trial({}, false).facts.step;
+  ranks.buckets = skyline::sum_buckets(step, seconds.of(step),
+                                       static_cast<std::size_t>(ranks.ranks), ranks.link.link());
+  forget_steps();
 }
 
 void Workload::plan_budget() {

@@ -44,6 +44,12 @@ class Workload {
   // Rows that only this workload adds to the report's table of facts.
   virtual std::vector<ReportFact> facts(Mode mode) const = 0;
 
+  // Chooses which gradients ranks sum together, from the longest step that makes no values again:
+  // the same on all ranks. Call it before plan_budget().
+  void choose_sums();
+  // What choose_sums() chose; null with one rank.
+  const SumBuckets& sum_buckets() const noexcept { return options_.ranks.buckets; }
+
   // Makes training steps reserve at most options.step.memory_bytes: plans what runs made from now
   // on make again. Throws UsageError.
   void plan_budget();
@@ -83,7 +89,7 @@ class Workload {
   // Dry-runs the longest training step, with its graph, while it makes these ops again. Kernels
   // are made anew after other engines were chosen.
   virtual StepTrial trial(const RecomputedOps& ops, bool other_engines) = 0;
-  // Called when options_.step.recomputed_ops has changed.
+  // Called when options_ has changed what steps run.
   virtual void forget_steps() {}
   // Returns what `planned` reserves for a run whose session adopts plans for these steps.
   std::uint64_t reserved_bytes(const DryRunFacts& facts, std::span<const Trace> steps) const;

@@ -346,21 +346,15 @@ void BackwardGraph::replace_gradient(const Parameter& parameter, const BackwardI
   whole_.at(parameter.value.edge().node.get()) = gradient.gradient;
 }
 
-std::optional<std::size_t> BackwardGraph::whole_at(const Parameter& parameter) const {
-  const std::optional<BackwardInput> gradient = gradient_of(parameter);
-  if (!gradient) return {};
-  if (gradient->gradient >= 0) return gradients_[index(gradient->gradient)].complete_at;
-  return written_at(parameter.gradient);
-}
-
-std::optional<std::size_t> BackwardGraph::written_at(const Tensor& resident) const {
-  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    for (const int output : step->outputs) {
+std::unordered_map<const Storage*, std::size_t> BackwardGraph::places_written() const {
+  std::unordered_map<const Storage*, std::size_t> places;
+  for (const BackwardStep& step : steps_) {
+    for (const int output : step.outputs) {
       const Tensor& destination = gradients_[index(output)].destination;
-      if (destination && destination.storage() == resident.storage()) return step->place;
+      if (destination) places[destination.storage().get()] = step.place;
     }
   }
-  return {};
+  return places;
 }
 
 void BackwardGraph::reorder(std::span<const OpId> order) {

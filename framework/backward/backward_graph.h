@@ -107,11 +107,9 @@ class BackwardGraph {
   // now on. Only for gradients that are not resident.
   void replace_gradient(const Parameter& parameter, const BackwardInput& gradient);
 
-  // Returns the place after which a parameter's gradient is whole; nothing if the loss does not
-  // depend on the parameter.
-  std::optional<std::size_t> whole_at(const Parameter& parameter) const;
-  // Returns the place of the last step that writes this resident tensor, if one does.
-  std::optional<std::size_t> written_at(const Tensor& resident) const;
+  // Returns the place of the last step that writes each resident tensor, for those that steps
+  // write.
+  std::unordered_map<const Storage*, std::size_t> places_written() const;
 
   // Runs every step once, in the order that the context's options give. Throws std::logic_error on
   // a second run, and what the ops throw.

@@ -57,6 +57,32 @@ TEST(BackwardGraph, AValueWithTwoConsumersGetsOneAggregationAndNoSplit) {
   EXPECT_NEAR(RecordedContext::values(w.gradient)[2], diamond_gradient(0.25), 1e-6);
 }
 
+TEST(BackwardGraph, KnowsWhereEachGradientIsWhole) {
+  RecordedContext run;
+  const Parameter early = run.vector_parameter("early", 3, 0.25f);
+  const Parameter late = run.vector_parameter("late", 3, 0.5f);
+  const Parameter unused = run.vector_parameter("unused", 3, 1);
+  run.context.begin_step();
+  Tensor a = sigmoid(run.context, early.value);
+  BackwardGraph graph(run.context, total(run.context, add(run.context, std::move(a), late.value)));
+  const auto places = graph.places_written();
+  EXPECT_EQ(places.size(), 2u);
+  EXPECT_FALSE(places.contains(unused.gradient.storage().get()));
+  for (const auto& [name, parameter] : {std::pair("early", early), std::pair("late", late)}) {
+    std::size_t last = 0;
+    for (const BackwardStep& step : graph.steps()) {
+      for (const int output : step.outputs) {
+        const Tensor& written = graph.gradients()[static_cast<std::size_t>(output)].destination;
+        if (written && written.storage() == parameter.gradient.storage()) last = step.place;
+      }
+    }
+    EXPECT_EQ(places.at(parameter.gradient.storage().get()), last) << name;
+  }
+  EXPECT_GT(places.at(early.gradient.storage().get()), places.at(late.gradient.storage().get()));
+  graph.run(run.context);
+  run.context.end_step();
+}
+
 TEST(BackwardGraph, AParameterUsedTwiceGetsTheSum) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 2, 1.0f);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/formats/tag_names.h"
 #include "train/cli/usage_error.h"
 
@@ -20,9 +21,11 @@ std::string op_text(Phase phase, const std::string& name, const std::string& lay
   return fmt::format("{} in {}", op_of_layer(name, layer), phase_name(phase));
 }
 
-// True if the context runs a kernel for the op.
+// True if the context runs a kernel for the op whose seconds are its own: sums over ranks take
+// those of the link.
 bool runs_kernel(const StepGraph& graph, const StepOp& op) {
   if (op.name == "upload" || op.name == "download") return false;
+  if (op.name == kBeginRankSum || op.name == kWaitRankSum) return false;
   const bool is_view =
       op.outputs.size() == 1 && graph.values[op.outputs[0]].storage != op.outputs[0];
   return !is_view;

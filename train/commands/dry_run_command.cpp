@@ -45,8 +45,7 @@ struct DryRunArguments {
   bool budgets = false;
   double slowdown = 0;  // per cent
   std::int64_t lanes = 0, ranks = 0;
-  RankLink link;
-  double latency = 1e6 * RankLink().message_seconds;  // µs
+  LinkOptions link;
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -70,9 +69,6 @@ void check_ranks(const DryRunArguments& arguments) {
   if (arguments.infer) throw UsageError("--ranks sums gradients: leave out --infer");
   if (arguments.step.fused_update) {
     throw UsageError("--ranks sums gradients that --fused-update does not keep: leave out one");
-  }
-  if (arguments.link.bytes_per_second == 0) {
-    throw UsageError("--bandwidth: 0 bytes a second carry nothing");
   }
 }
 
@@ -195,6 +191,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   for (std::string& name : arguments.allocators) name = canonical_allocator_name(name);
   check_given_for(list, arguments.allocators);
   check(arguments);
+  check_rank_options(list, arguments.link, arguments.ranks > 0);
   require_folder_of(arguments.trace);
   require_folder_of(arguments.graph);
   require_folder_of(arguments.lanes_page);
@@ -210,8 +207,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
                          .commit_bytes = commit_bytes};
   question.lanes = static_cast<std::size_t>(arguments.lanes);
   question.ranks = static_cast<std::size_t>(arguments.ranks);
-  question.link = {.bytes_per_second = arguments.link.bytes_per_second,
-                   .message_seconds = arguments.latency / 1e6};
+  question.link = arguments.link.link();
   if (needs_seconds(arguments)) question.seconds = seconds_of(arguments);
   if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
     question.budgets = arguments.budgets;
@@ -274,10 +270,7 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--ranks", integer(arguments->ranks, 1, kMostRanks),
            "Show the step on 1, 2, 4, … up to this many processes that train together: bytes, "
            "traffic, seconds");
-  list.add("--bandwidth", bytes(arguments->link.bytes_per_second),
-           "With --ranks: bytes a second that a rank sends, and receives meanwhile");
-  list.add("--latency", number(arguments->latency, 0, 1e9),
-           "With --ranks: microseconds of a message, whatever its size");
+  add_link_options(list, arguments->link);
   list.add("--write-trace", path(arguments->trace, "FILE.csv"),
            "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
   list.add("--write-graph", path(arguments->graph, "FILE.json"),

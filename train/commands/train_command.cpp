@@ -32,15 +32,12 @@ void check(const OptionList& list, const TrainOptions& options) {
       canonical_allocator_name(options.memory.allocator) != kPlannedAllocator) {
     throw UsageError("--memory plans each step: it needs --allocator planned");
   }
-  if (!options.step.profile.empty() && !options.step.memory_bytes) {
-    throw UsageError("--profile is for --memory: give both");
+  const bool has_ranks = options.ranks.ranks > 1 || launched_ranks() > 1;
+  if (!options.step.profile.empty() && !options.step.memory_bytes && !has_ranks) {
+    throw UsageError("--profile is for --memory and --ranks: give one of them");
   }
+  check_rank_options(list, options.ranks.link, has_ranks);
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
-  for (const char* option : {"--shard-optimizer", "--fast-sum"}) {
-    if (list.given(option) && options.ranks.ranks == 1 && launched_ranks() <= 1) {
-      throw UsageError(fmt::format("{} is for several ranks: give --ranks, too", option));
-    }
-  }
 }
 
 // Gives each rank its share of a resumed run's step, which has so many batches.
@@ -78,7 +75,10 @@ void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& c
 
 // All ranks must read the same data.
 nlohmann::ordered_json facts_of(const Workload& workload) {
-  return {{"data", workload.data_name()}, {"batches of an epoch", workload.batches_per_epoch()}};
+  const SumBuckets& buckets = workload.sum_buckets();
+  return {{"data", workload.data_name()},
+          {"batches of an epoch", workload.batches_per_epoch()},
+          {"gradients summed together", buckets ? nlohmann::ordered_json(*buckets) : nullptr}};
 }
 
 // Makes this rank's part of a run (a Trainer on rank 0, else a Follower) and begins it with

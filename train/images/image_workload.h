@@ -35,6 +35,7 @@ class ImageWorkload final : public Workload {
 
  private:
   StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
+  void forget_steps() override { trial_.reset(); }
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
   void say_normalisation();

@@ -46,7 +46,8 @@ void add_budget_options(OptionList& list, StepOptions& options) {
            "that the step is the fastest that fits",
            kNeutral | kMayBeAbsent);
   list.add("--profile", text(options.profile, "FILE"),
-           "Seconds of each op for --memory, from another run's folder or profile.json (default: a "
+           "Seconds of each op for --memory and --ranks, from another run's folder or profile.json "
+           "(default: a "
            "model of the device)",
            kNeutral | kMayBeAbsent);
 }

@@ -24,7 +24,7 @@ struct StepOptions {
   std::string order{kDefaultOrder};
   std::optional<std::uint64_t> memory_bytes =
       {};                             // that a training step may reserve; see StepBudget
-  std::string profile;                // file or run folder with seconds for the budget
+  std::string profile;                // file or run folder with seconds of each op
   RecomputedOps recomputed_ops = {};  // found for the budget; no option
 };
 

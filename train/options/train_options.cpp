@@ -145,12 +145,8 @@ void add_run_options(OptionList& list, TrainOptions& options) {
            "Processes on this machine that train together, started by mpirun; each reads "
            "--micro-batches of a step, and an epoch leaves out the batches that do not fill a step",
            kNeutral | kMayBeAbsent);
-  list.add("--shard-optimizer", flag(options.ranks.shard_optimizer),
-           "Divide the optimizer's state among the ranks: each updates its share of each parameter",
-           kNeutral | kMayBeAbsent);
-  list.add("--fast-sum", flag(options.ranks.fast_sum),
-           "Let MPI add gradients in the order that it likes; then bits depend on the ranks",
-           kMayChange | kMayBeAbsent);
+  add_sum_options(list, options.ranks);
+  add_link_options(list, options.ranks.link);
 }
 
 std::vector<std::string> model_names() {
@@ -284,6 +280,7 @@ std::int64_t step_batches(const TrainOptions& options) {
 Context::Options context_options(const TrainOptions& options) {
   Context::Options context = context_options(options.step);
   context.group = options.ranks.group;
+  context.buckets = options.ranks.buckets;
   context.place.ranks = static_cast<std::size_t>(options.ranks.ranks);
   if (context.group) context.place.rank = context.group->rank();
   context.shard_optimizer = options.ranks.shard_optimizer && options.ranks.ranks > 1;

@@ -12,18 +12,11 @@
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
 #include "train/options/memory_options.h"
+#include "train/options/rank_options.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
 namespace skyline {
-
-// The processes that train a network together.
-struct RankOptions {
-  std::int64_t ranks = 1;
-  bool shard_optimizer = false;
-  bool fast_sum = false;
-  std::shared_ptr<RankGroup> group = {};  // joined; no option
-};
 
 // Everything that determines a training run, as the command line gives it. To add an option: a
 // member here or in one of the structs below, and its row in the source of that struct. Flag, help,

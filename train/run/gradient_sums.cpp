@@ -1,23 +1,17 @@
 #include "train/run/gradient_sums.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 namespace skyline {
-namespace {
-
-// A bucket is closed once it has a quarter of the bytes that are left: the first ones, whose sums
-// hide behind the rest of backward, are large; the last one, which nothing hides, is small.
-constexpr std::size_t kShareOfRest = 4;
-constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
-
-}  // namespace
 
 struct GradientSums::Bucket {
   std::vector<std::size_t> parameters;  // their places in the optimizer's list
   std::size_t whole_at = 0;             // the place of the step that completes the last gradient
-  std::size_t bytes = 0;
   std::vector<BackwardInput> received = {};  // of the sum that has begun
   std::size_t updated_at = BackwardGraph::kEnd;
 };
@@ -25,33 +19,39 @@ struct GradientSums::Bucket {
 GradientSums::GradientSums(const Context& context, const Optimizer& optimizer)
     : options_(context.options()), optimizer_(optimizer) {}
 
-std::vector<GradientSums::Bucket> GradientSums::buckets(const BackwardGraph& graph) const {
-  struct Gradient {
-    std::size_t parameter, bytes, whole_at;
-  };
+std::vector<GradientSums::Gradient> GradientSums::gradients(const BackwardGraph& graph) const {
+  const std::unordered_map<const Storage*, std::size_t> places = graph.places_written();
   std::vector<Gradient> gradients;
-  std::size_t rest = 0;  // bytes
   for (std::size_t i = 0; i < optimizer_.parameters().size(); ++i) {
-    const Parameter& parameter = optimizer_.parameters()[i];
-    const std::optional<std::size_t> place = graph.whole_at(parameter);
-    if (!place) continue;  // the loss does not depend on it
-    gradients.push_back({i, parameter.value.spec().bytes(), *place});
-    rest += gradients.back().bytes;
-  }
-  std::ranges::stable_sort(gradients, {}, &Gradient::whole_at);
-  std::vector<Bucket> buckets;
-  std::size_t full = 0;  // bytes of the open bucket
-  for (const auto& [parameter, bytes, whole_at] : gradients) {
-    if (buckets.empty() || buckets.back().bytes >= full) {
-      buckets.emplace_back();
-      full = std::max(rest / kShareOfRest, kLeastBytes);
+    const std::optional<BackwardInput> gradient = graph.gradient_of(optimizer_.parameters()[i]);
+    if (!gradient) continue;
+    if (gradient->gradient >= 0) {
+      gradients.push_back({i, *graph.gradients()[index(gradient->gradient)].complete_at});
+    } else if (const auto place = places.find(gradient->retained.storage().get());
+               place != places.end()) {
+      gradients.push_back({i, place->second});
     }
-    Bucket& bucket = buckets.back();
-    bucket.parameters.push_back(parameter);
-    bucket.whole_at = whole_at;
-    bucket.bytes += bytes;
-    rest -= bytes;
   }
+  return gradients;
+}
+
+std::vector<GradientSums::Bucket> GradientSums::buckets(const BackwardGraph& graph) const {
+  const std::vector<Gradient> gradients = this->gradients(graph);
+  std::vector<std::vector<std::size_t>> numbers(1, std::vector<std::size_t>(gradients.size()));
+  std::iota(numbers.front().begin(), numbers.front().end(), std::size_t{0});
+  if (options_.buckets) numbers = *options_.buckets;
+  std::vector<Bucket> buckets;
+  std::size_t added = 0;
+  for (const std::vector<std::size_t>& together : numbers) {
+    Bucket& bucket = buckets.emplace_back();
+    for (const std::size_t number : together) {
+      const auto& [parameter, whole_at] = gradients.at(number);
+      bucket.parameters.push_back(parameter);
+      bucket.whole_at = std::max(bucket.whole_at, whole_at);
+      ++added;
+    }
+  }
+  if (added != gradients.size()) throw std::logic_error("the buckets are of another graph");
   return buckets;
 }
 

@@ -38,7 +38,10 @@ class TranslationWorkload final : public Workload {
 
  private:
   StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
-  void forget_steps() override { longest_.reset(); }
+  void forget_steps() override {
+    longest_.reset();
+    trial_.reset();
+  }
   // True if runs plan before their first step.
   static bool plans_ahead(const MemoryOptions& memory);
   // Searched for on the first call.

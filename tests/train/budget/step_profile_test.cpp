@@ -66,6 +66,15 @@ TEST_F(StepProfileTest, NamesAnOpThatWasNotMeasured) {
               ThrowsMessage<UsageError>(HasSubstr("the profile lacks conv2d of conv1 in forward")));
 }
 
+TEST_F(StepProfileTest, HasNoSecondsOfSumsOverRanks) {
+  StepProfile profile(kKey);
+  profile.add({conv(3), conv(5)});
+  RecordedStep step = step_of_two();
+  step.graph.ops.push_back({.name = "begin_rank_sum"});
+  step.graph.ops.push_back({.name = "wait_rank_sum"});
+  EXPECT_EQ(profile.seconds(step), (std::vector<double>{3, 5, 0, 0, 0}));
+}
+
 TEST_F(StepProfileTest, OfSomethingElseIsRefused) {
   const std::filesystem::path folder = write(StepProfile(kKey).json().dump());
   ProfileKey other = kKey;

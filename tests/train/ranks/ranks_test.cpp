@@ -381,8 +381,13 @@ TEST_F(Ranks, ThatMakeNoSenseAreWrongUsage) {
       {{"--ranks", "two"}, "--ranks: 'two' is not a whole number"},
       {{"--ranks", "2", "--lanes", "2"}, "--ranks and --lanes exclude each other"},
       {{"--ranks", "2", "--device", "cuda"}, "--ranks needs --device cpu"},
-      {{"--shard-optimizer"}, "--shard-optimizer is for several ranks: give --ranks, too"},
-      {{"--fast-sum"}, "--fast-sum is for several ranks: give --ranks, too"},
+      {{"--shard-optimizer"}, "--shard-optimizer is for --ranks and would do nothing here"},
+      {{"--fast-sum"}, "--fast-sum is for --ranks and would do nothing here"},
+      {{"--ranks", "2", "--bandwidth", "0"}, "--bandwidth: 0 bytes a second carry nothing"},
+      {{"--ranks", "2", "--bandwidth", "fast"}, "--bandwidth: "},
+      {{"--bandwidth", "1GiB"}, "--bandwidth is for --ranks and would do nothing here"},
+      {{"--profile", "none"}, "--profile is for --memory and --ranks: give one of them"},
+      {{"--ranks", "2", "--profile", "none"}, "--profile: cannot read"},
   };
   for (const auto& [words, sentence] : cases) {
     EXPECT_THAT(run(train("run", words), 2).output(), HasSubstr(sentence));

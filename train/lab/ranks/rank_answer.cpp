@@ -11,6 +11,7 @@
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
+#include "train/ranks/sum_buckets.h"
 
 namespace skyline {
 namespace {
@@ -30,6 +31,15 @@ std::vector<std::size_t> powers_of_two(std::size_t most) {
   for (std::size_t number = 1; number < most; number *= 2) ranks.push_back(number);
   ranks.push_back(most);
   return ranks;
+}
+
+// As Workload::choose_sums() does.
+SumBuckets chosen_sums(DryRunOptions program, const StepSeconds& seconds, const RankLink& link) {
+  if (program.ranks == 1) return nullptr;
+  program.buckets = {};
+  program.step.recomputed_ops = {};
+  const RecordedStep step = dry_run(program).step;
+  return sum_buckets(step, seconds.of(step), program.ranks, link);
 }
 
 }  // namespace
@@ -68,6 +78,7 @@ RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::s
   RankAnswer answer{.link = link, .seconds_source = seconds.source, .steps = {}};
   for (const std::size_t ranks : powers_of_two(most)) {
     program.ranks = ranks;
+    program.buckets = chosen_sums(program, seconds, link);
     const DryRunFacts facts = dry_run(program);
     RankStep step = timed_sums(facts.step.graph, seconds.of(facts.step), ranks, link);
     step.peak = plan(facts.trace).peak;

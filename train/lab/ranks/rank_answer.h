@@ -42,7 +42,8 @@ struct RankAnswer {
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
                     const RankLink& link);
 
-// Dry-runs the program on 1, 2, 4, … and `most` ranks.
+// Dry-runs the program on 1, 2, 4, … and `most` ranks, which sum gradients in the buckets that
+// `skyline train` chooses for so many.
 RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::size_t most,
                        const RankLink& link);
 
