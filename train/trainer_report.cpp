@@ -149,6 +149,7 @@ CommandResult Trainer::result(int exit_code) {
   Json json = result_json(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
   json["rank_sums"] = sums_json(summary.ranks);
+  if (summary.ranks) json["rank_sums"]["rank_seconds"] = rank_seconds_;
   workload_->add_facts(json, result.text);
   result.json = json_text(json);
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
@@ -179,7 +180,6 @@ Json Trainer::result_json(double loss, bool interrupted) const {
                {"ranks", options_.ranks.ranks},     {"steps", position_.step},
                {"epochs", position_.epoch},         {"threads", options_.threads},
                {"lanes", options_.device.lanes},    {"loss", loss}};
-  json["rank_seconds"] = rank_seconds_;
   for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);

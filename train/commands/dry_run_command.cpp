@@ -65,13 +65,6 @@ DryRunOptions program_of(const DryRunArguments& arguments) {
       .convolution_workspace_bytes = arguments.device == "cpu" ? workspace_bytes : std::nullopt};
 }
 
-void check_ranks(const DryRunArguments& arguments) {
-  if (arguments.infer) throw UsageError("--ranks sums gradients: leave out --infer");
-  if (arguments.step.fused_update) {
-    throw UsageError("--ranks sums gradients that --fused-update does not keep: leave out one");
-  }
-}
-
 void check(const DryRunArguments& arguments) {
   check_step(arguments.step);
   const bool has_budget =
@@ -95,7 +88,9 @@ void check(const DryRunArguments& arguments) {
   if (arguments.slowdown > 0 && !arguments.step.profile.empty()) {
     throw UsageError("--slowdown tries other batches than the profile's: leave out --profile");
   }
-  if (arguments.ranks > 0) check_ranks(arguments);
+  if (arguments.ranks > 0 && arguments.infer) {
+    throw UsageError("--ranks sums gradients: leave out --infer");
+  }
   if (!arguments.lanes_page.empty() && arguments.lanes == 0) {
     throw UsageError("--write-lanes needs --lanes");
   }
@@ -163,8 +158,11 @@ void write_ranks(const DryRunArguments& arguments, const DryRunResult& answered)
   if (arguments.ranks_page.empty()) return;
   const std::string title =
       fmt::format("{} at batch {} on ranks", arguments.model.model, arguments.batch_size);
+  RankAnswer sharded = *answered.ranks;
+  sharded.steps = sharded.sharded;
   const std::vector<RankCurve> curves = {
-      {.name = "each rank updates all", .answer = *answered.ranks}};
+      {.name = "each rank updates all", .answer = *answered.ranks},
+      {.name = "--shard-optimizer: each updates its share", .answer = std::move(sharded)}};
   write_atomically(arguments.ranks_page, rank_page(curves, title));
 }
 

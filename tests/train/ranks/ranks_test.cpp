@@ -222,6 +222,8 @@ TEST_F(Ranks, SayInJsonHowLongSumsTook) {
   EXPECT_GT(sums["sums"], 0);
   EXPECT_GT(sums["sum_seconds"], 0);
   EXPECT_GT(sums["wait_seconds"], 0);
+  ASSERT_EQ(sums["rank_seconds"].size(), 2u);
+  for (const nlohmann::json& seconds : sums["rank_seconds"]) EXPECT_GT(seconds, 0);
 }
 
 TEST_F(Ranks, ShareAnEvaluationWithoutChangingItsResult) {

@@ -11,6 +11,7 @@ Context::Options dry_context(const DryRunOptions& options) {
   context.compute = options.compute;
   context.prefetch = options.prefetch;
   context.place.ranks = options.ranks;
+  context.shard_optimizer = options.shard_optimizer;
   context.buckets = options.buckets;
   context.convolution_workspace_bytes = options.convolution_workspace_bytes;
   return dry_context(context, options.mode);

@@ -24,6 +24,7 @@ struct DryRunOptions {
   StepOptions step = {};
   std::size_t ranks = 1;  // that train together; the dry run is of rank 0
   SumBuckets buckets = {};
+  bool shard_optimizer = false;
   bool guard = false;
   bool prefetch = false;
   std::shared_ptr<Compute> compute = {};  // null: the CPU

@@ -16,6 +16,8 @@
 namespace skyline {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string shown(double seconds) {
   return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
 }
@@ -42,6 +44,47 @@ SumBuckets chosen_sums(DryRunOptions program, const StepSeconds& seconds, const 
   return sum_buckets(step, seconds.of(step), program.ranks, link);
 }
 
+RankStep foreseen_step(const DryRunOptions& program, const StepSeconds& seconds,
+                       const RankLink& link) {
+  const DryRunFacts facts = dry_run(program);
+  // Clipping needs all sums on each rank.
+  const bool sums_shares = program.shard_optimizer && program.optimizer.clip == 0;
+  RankStep step = timed_sums(facts.step.graph, seconds.of(facts.step), program.ranks, link,
+                             sums_shares ? 1 : 2);
+  step.peak = plan(facts.trace).peak;
+  step.resident_bytes = facts.resident_bytes;
+  return step;
+}
+
+Json rows_of(std::span<const RankStep> steps) {
+  Json rows = Json::array();
+  for (const RankStep& step : steps) {
+    rows.push_back({{"ranks", step.ranks},
+                    {"peak", step.peak},
+                    {"resident_bytes", step.resident_bytes},
+                    {"sums", step.sums},
+                    {"sent_bytes", step.sent_bytes},
+                    {"sum_seconds", step.sum_seconds},
+                    {"wait_seconds", step.wait_seconds},
+                    {"hidden", step.hidden()},
+                    {"seconds", step.seconds}});
+  }
+  return rows;
+}
+
+std::string table_of(std::span<const RankStep> steps) {
+  Table table(
+      {{"ranks"}, {"bytes"}, {"planned"}, {"sends"}, {"sums"}, {"take"}, {"hidden"}, {"step"}});
+  for (const RankStep& step : steps) {
+    table.add_row({format_count(static_cast<std::int64_t>(step.ranks)),
+                   format_bytes(step.resident_bytes + step.peak), format_bytes(step.peak),
+                   format_bytes(step.sent_bytes),
+                   format_count(static_cast<std::int64_t>(step.sums)), shown(step.sum_seconds),
+                   fmt::format("{:.0f} %", 100 * step.hidden()), shown(step.seconds)});
+  }
+  return table.str();
+}
+
 }  // namespace
 
 double RankStep::hidden() const {
@@ -49,21 +92,24 @@ double RankStep::hidden() const {
 }
 
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
-                    const RankLink& link) {
+                    const RankLink& link, int passes) {
   RankStep step{.ranks = ranks};
   double link_free = 0;
-  std::unordered_map<ValueId, double> ends;  // of sums, by what they receive
+  // Of sums, by what they receive; of gathers, by their first parameter.
+  std::unordered_map<ValueId, double> ends;
+  const auto storage = [&](ValueId value) { return graph.values[value].storage; };
   for (OpId number = 0; number < graph.ops.size(); ++number) {
     const StepOp& op = graph.ops[number];
-    if (op.name == kBeginRankSum) {
-      const SumCost sum = cost_of_sum(input_bytes(graph, op), ranks, link);
-      link_free = std::max(link_free, step.seconds) + sum.seconds;
-      ends[op.outputs.front()] = link_free;
-      ++step.sums;
-      step.sent_bytes += static_cast<std::uint64_t>(std::ceil(sum.sent_bytes));
-      step.sum_seconds += sum.seconds;
-    } else if (op.name == kWaitRankSum) {
-      const double end = std::max(ends.at(op.inputs.front()), step.seconds);
+    if (op.name == kBeginRankSum || op.name == kBeginRankGather) {
+      const bool sums = op.name == kBeginRankSum;
+      const RankCost cost = cost_of_passes(sums ? passes : 1, input_bytes(graph, op), ranks, link);
+      link_free = std::max(link_free, step.seconds) + cost.seconds;
+      ends[storage(op.outputs.front())] = link_free;
+      if (sums) ++step.sums;
+      step.sent_bytes += static_cast<std::uint64_t>(std::ceil(cost.sent_bytes));
+      step.sum_seconds += cost.seconds;
+    } else if (op.name == kWaitRankSum || op.name == kWaitRankGather) {
+      const double end = std::max(ends.at(storage(op.inputs.front())), step.seconds);
       step.wait_seconds += end - step.seconds;
       step.seconds = end;
     } else {
@@ -79,47 +125,28 @@ RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::s
   for (const std::size_t ranks : powers_of_two(most)) {
     program.ranks = ranks;
     program.buckets = chosen_sums(program, seconds, link);
-    const DryRunFacts facts = dry_run(program);
-    RankStep step = timed_sums(facts.step.graph, seconds.of(facts.step), ranks, link);
-    step.peak = plan(facts.trace).peak;
-    step.resident_bytes = facts.resident_bytes;
-    answer.steps.push_back(step);
+    program.shard_optimizer = false;
+    answer.steps.push_back(foreseen_step(program, seconds, link));
+    program.shard_optimizer = ranks > 1;
+    answer.sharded.push_back(foreseen_step(program, seconds, link));
   }
   return answer;
 }
 
-nlohmann::ordered_json RankAnswer::json() const {
-  nlohmann::ordered_json json = {{"bandwidth", link.bytes_per_second},
-                                 {"latency", link.message_seconds},
-                                 {"seconds_source", seconds_source},
-                                 {"rows", nlohmann::ordered_json::array()}};
-  for (const RankStep& step : steps) {
-    json["rows"].push_back({{"ranks", step.ranks},
-                            {"peak", step.peak},
-                            {"resident_bytes", step.resident_bytes},
-                            {"sums", step.sums},
-                            {"sent_bytes", step.sent_bytes},
-                            {"sum_seconds", step.sum_seconds},
-                            {"wait_seconds", step.wait_seconds},
-                            {"hidden", step.hidden()},
-                            {"seconds", step.seconds}});
-  }
-  return json;
+Json RankAnswer::json() const {
+  return {{"bandwidth", link.bytes_per_second},
+          {"latency", link.message_seconds},
+          {"seconds_source", seconds_source},
+          {"rows", rows_of(steps)},
+          {"sharded", rows_of(sharded)}};
 }
 
 std::string RankAnswer::text() const {
-  std::string text = fmt::format(
-      "ranks      gradients are summed over a link of {} a second and\n"
-      "           {:.0f} µs a message; ops take seconds {}\n\n",
-      format_bytes(link.bytes_per_second), 1e6 * link.message_seconds, seconds_source);
-  Table table({{"ranks"}, {"planned"}, {"sends"}, {"sums"}, {"take"}, {"hidden"}, {"step"}});
-  for (const RankStep& step : steps) {
-    table.add_row({format_count(static_cast<std::int64_t>(step.ranks)), format_bytes(step.peak),
-                   format_bytes(step.sent_bytes),
-                   format_count(static_cast<std::int64_t>(step.sums)), shown(step.sum_seconds),
-                   fmt::format("{:.0f} %", 100 * step.hidden()), shown(step.seconds)});
-  }
-  return text + table.str();
+  return fmt::format(
+             "ranks      gradients are summed over a link of {} a second and\n"
+             "           {:.0f} µs a message; ops take seconds {}\n\n",
+             format_bytes(link.bytes_per_second), 1e6 * link.message_seconds, seconds_source) +
+         table_of(steps) + "\nwith --shard-optimizer\n\n" + table_of(sharded);
 }
 
 }  // namespace skyline

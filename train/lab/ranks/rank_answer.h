@@ -19,8 +19,8 @@ struct RankStep {
   std::uint64_t resident_bytes = 0;  // besides
   std::size_t sums = 0;              // of buckets of gradients
   std::uint64_t sent_bytes = 0;
-  double sum_seconds = 0;   // of all sums
-  double wait_seconds = 0;  // that ops wait for sums
+  double sum_seconds = 0;   // of all sums and gathers
+  double wait_seconds = 0;  // that ops wait for them
   double seconds = 0;       // of the step
 
   // The share of the sums' seconds that other ops hide; 1 if there are no sums.
@@ -32,15 +32,17 @@ struct RankAnswer {
   RankLink link;
   std::string seconds_source;
   std::vector<RankStep> steps;
+  std::vector<RankStep> sharded = {};  // the same with --shard-optimizer
 
   nlohmann::ordered_json json() const;
   std::string text() const;  // lines of at most 80 columns
 };
 
 // Lets the sums of a recorded step pass over the link one after another, each from its first op
-// on, while the step's ops run. `seconds` are those of each op.
+// on, while the step's ops run; so do gathers of parameters, which take one pass. `seconds` are
+// those of each op; a sum takes `passes`.
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
-                    const RankLink& link);
+                    const RankLink& link, int passes = 2);
 
 // Dry-runs the program on 1, 2, 4, … and `most` ranks, which sum gradients in the buckets that
 // `skyline train` chooses for so many.

@@ -170,7 +170,6 @@ TEST(DryRunRanks, ThatMakeNoSenseAreWrongUsage) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--ranks", "0"}, "--ranks: 0 is out of range: it must be from 1 to 4096"},
       {{"--ranks", "2", "--infer"}, "--ranks sums gradients: leave out --infer"},
-      {{"--ranks", "2", "--fused-update"}, "--fused-update does not keep"},
       {{"--ranks", "2", "--bandwidth", "0"}, "--bandwidth: 0 bytes a second carry nothing"},
       {{"--ranks", "2", "--latency", "-1"}, "--latency"},
       {{"--write-ranks", "ranks.html"}, "--write-ranks needs --ranks"},
