@@ -1,4 +1,4 @@
-"""Trains on two processes in turns: Skyline's ranks, and PyTorch's DistributedDataParallel with Gloo.
+"""Trains on two processes in turns: our ranks, and PyTorch's DistributedDataParallel with Gloo.
 
     python3 ranks_against_ddp.py --ours build/release/train/skyline [MODEL ...] [--turns N]
 
@@ -97,7 +97,8 @@ def translation():
     words = ranks.WORDS + ranks.SPECIAL_WORDS
     source, target = (pack_sequence([torch.randint(words, (length,)) for _ in range(ranks.BATCH)])
                       for length in (ranks.SENTENCE_WORDS, ranks.SENTENCE_WORDS + 1))  # its end
-    loss = lambda logits: functional.cross_entropy(logits, target.data, reduction="sum") / ranks.BATCH
+    loss = lambda logits: (functional.cross_entropy(logits, target.data, reduction="sum")
+                           / ranks.BATCH)
     return Seq2Seq(words, ranks.UNITS), torch.optim.Adam, [source, target], loss
 
 
@@ -185,9 +186,10 @@ def compare(program, model, turns, folder):
     for order in ("optimal", "program"):
         ratio = lambda key: statistics.median(
             its[key] / our[key] for its, our in zip(runs["theirs"], runs[order]))
-        yield [model, order, *(f"{middle(name, 'ms'):.2f}" for name in (order, "theirs")),
-               f"{ratio('ms'):.2f}", *(f"{middle(name, 'peak'):.0f} ({middle(name, 'before'):.0f})"
-                                       for name in (order, "theirs")), f"{ratio('peak'):.1f}", f"{ratio('own'):.1f}"]
+        both = (order, "theirs")
+        yield [model, order, *(f"{middle(name, 'ms'):.2f}" for name in both), f"{ratio('ms'):.2f}",
+               *(f"{middle(name, 'peak'):.0f} ({middle(name, 'before'):.0f})" for name in both),
+               f"{ratio('peak'):.1f}", f"{ratio('own'):.1f}"]
 
 
 def main():
