@@ -17,9 +17,10 @@ void require_kernel_image() {
   const cudaError_t found = cudaFuncGetAttributes(&attributes, any_kernel);
   if (found != cudaErrorNoKernelImageForDevice) return check_cuda(found, "cudaFuncGetAttributes");
   cudaGetLastError();
-  int major = 0, minor = 0;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+  int device = 0, major = 0, minor = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   const std::string card = std::to_string(major), of_card = std::to_string(minor);
   throw std::runtime_error("[--device cuda] this build has no kernels for compute capability " +
                            card + "." + of_card + ": configure it with CMAKE_CUDA_ARCHITECTURES=" +

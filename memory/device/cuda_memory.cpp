@@ -66,18 +66,25 @@ void require_cuda_device() {
 CudaMemory::CudaMemory(std::optional<std::size_t> capacity_bytes)
     : driver_(load_driver()), account_("cuda", capacity_bytes ? *capacity_bytes : usable_bytes()) {}
 
+int current_cuda_device() noexcept {
+  int device = 0;
+  cudaGetDevice(&device);
+  return device;
+}
+
 CUmemAllocationProp cuda_allocation_properties() noexcept {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = 0;
+  properties.location.id = current_cuda_device();
   return properties;
 }
 
 bool CudaMemory::has_virtual_memory() const {
   int supported = 0;
   driver_.check(driver_.device_get_attribute(
-                    &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0),
+                    &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                    current_cuda_device()),
                 "cuDeviceGetAttribute");
   return supported != 0;
 }

@@ -14,7 +14,7 @@ inline constexpr std::size_t kCudaReservedBytes = std::size_t{256} << 20;
 // Throws std::runtime_error, one line with the flag and the reason, when no device can be used.
 void require_cuda_device();
 
-// The driver and the accounting that allocations and ranges of the first CUDA device share.
+// The driver and the accounting that allocations and ranges of the current CUDA device share.
 class CudaMemory {
  public:
   // Default capacity: what is free now, less kCudaReservedBytes. Throws what require_cuda_device()
@@ -38,7 +38,10 @@ class CudaMemory {
   DeviceAccount account_;
 };
 
-// Returns the properties of device memory.
+// Returns the number of the thread's current device.
+int current_cuda_device() noexcept;
+
+// Returns the properties of its memory.
 CUmemAllocationProp cuda_allocation_properties() noexcept;
 
 }  // namespace skyline

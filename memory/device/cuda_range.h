@@ -9,7 +9,7 @@ namespace skyline {
 
 class CudaMemory;
 
-// Address space of the first CUDA device, mapped in pieces as it grows. Each piece costs driver
+// Address space of the current CUDA device, mapped in pieces as it grows. Each piece costs driver
 // time and can only be unmapped whole, so a piece is the card's smallest or 1/128 of the range: at
 // most that much stays when the range shrinks. Unmapping waits for the device, because it is not
 // ordered with enqueued work.

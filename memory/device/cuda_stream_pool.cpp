@@ -20,7 +20,7 @@ CudaStreamPool::CudaStreamPool(CudaMemory& memory) : memory_(memory) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
-  properties.location.id = 0;
+  properties.location.id = current_cuda_device();
   check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
   std::uint64_t keep_all = UINT64_MAX;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all),

@@ -16,6 +16,9 @@ cudaError_t health();
 // Returns true if a stream holds work that has not run.
 bool has_pending_work();
 
+// What cudaSetDevice() has set.
+int& current_device();
+
 // The value that cudaGetLastError() returns next, set when the runtime refuses memory.
 cudaError_t& last_error();
 

@@ -26,7 +26,7 @@ struct Options {
   StreamOrder streams = StreamOrder::kOthersLast;
   // Closes new device memory to the host: touching it crashes, as on a real device.
   bool protect = false;
-  int devices = 1;                         // 0: calls report that there is no device
+  int devices = 1;                         // of one memory; 0: calls report that there is none
   int driver_version = 13000;              // 11040: too old; 0: no driver; calls fail accordingly
   int compute_capability = 90;             // kernels exist only for 90
   bool virtual_memory = true;              // false: cuMem… calls are refused

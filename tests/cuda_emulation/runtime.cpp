@@ -35,7 +35,9 @@ struct Task {
 
 struct CUstream_st {
   std::deque<Task> tasks;
-  bool blocking = false;  // ordered with the default stream, without events
+  bool blocking = false;      // ordered with the default stream, without events
+  std::size_t exchanges = 0;  // tasks that wait for other processes
+  bool meets = false;         // waits for a stream with exchanges
 };
 struct CUevent_st {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
@@ -124,7 +126,10 @@ cudaError_t drive(CUstream_st& stream, const Done& done) {
     run_until(stream, done);
   } catch (const std::exception& error) {
     device().fault = error.what();
-    for (const auto& each : device().streams) each->tasks.clear();
+    for (const auto& each : device().streams) {
+      each->tasks.clear();
+      each->exchanges = 0;
+    }
     return cudaErrorLaunchFailure;
   }
   return cudaSuccess;
@@ -161,7 +166,8 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
   order_implicitly(stream_of(stream));
   stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
-  return cudaSuccess;
+  return std::exchange(stream_of(stream).meets, false) ? synchronize(stream_of(stream))
+                                                       : cudaSuccess;
 }
 
 // cudaMemcpyAsync copies from unpinned memory before it returns.
@@ -212,6 +218,15 @@ cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work) {
   });
 }
 
+cudaError_t enqueue_exchange(cudaStream_t stream, std::function<void()> work) {
+  CUstream_st& queue = stream_of(stream);
+  ++queue.exchanges;
+  return enqueue_work(stream, [&queue, run = std::move(work)] {
+    --queue.exchanges;
+    run();
+  });
+}
+
 bool has_come(std::optional<std::uint64_t>& countdown) {
   if (!countdown) return false;
   if (*countdown > 0) {
@@ -220,6 +235,11 @@ bool has_come(std::optional<std::uint64_t>& countdown) {
   }
   countdown.reset();
   return true;
+}
+
+int& current_device() {
+  static int device = 0;
+  return device;
 }
 
 cudaError_t& last_error() {
@@ -306,12 +326,14 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDevice(int* number) {
-  *number = 0;
+  *number = cuda_emulation::current_device();
   return health();
 }
 
 cudaError_t cudaSetDevice(int number) {
-  return number < options().devices ? health() : cudaErrorInvalidValue;
+  if (number < 0 || number >= options().devices) return cudaErrorInvalidValue;
+  cuda_emulation::current_device() = number;
+  return health();
 }
 
 cudaError_t cudaDeviceSynchronize() {
@@ -342,10 +364,21 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cuda_emulation::synchronize(stream_of(stream));
 }
 
+// The first query of a stream with work says that it is not ready; the host may then do other work.
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  static bool asked = false;
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  asked = !asked && !stream_of(stream).tasks.empty();
+  return asked ? cudaErrorNotReady : cuda_emulation::synchronize(stream_of(stream));
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const auto& state = event->state;
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
+  if (state->reached < state->recorded && state->stream->exchanges > 0) {
+    stream_of(stream).meets = true;
+  }
   stream_of(stream).tasks.push_back({.run = {}, .wait = state, .version = state->recorded});
   return cudaSuccess;
 }

@@ -16,13 +16,13 @@
 namespace cuda_emulation {
 namespace {
 
-bool is_first_device(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == 0;
+bool is_current_device(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == current_device();
 }
 
 bool is_right(const CUmemAllocationProp* properties) {
   return properties != nullptr && properties->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-         is_first_device(properties->location);
+         is_current_device(properties->location);
 }
 
 bool overlaps(const Blocks& blocks, const std::byte* first, std::size_t bytes) {
@@ -76,7 +76,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, u
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED || device != 0) {
+  if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED ||
+      device != cuda_emulation::current_device()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   *value = cuda_emulation::options().virtual_memory ? 1 : 0;
@@ -162,7 +163,7 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
 
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
                         std::size_t count) {
-  if (access == nullptr || count != 1 || !cuda_emulation::is_first_device(access->location) ||
+  if (access == nullptr || count != 1 || !cuda_emulation::is_current_device(access->location) ||
       access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
       !cuda_emulation::holds(memory().mapped, pointer(address), bytes)) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -93,6 +93,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** address, u
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
@@ -136,6 +137,9 @@ cudaError_t find_kernels();
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread);
 // Enqueues work of a library that replaces one of CUDA's.
 cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work);
+// Enqueues work that waits for other processes, whose work waits for it. So a stream that waits for
+// it runs as soon as it has more work, although the host waits for nothing.
+cudaError_t enqueue_exchange(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace cuda_emulation
 
