@@ -157,7 +157,7 @@ CommandResult Trainer::result(int exit_code) {
                              directory_->path().string());
   result.text += fmt::format("data wait: {:.3f} s (first batch), {:.3f} s (rest)\n",
                              log_->first_wait_seconds(), log_->later_wait_seconds());
-  if (summary.ranks) {
+  if (summary.ranks && options_.memory.device == "cpu") {
     result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
                                summary.ranks->sum_seconds, summary.ranks->wait_seconds);
     result.text +=

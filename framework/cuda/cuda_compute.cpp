@@ -1,7 +1,10 @@
 #include "framework/cuda/cuda_compute.h"
 
+#include <exception>
+
 #include "framework/cuda/cuda_error.h"
 #include "framework/cuda/kernel_image.h"
+#include "framework/cuda/nccl/cuda_ranks.h"
 #include "framework/cuda/uploads.h"
 #include "memory/device/cuda_memory.h"
 
@@ -14,12 +17,17 @@ CudaCompute::CudaCompute(const CudaOptions& options) : options_(options) {
 }
 
 CudaCompute::~CudaCompute() {
-  if (!options_.plan_only) cudaStreamSynchronize(stream());
+  if (options_.plan_only) return;
+  try {
+    synchronize();
+  } catch (const std::exception&) {
+    // The run has failed, and its first error is on its way.
+  }
 }
 
 void CudaCompute::write(std::byte* to, const void* host, std::size_t bytes) {
   check_cuda(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
-  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  synchronize();
 }
 
 void CudaCompute::upload(std::byte* to, const void* host, std::size_t bytes,
@@ -31,7 +39,7 @@ void CudaCompute::upload(std::byte* to, const void* host, std::size_t bytes,
 void CudaCompute::read(void* host, const std::byte* from, std::size_t bytes) {
   check_cuda(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream()),
              "cudaMemcpyAsync");
-  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  synchronize();
   wrong_values_.check();
 }
 
@@ -39,6 +47,11 @@ void CudaCompute::zero(std::byte* to, std::size_t bytes) {
   check_cuda(cudaMemsetAsync(to, 0, bytes, stream()), "cudaMemsetAsync");
 }
 
-void CudaCompute::wait() { check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+void CudaCompute::wait() { synchronize(); }
+
+void CudaCompute::synchronize() {
+  if (options_.ranks) return options_.ranks->synchronize(stream());
+  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+}
 
 }  // namespace skyline

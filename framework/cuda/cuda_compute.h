@@ -14,7 +14,8 @@ class Uploads;
 
 // Runs ops on the current CUDA device, all on the default stream in program order. So freed bytes
 // can be reused at once, and memory that the device allocates and frees in stream order stays in
-// step.
+// step. Copies of inputs (Uploads) and sums over ranks (CudaRanks) have streams of their own, which
+// events bind to it.
 class CudaCompute final : public Compute {
  public:
   // Throws std::runtime_error with the flag and the reason if no device can be used.
@@ -36,10 +37,15 @@ class CudaCompute final : public Compute {
 
   WrongValues& wrong_values() noexcept { return wrong_values_; }
 
+  // Requires options().ranks.
+  CudaRanks& ranks() noexcept { return *options_.ranks; }
+
   // Defined in cuda_libraries.cpp, so that only callers of the libraries need their headers.
   CudaLibraries& libraries();
 
  private:
+  void synchronize();
+
   CudaOptions options_;
   WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload

@@ -15,16 +15,23 @@ inline constexpr unsigned kThreads = 256;  // a block
 // Limit of a grid along y or z. Along x it is 2^31 - 1, more than fits in memory.
 inline constexpr unsigned kMostBlocks = 65535;
 
-// Launches kernel(arguments…) with grid × block threads on the stream of `compute`.
+// Launches kernel(arguments…) with grid × block threads on a stream.
 template <typename... Parameters, typename... Arguments>
-void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Parameters...),
-            Arguments&&... arguments) {
+void launch_on(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+               Arguments&&... arguments) {
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = block;
-  config.stream = compute.stream();
+  config.stream = stream;
   check_cuda(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...),
              "cudaLaunchKernelEx");
+}
+
+// Launches on the stream of `compute`.
+template <typename... Parameters, typename... Arguments>
+void launch(CudaCompute& compute, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  launch_on(compute.stream(), grid, block, kernel, std::forward<Arguments>(arguments)...);
 }
 
 // Returns the grid of blocks of kThreads for `count` threads.

@@ -9,6 +9,8 @@
 
 namespace skyline {
 
+class CudaRanks;
+
 struct CudaOptions {
   bool tf32 = false;           // products and convolutions may round operands to 10 bits
   bool deterministic = false;  // gives the same bits in every run
@@ -20,11 +22,13 @@ struct CudaOptions {
   // Uses no device, but the card that `engines` describes: kernels can be made, which is enough to
   // know all requests of a step, but cannot run.
   bool plan_only = false;
+  // How the cards of several ranks sum gradients; null on one rank. See join_cards.h.
+  std::shared_ptr<CudaRanks> ranks;
 };
 
-// Makes a Compute on the first CUDA device. Throws std::runtime_error, one line with the flag and
-// the reason, if no device can be used, if `engines` belong to another card or another cuDNN, or if
-// the build has no CUDA backend.
+// Makes a Compute on the thread's current CUDA device. Throws std::runtime_error, one line with the
+// flag and the reason, if no device can be used, if `engines` belong to another card or another
+// cuDNN, or if the build has no CUDA backend.
 std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options);
 
 }  // namespace skyline

@@ -1,13 +1,23 @@
-// Stands in for cuda_libraries.cpp in builds without CUDA.
+// Stands in for cuda_libraries.cpp and cuda_ranks.cpp in builds without CUDA.
 
 #include <stdexcept>
 
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/cuda/nccl/join_cards.h"
 
 namespace skyline {
+namespace {
 
-std::unique_ptr<Compute> make_cuda_compute(const CudaOptions&) {
+[[noreturn]] void refuse() {
   throw std::runtime_error("[--device cuda] this build has no CUDA backend");
 }
+
+}  // namespace
+
+std::unique_ptr<Compute> make_cuda_compute(const CudaOptions&) { refuse(); }
+
+std::shared_ptr<CudaRanks> take_card(const RankGroup&) { refuse(); }
+
+void connect_cards(CudaRanks&, RankGroup&) { refuse(); }
 
 }  // namespace skyline

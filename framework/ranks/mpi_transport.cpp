@@ -34,6 +34,7 @@ class MpiTransport final : public RankTransport {
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
           "MPI_Comm_split_type");
     check(MPI_Comm_size(here, &ranks_here_), "MPI_Comm_size");
+    check(MPI_Comm_rank(here, &rank_here_), "MPI_Comm_rank");
     MPI_Comm_free(&here);
     check(MPI_Comm_dup(MPI_COMM_WORLD, &sums_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(sums_, MPI_ERRORS_RETURN);
@@ -52,6 +53,7 @@ class MpiTransport final : public RankTransport {
   std::size_t rank() const noexcept override { return static_cast<std::size_t>(rank_); }
   std::size_t ranks() const noexcept override { return static_cast<std::size_t>(ranks_); }
   std::size_t ranks_here() const noexcept override { return static_cast<std::size_t>(ranks_here_); }
+  std::size_t rank_here() const noexcept override { return static_cast<std::size_t>(rank_here_); }
 
   Request send(std::size_t to, int tag, std::span<const std::byte> bytes) override {
     MPI_Request& request = open_[++last_];
@@ -92,7 +94,7 @@ class MpiTransport final : public RankTransport {
   }
 
   MPI_Comm sums_ = MPI_COMM_NULL;
-  int rank_ = 0, ranks_ = 1, ranks_here_ = 1;
+  int rank_ = 0, ranks_ = 1, ranks_here_ = 1, rank_here_ = 0;
   Request last_ = 0;
   std::map<Request, MPI_Request> open_;
 };

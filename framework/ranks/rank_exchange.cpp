@@ -70,6 +70,22 @@ std::size_t RankExchange::received_floats(RankWork work, std::span<const std::si
   return (ranks - 1) * (work == RankWork::kSum ? largest_share(all, ranks) : shares);
 }
 
+Pieces share_of(const RankValues& values, const RankPlace& place) {
+  if (values.work == RankWork::kSum) {
+    const std::size_t size = size_of(values.tensors);
+    return cut(values.tensors, share_begin(size, place.rank, place.ranks),
+               share_begin(size, place.rank + 1, place.ranks));
+  }
+  Pieces shares;
+  for (const std::span<float> tensor : values.tensors) {
+    const RankShare share = share_of_tensor(tensor.size(), place);
+    for (const std::span<float> piece : cut({tensor}, share.begin, share.end)) {
+      shares.push_back(piece);
+    }
+  }
+  return shares;
+}
+
 RankExchange::RankExchange(RankValues values, int tag) : values_(std::move(values)), tag_(tag) {}
 
 bool RankExchange::advance(RankTransport& transport) {
@@ -99,23 +115,8 @@ void RankExchange::begin(RankTransport& transport) {
   }
 }
 
-Pieces RankExchange::share_of(std::size_t rank, std::size_t ranks) const {
-  if (values_.work == RankWork::kSum) {
-    const std::size_t size = size_of(values_.tensors);
-    return cut(values_.tensors, share_begin(size, rank, ranks), share_begin(size, rank + 1, ranks));
-  }
-  Pieces shares;
-  for (const std::span<float> tensor : values_.tensors) {
-    const RankShare share = share_of_tensor(tensor.size(), {.rank = rank, .ranks = ranks});
-    for (const std::span<float> piece : cut({tensor}, share.begin, share.end)) {
-      shares.push_back(piece);
-    }
-  }
-  return shares;
-}
-
 void RankExchange::scatter(RankTransport& transport) {
-  const Pieces own = share_of(transport.rank(), transport.ranks());
+  const Pieces own = share_of(values_, {.rank = transport.rank(), .ranks = transport.ranks()});
   std::size_t received = 0;
   for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
@@ -124,7 +125,8 @@ void RankExchange::scatter(RankTransport& transport) {
       requests_.add(transport.receive(other, tag_, std::as_writable_bytes(to)));
       received += piece.size();
     }
-    for (const std::span<float> piece : share_of(other, transport.ranks())) {
+    for (const std::span<float> piece :
+         share_of(values_, {.rank = other, .ranks = transport.ranks()})) {
       requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
     }
   }
@@ -132,7 +134,7 @@ void RankExchange::scatter(RankTransport& transport) {
 
 // Adds in blocks that stay in the cache, because the sum takes the place of this rank's values.
 void RankExchange::add(std::size_t rank, std::size_t ranks) {
-  const Pieces own = share_of(rank, ranks);
+  const Pieces own = share_of(values_, {.rank = rank, .ranks = ranks});
   const std::size_t size = size_of(own);
   std::array<float, kBlock> sum;
   std::size_t done = 0;  // elements of the share
@@ -156,13 +158,14 @@ void RankExchange::add(std::size_t rank, std::size_t ranks) {
 }
 
 void RankExchange::gather(RankTransport& transport) {
-  const Pieces own = share_of(transport.rank(), transport.ranks());
+  const Pieces own = share_of(values_, {.rank = transport.rank(), .ranks = transport.ranks()});
   for (std::size_t other = 0; other < transport.ranks(); ++other) {
     if (other == transport.rank()) continue;
     for (const std::span<float> piece : own) {
       requests_.add(transport.send(other, tag_, std::as_bytes(piece)));
     }
-    for (const std::span<float> piece : share_of(other, transport.ranks())) {
+    for (const std::span<float> piece :
+         share_of(values_, {.rank = other, .ranks = transport.ranks()})) {
       requests_.add(transport.receive(other, tag_, std::as_writable_bytes(piece)));
     }
   }

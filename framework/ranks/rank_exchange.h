@@ -57,6 +57,9 @@ class OpenRequests {
   std::vector<RankTransport::Request> open_;
 };
 
+// The values of a rank's share, which it adds or gives to the others.
+Pieces share_of(const RankValues& values, const RankPlace& place);
+
 // Does one work of all ranks. Sums are ((v0 + v1) + v2) + …, except fast ones, so the bits depend
 // on neither speed nor placement: each rank receives the others' values of its share of the
 // elements, adds them, and sends the sums to the others. No float is copied except by the
@@ -78,8 +81,6 @@ class RankExchange {
 
   void begin(RankTransport& transport);
   void scatter(RankTransport& transport);
-  // The values that `rank` adds.
-  Pieces share_of(std::size_t rank, std::size_t ranks) const;
   void add(std::size_t rank, std::size_t ranks);
   void gather(RankTransport& transport);
 

@@ -185,6 +185,7 @@ void RankGroup::serve() {
     rank_ = transport_->rank();
     ranks_ = transport_->ranks();
     ranks_here_ = transport_->ranks_here();
+    rank_here_ = transport_->rank_here();
     {
       const std::lock_guard lock(mutex_);
       connected_ = true;

@@ -39,7 +39,9 @@ class RankGroup {
 
   std::size_t rank() const noexcept { return rank_; }
   std::size_t ranks() const noexcept { return ranks_; }
+  // Ranks on this machine, and which of them this is.
   std::size_t ranks_here() const noexcept { return ranks_here_; }
+  std::size_t rank_here() const noexcept { return rank_here_; }
 
   // All ranks call the following functions in the same sequence.
   // Returns the bytes of every rank, in the order of ranks.
@@ -79,7 +81,7 @@ class RankGroup {
   void check() const;
 
   Options options_;
-  std::size_t rank_ = 0, ranks_ = 0, ranks_here_ = 0;
+  std::size_t rank_ = 0, ranks_ = 0, ranks_here_ = 0, rank_here_ = 0;
   std::unique_ptr<RankTransport> transport_;  // the thread's
 
   mutable std::mutex mutex_;

@@ -17,8 +17,9 @@ class RankTransport {
   virtual ~RankTransport() = default;
   virtual std::size_t rank() const noexcept = 0;
   virtual std::size_t ranks() const noexcept = 0;
-  // Ranks on this machine.
+  // Ranks on this machine, and which of them this is.
   virtual std::size_t ranks_here() const noexcept = 0;
+  virtual std::size_t rank_here() const noexcept = 0;
 
   // The messages of one tag from one rank to another arrive in the order in which they were sent.
   // The bytes must stay until the request is done. A message has at most 1 GiB and arrives in as

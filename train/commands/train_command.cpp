@@ -71,6 +71,7 @@ void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& c
   options.ranks.group = group;
   if (batches) divide(options, *batches);
   agree_on(*group, to_json(options));
+  if (options.memory.device == "cuda") options.device.ranks = join_cards(*group);
 }
 
 // All ranks must read the same data.

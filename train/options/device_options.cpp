@@ -151,7 +151,8 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
                             .workspace_bytes = options.workspace_bytes,
                             .measured = measured,
                             .engines = options.engines.get(),
-                            .plan_only = plan_only});
+                            .plan_only = plan_only,
+                            .ranks = options.ranks});
 }
 
 }  // namespace skyline

@@ -29,6 +29,7 @@ struct DeviceOptions {
   // The engine choices of the whole run, so that all compared allocators use the same ones: read
   // from those files by resolved(), completed while kernels are made.
   std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
+  std::shared_ptr<CudaRanks> ranks;  // the cards of a run of several ranks, once they are connected
 };
 
 // True if a budget may choose smaller engines than those of the rule by shape.

@@ -80,10 +80,19 @@ void resolve_budget(TrainOptions& options) {
 
 void check_ranks(const TrainOptions& options) {
   if (options.ranks.ranks == 1) return;
-  if (options.memory.device != "cpu") throw UsageError("--ranks needs --device cpu");
+  const auto refuse = [](const char* why) { throw UsageError(std::string("--ranks ") + why); };
   // Lanes are planned from what a process measures, so plans of ranks would differ.
-  if (options.device.lanes != 1) {
-    throw UsageError("--ranks and --lanes exclude each other: give one of them");
+  if (options.device.lanes != 1) refuse("and --lanes exclude each other: give one of them");
+  const bool on_cuda = options.memory.device == "cuda";
+  if (on_cuda && options.device.engines_file == "measured") {
+    refuse(
+        "and --engines measured exclude each other on CUDA, where each card might choose others");
+  }
+  if (on_cuda && options.ranks.fast_sum) throw UsageError("--fast-sum needs --device cpu");
+  // Ranks whose sentences differ in length would begin sums in other sequences.
+  if ((on_cuda || options.ranks.fast_sum) && translates(options) && options.translation.unroll) {
+    throw UsageError(on_cuda ? "--ranks on CUDA needs steps with the same ops: leave out --unroll"
+                             : "--fast-sum needs steps with the same ops: leave out --unroll");
   }
 }
 

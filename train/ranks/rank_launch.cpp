@@ -181,4 +181,17 @@ void agree_on(RankGroup& group, const nlohmann::ordered_json& facts) {
   agree(group, problem);
 }
 
+std::shared_ptr<CudaRanks> join_cards(RankGroup& group) {
+  std::shared_ptr<CudaRanks> cards;
+  std::string problem;
+  try {
+    cards = take_card(group);
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(group, problem);
+  connect_cards(*cards, group);
+  return cards;
+}
+
 }  // namespace skyline

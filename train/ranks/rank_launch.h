@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "framework/cuda/nccl/join_cards.h"
 #include "framework/ranks/rank_group.h"
 
 namespace skyline {
@@ -34,6 +35,10 @@ void agree(RankGroup& group, const std::string& problem);
 // All ranks call it with an object that must be the same on each. If one differs, rank 0 throws
 // UsageError that names the rank, the key and both values; the others throw RankStopped.
 void agree_on(RankGroup& group, const nlohmann::ordered_json& facts);
+
+// All ranks call it: each takes a card, then they connect. If one cannot take a card, rank 0 throws
+// UsageError with the reason; the others throw RankStopped. Throws std::runtime_error.
+std::shared_ptr<CudaRanks> join_cards(RankGroup& group);
 
 // Another rank says why all ranks end, so this one says nothing.
 struct RankStopped : std::exception {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/ops/ranks/rank_sum_kernels.h"
 #include "framework/ranks/rank_group.h"
 
 namespace skyline {
@@ -26,14 +27,7 @@ class BeginKernel final : public Kernel {
       : bucket_(std::move(bucket)), work_(work), sizes_(std::move(sizes)) {}
 
   void run(const KernelArguments& arguments) override {
-    RankValues values{.work = work_};
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      // The work writes there, which the second op declares.
-      values.tensors.emplace_back(const_cast<float*>(arguments.input<float>(i)), sizes_[i]);
-    }
-    const std::size_t received = RankExchange::received_floats(work_, sizes_, bucket_.place.ranks);
-    if (received > 0) values.received = {arguments.output<float>(0), received};
-    bucket_.group->begin(bucket_.number, std::move(values));
+    bucket_.group->begin(bucket_.number, values_of(work_, sizes_, bucket_.place, arguments));
   }
 
  private:
@@ -84,6 +78,21 @@ class RankOp : public Op {
     return pairs;
   }
 
+  std::unique_ptr<Kernel> begin_kernel(Compute& compute, RankWork work,
+                                       std::vector<std::size_t> sizes) const {
+    if (compute.cuda()) {
+      return make_begin_rank_work_cuda(*compute.cuda(), bucket_, work, std::move(sizes));
+    }
+    return std::make_unique<BeginKernel>(bucket_, work, std::move(sizes));
+  }
+  std::unique_ptr<Kernel> wait_kernel(Compute& compute, std::size_t first,
+                                      std::vector<std::size_t> sizes) const {
+    if (compute.cuda()) {
+      return make_wait_rank_work_cuda(*compute.cuda(), bucket_, first, std::move(sizes));
+    }
+    return std::make_unique<WaitKernel>(bucket_, first, std::move(sizes));
+  }
+
   RankBucket bucket_;
 
  private:
@@ -107,8 +116,9 @@ class BeginRankSum final : public RankOp {
     return {{TensorSpec{.shape = {elements}}, Category::kWorkspace}};
   }
 
-  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
-    return std::make_unique<BeginKernel>(bucket_, work_, sizes_of(inputs));
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    return begin_kernel(compute, work_, sizes_of(inputs));
   }
 
  private:
@@ -122,8 +132,9 @@ class WaitRankSum final : public RankOp {
     return same(inputs.subspan(1), Category::kGradient);
   }
   std::vector<InPlacePair> in_place() const override { return each_in_place(1); }
-  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
-    return std::make_unique<WaitKernel>(bucket_, 1, sizes_of(inputs.subspan(1)));
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    return wait_kernel(compute, 1, sizes_of(inputs.subspan(1)));
   }
 };
 
@@ -134,15 +145,27 @@ class RankGather final : public RankOp {
     return same(inputs, Category::kParameter);
   }
   std::vector<InPlacePair> in_place() const override { return each_in_place(0); }
-  std::unique_ptr<Kernel> kernel(Compute&, std::span<const TensorSpec> inputs) const override {
-    if (name() == kWaitRankGather) {
-      return std::make_unique<WaitKernel>(bucket_, 0, sizes_of(inputs));
-    }
-    return std::make_unique<BeginKernel>(bucket_, RankWork::kGatherShares, sizes_of(inputs));
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    return name() == kWaitRankGather
+               ? wait_kernel(compute, 0, sizes_of(inputs))
+               : begin_kernel(compute, RankWork::kGatherShares, sizes_of(inputs));
   }
 };
 
 }  // namespace
+
+RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankPlace& place,
+                     const KernelArguments& arguments) {
+  RankValues values{.work = work};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    // The work writes there, which the second op declares.
+    values.tensors.emplace_back(const_cast<float*>(arguments.input<float>(i)), sizes[i]);
+  }
+  const std::size_t received = RankExchange::received_floats(work, sizes, place.ranks);
+  if (received > 0) values.received = {arguments.output<float>(0), received};
+  return values;
+}
 
 std::shared_ptr<const Op> begin_rank_sum_op(RankBucket bucket, RankWork work) {
   return std::make_shared<BeginRankSum>(std::move(bucket), work);

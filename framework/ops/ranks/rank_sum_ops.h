@@ -27,7 +27,7 @@ struct RankBucket {
 };
 
 // The sum of a bucket of gradients over the ranks, in two ops, so that it runs beside the ops
-// between them. Both count as ops of phase update on the CPU.
+// between them. Both count as ops of phase update. On CUDA the cards sum, see CudaRanks.
 //
 // Begins the sum, one of the works that sum. Inputs: the bucket's gradients, f32 of any shapes.
 // Output: `received` f32 [n], the other ranks' values of this rank's share, which belong to the sum

@@ -48,6 +48,7 @@ class LocalTransport final : public RankTransport {
   std::size_t rank() const noexcept override { return rank_; }
   std::size_t ranks() const noexcept override { return hub_.ranks; }
   std::size_t ranks_here() const noexcept override { return hub_.ranks; }
+  std::size_t rank_here() const noexcept override { return rank_; }
   Request send(std::size_t to, int tag, std::span<const std::byte> bytes) override;
   Request receive(std::size_t from, int tag, std::span<std::byte> bytes) override;
   Request sum(std::span<float> values) override;

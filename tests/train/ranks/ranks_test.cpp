@@ -382,7 +382,6 @@ TEST_F(Ranks, ThatMakeNoSenseAreWrongUsage) {
       {{"--ranks", "0"}, "--ranks: 0 is out of range: it must be from 1 to 4096"},
       {{"--ranks", "two"}, "--ranks: 'two' is not a whole number"},
       {{"--ranks", "2", "--lanes", "2"}, "--ranks and --lanes exclude each other"},
-      {{"--ranks", "2", "--device", "cuda"}, "--ranks needs --device cpu"},
       {{"--shard-optimizer"}, "--shard-optimizer is for --ranks and would do nothing here"},
       {{"--fast-sum"}, "--fast-sum is for --ranks and would do nothing here"},
       {{"--ranks", "2", "--bandwidth", "0"}, "--bandwidth: 0 bytes a second carry nothing"},

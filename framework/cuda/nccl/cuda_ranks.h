@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "framework/cuda/nccl/join_cards.h"
+#include "framework/cuda/nccl/nccl_library.h"
+#include "framework/ranks/rank_exchange.h"
+#include "framework/ranks/rank_place.h"
+
+namespace skyline {
+
+// Does the works of all ranks over their cards by NCCL, on a stream of its own, bit for bit as
+// RankExchange does them over a transport; there are no fast sums. The host waits for none of it.
+//
+//   ops    enqueue the values; begin() marks that place
+//   works  wait for the mark, exchange, add and exchange again, one work after another
+//   ops    enqueued after wait() wait for the work
+//
+// Thread rule: one thread, the program's. All functions throw std::runtime_error.
+class CudaRanks {
+ public:
+  // What take_card() says.
+  explicit CudaRanks(const RankGroup& group);
+  // Ends what is still exchanged. All ranks' works are done then, or the run has failed.
+  ~CudaRanks();
+  CudaRanks(const CudaRanks&) = delete;
+  CudaRanks& operator=(const CudaRanks&) = delete;
+
+  void connect(RankGroup& group);
+
+  // All ranks begin the same works in the same sequence. The bytes belong to the work until
+  // everything is done that `ops` held when wait() returned.
+  void begin(int number, const RankValues& values, cudaStream_t ops);
+  void wait(int number, cudaStream_t ops);
+
+  // Waits until everything on the stream is done. Throws if a rank or the network fails, where
+  // cudaStreamSynchronize() would wait for ever.
+  void synchronize(cudaStream_t stream);
+
+ private:
+  // Floats that this rank sends to another and receives from it.
+  struct Exchange {
+    Pieces sent, received;
+  };
+  // `with` returns the exchange with a rank.
+  template <typename With>
+  void exchange(const With& with);
+  // `share` returns the share of a rank.
+  template <typename Share>
+  void add_shares(const RankValues& values, const Share& share);
+  void meet();
+  void check();
+
+  NcclLibrary nccl_;
+  RankPlace place_;
+  NcclCommunicator* communicator_ = nullptr;  // null until all ranks are connected, and after abort
+  cudaStream_t works_ = nullptr;
+  cudaEvent_t ready_ = nullptr;      // the values of the work that begins
+  std::map<int, cudaEvent_t> done_;  // works, by number
+};
+
+}  // namespace skyline
