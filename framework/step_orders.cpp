@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostStates = 10'000;
 std::vector<OpId> begins_of_sums(const StepGraph& graph) {
   std::vector<OpId> begins;
   for (OpId op = 0; op < graph.ops.size(); ++op) {
-    if (graph.ops[op].name == kBeginRankSum) begins.push_back(op);
+    if (begins_rank_sum(graph.ops[op].name)) begins.push_back(op);
   }
   return begins;
 }

@@ -38,9 +38,13 @@ void Workload::choose_sums() {
   RankOptions& ranks = options_.ranks;
   if (ranks.ranks == 1) return;
   const StepSeconds seconds = step_seconds(options_.step.profile, profile_key());
-  const RecordedStep step = trial({}, false).facts.step;
-  ranks.buckets = skyline::sum_buckets(step, seconds.of(step),
-                                       static_cast<std::size_t>(ranks.ranks), ranks.link.link());
+  const auto step_with = [&](const SumBuckets& buckets) {
+    ranks.buckets = buckets;
+    forget_steps();
+    return trial({}, false).facts.step;
+  };
+  ranks.buckets = skyline::sum_buckets(step_with, seconds.of, static_cast<std::size_t>(ranks.ranks),
+                                       ranks.link.link());
   forget_steps();
 }
 

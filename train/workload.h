@@ -44,8 +44,8 @@ class Workload {
   // Rows that only this workload adds to the report's table of facts.
   virtual std::vector<ReportFact> facts(Mode mode) const = 0;
 
-  // Chooses which gradients ranks sum together, from the longest step that makes no values again:
-  // the same on all ranks. Call it before plan_budget().
+  // Chooses which gradients ranks sum together, from dry runs of the longest step that makes no
+  // values again: the same on all ranks. Call it before plan_budget().
   void choose_sums();
   // What choose_sums() chose; null with one rank.
   const SumBuckets& sum_buckets() const noexcept { return options_.ranks.buckets; }

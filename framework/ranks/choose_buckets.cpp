@@ -17,8 +17,9 @@ struct Ends {
 
 class Programme {
  public:
-  Programme(std::span<const ReadyGradient> gradients, const RankLink& link, std::size_t ranks)
-      : link_(link), ranks_(ranks), ready_{0}, bytes_{0} {
+  Programme(std::span<const ReadyGradient> gradients, const RankLink& link, std::size_t ranks,
+            std::uint64_t most_bytes)
+      : link_(link), ranks_(ranks), most_bytes_(most_bytes), ready_{0}, bytes_{0} {
     for (const ReadyGradient& gradient : gradients) {
       ready_.push_back(std::max(ready_.back(), gradient.seconds));
       bytes_.push_back(bytes_.back() + gradient.bytes);
@@ -64,8 +65,9 @@ class Programme {
   // link waits for the gradients, a greater bucket only takes longer.
   void add(Ends& ends, const std::vector<double>& before, std::size_t i) const {
     for (std::size_t j = i; j-- > 0;) {
-      const double end = std::max(ready_[i], before[j]) +
-                         cost_of_sum(bytes_[i] - bytes_[j], ranks_, link_).seconds;
+      const std::uint64_t bytes = bytes_[i] - bytes_[j];
+      if (bytes > most_bytes_ && j + 1 < i) break;
+      const double end = std::max(ready_[i], before[j]) + cost_of_sum(bytes, ranks_, link_).seconds;
       if (end < ends.seconds[i]) {
         ends.seconds[i] = end;
         ends.first[i] = j;
@@ -76,6 +78,7 @@ class Programme {
 
   const RankLink& link_;
   std::size_t ranks_;
+  std::uint64_t most_bytes_;
   std::vector<double> ready_;         // by i: when the first i gradients are whole
   std::vector<std::uint64_t> bytes_;  // of the first i
 };
@@ -83,9 +86,10 @@ class Programme {
 }  // namespace
 
 std::vector<std::size_t> choose_buckets(std::span<const ReadyGradient> gradients,
-                                        const RankLink& link, std::size_t ranks) {
+                                        const RankLink& link, std::size_t ranks,
+                                        std::uint64_t most_bytes) {
   if (gradients.empty()) return {};
-  const Programme programme(gradients, link, ranks);
+  const Programme programme(gradients, link, ranks, most_bytes);
   return programme.fewest(programme.least_end() * kEqual);
 }
 

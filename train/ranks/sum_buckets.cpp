@@ -1,7 +1,11 @@
 #include "train/ranks/sum_buckets.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -9,9 +13,14 @@
 
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "framework/ranks/choose_buckets.h"
+#include "train/ranks/timed_sums.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::uint64_t kParts[] = {1,  2,  4, 8,
+                                    16, 32, 64};  // of all bytes, for the largest bucket
+constexpr double kBetter = 1 + 1e-9;              // ratio of seconds beyond rounding
 
 // The gradients of the step's only sum, by their number.
 std::vector<ReadyGradient> ready_gradients(const StepGraph& graph,
@@ -20,7 +29,7 @@ std::vector<ReadyGradient> ready_gradients(const StepGraph& graph,
   double now = 0;
   for (OpId number = 0; number < graph.ops.size(); ++number) {
     const StepOp& op = graph.ops[number];
-    if (op.name == kBeginRankSum) {
+    if (begins_rank_sum(op.name)) {
       std::vector<ReadyGradient> gradients;
       for (const ValueId value : op.inputs) {
         gradients.push_back({written.at(value), graph.values[value].bytes});
@@ -33,11 +42,9 @@ std::vector<ReadyGradient> ready_gradients(const StepGraph& graph,
   throw std::logic_error("the step sums no gradients over ranks");
 }
 
-}  // namespace
-
-SumBuckets sum_buckets(const RecordedStep& step, std::span<const double> seconds, std::size_t ranks,
-                       const RankLink& link) {
-  const std::vector<ReadyGradient> gradients = ready_gradients(step.graph, seconds);
+// Divides gradients, given by their number, in the sequence in which they are whole.
+SumBuckets divided(const std::vector<ReadyGradient>& gradients, const RankLink& link,
+                   std::size_t ranks, std::uint64_t most_bytes) {
   std::vector<std::size_t> numbers(gradients.size());
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   std::ranges::stable_sort(numbers, {},
@@ -46,12 +53,37 @@ SumBuckets sum_buckets(const RecordedStep& step, std::span<const double> seconds
   for (const std::size_t number : numbers) sequence.push_back(gradients[number]);
   std::vector<std::vector<std::size_t>> buckets;
   auto next = numbers.begin();
-  for (const std::size_t size : choose_buckets(sequence, link, ranks)) {
+  for (const std::size_t size : choose_buckets(sequence, link, ranks, most_bytes)) {
     const auto end = next + static_cast<std::ptrdiff_t>(size);
     buckets.emplace_back(next, end);
     next = end;
   }
   return std::make_shared<const std::vector<std::vector<std::size_t>>>(std::move(buckets));
+}
+
+}  // namespace
+
+SumBuckets sum_buckets(const std::function<RecordedStep(const SumBuckets&)>& step_with,
+                       const std::function<std::vector<double>(const RecordedStep&)>& seconds_of,
+                       std::size_t ranks, const RankLink& link) {
+  if (ranks == 1) return nullptr;
+  const RecordedStep one_sum = step_with(nullptr);
+  const std::vector<ReadyGradient> gradients = ready_gradients(one_sum.graph, seconds_of(one_sum));
+  std::uint64_t bytes = 0;
+  for (const ReadyGradient& gradient : gradients) bytes += gradient.bytes;
+  SumBuckets best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::uint64_t parts : kParts) {
+    const SumBuckets tried = divided(gradients, link, ranks, bytes / parts);
+    const RecordedStep step = step_with(tried);
+    const RankStep timed = timed_sums(step.graph, seconds_of(step), ranks, link);
+    if (timed.seconds * kBetter < least) {
+      best = tried;
+      least = timed.seconds;
+    }
+    if (timed.wait_seconds == 0) break;
+  }
+  return best;
 }
 
 }  // namespace skyline

@@ -10,7 +10,7 @@ std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& stor
   std::vector<BucketSum> sums;
   for (const BlockUse& use : story.uses) {
     const StepOp& op = graph.ops[use.op];
-    if (op.name != kBeginRankSum || use.kind != BlockUse::Kind::kRequest) continue;
+    if (!begins_rank_sum(op.name) || use.kind != BlockUse::Kind::kRequest) continue;
     BucketSum& sum =
         sums.emplace_back(BucketSum{.block = use.block, .gradients = op.inputs.size()});
     for (const ValueId value : op.inputs) sum.bytes += graph.values[value].bytes;

@@ -102,7 +102,8 @@ class RankOp : public Op {
 class BeginRankSum final : public RankOp {
  public:
   BeginRankSum(RankBucket bucket, RankWork work)
-      : RankOp(kBeginRankSum, std::move(bucket)), work_(work) {}
+      : RankOp(work == RankWork::kSumShares ? kBeginShareSum : kBeginRankSum, std::move(bucket)),
+        work_(work) {}
 
   std::string parameters() const override {
     return fmt::format("{} work={}", RankOp::parameters(), static_cast<int>(work_));

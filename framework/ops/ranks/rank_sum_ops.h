@@ -13,9 +13,14 @@ class RankGroup;
 
 // Names of the ops below.
 inline constexpr std::string_view kBeginRankSum = "begin_rank_sum";
+inline constexpr std::string_view kBeginShareSum = "begin_share_sum";  // of this rank's share alone
 inline constexpr std::string_view kWaitRankSum = "wait_rank_sum";
 inline constexpr std::string_view kBeginRankGather = "begin_rank_gather";
 inline constexpr std::string_view kWaitRankGather = "wait_rank_gather";
+
+inline bool begins_rank_sum(std::string_view op) {
+  return op == kBeginRankSum || op == kBeginShareSum;
+}
 
 // What the ops of one bucket of tensors share. `group` is null in a dry run. Works that overlap
 // have different numbers.

@@ -57,11 +57,25 @@ struct RandomSums {
     link = {.bytes_per_second = std::uint64_t{1} << bits() % 8,
             .message_seconds = static_cast<double>(bits() % 4)};
     ranks = std::size_t{1} << bits() % 4;
+    most_bytes = bits() % 2 == 0 ? kNoLimit : 16 * (bits() % 16);
+  }
+  // Whether no bucket of several gradients has too many bytes.
+  bool allow(const Sizes& sizes) const {
+    auto next = gradients.begin();
+    for (const std::size_t size : sizes) {
+      std::uint64_t bytes = 0;
+      for (const auto last = next + static_cast<std::ptrdiff_t>(size); next != last; ++next) {
+        bytes += next->bytes;
+      }
+      if (size > 1 && bytes > most_bytes) return false;
+    }
+    return true;
   }
   std::mt19937_64 bits;
   Gradients gradients;
   RankLink link;
   std::size_t ranks = 1;
+  std::uint64_t most_bytes = kNoLimit;
 };
 
 TEST(ChooseBuckets, EndAsEarlyAsAnyDivisionAndAreTheFewest) {
@@ -73,11 +87,13 @@ TEST(ChooseBuckets, EndAsEarlyAsAnyDivisionAndAreTheFewest) {
     std::size_t fewest = 0;
     for (std::uint64_t cuts = 0; cuts < std::uint64_t{1} << (count - 1); ++cuts) {
       const Sizes sizes = division(count, cuts);
+      if (!sums.allow(sizes)) continue;
       const double end = end_of(sums.gradients, sizes, sums.link, sums.ranks);
       if (end < least || (end == least && sizes.size() < fewest)) fewest = sizes.size();
       least = std::min(least, end);
     }
-    const Sizes chosen = choose_buckets(sums.gradients, sums.link, sums.ranks);
+    const Sizes chosen = choose_buckets(sums.gradients, sums.link, sums.ranks, sums.most_bytes);
+    ASSERT_TRUE(sums.allow(chosen));
     ASSERT_EQ(std::accumulate(chosen.begin(), chosen.end(), std::size_t{0}), count);
     ASSERT_EQ(std::ranges::count(chosen, 0u), 0);
     ASSERT_EQ(end_of(sums.gradients, chosen, sums.link, sums.ranks), least);

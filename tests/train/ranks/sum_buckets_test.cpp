@@ -68,40 +68,60 @@ Buckets quarters(const StepGraph& step) {
   return buckets;
 }
 
+RecordedStep step_with(DryRunOptions program, const SumBuckets& buckets) {
+  program.buckets = buckets;
+  return dry_run(program).step;
+}
+
+SumBuckets chosen_for(const DryRunOptions& program, const RankLink& link) {
+  return sum_buckets([&](const SumBuckets& buckets) { return step_with(program, buckets); },
+                     modelled().of, program.ranks, link);
+}
+
+void expect_no_later_than_rule(const DryRunOptions& program, const RankLink& link, double most) {
+  SCOPED_TRACE(program.model + " on " + std::to_string(program.ranks) + " by " +
+               program.step.order);
+  const auto seconds_with = [&](const SumBuckets& buckets) {
+    const RecordedStep step = step_with(program, buckets);
+    EXPECT_EQ(sums_of(step.graph), buckets->size());
+    return timed_sums(step.graph, modelled().of(step), program.ranks, link).seconds;
+  };
+  DryRunOptions as_written = program;
+  as_written.step.order = kProgramOrder;
+  const Buckets rule = quarters(step_with(as_written, nullptr).graph);
+  EXPECT_LE(seconds_with(chosen_for(program, link)),
+            seconds_with(std::make_shared<const Buckets>(rule)) * most);
+}
+
 TEST(SumBuckets, EndNoLaterThanARuleOnEveryNetwork) {
-  const StepSeconds seconds = modelled();
-  int earlier = 0;
   for (const std::string model :
        {"mlp", "lenet", "resnet20", "googlenet", "resnet50", "vgg16", "seq2seq"}) {
-    const RecordedStep one_sum = dry_run(program_of(model, 2)).step;
-    ASSERT_EQ(sums_of(one_sum.graph), 1u);
-    const Buckets rule = quarters(one_sum.graph);
     for (const std::size_t ranks : {2, 8, 64}) {
       for (const RankLink& link :
            {RankLink(), RankLink{.bytes_per_second = 100'000'000, .message_seconds = 50e-6}}) {
-        SCOPED_TRACE(model + " on " + std::to_string(ranks));
-        const auto seconds_with = [&](const SumBuckets& buckets) {
-          DryRunOptions program = program_of(model, ranks);
-          program.buckets = buckets;
-          const RecordedStep step = dry_run(program).step;
-          EXPECT_EQ(sums_of(step.graph), buckets->size());
-          return timed_sums(step.graph, seconds.of(step), ranks, link).seconds;
-        };
-        const double chosen = seconds_with(sum_buckets(one_sum, seconds.of(one_sum), ranks, link));
-        const double by_rule = seconds_with(std::make_shared<const Buckets>(rule));
-        EXPECT_LE(chosen, by_rule * (1 + 1e-9));
-        earlier += chosen < 0.999 * by_rule;
+        DryRunOptions program = program_of(model, ranks);
+        expect_no_later_than_rule(program, link, 1 + 1e-9);
+        // An order of lowest peak begins some sums later than their gradients are whole, depending
+        // on their bytes, so the choice is not the best of all divisions.
+        program.step.order = kDefaultOrder;
+        expect_no_later_than_rule(program, link, 1.1);
       }
     }
   }
-  EXPECT_GT(earlier, 0);
+}
+
+// At this batch, a sum of all of vgg16's gradients fits only beside the last ops.
+TEST(SumBuckets, AreSmallWhereLargeOnesFitNowhere) {
+  DryRunOptions program = program_of("vgg16", 8);
+  program.step.order = kDefaultOrder;
+  const SumBuckets buckets = chosen_for(program, {});
+  const RecordedStep step = step_with(program, buckets);
+  EXPECT_GT(timed_sums(step.graph, modelled().of(step), 8, {}).hidden(), 0.3);
 }
 
 TEST(SumBuckets, HoldEachGradientOnce) {
   for (const std::string model : {"lenet", "seq2seq"}) {
-    const RecordedStep one_sum = dry_run(program_of(model, 2)).step;
-    const SumBuckets buckets =
-        sum_buckets(one_sum, modelled().of(one_sum), 8, {.bytes_per_second = 1'000'000});
+    const SumBuckets buckets = chosen_for(program_of(model, 8), {.bytes_per_second = 1'000'000});
     EXPECT_GT(buckets->size(), 1u);
     std::multiset<std::size_t> numbers;
     for (const auto& bucket : *buckets) numbers.insert(bucket.begin(), bucket.end());
@@ -109,6 +129,8 @@ TEST(SumBuckets, HoldEachGradientOnce) {
     for (const std::size_t number : numbers) EXPECT_EQ(number, next++);
   }
 }
+
+TEST(SumBuckets, OfOneRankAreNone) { EXPECT_EQ(chosen_for(program_of("mlp", 1), {}), nullptr); }
 
 TEST(SumBuckets, OfAnotherGraphAreRefused) {
   for (const Buckets& wrong : {Buckets{{0}}, Buckets{{0, 1, 2, 3, 4, 5, 6, 700}}}) {

@@ -2,12 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
-#include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -22,12 +18,6 @@ std::string shown(double seconds) {
   return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
 }
 
-std::uint64_t input_bytes(const StepGraph& graph, const StepOp& op) {
-  std::uint64_t bytes = 0;
-  for (const ValueId value : op.inputs) bytes += graph.values[value].bytes;
-  return bytes;
-}
-
 std::vector<std::size_t> powers_of_two(std::size_t most) {
   std::vector<std::size_t> ranks;
   for (std::size_t number = 1; number < most; number *= 2) ranks.push_back(number);
@@ -37,20 +27,18 @@ std::vector<std::size_t> powers_of_two(std::size_t most) {
 
 // As Workload::choose_sums() does.
 SumBuckets chosen_sums(DryRunOptions program, const StepSeconds& seconds, const RankLink& link) {
-  if (program.ranks == 1) return nullptr;
-  program.buckets = {};
   program.step.recomputed_ops = {};
-  const RecordedStep step = dry_run(program).step;
-  return sum_buckets(step, seconds.of(step), program.ranks, link);
+  const auto step_with = [&](const SumBuckets& buckets) {
+    program.buckets = buckets;
+    return dry_run(program).step;
+  };
+  return sum_buckets(step_with, seconds.of, program.ranks, link);
 }
 
-RankStep foreseen_step(const DryRunOptions& program, const StepSeconds& seconds,
-                       const RankLink& link) {
+RankStep foreseen_step(DryRunOptions program, const StepSeconds& seconds, const RankLink& link) {
+  program.buckets = chosen_sums(program, seconds, link);
   const DryRunFacts facts = dry_run(program);
-  // Clipping needs all sums on each rank.
-  const bool sums_shares = program.shard_optimizer && program.optimizer.clip == 0;
-  RankStep step = timed_sums(facts.step.graph, seconds.of(facts.step), program.ranks, link,
-                             sums_shares ? 1 : 2);
+  RankStep step = timed_sums(facts.step.graph, seconds.of(facts.step), program.ranks, link);
   step.peak = plan(facts.trace).peak;
   step.resident_bytes = facts.resident_bytes;
   return step;
@@ -87,44 +75,11 @@ std::string table_of(std::span<const RankStep> steps) {
 
 }  // namespace
 
-double RankStep::hidden() const {
-  return sum_seconds > 0 ? std::max(0.0, 1 - wait_seconds / sum_seconds) : 1;
-}
-
-RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
-                    const RankLink& link, int passes) {
-  RankStep step{.ranks = ranks};
-  double link_free = 0;
-  // Of sums, by what they receive; of gathers, by their first parameter.
-  std::unordered_map<ValueId, double> ends;
-  const auto storage = [&](ValueId value) { return graph.values[value].storage; };
-  for (OpId number = 0; number < graph.ops.size(); ++number) {
-    const StepOp& op = graph.ops[number];
-    if (op.name == kBeginRankSum || op.name == kBeginRankGather) {
-      const bool sums = op.name == kBeginRankSum;
-      const RankCost cost = cost_of_passes(sums ? passes : 1, input_bytes(graph, op), ranks, link);
-      link_free = std::max(link_free, step.seconds) + cost.seconds;
-      ends[storage(op.outputs.front())] = link_free;
-      if (sums) ++step.sums;
-      step.sent_bytes += static_cast<std::uint64_t>(std::ceil(cost.sent_bytes));
-      step.sum_seconds += cost.seconds;
-    } else if (op.name == kWaitRankSum || op.name == kWaitRankGather) {
-      const double end = std::max(ends.at(storage(op.inputs.front())), step.seconds);
-      step.wait_seconds += end - step.seconds;
-      step.seconds = end;
-    } else {
-      step.seconds += seconds[number];
-    }
-  }
-  return step;
-}
-
 RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::size_t most,
                        const RankLink& link) {
   RankAnswer answer{.link = link, .seconds_source = seconds.source, .steps = {}};
   for (const std::size_t ranks : powers_of_two(most)) {
     program.ranks = ranks;
-    program.buckets = chosen_sums(program, seconds, link);
     program.shard_optimizer = false;
     answer.steps.push_back(foreseen_step(program, seconds, link));
     program.shard_optimizer = ranks > 1;
