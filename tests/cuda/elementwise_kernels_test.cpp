@@ -165,10 +165,13 @@ TEST(ElementwiseKernels, SgdMovesParameters) {
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
       KernelPair pair{
-          .cpu = [=] { return make_sgd_momentum_cpu({count}, params, scaled); },
+          .cpu =
+              [=] {
+                return make_sgd_momentum_cpu({{0, count}}, params, scaled);
+              },
           .cuda =
               [=](CudaCompute& compute) {
-                return make_sgd_momentum_cuda(compute, {count}, params, scaled);
+                return make_sgd_momentum_cuda(compute, {{0, count}}, params, scaled);
               },
           .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
           .outputs = {{{count}}, {{count}}},
@@ -184,10 +187,13 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
   const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
-      KernelPair pair{.cpu = [=] { return make_adam_cpu({count}, function, scaled); },
+      KernelPair pair{.cpu =
+                          [=] {
+                            return make_adam_cpu({{0, count}}, function, scaled);
+                          },
                       .cuda =
                           [=](CudaCompute& compute) {
-                            return make_adam_cuda(compute, {count}, function, scaled);
+                            return make_adam_cuda(compute, {{0, count}}, function, scaled);
                           },
                       .inputs = {random_operand(count, 1), random_operand(count, 2),
                                  random_operand(count, 3), random_operand(count, 4, 0, 1)},
@@ -207,6 +213,16 @@ std::vector<std::int64_t> sizes_of_many() {
   return sizes;
 }
 
+// All elements of these parameters, or those behind the first 64.
+std::vector<UpdateRange> ranges_of_many() {
+  std::vector<UpdateRange> ranges;
+  for (const std::int64_t size : sizes_of_many()) {
+    const std::int64_t first = ranges.size() % 3 == 0 ? std::min<std::int64_t>(size, 64) : 0;
+    ranges.push_back({first, size - first});
+  }
+  return ranges;
+}
+
 // An UpdateOp of many parameters, each with so many parts of state. Numbers are positive: a second
 // moment is no other.
 void add_many(KernelPair& pair, std::size_t parts, bool scaled) {
@@ -222,12 +238,12 @@ void add_many(KernelPair& pair, std::size_t parts, bool scaled) {
 
 TEST(ElementwiseKernels, SgdMovesManyParametersInFewLaunches) {
   const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
-  const std::vector<std::int64_t> sizes = sizes_of_many();
+  const std::vector<UpdateRange> ranges = ranges_of_many();
   for (const bool scaled : {false, true}) {
-    KernelPair pair{.cpu = [=] { return make_sgd_momentum_cpu(sizes, params, scaled); },
+    KernelPair pair{.cpu = [=] { return make_sgd_momentum_cpu(ranges, params, scaled); },
                     .cuda =
                         [=](CudaCompute& compute) {
-                          return make_sgd_momentum_cuda(compute, sizes, params, scaled);
+                          return make_sgd_momentum_cuda(compute, ranges, params, scaled);
                         },
                     .tolerance = kOneRounding};
     add_many(pair, 1, scaled);
@@ -240,12 +256,12 @@ TEST(ElementwiseKernels, SgdMovesManyParametersInFewLaunches) {
 
 TEST(ElementwiseKernels, AdamMovesManyParametersInFewLaunches) {
   const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
-  const std::vector<std::int64_t> sizes = sizes_of_many();
+  const std::vector<UpdateRange> ranges = ranges_of_many();
   for (const bool scaled : {false, true}) {
     KernelPair pair{
-        .cpu = [=] { return make_adam_cpu(sizes, function, scaled); },
+        .cpu = [=] { return make_adam_cpu(ranges, function, scaled); },
         .cuda =
-            [=](CudaCompute& compute) { return make_adam_cuda(compute, sizes, function, scaled); },
+            [=](CudaCompute& compute) { return make_adam_cuda(compute, ranges, function, scaled); },
         .tolerance = kSomeRoundings};
     add_many(pair, 2, scaled);
     const cuda_emulation::Emulated emulated({});

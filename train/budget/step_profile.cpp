@@ -25,7 +25,7 @@ std::string op_text(Phase phase, const std::string& name, const std::string& lay
 // those of the link.
 bool runs_kernel(const StepGraph& graph, const StepOp& op) {
   if (op.name == "upload" || op.name == "download") return false;
-  if (op.name == kBeginRankSum || op.name == kWaitRankSum) return false;
+  if (is_rank_op(op.name)) return false;
   const bool is_view =
       op.outputs.size() == 1 && graph.values[op.outputs[0]].storage != op.outputs[0];
   return !is_view;

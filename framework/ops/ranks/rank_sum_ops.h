@@ -22,6 +22,12 @@ inline bool begins_rank_sum(std::string_view op) {
   return op == kBeginRankSum || op == kBeginShareSum;
 }
 
+// True for all ops that exchange something between ranks.
+inline bool is_rank_op(std::string_view op) {
+  return begins_rank_sum(op) || op == kWaitRankSum || op == kBeginRankGather ||
+         op == kWaitRankGather;
+}
+
 // What the ops of one bucket of tensors share. `group` is null in a dry run. Works that overlap
 // have different numbers.
 struct RankBucket {

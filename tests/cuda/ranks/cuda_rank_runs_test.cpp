@@ -84,14 +84,18 @@ class CudaRankRuns : public testing::Test {
 };
 
 TEST_F(CudaRankRuns, MakeTheBitsOfAsManyMicroBatches) {
-  for (const auto& [options, ranks] : {std::pair<std::string, std::string>("mlp", "2"),
-                                       {"mlp --optimizer adam", "3"},
-                                       {"lenet", "3"},
-                                       {"lenet --optimizer adam", "2"}}) {
+  struct Case {
+    std::string options, ranks, sharing = {};
+  };
+  int number = 0;
+  for (const auto& [options, ranks, sharing] :
+       {Case{"mlp", "2"}, Case{"mlp --optimizer adam", "3", " --shard-optimizer"},
+        Case{"lenet", "3", " --shard-optimizer --fused-update"},
+        Case{"lenet --optimizer adam", "2"}}) {
     SCOPED_TRACE(options);
-    const std::string step = "--steps 3 --model " + options, name = ranks + options.substr(0, 3);
+    const std::string step = "--steps 3 --model " + options, name = std::to_string(++number);
     train_well(name + "one", step + " --micro-batches " + ranks);
-    train_well(name + "many", step + " --ranks " + ranks);
+    train_well(name + "many", step + " --ranks " + ranks + sharing);
     EXPECT_EQ(result(name + "one"), result(name + "many"));
   }
 }

@@ -149,17 +149,24 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
        {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--allocator",
         "pool"}},
       {"3", {"--model", "lenet", "--images", "128", "--steps", "4", "--fused-update"}},
+      {"3",
+       {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--memory",
+        "16MiB"}},
+      {"3",
+       {"--model", "seq2seq", "--pairs", "200", "--steps", "3", "--batch-size", "8", "--units",
+        "16", "--val-pairs", "8", "--unroll"}},
       {"4",
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},
   };
+  int number = 0;
   for (const auto& [ranks, options] : cases) {
     SCOPED_TRACE(options[1]);
     Words one = options, many = options;
     if (one.back() == "--fused-update") one.pop_back();  // excludes micro-batches
     one.insert(one.end(), {"--micro-batches", ranks});
-    many.insert(many.end(), {"--ranks", ranks});
-    const std::string name = options[1] + ranks;
+    many.insert(many.end(), {"--ranks", ranks, "--bandwidth", "1MiB"});  // several sums
+    const std::string name = std::to_string(++number);
     run(train(name + "-one", one), 0);
     run(train(name + "-many", many), 0);
     EXPECT_EQ(result(name + "-one"), result(name + "-many"));
@@ -296,6 +303,36 @@ TEST_F(Ranks, ADeadOrSilentOneIsNamedEndsAllAndTheLastCheckpointStands) {
     EXPECT_THAT(program.output(), HasSubstr(message));
     EXPECT_GE(load_checkpoint(folder_ / name).checkpoint.position.step, 4);
   }
+}
+
+// Runs its arguments on a disk of 2 MiB, which another program fills after five steps.
+constexpr const char* kOnSmallDisk = R"sh(
+disk=$1 copy=$2
+shift 2
+mount -t tmpfs -o size=2m none "$disk" || exit 99
+"$@" &
+program=$!
+steps() { grep -c loss "$disk/run/log.jsonl" 2> /dev/null; }
+until [ "$(steps)" -ge 5 ] 2> /dev/null; do sleep 0.1; done
+cat /dev/zero > "$disk/fill"
+wait $program
+code=$?
+rm "$disk/fill"
+cp -r "$disk/run" "$copy"
+exit $code
+)sh";
+
+TEST_F(Ranks, AFullDiskEndsAllAndTheLastCheckpointStands) {
+  const std::string disk = folder_ / "disk", copy = folder_ / "copy";
+  fs::create_directories(disk);
+  Words words = {"unshare", "-m", "sh", "-c", kOnSmallDisk, "sh", disk, copy};
+  for (const std::string& word : long_run("disk/run")) words.push_back(word);
+  Program program(words, folder_ / "output");
+  const int code = program.wait();
+  if (code == 99 || !fs::exists(copy)) GTEST_SKIP() << "cannot mount: " << program.output();
+  EXPECT_EQ(code, 1) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("No space left on device"));
+  EXPECT_GE(load_checkpoint(copy).checkpoint.position.step, 4);
 }
 
 TEST_F(Ranks, SaveAfterASignal) {
