@@ -213,13 +213,9 @@ std::vector<std::int64_t> sizes_of_many() {
   return sizes;
 }
 
-// All elements of these parameters, or those behind the first 64.
 std::vector<UpdateRange> ranges_of_many() {
   std::vector<UpdateRange> ranges;
-  for (const std::int64_t size : sizes_of_many()) {
-    const std::int64_t first = ranges.size() % 3 == 0 ? std::min<std::int64_t>(size, 64) : 0;
-    ranges.push_back({first, size - first});
-  }
+  for (const std::int64_t size : sizes_of_many()) ranges.push_back({0, size});
   return ranges;
 }
 

@@ -37,7 +37,6 @@ struct CUstream_st {
   std::deque<Task> tasks;
   bool blocking = false;      // ordered with the default stream, without events
   std::size_t exchanges = 0;  // tasks that wait for other processes
-  bool meets = false;         // waits for a stream with exchanges
 };
 struct CUevent_st {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
@@ -166,8 +165,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
   order_implicitly(stream_of(stream));
   stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
-  return std::exchange(stream_of(stream).meets, false) ? synchronize(stream_of(stream))
-                                                       : cudaSuccess;
+  return cudaSuccess;
 }
 
 // cudaMemcpyAsync copies from unpinned memory before it returns.
@@ -376,11 +374,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const auto& state = event->state;
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
-  if (state->reached < state->recorded && state->stream->exchanges > 0) {
-    stream_of(stream).meets = true;
-  }
+  const bool meets = state->reached < state->recorded && state->stream->exchanges > 0;
   stream_of(stream).tasks.push_back({.run = {}, .wait = state, .version = state->recorded});
-  return cudaSuccess;
+  // Other processes may wait for the exchange, and nothing else may make this one run it.
+  return meets ? cuda_emulation::synchronize(stream_of(stream)) : cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {

@@ -72,9 +72,12 @@ void GradientSums::add_to(BackwardGraph& graph, const UpdateParams& params) cons
   const std::size_t count = buckets.size();
   const bool shares = options_.shard_optimizer;
   for (std::size_t i = 0; i < count; ++i) begin_sum(graph, buckets[i], i);
-  // A gradient that is not resident lives until its update, so that does not wait for the end.
-  for (std::size_t i = 0; options_.fused_update && i + 1 < count; ++i) {
-    buckets[i].updated_at = buckets[i + 1].whole_at;
+  // A gradient that is not resident lives until its update, which comes when the next sum begins.
+  for (std::size_t i = 0; options_.fused_update && i < count; ++i) {
+    for (const Bucket& later : buckets) {
+      if (later.whole_at <= buckets[i].whole_at) continue;
+      buckets[i].updated_at = std::min(buckets[i].updated_at, later.whole_at);
+    }
   }
   std::optional<BackwardInput> scale;
   if (optimizer_.clips()) {

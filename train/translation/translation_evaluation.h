@@ -28,9 +28,9 @@ struct QualityOptions {
   TranslatorOptions translator = {};
 };
 
-// Computes the perplexity over all validation pairs and the BLEU over the first ones; the ranks of a
-// context share the batches. Leaves the random stream unchanged. Opens no step; its requests belong to the caller's step, if there is
-// one. Throws what `progress` throws.
+// Computes the perplexity over all validation pairs and the BLEU over the first ones; the ranks of
+// a context share the batches. Leaves the random stream unchanged. Opens no step; its requests
+// belong to the caller's step, if there is one. Throws what `progress` throws.
 TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
                                        const TranslationData& data, const QualityOptions& options,
                                        const EvaluationProgress& progress = {});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -100,7 +101,7 @@ void CudaRanks::meet() {
   const std::size_t bytes = ranks * sizeof(float);
   check_cuda(cudaMemcpyAsync(floats.data, numbers.data(), bytes, cudaMemcpyHostToDevice, works_),
              "cudaMemcpyAsync");
-  exchange([&](std::size_t other) {
+  exchange(1, [&](std::size_t other) {
     return Exchange{.sent = {{floats.data + place_.rank, 1}},
                     .received = {{floats.data + other, 1}}};
   });
@@ -120,18 +121,29 @@ void CudaRanks::begin(int number, const RankValues& values, cudaStream_t ops) {
   if (values.work != RankWork::kGatherShares) add_shares(values, share);
   if (values.work != RankWork::kSumShares) {
     const Pieces own = share(place_.rank);
-    exchange([&](std::size_t other) { return Exchange{.sent = own, .received = share(other)}; });
+    exchange(most_pieces(share),
+             [&](std::size_t other) { return Exchange{.sent = own, .received = share(other)}; });
   }
   cudaEvent_t& done = done_[number];
   if (done == nullptr) done = new_event();
   check_cuda(cudaEventRecord(done, works_), "cudaEventRecord");
 }
 
+// Of any rank's share.
+template <typename Share>
+std::size_t CudaRanks::most_pieces(const Share& share) const {
+  std::size_t most = 0;
+  for (std::size_t rank = 0; rank < place_.ranks; ++rank) {
+    most = std::max(most, share(rank).size());
+  }
+  return most;
+}
+
 template <typename Share>
 void CudaRanks::add_shares(const RankValues& values, const Share& share) {
   const Pieces own = share(place_.rank);
   const std::size_t size = size_of(own);
-  exchange([&](std::size_t other) {
+  exchange(most_pieces(share), [&](std::size_t other) {
     std::size_t at = (other < place_.rank ? other : other - 1) * size;
     Exchange with{.sent = share(other), .received = {}};
     for (const std::span<float> piece : own) {
@@ -153,21 +165,22 @@ void CudaRanks::wait(int number, cudaStream_t ops) {
 }
 
 // In round d, each rank sends to the rank d after it and receives from the rank d before it. All
-// ranks go through the rounds in the same sequence, so groups may end between any two.
+// ranks end a group after the same round.
 template <typename With>
-void CudaRanks::exchange(const With& with) {
-  std::size_t calls = 0;  // of the group
+void CudaRanks::exchange(std::size_t most_pieces, const With& with) {
+  const std::size_t most_calls = std::max<std::size_t>(2 * most_pieces, 1);  // of a round
+  std::size_t rounds = 0;                                                    // of the group
   nccl_.check(nccl_.group_start(), "ncclGroupStart");
   for (std::size_t distance = 1; distance < place_.ranks; ++distance) {
     const std::size_t to = (place_.rank + distance) % place_.ranks;
     const std::size_t from = (place_.rank + place_.ranks - distance) % place_.ranks;
     const Pieces sent = with(to).sent, received = with(from).received;
-    if (calls > 0 && calls + sent.size() + received.size() > kMostCalls) {
+    if (rounds > 0 && (rounds + 1) * most_calls > kMostCalls) {
       nccl_.check(nccl_.group_end(), "ncclGroupEnd");
       nccl_.check(nccl_.group_start(), "ncclGroupStart");
-      calls = 0;
+      rounds = 0;
     }
-    calls += sent.size() + received.size();
+    ++rounds;
     for (const std::span<float> piece : sent) {
       nccl_.check(nccl_.send(piece.data(), piece.size(), kNcclFloat32, static_cast<int>(to),
                              communicator_, works_),

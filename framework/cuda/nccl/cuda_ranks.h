@@ -46,10 +46,12 @@ class CudaRanks {
   struct Exchange {
     Pieces sent, received;
   };
-  // `with` returns the exchange with a rank.
+  // `with` returns the exchange with a rank, of at most so many pieces each way.
   template <typename With>
-  void exchange(const With& with);
+  void exchange(std::size_t most_pieces, const With& with);
   // `share` returns the share of a rank.
+  template <typename Share>
+  std::size_t most_pieces(const Share& share) const;
   template <typename Share>
   void add_shares(const RankValues& values, const Share& share);
   void meet();

@@ -100,7 +100,8 @@ TEST(SumBuckets, EndNoLaterThanARuleOnEveryNetwork) {
       for (const RankLink& link :
            {RankLink(), RankLink{.bytes_per_second = 100'000'000, .message_seconds = 50e-6}}) {
         DryRunOptions program = program_of(model, ranks);
-        expect_no_later_than_rule(program, link, 1 + 1e-9);
+        // Updates between the sums hide some of the later ones, which the choice does not count.
+        expect_no_later_than_rule(program, link, 1.05);
         // An order of lowest peak begins some sums later than their gradients are whole, depending
         // on their bytes, so the choice is not the best of all divisions.
         program.step.order = kDefaultOrder;

@@ -59,6 +59,31 @@ TEST(DryRunRanks, HideSumsUnderTheLowestPeak) {
   }
 }
 
+// Each rank keeps its share of the optimizer's state, and gets and gives a share in one pass each.
+TEST(DryRunRanks, ShowWhatSharedUpdatesSave) {
+  for (const std::string model : {"lenet", "resnet20", "seq2seq"}) {
+    SCOPED_TRACE(model);
+    const Outcome outcome = skyline_program({"dry-run", "--model", model, "--batch-size", "2",
+                                             "--ranks", "4", "--allocators", "pool", "--json"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+    const nlohmann::json json = outcome.json();
+    const double parameters = 4 * json["parameters"].get<double>();
+    const double parts = model == "seq2seq" ? 2 : 1;
+    for (std::size_t row = 0; row < 3; ++row) {
+      const nlohmann::json all = json["scaling"]["rows"][row];
+      const nlohmann::json sharded = json["scaling"]["sharded"][row];
+      const double ranks = all["ranks"];
+      const double saved =
+          all["resident_bytes"].get<double>() - sharded["resident_bytes"].get<double>();
+      // Blocks are rounded, and shares begin at multiples of 256 bytes.
+      EXPECT_NEAR(saved, parts * parameters * (1 - 1 / ranks), 0.1 * parts * parameters);
+      const double sent = sharded["sent_bytes"], sent_by_all = all["sent_bytes"];
+      // Clipping needs all sums, so seq2seq's gathers come on top.
+      EXPECT_NEAR(sent, (model == "seq2seq" ? 1.5 : 1) * sent_by_all, 40);
+    }
+  }
+}
+
 TEST(DryRunRanks, TakeAProfile) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
@@ -89,8 +114,9 @@ TEST(DryRunRanks, AreCurvesOnAPage) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
   const std::string page = read_file(folder / "ranks.html");
   const nlohmann::json data = page_data(page);
-  ASSERT_EQ(data["curves"].size(), 1u);
+  ASSERT_EQ(data["curves"].size(), 2u);
   EXPECT_EQ(data["curves"][0]["rows"], outcome.json()["scaling"]["rows"]);
+  EXPECT_EQ(data["curves"][1]["rows"], outcome.json()["scaling"]["sharded"]);
   EXPECT_EQ(data["curves"][0]["rows"].size(), 13u);
   EXPECT_EQ(page.find("src="), page.npos) << "the page loads nothing from elsewhere";
   expect_in_browser(
