@@ -125,7 +125,7 @@ CommandResult Trainer::result(int exit_code) {
   RunSummary summary{.title = options_.model + " on " + workload_->data_name(),
                      .facts = {{"model", options_.model},
                                {"data", workload_->data_name()},
-                               {"batch size", batch_text(options_.batch_size, options_.step)},
+                               {"batch size", batch_text(options_.batch_size, step_batches_)},
                                {"steps", std::to_string(position_.step)},
                                {"loss", fmt::format("{:.4f}", loss)}},
                      .memory = *memory_,

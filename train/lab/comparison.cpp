@@ -167,7 +167,7 @@ std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& wo
       {"steps", fmt::format("{} {}", steps, training ? "training" : "inference")},
       {"model", options.model},
       {"data", workload.data_name()},
-      {"batch size", batch_text(options.batch_size, options.step)},
+      {"batch size", batch_text(options.batch_size, options.step.micro_batches)},
       {"seed", std::to_string(options.seed)},
       {"device", options.memory.device},
       {"threads", std::to_string(options.threads)},

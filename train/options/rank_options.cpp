@@ -21,8 +21,8 @@ void add_sum_options(OptionList& list, RankOptions& options) {
            "each parameter",
            kNeutral | kMayBeAbsent);
   list.add("--fast-sum", flag(options.fast_sum),
-           "With --ranks: let MPI add gradients in the order that it likes; then bits depend on "
-           "the ranks",
+           "With --ranks: let MPI or NCCL add gradients in the order that it likes; then bits "
+           "depend on the ranks",
            kMayChange | kMayBeAbsent);
 }
 

@@ -64,8 +64,7 @@ void check_step(const StepOptions& options) {
   }
 }
 
-std::string batch_text(std::int64_t batch_size, const StepOptions& options) {
-  const std::int64_t batches = options.micro_batches;
+std::string batch_text(std::int64_t batch_size, std::int64_t batches) {
   if (batches == 1) return format_count(batch_size);
   return fmt::format("{} × {} = {}", batches, format_count(batch_size),
                      format_count(batches * batch_size));

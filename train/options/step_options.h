@@ -35,8 +35,8 @@ void add_budget_options(OptionList& list, StepOptions& options);
 // Throws UsageError for options that exclude each other.
 void check_step(const StepOptions& options);
 
-// "32", or "4 × 8 = 32" with micro-batches.
-std::string batch_text(std::int64_t batch_size, const StepOptions& options);
+// "32", or "4 × 8 = 32" if a step has several batches.
+std::string batch_text(std::int64_t batch_size, std::int64_t batches);
 
 // Contexts made from the same result share their orders.
 Context::Options context_options(const StepOptions& options);

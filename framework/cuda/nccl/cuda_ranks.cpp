@@ -118,8 +118,11 @@ void CudaRanks::begin(int number, const RankValues& values, cudaStream_t ops) {
   const auto share = [&](std::size_t rank) {
     return share_of(values, {.rank = rank, .ranks = place_.ranks});
   };
-  if (values.work != RankWork::kGatherShares) add_shares(values, share);
-  if (values.work != RankWork::kSumShares) {
+  if (values.work == RankWork::kFastSum) sum_fast(values);
+  if (values.work == RankWork::kSum || values.work == RankWork::kSumShares) {
+    add_shares(values, share);
+  }
+  if (values.work == RankWork::kSum || values.work == RankWork::kGatherShares) {
     const Pieces own = share(place_.rank);
     exchange(most_pieces(share),
              [&](std::size_t other) { return Exchange{.sent = own, .received = share(other)}; });
@@ -127,6 +130,14 @@ void CudaRanks::begin(int number, const RankValues& values, cudaStream_t ops) {
   cudaEvent_t& done = done_[number];
   if (done == nullptr) done = new_event();
   check_cuda(cudaEventRecord(done, works_), "cudaEventRecord");
+}
+
+void CudaRanks::sum_fast(const RankValues& values) {
+  for (const std::span<float> piece : cut(values.tensors, 0, size_of(values.tensors))) {
+    nccl_.check(nccl_.all_reduce(piece.data(), piece.data(), piece.size(), kNcclFloat32, kNcclSum,
+                                 communicator_, works_),
+                "ncclAllReduce");
+  }
 }
 
 // Of any rank's share.

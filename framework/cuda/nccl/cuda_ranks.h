@@ -14,7 +14,8 @@
 namespace skyline {
 
 // Does the works of all ranks over their cards by NCCL, on a stream of its own, bit for bit as
-// RankExchange does them over a transport; there are no fast sums. The host waits for none of it.
+// RankExchange does them over a transport; fast sums add as NCCL likes. The host waits for none of
+// it.
 //
 //   ops    enqueue the values; begin() marks that place
 //   works  wait for the mark, exchange, add and exchange again, one work after another
@@ -52,6 +53,7 @@ class CudaRanks {
   // `share` returns the share of a rank.
   template <typename Share>
   std::size_t most_pieces(const Share& share) const;
+  void sum_fast(const RankValues& values);
   template <typename Share>
   void add_shares(const RankValues& values, const Share& share);
   void meet();

@@ -40,6 +40,7 @@ NcclLibrary::NcclLibrary() {
   find(library, group_end, "ncclGroupEnd");
   find(library, send, "ncclSend");
   find(library, recv, "ncclRecv");
+  find(library, all_reduce, "ncclAllReduce");
 }
 
 void NcclLibrary::check(int status, const char* call) const {

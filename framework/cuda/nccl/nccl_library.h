@@ -17,7 +17,8 @@ struct NcclId {
 };
 
 inline constexpr int kNcclSuccess = 0, kNcclInProgress = 7;
-inline constexpr int kNcclFloat32 = 7;
+inline constexpr int kNcclFloat32 = 7;  // of types
+inline constexpr int kNcclSum = 0;      // of operations
 
 // NCCL, loaded by the constructor from libnccl.so.2, or from the file that the environment variable
 // SKYLINE_NCCL names. Functions return a status for check().
@@ -39,6 +40,8 @@ class NcclLibrary {
               NcclCommunicator* communicator, cudaStream_t stream) = nullptr;
   int (*recv)(void* to, std::size_t count, int type, int peer, NcclCommunicator* communicator,
               cudaStream_t stream) = nullptr;
+  int (*all_reduce)(const void* from, void* to, std::size_t count, int type, int operation,
+                    NcclCommunicator* communicator, cudaStream_t stream) = nullptr;
 
  private:
   const char* (*get_error_string_)(int status) = nullptr;

@@ -11,7 +11,7 @@ namespace {
 static_assert(sizeof(NcclId) == sizeof(ncclUniqueId) && alignof(NcclId) == alignof(ncclUniqueId));
 static_assert(sizeof(ncclResult_t) == sizeof(int) && sizeof(ncclDataType_t) == sizeof(int));
 static_assert(kNcclSuccess == ncclSuccess && kNcclInProgress == ncclInProgress);
-static_assert(kNcclFloat32 == ncclFloat32);
+static_assert(kNcclFloat32 == ncclFloat32 && kNcclSum == ncclSum);
 
 // Our type for one of the header's.
 template <typename T>
@@ -51,6 +51,7 @@ static_assert(is_same<decltype(ncclGroupStart)>(&NcclLibrary::group_start));
 static_assert(is_same<decltype(ncclGroupEnd)>(&NcclLibrary::group_end));
 static_assert(is_same<decltype(ncclSend)>(&NcclLibrary::send));
 static_assert(is_same<decltype(ncclRecv)>(&NcclLibrary::recv));
+static_assert(is_same<decltype(ncclAllReduce)>(&NcclLibrary::all_reduce));
 
 }  // namespace
 }  // namespace skyline

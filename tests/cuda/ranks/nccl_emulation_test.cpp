@@ -117,6 +117,25 @@ TEST(NcclEmulation, ExchangesAtOnceWithinAGroup) {
   EXPECT_THAT(errors_of(3, program), Each(""));
 }
 
+TEST(NcclEmulation, AddsTheValuesOfAllRanks) {
+  const auto program = [](Process& own) {
+    const std::vector<float> values(1000, static_cast<float>(own.rank + 1));
+    check_cuda(cudaMemcpyAsync(own.device, values.data(), values.size() * sizeof(float),
+                               cudaMemcpyHostToDevice, own.stream),
+               "cudaMemcpyAsync");
+    own.nccl.check(own.nccl.all_reduce(own.device, own.device, values.size(), kNcclFloat32,
+                                       kNcclSum, own.communicator, own.stream),
+                   "ncclAllReduce");
+    std::vector<float> sums(values.size());
+    check_cuda(cudaMemcpyAsync(sums.data(), own.device, sums.size() * sizeof(float),
+                               cudaMemcpyDeviceToHost, own.stream),
+               "cudaMemcpyAsync");
+    own.wait();
+    if (sums != std::vector<float>(sums.size(), 1 + 2 + 3)) throw std::runtime_error("wrong");
+  };
+  EXPECT_THAT(errors_of(3, program), Each(""));
+}
+
 TEST(NcclEmulation, FindsSizesThatDiffer) {
   const auto program = [](Process& own) {
     own.group([&] {

@@ -166,6 +166,38 @@ int ncclRecv(void* to, std::size_t count, int type, int peer, NcclCommunicator* 
              communicator, stream);
 }
 
+// Adds from the last rank to the first: not in the order of ranks.
+int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation,
+                  NcclCommunicator* communicator, cudaStream_t stream) {
+  const std::size_t bytes = count * sizeof(float);
+  if (communicator == nullptr || type != skyline::kNcclFloat32 || operation != skyline::kNcclSum ||
+      !cuda_emulation::is_on_device(from, bytes) || !cuda_emulation::is_on_device(to, bytes)) {
+    return kInvalidArgument;
+  }
+  if (group().depth > 0) return kInvalidUsage;  // NCCL takes it; nobody here gives it
+  const cudaError_t error = cuda_emulation::enqueue_exchange(
+      stream, [links = communicator->links, from, to, count, bytes, type] {
+        const auto ranks = static_cast<std::size_t>(links->ranks());
+        std::vector<std::vector<float>> values(ranks, std::vector<float>(count));
+        std::vector<float>& own = values[static_cast<std::size_t>(links->rank())];
+        std::memcpy(own.data(), from, bytes);
+        std::vector<Transfer> transfers;
+        for (int peer = 0; peer < links->ranks(); ++peer) {
+          if (peer == links->rank()) continue;
+          auto& received = values[static_cast<std::size_t>(peer)];
+          transfers.push_back({true, peer, reinterpret_cast<std::byte*>(own.data()), bytes, type});
+          transfers.push_back(
+              {false, peer, reinterpret_cast<std::byte*>(received.data()), bytes, type});
+        }
+        links->exchange(transfers);
+        for (std::size_t rank = ranks - 1; rank-- > 0;) {
+          for (std::size_t i = 0; i < count; ++i) values[ranks - 1][i] += values[rank][i];
+        }
+        std::memcpy(to, values[ranks - 1].data(), bytes);
+      });
+  return error == cudaSuccess ? kSuccess : kCudaError;
+}
+
 const char* ncclGetErrorString(int status) {
   switch (status) {
     case kSuccess:

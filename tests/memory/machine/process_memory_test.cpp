@@ -37,18 +37,25 @@ TEST(ProcessMemoryTest, SortsMappingsByWhatTheyHold) {
 }
 
 TEST(ProcessMemoryTest, SeesWhatIsTouchedAndItsPeak) {
-  const ProcessMemory before = process_memory();
-  EXPECT_GT(before.program_bytes, 0u);
   CpuDevice device;
   const auto range = device.reserve(64 * kMiB);
-  range->commit(64 * kMiB);
-  EXPECT_LT(device.resident_bytes(), 4 * kMiB) << "committed but not touched";
-  std::memset(range->base(), 1, 32 * kMiB);
+  ProcessMemory before, during;
+  // The system, or the address sanitizer, may take back what other tests used at the same time.
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    range->commit(0);
+    before = process_memory();
+    range->commit(64 * kMiB);
+    EXPECT_LT(device.resident_bytes(), 4 * kMiB) << "committed but not touched";
+    std::memset(range->base(), 1, 32 * kMiB);
+    during = process_memory();
+    if (during.anonymous_bytes >= before.anonymous_bytes + 31 * kMiB) break;
+  }
+  EXPECT_GT(before.program_bytes, 0u);
+  EXPECT_GE(during.anonymous_bytes, before.anonymous_bytes + 31 * kMiB);
   std::byte* block = device.allocate(8 * kMiB);
   std::memset(block, 1, 8 * kMiB);
   EXPECT_EQ(device.resident_bytes(), 40 * kMiB);
-  const ProcessMemory during = process_memory();
-  EXPECT_GE(during.anonymous_bytes, before.anonymous_bytes + 39 * kMiB);
+  during = process_memory();
   EXPECT_GE(during.peak_resident_bytes, during.resident_bytes);
   range->commit(16 * kMiB);
   device.deallocate(block, 8 * kMiB);

@@ -65,7 +65,7 @@ std::string head(const DryRunResult& answer) {
   const bool training = question.program.mode == Mode::kTraining;
   std::string text =
       fmt::format("{} at batch {}, {}: {} parameters\n", question.program.model,
-                  batch_text(question.program.batch_size, question.program.step),
+                  batch_text(question.program.batch_size, question.program.step.micro_batches),
                   training ? "training" : "inference", format_count(answer.facts.parameters));
   text += resident_text(answer);
   text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
