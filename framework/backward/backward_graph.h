@@ -25,8 +25,9 @@ struct GradientValue {
   Tensor destination;  // the resident tensor that it is written to, if any
   int uses = 0;
   Kind kind = Kind::kGradient;
-  // Of a parameter's whole gradient that is not resident: the place of the last step that writes it
-  // or reads its parameter. Of a value of an update with a place: that place.
+  // The place after which the value is complete. A parameter's whole gradient that is not resident
+  // has that of the last step that writes it or reads its parameter; a value of an update with a
+  // place has that place.
   std::optional<std::size_t> complete_at = {};
 
   std::string name() const;  // "gradient of conv1.weight", "recomputed relu of act1"

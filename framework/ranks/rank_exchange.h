@@ -31,7 +31,7 @@ RankShare share_of_tensor(std::size_t size, const RankPlace& place);
 // The elements of the largest share, at least 1.
 std::size_t largest_share_of_tensor(std::size_t size, std::size_t ranks);
 
-// What ranks do together with values of the same sizes on each.
+// The works that ranks do together with values of the same sizes on each.
 enum class RankWork : char {
   kSum,           // every value becomes its sum, added in the order of ranks
   kSumShares,     // each rank's share of every tensor becomes its sum; the rest stays as it is

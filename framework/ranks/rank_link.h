@@ -11,7 +11,7 @@ struct RankLink {
   double message_seconds = 10e-6;  // of each message, whatever its size
 };
 
-// What a work of all ranks costs each of them.
+// The cost of a work of all ranks, for each of them.
 struct RankCost {
   double sent_bytes = 0;
   double seconds = 0;

@@ -140,7 +140,7 @@ void CudaRanks::sum_fast(const RankValues& values) {
   }
 }
 
-// Of any rank's share.
+// Returns how many pieces the share of any rank has at most.
 template <typename Share>
 std::size_t CudaRanks::most_pieces(const Share& share) const {
   std::size_t most = 0;

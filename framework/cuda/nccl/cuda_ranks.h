@@ -24,7 +24,7 @@ namespace skyline {
 // Thread rule: one thread, the program's. All functions throw std::runtime_error.
 class CudaRanks {
  public:
-  // What take_card() says.
+  // Takes a card, as take_card() says.
   explicit CudaRanks(const RankGroup& group);
   // Ends what is still exchanged. All ranks' works are done then, or the run has failed.
   ~CudaRanks();

@@ -22,8 +22,8 @@ TensorSpec state_spec(const TensorSpec& value, const RankPlace& place);
 // One op may update many parameters, because a small update takes a device less time than its
 // launch takes the host.
 //
-// Of several ranks that share the updates, each updates its share of the elements, see
-// share_of_tensor(), and the parts of its state hold that share alone.
+// Ranks that share the updates each update their share of the elements, see share_of_tensor(), and
+// the parts of their state hold that share alone.
 class UpdateOp : public Op {
  public:
   // A learning rate or a step's number differs in every step.

@@ -19,7 +19,8 @@ CUDA_ONLY std::unique_ptr<Kernel> make_wait_rank_work_cuda(CudaCompute& compute,
                                                            std::size_t first,
                                                            std::vector<std::size_t> sizes);
 
-// What a first op's kernel is given: inputs of these sizes and, for sums, room for received values.
+// Returns what a first op's kernel is given: inputs of these sizes and, for sums, room for received
+// values.
 RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankPlace& place,
                      const KernelArguments& arguments);
 

@@ -28,8 +28,8 @@ inline bool is_rank_op(std::string_view op) {
          op == kWaitRankGather;
 }
 
-// What the ops of one bucket of tensors share. `group` is null in a dry run. Works that overlap
-// have different numbers.
+// A bucket of tensors, as its ops know it. `group` is null in a dry run. Works that overlap have
+// different numbers.
 struct RankBucket {
   std::shared_ptr<RankGroup> group;
   RankPlace place;

@@ -16,6 +16,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/ranks/run_bits.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/lab/dry_run/model_dry_run.h"
@@ -61,24 +62,7 @@ class CudaRankRuns : public testing::Test {
     ASSERT_EQ(ended.exit_code, 0) << ended.output;
   }
 
-  // The bits of all tensors after the last step, and the losses.
-  std::string result(const std::string& run) const {
-    const LoadedCheckpoint loaded = load_checkpoint(folder_ / run);
-    std::string bits;
-    for (const auto* tensors : {&loaded.checkpoint.weights, &loaded.checkpoint.state}) {
-      for (const StoredTensor& tensor : *tensors) {
-        bits += tensor.name;
-        for_each_piece(tensor, [&](std::uint64_t, std::span<const std::byte> piece) {
-          bits.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-        });
-      }
-    }
-    std::ifstream log(folder_ / run / "log.jsonl");
-    for (std::string line; std::getline(log, line);) {
-      bits += parsed_json(line)["loss"].dump() + "\n";
-    }
-    return bits;
-  }
+  std::string result(const std::string& run) const { return run_bits(folder_ / run); }
 
   TemporaryFolder folder_;
 };

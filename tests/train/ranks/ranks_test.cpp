@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/train/parsed_json.h"
+#include "tests/train/ranks/run_bits.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
@@ -88,23 +89,7 @@ class Ranks : public testing::Test {
     return program;
   }
 
-  // The bits of all tensors after the last step, and the losses.
-  std::string result(const std::string& run) const {
-    const LoadedCheckpoint loaded = load_checkpoint(folder_ / run);
-    std::string bits;
-    for (const auto* tensors : {&loaded.checkpoint.weights, &loaded.checkpoint.state}) {
-      for (const StoredTensor& tensor : *tensors) {
-        bits += tensor.name;
-        for_each_piece(tensor, [&](std::uint64_t, std::span<const std::byte> piece) {
-          bits.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-        });
-      }
-    }
-    std::ifstream log(folder_ / run / "log.jsonl");
-    for (std::string line; std::getline(log, line);)
-      bits += parsed_json(line)["loss"].dump() + "\n";
-    return bits;
-  }
+  std::string result(const std::string& run) const { return run_bits(folder_ / run); }
 
   // The process of a rank of a running program; waits until it is there.
   pid_t rank_of(const std::string& run, int rank) const {
