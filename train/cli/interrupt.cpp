@@ -9,6 +9,7 @@ namespace {
 // Signal handlers can only reach globals.
 std::atomic<int> caught{0};
 std::atomic<bool> installed{false};
+constexpr std::size_t kStackBytes = 65536;  // registers take up to 11 KiB of it
 static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
 
 // Async-signal-safe: it only stores an atomic and calls sigaction.
@@ -23,13 +24,15 @@ void on_first_signal(int signal) {
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt() : stack_(kStackBytes) {
   if (installed.exchange(true)) throw std::logic_error("[interrupt] one at a time");
   caught.store(0);
+  const stack_t stack{.ss_sp = stack_.data(), .ss_flags = 0, .ss_size = stack_.size()};
+  sigaltstack(&stack, &former_stack_);
   struct sigaction action {};
   action.sa_handler = on_first_signal;
   // Interrupted writes of logs and checkpoints continue.
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   // A second signal waits until the handler is done.
   sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
@@ -43,6 +46,7 @@ Interrupt::~Interrupt() {
   sigaction(SIGINT, &former_interrupt_, nullptr);
   sigaction(SIGTERM, &former_terminate_, nullptr);
   sigaction(SIGUSR1, &former_warning_, nullptr);
+  sigaltstack(&former_stack_, nullptr);
   installed.store(false);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <csignal>
+#include <cstddef>
+#include <vector>
 
 namespace skyline {
 
@@ -13,8 +15,8 @@ namespace skyline {
 //   return interrupt.exit_code();
 //
 // The destructor restores the former handlers. Making a second instance at the same time throws
-// std::logic_error. Thread rule: make and destroy it on one thread; any thread may call
-// requested().
+// std::logic_error. Thread rule: make and destroy it on the program's main thread, to which signals
+// go; any thread may call requested().
 class Interrupt {
  public:
   Interrupt();
@@ -27,6 +29,10 @@ class Interrupt {
   int exit_code() const noexcept;  // 128 + signal: 130, 143; 0 if there was none
 
  private:
+  // In the middle of a oneDNN product the stack pointer does not point to the stack: a handler that
+  // ran there would write into the heap.
+  std::vector<std::byte> stack_;
+  stack_t former_stack_ = {};
   struct sigaction former_interrupt_ {};
   struct sigaction former_terminate_ {};
   struct sigaction former_warning_ {};

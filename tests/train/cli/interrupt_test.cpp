@@ -76,6 +76,25 @@ TEST(InterruptTest, ForgetsTheSignalOfTheOneBefore) {
   EXPECT_FALSE(interrupt.requested());
 }
 
+// In a oneDNN product a thread's own stack must stay as it is.
+TEST(InterruptTest, HandlesSignalsOnAStackOfItsOwn) {
+  stack_t before = {}, during = {}, after = {};
+  sigaltstack(nullptr, &before);
+  {
+    const Interrupt interrupt;
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+      struct sigaction action = {};
+      sigaction(signal, nullptr, &action);
+      EXPECT_NE(action.sa_flags & SA_ONSTACK, 0) << signal;
+    }
+    sigaltstack(nullptr, &during);
+  }
+  sigaltstack(nullptr, &after);
+  EXPECT_EQ(during.ss_flags & SS_DISABLE, 0);
+  EXPECT_EQ(after.ss_sp, before.ss_sp);
+  EXPECT_EQ(after.ss_flags, before.ss_flags);
+}
+
 TEST(InterruptTest, OneAtATime) {
   const Interrupt interrupt;
   EXPECT_THROW(Interrupt(), std::logic_error);

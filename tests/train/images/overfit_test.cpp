@@ -49,7 +49,7 @@ TEST_P(OverfitTest, TheLossOfOneBatchFallsByNineTenths) {
   const ModelShape shape = step_shape(network);
   ImageRun experiment({}, seeded(),
                       {.model = network.name, .shape = shape, .optimizer = {.weight_decay = 0}});
-  Batch batch = small_batches(shape, 16, 1).front();
+  Batch batch = small_batches(shape, 8, 1).front();
   for (float& pixel : batch.images) pixel *= brightest_pixel;
   std::string losses;
   float first = 0, share = 1;

@@ -81,12 +81,12 @@ TEST(ReportPage, ShowsEvaluationsBesideTheTraining) {
   data.evaluations = small_evaluations();
   std::string page = render_report(data);
   page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => {
+    setInterval(() => {
       const canvas = document.querySelector('#loss-chart canvas');
       const box = canvas.getBoundingClientRect();
       const clientX = box.left + box.width - 71, clientY = box.top + box.height / 2;
       canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
-    }, 500);
+    }, 200);
   </script>)");
   page = opened_in_browser(page);
   if (page.empty()) GTEST_SKIP() << kNoBrowser;

@@ -2,6 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <mutex>
+#include <random>
+#include <thread>
 
 #include "framework/lanes/cpu_lanes.h"
 #include "tests/train/images/paper_training.h"
@@ -29,19 +40,76 @@ struct Bits {
   bool operator==(const Bits&) const = default;
 };
 
+// Stops the threads of lanes in the middle of what they do, at random, for up to 0.2 ms each, as a
+// busy machine does.
+class RandomDelays {
+ public:
+  explicit RandomDelays(LaneQueue& queue) {
+    for (std::size_t lane = 0; lane < queue.lanes(); ++lane) {
+      queue.enqueue(lane, {}, {}, [this] { register_thread(); });
+    }
+    queue.wait();
+    struct sigaction sleep = {};
+    sleep.sa_handler = [](int) {
+      const timespec delay{.tv_sec = 0, .tv_nsec = nanoseconds_};
+      nanosleep(&delay, nullptr);
+      ++delays_;
+    };
+    sleep.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigaction(SIGUSR1, &sleep, &before_);
+    delays_ = 0;
+    delayer_ = std::jthread([this](std::stop_token stop) { delay_threads(stop); });
+  }
+  ~RandomDelays() {
+    delayer_.request_stop();
+    delayer_.join();
+    // A signal that was sent may still come.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+
+  static int count() { return delays_; }
+
+ private:
+  // In a oneDNN product the stack pointer does not point to the stack; see train/cli/interrupt.h.
+  void register_thread() {
+    thread_local std::array<char, 65536> memory;
+    const stack_t stack{.ss_sp = memory.data(), .ss_flags = 0, .ss_size = memory.size()};
+    sigaltstack(&stack, nullptr);
+    const std::lock_guard lock(mutex_);
+    threads_.push_back(gettid());
+  }
+
+  void delay_threads(const std::stop_token& stop) {
+    std::mt19937 random(7);
+    while (!stop.stop_requested()) {
+      nanoseconds_ = static_cast<long>(random() % 200'000);
+      syscall(SYS_tgkill, getpid(), threads_[random() % threads_.size()], SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+    }
+  }
+
+  inline static std::atomic<long> nanoseconds_{0};
+  inline static std::atomic<int> delays_{0};
+  std::mutex mutex_;  // of `threads_` while they register
+  std::vector<pid_t> threads_;
+  struct sigaction before_ = {};
+  std::jthread delayer_;
+};
+
 class LanesTest : public ::testing::Test {
  protected:
   LanesTest() { omp_set_num_threads(1); }
   ~LanesTest() override { omp_set_num_threads(threads_before_); }
 
   static Bits train(const std::string& model, const MemoryOptions& memory,
-                    const Context::Options& options) {
+                    const Context::Options& options, std::size_t steps = kLaneSteps) {
     const ModelShape shape = model == "googlenet"
                                  ? step_shape({.name = model, .smallest_image = 79})
                                  : small_shape(model);
     ImageRun run(memory, options, {.model = model, .shape = shape});
     Bits bits;
-    for (const Batch& batch : small_batches(shape, 4, kLaneSteps)) {
+    for (const Batch& batch : small_batches(shape, 4, steps)) {
       bits.losses.push_back(run.step(batch, small_params()));
     }
     bits.parameters = parameters_sha256(run);
@@ -94,6 +162,18 @@ TEST_F(LanesTest, GiveTheBitsOfOneLaneUnderEveryPolicyAndOrder) {
           .recompute = recompute, .fused_update = fused, .order = std::string(order.name)};
       EXPECT_EQ(train("resnet20", {.warmup_steps = 2}, on_lanes(2, step)), expected)
           << order.name << recompute << fused;
+    }
+  }
+}
+
+TEST_F(LanesTest, GiveTheBitsOfOneLaneForAThousandDelayedSteps) {
+  for (const std::string model : {"mlp", "lenet"}) {
+    const Bits expected = train(model, {}, on_lanes(1), 500);
+    for (const std::size_t lanes : {2, 4}) {
+      const Context::Options options = on_lanes(lanes);
+      const RandomDelays delays(options.compute->lanes()->queue);
+      EXPECT_EQ(train(model, {.check = true}, options, 500), expected) << model << lanes;
+      EXPECT_GT(RandomDelays::count(), 100);
     }
   }
 }
