@@ -14,6 +14,7 @@ CudaCompute::CudaCompute(const CudaOptions& options) : options_(options) {
   if (options.plan_only) return;
   require_cuda_device();
   require_kernel_image();
+  stream_ = cuda_stream();
 }
 
 CudaCompute::~CudaCompute() {

@@ -12,10 +12,10 @@ namespace skyline {
 class CudaLibraries;
 class Uploads;
 
-// Runs ops on the current CUDA device, all on the default stream in program order. So freed bytes
-// can be reused at once, and memory that the device allocates and frees in stream order stays in
-// step. Copies of inputs (Uploads) and sums over ranks (CudaRanks) have streams of their own, which
-// events bind to it.
+// Runs ops on the current CUDA device, all on cuda_stream() in program order. So freed bytes can be
+// reused at once, and memory that the device allocates and frees in stream order stays in step.
+// Copies of inputs (Uploads) and sums over ranks (CudaRanks) have streams of their own, which
+// events bind to it. Nothing uses the default stream while ops are enqueued.
 class CudaCompute final : public Compute {
  public:
   // Throws std::runtime_error with the flag and the reason if no device can be used.
@@ -33,7 +33,7 @@ class CudaCompute final : public Compute {
   void wait() override;
 
   const CudaOptions& options() const noexcept { return options_; }
-  cudaStream_t stream() const noexcept { return nullptr; }
+  cudaStream_t stream() const noexcept { return stream_; }
 
   WrongValues& wrong_values() noexcept { return wrong_values_; }
 
@@ -47,6 +47,7 @@ class CudaCompute final : public Compute {
   void synchronize();
 
   CudaOptions options_;
+  cudaStream_t stream_ = nullptr;  // null if nothing runs
   WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload
   std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header

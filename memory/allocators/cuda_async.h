@@ -9,8 +9,8 @@
 namespace skyline {
 
 // The driver's own pool (cudaMallocAsync), one driver call a request: what a program without an
-// allocator uses on a GPU. Requests and releases are ordered by the default stream, on which all
-// ops run. The pool keeps its memory until release_cached().
+// allocator uses on a GPU. Requests and releases are ordered by the stream on which all ops run.
+// The pool keeps its memory until release_cached().
 //
 // Allocated counts bytes rounded to kAlignmentBytes, because the driver does not report its own
 // rounding. Throws OutOfMemory with the device's reason.

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <fmt/core.h>
 
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -70,6 +71,17 @@ int current_cuda_device() noexcept {
   int device = 0;
   cudaGetDevice(&device);
   return device;
+}
+
+cudaStream_t cuda_stream() {
+  static std::map<int, cudaStream_t>& streams = *new std::map<int, cudaStream_t>;
+  const auto [found, is_new] = streams.try_emplace(current_cuda_device(), nullptr);
+  if (!is_new) return found->second;
+  const cudaError_t made = cudaStreamCreateWithFlags(&found->second, cudaStreamNonBlocking);
+  if (made == cudaSuccess) return found->second;
+  streams.erase(found);
+  throw std::runtime_error(
+      fmt::format("[--device cuda] no stream can be made: {}", cudaGetErrorString(made)));
 }
 
 CUmemAllocationProp cuda_allocation_properties() noexcept {

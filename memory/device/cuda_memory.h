@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <optional>
 
@@ -40,6 +42,13 @@ class CudaMemory {
 
 // Returns the number of the thread's current device.
 int current_cuda_device() noexcept;
+
+// Returns the stream of the current device on which the program computes. What memory needs of that
+// order (memory that is allocated and freed in stream order) uses it, too. It neither waits for the
+// default stream nor lets it wait. Made by the first call, never destroyed, because the runtime may
+// end before static objects. Throws std::runtime_error.
+// Thread rule: one thread at a time.
+cudaStream_t cuda_stream();
 
 // Returns the properties of its memory.
 CUmemAllocationProp cuda_allocation_properties() noexcept;

@@ -16,7 +16,7 @@ void check(cudaError_t error, const char* call) {
 
 }  // namespace
 
-CudaStreamPool::CudaStreamPool(CudaMemory& memory) : memory_(memory) {
+CudaStreamPool::CudaStreamPool(CudaMemory& memory) : memory_(memory), stream_(cuda_stream()) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
@@ -34,7 +34,7 @@ CudaStreamPool::~CudaStreamPool() {
 
 std::byte* CudaStreamPool::allocate(std::size_t bytes) {
   void* address = nullptr;
-  const cudaError_t error = cudaMallocFromPoolAsync(&address, bytes, pool_, nullptr);
+  const cudaError_t error = cudaMallocFromPoolAsync(&address, bytes, pool_, stream_);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     memory_.refuse(bytes);
@@ -50,10 +50,10 @@ std::byte* CudaStreamPool::allocate(std::size_t bytes) {
 }
 
 // Reserved bytes do not change: the pool keeps its memory.
-void CudaStreamPool::deallocate(std::byte* address) noexcept { cudaFreeAsync(address, nullptr); }
+void CudaStreamPool::deallocate(std::byte* address) noexcept { cudaFreeAsync(address, stream_); }
 
 void CudaStreamPool::release() noexcept {
-  cudaStreamSynchronize(nullptr);
+  cudaStreamSynchronize(stream_);
   cudaMemPoolTrimTo(pool_, 0);
   observe_reserved();
 }

@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// cudaMallocFromPoolAsync and cudaFreeAsync on its own pool. The pool keeps its memory, as in
-// PyTorch's backend of that name; its growth counts as reserved.
+// cudaMallocFromPoolAsync and cudaFreeAsync on its own pool, in the order of cuda_stream(). The
+// pool keeps its memory, as in PyTorch's backend of that name; its growth counts as reserved.
 class CudaStreamPool final : public StreamPool {
  public:
   // `memory` outlives the pool. Throws std::runtime_error when the driver has no pools.
@@ -26,6 +26,7 @@ class CudaStreamPool final : public StreamPool {
   void observe_reserved() noexcept;
 
   CudaMemory& memory_;
+  cudaStream_t stream_;
   cudaMemPool_t pool_ = nullptr;
   std::size_t reserved_bytes_ = 0;
 };

@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// A pool of a device's driver, ordered by the default stream: work enqueued after a free may get
-// the freed block.
+// A pool of a device's driver, ordered by the stream on which the program computes: work enqueued
+// after a free may get the freed block.
 class StreamPool {
  public:
   virtual ~StreamPool() = default;

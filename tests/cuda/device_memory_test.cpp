@@ -12,6 +12,7 @@
 #include "memory/adaptors/guard_adaptor.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/cuda_device.h"
+#include "memory/device/cuda_memory.h"
 #include "memory/device/out_of_memory.h"
 #include "tests/memory/units.h"
 
@@ -160,10 +161,10 @@ void expect_uploads_in_order(bool staged) {
     const Staging staging{on_the_way, step > 0 ? Staging::Users::kUploads : Staging::Users::kOps};
     compute->upload(block, host.data(), kBytes, staged ? &staging : nullptr);
     std::ranges::fill(host, std::byte{99});  // may be reused at once
-    ASSERT_EQ(
-        cudaMemcpyAsync(results + step * kBytes, block, kBytes, cudaMemcpyDeviceToDevice, nullptr),
-        cudaSuccess);
-    ASSERT_EQ(cudaMemsetAsync(block, 0xEE, kBytes, nullptr), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(results + step * kBytes, block, kBytes, cudaMemcpyDeviceToDevice,
+                              cuda_stream()),
+              cudaSuccess);
+    ASSERT_EQ(cudaMemsetAsync(block, 0xEE, kBytes, cuda_stream()), cudaSuccess);
   }
   std::vector<std::byte> got(kSteps * kBytes);
   compute->read(got.data(), results, got.size());

@@ -292,12 +292,14 @@ TEST_F(EmulatedStreams, BlockingOnesNeedNoEvents) {
     DeviceArray<int> values(compute_, std::vector<int>(kCount));
     copy_in(values.get());
     check_cuda(cudaMemsetAsync(values.get(), 0, sizeof(int), nullptr), "fill");
+    cudaStreamSynchronize(nullptr);
     EXPECT_EQ(values.read()[1], 10);
     EXPECT_EQ(values.read()[0], 0);
     check_cuda(cudaMemsetAsync(values.get(), 0, kBytes, nullptr), "fill");
     copy_in(values.get());
     cudaStreamSynchronize(copies_);
     EXPECT_EQ(values.read(), std::vector<int>(kCount, 10));
+    EXPECT_EQ(cuda_emulation::counts().on_default_stream, 2u);
   }
 }
 

@@ -59,5 +59,24 @@ TEST(CudaLaunches, OneUpdatesAllParameters) {
   expect_one_update("seq2seq", launches_of_text(false), launches_of_text(true));
 }
 
+std::uint64_t on_default_stream(const std::string& allocator) {
+  Context::Options options = on_cuda(false);
+  options.prefetch = true;
+  const std::uint64_t before = cuda_emulation::counts().on_default_stream;
+  const std::string model = small_model_names().front();
+  const ModelShape shape = small_shape(model);
+  ImageRun run({.device = "cuda", .allocator = allocator}, options,
+               {.model = model, .shape = shape});
+  for (const Batch& batch : small_batches(shape, 2, 3)) run.step(batch, small_params());
+  return cuda_emulation::counts().on_default_stream - before;
+}
+
+// It would wait for all other streams, and it cannot be captured.
+TEST(CudaLaunches, LeaveTheDefaultStreamAlone) {
+  for (const std::string allocator : {"planned", "best-fit-pool", "cuda-async"}) {
+    EXPECT_EQ(on_default_stream(allocator), 0u) << allocator;
+  }
+}
+
 }  // namespace
 }  // namespace skyline

@@ -164,6 +164,7 @@ void order_implicitly(CUstream_st& stream) {
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
   order_implicitly(stream_of(stream));
+  if (&stream_of(stream) == device().streams.front().get()) ++counts().on_default_stream;
   stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
   return cudaSuccess;
 }

@@ -69,7 +69,6 @@ CudaRanks::CudaRanks(const RankGroup& group)
   use_card(group);
 }
 
-// The default stream would wait for a stream that is not told not to block.
 void CudaRanks::connect(RankGroup& group) {
   check_cuda(cudaStreamCreateWithFlags(&works_, cudaStreamNonBlocking), "cudaStreamCreate");
   ready_ = new_event();
