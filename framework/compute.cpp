@@ -2,9 +2,14 @@
 
 #include <cstring>
 
+#include "framework/kernel.h"
 #include "framework/lanes/cpu_lanes.h"
 
 namespace skyline {
+
+void Compute::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) {
+  kernel->run(arguments);
+}
 
 CpuCompute::CpuCompute(CpuOptions options)
     : options_(options),
@@ -16,12 +21,12 @@ void CpuCompute::wait() {
   if (lanes_) lanes_->queue.wait();
 }
 
-void CpuCompute::finish_ops() noexcept {
+void CpuCompute::finish() noexcept {
   if (lanes_) lanes_->queue.finish();
 }
 
 void CpuCompute::write(std::byte* to, const void* host, std::size_t bytes) {
-  finish_ops();
+  finish();
   std::memcpy(to, host, bytes);
 }
 
@@ -31,7 +36,7 @@ void CpuCompute::read(void* host, const std::byte* from, std::size_t bytes) {
 }
 
 void CpuCompute::zero(std::byte* to, std::size_t bytes) {
-  finish_ops();
+  finish();
   std::memset(to, 0, bytes);
 }
 

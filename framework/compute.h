@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace skyline {
 
 class CudaCompute;
+class Kernel;
 struct CpuLanes;
 struct EngineChoices;
+struct KernelArguments;
 
 // How CPU kernels choose the engines of convolutions.
 struct CpuOptions {
@@ -26,6 +29,12 @@ struct Staging {
   Users users;
 };
 
+// How a device was told to run ops, so far.
+struct Launches {
+  std::uint64_t ops = 0;     // one by one
+  std::uint64_t graphs = 0;  // that hold many ops
+};
+
 // A device that runs ops and exchanges bytes with the host. Ops are enqueued: only read() and
 // wait() wait for them.
 class Compute {
@@ -38,6 +47,17 @@ class Compute {
   virtual CpuOptions cpu() const noexcept { return {}; }
   // Returns the lanes that ops are enqueued on; null if ops run at once, one after another.
   virtual CpuLanes* lanes() noexcept { return nullptr; }
+
+  // Runs a kernel. The addresses stay valid until the kernel is done; the spans need not. May hold
+  // it back until flush() or another function of this class is called.
+  virtual void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments);
+  // Enqueues what run() holds back.
+  virtual void flush() {}
+  // True if run() holds kernels back, or if other threads run them.
+  virtual bool defers() const noexcept { return false; }
+  // Waits until all kernels are done. Leaves errors to wait() and read().
+  virtual void finish() noexcept {}
+  virtual Launches launches() const noexcept { return {}; }
 
   // Copies `bytes` from the host. `host` may be reused at once.
   virtual void write(std::byte* to, const void* host, std::size_t bytes) = 0;
@@ -60,6 +80,8 @@ class CpuCompute final : public Compute {
   ~CpuCompute() override;
   CpuOptions cpu() const noexcept override { return options_; }
   CpuLanes* lanes() noexcept override { return lanes_.get(); }
+  bool defers() const noexcept override { return lanes_ != nullptr; }
+  void finish() noexcept override;
   // These wait for all ops. read() and wait() throw the first error of an op.
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void read(void* host, const std::byte* from, std::size_t bytes) override;
@@ -67,8 +89,6 @@ class CpuCompute final : public Compute {
   void wait() override;
 
  private:
-  void finish_ops() noexcept;
-
   CpuOptions options_;
   std::unique_ptr<CpuLanes> lanes_;  // null with one lane
 };

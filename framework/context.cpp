@@ -62,6 +62,7 @@ void Context::begin_step(ShapeKey key) {
 
 void Context::end_step() {
   end_lanes();
+  if (options_.execute) compute().flush();
   random_.batch = 0;
   random_.next = std::max(random_.next, end_of_streams_);
   allocator_.end_step();
@@ -281,9 +282,10 @@ void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
   for (const Tensor& input : inputs) input_addresses.push_back(input.address());
   std::vector<std::byte*> output_addresses;
   for (const Tensor& output : outputs) output_addresses.push_back(output.address());
-  const KernelArguments arguments{input_addresses, output_addresses, workspace.address()};
+  const KernelArguments arguments{input_addresses, output_addresses, workspace.address(),
+                                  call.op.run_value()};
   if (op_times_ == nullptr && !lane_seconds_) {
-    kernel->run(arguments);
+    compute().run(kernel, arguments);
   } else {
     run_timed(call, *kernel, arguments);
   }
@@ -337,13 +339,14 @@ void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
                                lanes.queue.before(reads, writes), lanes.queue.enqueued());
     if (lane > 0 && call.op.cacheable()) kernel = this->kernel(call.op, call.specs, lane);
   }
-  lanes.queue.enqueue(lane, reads, writes,
-                      [kernel = std::move(kernel), input_addresses = std::move(input_addresses),
-                       output_addresses = std::move(output_addresses),
-                       address = workspace.address(), threads = omp_get_max_threads()] {
-                        omp_set_num_threads(threads);  // each lane has a number of its own
-                        kernel->run({input_addresses, output_addresses, address});
-                      });
+  lanes.queue.enqueue(
+      lane, reads, writes,
+      [kernel = std::move(kernel), input_addresses = std::move(input_addresses),
+       output_addresses = std::move(output_addresses), address = workspace.address(),
+       value = call.op.run_value(), threads = omp_get_max_threads()] {
+        omp_set_num_threads(threads);  // each lane has a number of its own
+        kernel->run({input_addresses, output_addresses, address, value});
+      });
 }
 
 void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {

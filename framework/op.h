@@ -81,8 +81,11 @@ class Op {
   // True if output 0 is input 0 under another shape: nothing is requested and nothing runs.
   virtual bool is_view() const { return false; }
 
-  // False if the kernel depends on more than parameters() and the specs (a random offset).
+  // False if the kernel depends on more than parameters() and the specs.
   virtual bool cacheable() const { return true; }
+
+  // Returns what differs from step to step and is no part of parameters(), if there is something.
+  virtual RunValue run_value() const { return {}; }
 
   // Returns how to compute outputs again, so that they need not be retained, at most one way for
   // each. By default the op runs again on its inputs, which is not cheap.

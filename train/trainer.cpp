@@ -265,6 +265,7 @@ LoggedStep Trainer::timed_step() {
   } else {
     step.batch = run_->batch_facts();
   }
+  const Launches before = run_->context.compute().launches();
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
   try {
@@ -275,6 +276,8 @@ LoggedStep Trainer::timed_step() {
     throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
+  const Launches now = run_->context.compute().launches();
+  launches_ = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
   if (busy) {
     busy_seconds_ = busy->so_far();
     plan_hash_ = plan_hash(*run_, *workload_);

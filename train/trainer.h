@@ -110,6 +110,7 @@ class Trainer {
   std::int64_t saved_step_ = -1;
   std::uint64_t plan_hash_ = 0;       // of the last step, for the other ranks
   double busy_seconds_ = 0;           // of the last step, on this rank
+  Launches launches_;                 // of the last step, unless its ops were timed
   std::vector<double> rank_seconds_;  // that each rank computed in all steps
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;

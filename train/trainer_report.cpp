@@ -31,6 +31,12 @@ Json sums_json(const std::optional<RankLane>& lane) {
           {"wait_seconds", lane->wait_seconds}};
 }
 
+// Null where ops are not launched, or were timed one by one.
+Json launches_json(const Launches& launches) {
+  if (launches.ops == 0 && launches.graphs == 0) return nullptr;
+  return {{"ops", launches.ops}, {"graphs", launches.graphs}};
+}
+
 }  // namespace
 
 // Call this before an evaluation, which may switch the session to a plan of its own.
@@ -189,6 +195,7 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["data_wait_seconds"] = log_->later_wait_seconds();
   json["first_batch_seconds"] = log_->first_wait_seconds();
   json["step_seconds_median"] = or_null(log_->step_seconds_median(options_.memory.warmup_steps));
+  json["launches_of_last_step"] = launches_json(launches_);
   json["run_directory"] = directory_->path().string();
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <exception>
 #include <memory>
 
 #include "framework/cuda/make_cuda_compute.h"
@@ -9,6 +10,7 @@
 
 namespace skyline {
 
+class CapturedSteps;
 class CudaLibraries;
 class Uploads;
 
@@ -25,6 +27,12 @@ class CudaCompute final : public Compute {
   CudaCompute& operator=(const CudaCompute&) = delete;
 
   CudaCompute* cuda() noexcept override { return this; }
+  // Holds kernels back only under options().graph.
+  void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) override;
+  void flush() override;
+  bool defers() const noexcept override { return options_.graph; }
+  void finish() noexcept override;
+  Launches launches() const noexcept override { return launches_; }
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void upload(std::byte* to, const void* host, std::size_t bytes, const Staging* staging) override;
   // Throws the error of a wrong value that a kernel has noted, once.
@@ -48,9 +56,12 @@ class CudaCompute final : public Compute {
 
   CudaOptions options_;
   cudaStream_t stream_ = nullptr;  // null if nothing runs
+  Launches launches_;
+  std::exception_ptr flush_error_;  // kept by finish()
   WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload
   std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header
+  std::unique_ptr<CapturedSteps> captured_;   // null without options().graph; holds kernels
 };
 
 }  // namespace skyline

@@ -5,6 +5,7 @@
 
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
+#include "framework/kernel.h"
 
 // For CUDA sources only. Kernels are launched by these functions, not by <<<…>>>, which a host
 // compiler cannot parse: tests compile the same sources for the host and run them there.
@@ -48,6 +49,21 @@ __device__ inline std::int64_t thread_of_grid() {
 __device__ inline void note_wrong_value(unsigned long long* place, std::int64_t row,
                                         std::int32_t value) {
   atomicMin(place, static_cast<unsigned long long>(row) << 32 | static_cast<std::uint32_t>(value));
+}
+
+// The run value of a kernel: an argument of its launch or, in a captured launch, device memory.
+template <typename T>
+struct RunNumber {
+  T value;
+  const T* at;  // null: `value`
+
+  __device__ T get() const { return at == nullptr ? value : *at; }
+};
+
+// `own` is what the kernel was made with.
+template <typename T>
+RunNumber<T> run_number(const KernelArguments& arguments, T own) {
+  return {arguments.run_value.value_or(own), reinterpret_cast<const T*>(arguments.run_value_at)};
 }
 
 template <typename Function>

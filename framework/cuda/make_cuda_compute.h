@@ -22,6 +22,8 @@ struct CudaOptions {
   // Uses no device, but the card that `engines` describes: kernels can be made, which is enough to
   // know all requests of a step, but cannot run.
   bool plan_only = false;
+  // Captures stretches of ops that return unchanged as graphs, see CapturedSteps. Needs one rank.
+  bool graph = false;
   // How the cards of several ranks sum gradients; null on one rank. See join_cards.h.
   std::shared_ptr<CudaRanks> ranks;
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "tests/cuda_emulation/capture.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/memory_state.h"
 
@@ -98,7 +99,7 @@ bool delete_block(Blocks& blocks, void* address) {
 }
 
 cudaError_t allocate(Blocks& blocks, void** address, std::size_t bytes, std::size_t needed_bytes) {
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   if (is_refused(needed_bytes)) return refusal();
   *address = new_block(blocks, bytes);
   memory().held_bytes += bytes;
@@ -171,6 +172,7 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
 
 cudaError_t cudaFree(void* address) {
   if (address == nullptr) return cuda_emulation::health();
+  if (cuda_emulation::is_capturing()) return cuda_emulation::health_outside_captures();
   ++counts().frees;
   auto& blocks = memory().mallocs;
   const auto found = blocks.find(static_cast<std::byte*>(address));
@@ -182,7 +184,8 @@ cudaError_t cudaFree(void* address) {
 }
 
 cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
-  if (const cudaError_t error = cuda_emulation::health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = cuda_emulation::health_outside_captures(); error != cudaSuccess)
+    return error;
   ++counts().host_mallocs;
   if (cuda_emulation::is_refused(0)) return cuda_emulation::refusal();
   *address = cuda_emulation::new_block(memory().pinned, bytes);
@@ -190,6 +193,7 @@ cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
 }
 
 cudaError_t cudaFreeHost(void* address) {
+  if (cuda_emulation::is_capturing()) return cuda_emulation::health_outside_captures();
   ++counts().host_frees;
   if (cuda_emulation::delete_block(memory().pinned, address)) return cudaSuccess;
   return cuda_emulation::last_error() = cudaErrorInvalidValue;
@@ -226,11 +230,13 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Memory freed in stream order may serve requests enqueued later.
+// Memory freed in stream order may serve requests enqueued later. A device would let a graph own
+// what is allocated in a capture; the program's blocks are its own.
 cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t) {
   ++counts().async_mallocs;
-  if (const cudaError_t error = cuda_emulation::health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = cuda_emulation::health_outside_captures(); error != cudaSuccess)
+    return error;
   const std::size_t live_bytes = pool->live_bytes + bytes;
   const std::size_t reserved_bytes =
       std::max(pool->reserved_bytes, cuda_emulation::whole(live_bytes, cuda_emulation::kPoolChunk));
@@ -245,6 +251,7 @@ cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPo
 }
 
 cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
+  if (cuda_emulation::is_capturing()) return cuda_emulation::health_outside_captures();
   ++counts().async_frees;
   const auto found = memory().pool_blocks.find(address);
   if (found == memory().pool_blocks.end() || found->second.freed) return cudaErrorInvalidValue;

@@ -5,14 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace cuda_emulation {
 
 // Counts a call. Returns true for the call that the countdown selects.
 bool has_come(std::optional<std::uint64_t>& countdown);
 
+// Returns the fault of a kernel, after which a context stays dead; empty if there was none.
+const std::string& fault();
 // Returns the error that any call reports first: an old driver or no device.
 cudaError_t health();
+// As health(), for calls that a capture refuses; the refusal spoils the capture.
+cudaError_t health_outside_captures();
 // Returns true if a stream holds work that has not run.
 bool has_pending_work();
 

@@ -44,6 +44,7 @@ struct Counts {
   std::uint64_t async_mallocs = 0, async_frees = 0;  // in stream-ordered pools
   std::uint64_t host_mallocs = 0, host_frees = 0;    // pinned memory
   std::uint64_t kernels = 0, copies = 0, fills = 0;  // enqueued
+  std::uint64_t graphs = 0;                          // launched; what they hold is not counted
   std::uint64_t synchronizations = 0;
   std::uint64_t on_default_stream = 0;  // work of all kinds enqueued there
 };

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda_emulation/capture.h"
 #include "tests/cuda_emulation/device_memory.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/grid.h"
@@ -118,7 +119,7 @@ void run_next(CUstream_st& stream) {
 template <typename Done>
 cudaError_t drive(CUstream_st& stream, const Done& done) {
   ++counts().synchronizations;
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   if (!has_pending_work()) return cudaSuccess;
   try {
     const Access access;
@@ -163,6 +164,13 @@ void order_implicitly(CUstream_st& stream) {
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (is_capturing(stream)) {
+    capture(std::move(run));
+    return cudaSuccess;
+  }
+  // A device would let the default stream go on beside a stream that does not wait for it, but the
+  // program means nothing by that.
+  if (is_capturing() && stream == nullptr) return spoil_capture(cudaErrorStreamCaptureImplicit);
   order_implicitly(stream_of(stream));
   if (&stream_of(stream) == device().streams.front().get()) ++counts().on_default_stream;
   stream_of(stream).tasks.push_back({.run = std::move(run), .wait = nullptr});
@@ -246,6 +254,8 @@ cudaError_t& last_error() {
   return error;
 }
 
+const std::string& fault() { return device().fault; }
+
 cudaError_t health() {
   if (options().driver_version < CUDART_VERSION) return cudaErrorInsufficientDriver;
   if (options().devices <= 0) return cudaErrorNoDevice;
@@ -269,7 +279,7 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, std::function<void(
       grid.y > kMostYZ || grid.z > kMostYZ || config.dynamicSmemBytes != 0) {
     return cudaErrorInvalidConfiguration;
   }
-  ++counts().kernels;
+  if (!is_capturing(config.stream)) ++counts().kernels;
   return enqueue_work(config.stream,
                       [grid, block, run = std::move(thread)] { run_grid(grid, block, run); });
 }
@@ -280,38 +290,13 @@ using cuda_emulation::counts;
 using cuda_emulation::device;
 using cuda_emulation::enqueue;
 using cuda_emulation::health;
+using cuda_emulation::health_outside_captures;
+using cuda_emulation::is_capturing;
 using cuda_emulation::is_on_device;
 using cuda_emulation::is_pinned;
 using cuda_emulation::options;
+using cuda_emulation::spoil_capture;
 using cuda_emulation::stream_of;
-
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorInsufficientDriver:
-      return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorNoKernelImageForDevice:
-      return "no kernel image is available for execution on the device";
-    case cudaErrorNotReady:
-      return "device not ready";
-    case cudaErrorLaunchFailure:
-      return device().fault.c_str();
-    case cudaErrorNotSupported:
-      return "operation not supported";
-  }
-  return "unrecognized error code";
-}
-
-cudaError_t cudaGetLastError() { return std::exchange(cuda_emulation::last_error(), cudaSuccess); }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const int capability = options().compute_capability;
@@ -336,7 +321,7 @@ cudaError_t cudaSetDevice(int number) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = cuda_emulation::health_outside_captures();
   for (const auto& stream : device().streams) {
     const cudaError_t other = cuda_emulation::synchronize(*stream);
     if (error == cudaSuccess) error = other;
@@ -345,7 +330,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
   device().streams.push_back(std::make_unique<CUstream_st>());
   device().streams.back()->blocking = flags == cudaStreamDefault;
@@ -366,7 +351,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 // The first query of a stream with work says that it is not ready; the host may then do other work.
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   static bool asked = false;
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   asked = !asked && !stream_of(stream).tasks.empty();
   return asked ? cudaErrorNotReady : cuda_emulation::synchronize(stream_of(stream));
 }
@@ -374,6 +359,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const auto& state = event->state;
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (is_capturing(stream)) return spoil_capture(cudaErrorStreamCaptureIsolation);
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
   const bool meets = state->reached < state->recorded && state->stream->exchanges > 0;
   stream_of(stream).tasks.push_back({.run = {}, .wait = state, .version = state->recorded});
@@ -391,7 +377,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+// A device would let other streams join a capture by events.
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (is_capturing(stream)) return spoil_capture(cudaErrorStreamCaptureUnsupported);
   const auto state = event->state;
   state->stream = &stream_of(stream);
   const std::uint64_t version = ++state->recorded;
@@ -400,13 +388,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const auto state = event->state;
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   if (state->recorded == 0 || cuda_emulation::has_come(options().ignored_wait)) return cudaSuccess;
   return cuda_emulation::drive(*state->stream, [&] { return state->reached >= state->recorded; });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  if (const cudaError_t error = health_outside_captures(); error != cudaSuccess) return error;
   return event->state->reached >= event->state->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -417,15 +405,21 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (to_device != is_on_device(to, bytes) || from_device != is_on_device(from, bytes)) {
     return cudaErrorInvalidValue;
   }
-  ++counts().copies;
+  const bool from_host = kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes);
+  const bool to_host = kind == cudaMemcpyDeviceToHost && !is_pinned(to, bytes);
+  if (is_capturing(stream)) {
+    // A device would read or write such memory at each launch, when it may be gone.
+    if (from_host || to_host) return spoil_capture(cudaErrorStreamCaptureUnsupported);
+  } else {
+    ++counts().copies;
+  }
   const cudaError_t error = enqueue(stream, cuda_emulation::copy_of(to, from, bytes, kind));
-  const bool waits = kind == cudaMemcpyDeviceToHost && !is_pinned(to, bytes);
-  return error == cudaSuccess && waits ? cudaStreamSynchronize(stream) : error;
+  return error == cudaSuccess && to_host ? cudaStreamSynchronize(stream) : error;
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (!is_on_device(to, bytes)) return cudaErrorInvalidValue;
-  ++counts().fills;
+  if (!is_capturing(stream)) ++counts().fills;
   return enqueue(stream, [=] {
     cuda_emulation::open_memory(to, bytes);
     std::memset(to, value, bytes);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string_view>
 
+#include "tests/cuda_emulation/capture.h"
 #include "tests/cuda_emulation/device_memory.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/memory_state.h"
@@ -39,12 +40,16 @@ void free_if_unused(CUmemGenericAllocationHandle handle) {
   memory().handles.erase(found);
 }
 
+// The driver's calls for memory are refused in a capture, which they spoil.
+bool is_refused_in_capture() { return is_capturing() && health_outside_captures() != cudaSuccess; }
+
 std::byte* pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
 }  // namespace
 }  // namespace cuda_emulation
 
 using cuda_emulation::counts;
+using cuda_emulation::is_refused_in_capture;
 using cuda_emulation::memory;
 using cuda_emulation::pointer;
 
@@ -94,6 +99,7 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                              CUdeviceptr, unsigned long long) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (!cuda_emulation::options().virtual_memory) return CUDA_ERROR_NOT_SUPPORTED;
   if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
   constexpr std::size_t kMost = std::size_t{1} << 46;
@@ -125,6 +131,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp* properties, unsigned long long flags) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (bytes == 0 || bytes % cuda_emulation::kGranularity != 0 || flags != 0 ||
       !cuda_emulation::is_right(properties)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -147,6 +154,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 
 CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   const auto found = memory().handles.find(handle);
   if (found == memory().handles.end() || found->second.released || found->second.bytes != bytes ||
       offset != 0 || flags != 0 || address % cuda_emulation::kGranularity != 0 ||
@@ -163,6 +171,7 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
 
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
                         std::size_t count) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (access == nullptr || count != 1 || !cuda_emulation::is_current_device(access->location) ||
       access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
       !cuda_emulation::holds(memory().mapped, pointer(address), bytes)) {
@@ -180,6 +189,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
 // Unmaps exactly the range of one earlier cuMemMap. A device would fault in work that still uses
 // it; here all work must have ended.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   auto& mapped = memory().mapped;
   const std::byte* const end = pointer(address) + bytes;
   const auto found = mapped.find(pointer(address));
@@ -207,6 +217,7 @@ CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocation
 }
 
 CUresult cuMemsetD32(CUdeviceptr address, unsigned value, std::size_t count) {
+  if (is_refused_in_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (address % sizeof(value) != 0 ||
       !cuda_emulation::is_on_device(pointer(address), count * sizeof(value))) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -93,6 +93,9 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
   list.add("--prefetch", flag(options.prefetch),
            "CUDA: copy the next batch to the device during a step, into memory of its own",
            kImagesOnly | kMayBeAbsent);
+  list.add("--graph", flag(options.graph),
+           "CUDA: capture the ops of a step once and launch them together from then on",
+           kImagesOnly | kMayBeAbsent);
   list.add("--workspace", bytes(options.workspace_bytes),
            "CUDA: workspace limit of each convolution. Dry run of the CPU: workspace that each "
            "convolution requests (default: what it needs)",
@@ -106,8 +109,9 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
 }
 
 DeviceOptions resolved(DeviceOptions options, const std::string& device) {
-  if (device != kCuda && (options.prefetch || options.tf32 || options.deterministic)) {
-    throw UsageError("--prefetch, --tf32 and --deterministic need --device cuda");
+  if (device != kCuda &&
+      (options.prefetch || options.tf32 || options.deterministic || options.graph)) {
+    throw UsageError("--prefetch, --tf32, --deterministic and --graph need --device cuda");
   }
   if (device == kCuda && options.lanes != 1) {
     throw UsageError(fmt::format("--lanes {} needs --device cpu: CUDA runs its ops on one lane",
@@ -152,6 +156,7 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
                             .measured = measured,
                             .engines = options.engines.get(),
                             .plan_only = plan_only,
+                            .graph = options.graph,
                             .ranks = options.ranks});
 }
 

@@ -19,6 +19,7 @@ inline constexpr std::string_view kEnginesFile = "engines.json";
 struct DeviceOptions {
   bool tf32 = false;
   bool deterministic = false;
+  bool graph = false;     // launch ops that return unchanged as CUDA graphs
   bool prefetch = false;  // copy a step's inputs while the previous step runs
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
   std::int64_t lanes = 1;                        // of the CPU, see --lanes; 0: to be measured
@@ -37,7 +38,7 @@ bool fits_engines(const DeviceOptions& options);
 
 // --device: cpu or cuda. `help` says what the command does there.
 void add_device_option(OptionList& list, std::string& device, const std::string& help);
-// --tf32, --deterministic, --prefetch, --workspace and --engines.
+// --tf32, --deterministic, --prefetch, --graph, --workspace and --engines.
 void add_device_options(OptionList& list, DeviceOptions& options);
 
 // --lanes. No bit of a result depends on it.

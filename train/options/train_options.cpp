@@ -88,6 +88,8 @@ void check_ranks(const TrainOptions& options) {
     refuse(
         "and --engines measured exclude each other on CUDA, where each card might choose others");
   }
+  if (options.device.graph)
+    refuse("and --graph exclude each other: a graph holds no sums of ranks");
   // Ranks whose sentences differ in length would begin sums in other sequences.
   if ((on_cuda || options.ranks.fast_sum) && translates(options) && options.translation.unroll) {
     throw UsageError(on_cuda ? "--ranks on CUDA needs steps with the same ops: leave out --unroll"

@@ -12,11 +12,10 @@ namespace skyline {
 namespace {
 
 std::unique_ptr<Device> device_of(const MemoryOptions& options,
-                                  const std::shared_ptr<Compute>& lanes) {
+                                  const std::shared_ptr<Compute>& compute) {
   std::unique_ptr<Device> device = make_device(options.device, options.capacity_bytes);
-  if (!lanes) return device;
-  return std::make_unique<WaitingDevice>(std::move(device),
-                                         [lanes] { lanes->lanes()->queue.finish(); });
+  if (!compute || !compute->defers()) return device;
+  return std::make_unique<WaitingDevice>(std::move(device), [compute] { compute->finish(); });
 }
 
 // Gives each block of a step that runs on lanes bytes that no lane waits for, if the device has
@@ -33,8 +32,8 @@ StepPlanner step_planner(const MemoryOptions& options, const std::shared_ptr<Com
 }  // namespace
 
 MemoryChain::MemoryChain(const MemoryOptions& options, std::shared_ptr<Compute> compute) {
-  if (compute != nullptr && compute->lanes() == nullptr) compute.reset();
   device_ = device_of(options, compute);
+  if (compute != nullptr && compute->lanes() == nullptr) compute.reset();
   if (options.allocator == kPlannedAllocator) {
     auto session = std::make_unique<Session>(
         *device_, SessionOptions{.warmup_steps = options.warmup_steps,

@@ -27,8 +27,8 @@ inline constexpr std::string_view kRunRecorder = "run-recorder";
 // Guard bytes are therefore recorded, planned and counted too.
 class MemoryChain {
  public:
-  // The lanes of `compute`, if it has any, use the memory: it goes back once their ops are done,
-  // and plans suit them. Throws std::invalid_argument for an unknown name, OutOfMemory.
+  // `compute`, if it defers ops, uses the memory: it goes back once they are done. Plans suit its
+  // lanes, if it has any. Throws std::invalid_argument for an unknown name, OutOfMemory.
   explicit MemoryChain(const MemoryOptions& options, std::shared_ptr<Compute> compute = nullptr);
   MemoryChain(const MemoryChain&) = delete;
   MemoryChain& operator=(const MemoryChain&) = delete;

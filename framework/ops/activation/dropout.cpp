@@ -25,9 +25,9 @@ class Dropout : public ElementwiseOp {
     return phase_ == Phase::kForward ? "dropout" : "dropout_grad";
   }
   std::string parameters() const override {
-    return fmt::format("rate={} stream={}", mask_.rate, mask_.stream);
+    return fmt::format("rate={} seed={}", mask_.rate, mask_.seed);
   }
-  bool cacheable() const override { return false; }
+  RunValue run_value() const override { return RunValue(mask_.stream); }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {

@@ -42,22 +42,25 @@ class DropoutKernelCpu : public Kernel {
   void run(const KernelArguments& arguments) override {
     const float* input = arguments.input<float>(0);
     float* output = arguments.output<float>(0);
+    DropoutMask mask = mask_;
+    mask.stream = arguments.run_value.value_or(mask.stream);
     const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
     with_policy(elements_, kSerialTranscendental, [&](const auto& policy) {
       thrust::for_each_n(policy, thrust::counting_iterator<std::int64_t>(0), blocks,
-                         [=, this](std::int64_t block) { run_block(block, input, output); });
+                         [=, this](std::int64_t block) { run_block(mask, block, input, output); });
     });
   }
 
  private:
-  void run_block(std::int64_t block, const float* input, float* output) const {
+  void run_block(const DropoutMask& mask, std::int64_t block, const float* input,
+                 float* output) const {
     std::uint32_t words[4][kDropoutLanes];
-    draw_block(mask_, static_cast<std::uint64_t>(block) * kDropoutLanes, words);
+    draw_block(mask, static_cast<std::uint64_t>(block) * kDropoutLanes, words);
     const std::uint32_t* word = &words[0][0];
     const std::int64_t begin = block * kBlock;
     const std::int64_t count = std::min(kBlock, elements_ - begin);
-    const std::uint32_t threshold = mask_.threshold();
-    const float scale = mask_.scale();
+    const std::uint32_t threshold = mask.threshold();
+    const float scale = mask.scale();
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
       output[begin + i] = word[i] >= threshold ? input[begin + i] * scale : 0.0f;

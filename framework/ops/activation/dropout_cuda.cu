@@ -14,7 +14,7 @@ struct DropoutBody {
   float* output;
   std::int64_t elements;
   Philox philox;
-  std::uint64_t stream;
+  RunNumber<std::uint64_t> stream;
   std::uint32_t threshold;
   float scale;
 
@@ -26,7 +26,8 @@ struct DropoutBody {
       const std::int64_t element = first + k * kDropoutLanes;
       values[k] = element < elements ? input[element] : 0.0f;
     }
-    const std::array<std::uint32_t, 4> words = philox(stream, static_cast<std::uint64_t>(counter));
+    const std::array<std::uint32_t, 4> words =
+        philox(stream.get(), static_cast<std::uint64_t>(counter));
     for (int k = 0; k < 4; ++k) {
       const std::int64_t element = first + k * kDropoutLanes;
       const bool kept = words[static_cast<std::size_t>(k)] >= threshold;
@@ -45,7 +46,8 @@ class DropoutKernelCuda : public Kernel {
     const std::int64_t counters = (elements_ + kBlock - 1) / kBlock * kDropoutLanes;
     for_each_index(compute_, counters,
                    DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements_,
-                               Philox{mask_.seed}, mask_.stream, mask_.threshold(), mask_.scale()});
+                               Philox{mask_.seed}, run_number(arguments, mask_.stream),
+                               mask_.threshold(), mask_.scale()});
   }
 
  private:

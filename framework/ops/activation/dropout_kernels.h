@@ -23,7 +23,7 @@ struct DropoutMask {
 };
 inline constexpr int kDropoutLanes = 32;
 
-// output = input * scale() if kept, else 0, in forward and backward.
+// output = input * scale() if kept, else 0, in forward and backward. The run value is the stream.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);
 CUDA_ONLY std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
                                                     DropoutMask mask);

@@ -14,12 +14,14 @@ class AdamKernelCpu : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const float scale = scaled_ ? *arguments.input<float>(4 * ranges_.size()) : 1.0f;
+    AdamFunction function = function_;
+    function.rate = arguments.run_value.value_or(function.rate);
     for (std::size_t p = 0; p < ranges_.size(); ++p) {
       const std::int64_t elements = ranges_[p].count;
       const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
       for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
         const std::int64_t begin = block * kBlock;
-        update(arguments, p, scale, begin, std::min(begin + kBlock, elements));
+        update(function, arguments, p, scale, begin, std::min(begin + kBlock, elements));
       });
     }
   }
@@ -27,8 +29,8 @@ class AdamKernelCpu : public Kernel {
  private:
   static constexpr std::int64_t kBlock = 1024;
 
-  void update(const KernelArguments& arguments, std::size_t p, float scale, std::int64_t begin,
-              std::int64_t end) const {
+  void update(AdamFunction function, const KernelArguments& arguments, std::size_t p, float scale,
+              std::int64_t begin, std::int64_t end) const {
     const std::int64_t first_element = ranges_[p].first;
     const float* value = arguments.input<float>(4 * p) + first_element;
     const float* gradient = arguments.input<float>(4 * p + 1) + first_element;
@@ -37,7 +39,6 @@ class AdamKernelCpu : public Kernel {
     float* new_value = arguments.output<float>(3 * p) + first_element;
     float* new_first = arguments.output<float>(3 * p + 1);
     float* new_second = arguments.output<float>(3 * p + 2);
-    const AdamFunction function = function_;
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) {
       const float scaled = gradient[i] * scale;

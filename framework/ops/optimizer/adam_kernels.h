@@ -26,7 +26,7 @@ struct AdamFunction {
 };
 
 // Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
-// be those inputs. If `scaled`, the last input multiplies the gradients.
+// be those inputs. If `scaled`, the last input multiplies the gradients. The run value is `rate`.
 std::unique_ptr<Kernel> make_adam_cpu(std::vector<UpdateRange> ranges, AdamFunction function,
                                       bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,

@@ -20,7 +20,8 @@ std::vector<std::int64_t> counts_of(const std::vector<UpdateRange>& ranges) {
 
 struct SgdMomentumBody {
   SgdMomentumFunction function;
-  const float* scale;  // null: 1
+  const float* learning_rate;  // null: the function's
+  const float* scale;          // null: 1
   const float *value, *gradient, *velocity;
   float *new_value, *new_velocity;
 
@@ -29,9 +30,10 @@ struct SgdMomentumBody {
     auto values = load<kWidth>(value + i), velocities = load<kWidth>(velocity + i);
     const auto gradients = load<kWidth>(gradient + i);
     const float factor = scale == nullptr ? 1.0f : *scale;
+    SgdMomentumFunction own = function;
+    if (learning_rate != nullptr) own.params.learning_rate = *learning_rate;
     for (int k = 0; k < kWidth; ++k) {
-      velocities.at[k] =
-          function.velocity(values.at[k], gradients.at[k] * factor, velocities.at[k]);
+      velocities.at[k] = own.velocity(values.at[k], gradients.at[k] * factor, velocities.at[k]);
       values.at[k] += velocities.at[k];
     }
     store(new_velocity + i, velocities);
@@ -47,9 +49,13 @@ class SgdMomentumKernelCuda : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const float* scale = scaled_ ? arguments.input<float>(3 * ranges_.size()) : nullptr;
+    SgdMomentumFunction function = function_;
+    const auto rate = run_number(arguments, function.params.learning_rate);
+    function.params.learning_rate = rate.value;
     for_each_vector_of(compute_, counts_of(ranges_), [&](std::size_t p) {
       const std::int64_t first = ranges_[p].first;
-      return SgdMomentumBody{function_,
+      return SgdMomentumBody{function,
+                             rate.at,
                              scale,
                              arguments.input<float>(3 * p) + first,
                              arguments.input<float>(3 * p + 1) + first,
@@ -68,6 +74,7 @@ class SgdMomentumKernelCuda : public Kernel {
 
 struct AdamBody {
   AdamFunction function;
+  const float* rate;   // null: the function's
   const float* scale;  // null: 1
   const float *value, *gradient, *first, *second;
   float *new_value, *new_first, *new_second;
@@ -78,13 +85,14 @@ struct AdamBody {
     auto firsts = load<kWidth>(first + i), seconds = load<kWidth>(second + i);
     const auto gradients = load<kWidth>(gradient + i);
     const float factor = scale == nullptr ? 1.0f : *scale;
+    const float step_rate = rate == nullptr ? function.rate : *rate;
     for (int k = 0; k < kWidth; ++k) {
       const float scaled = gradients.at[k] * factor;
       const float mean = function.first(firsts.at[k], scaled);
       const float square = function.second(seconds.at[k], scaled);
       firsts.at[k] = mean;
       seconds.at[k] = square;
-      values.at[k] -= function.rate * mean / (std::sqrt(square) + function.epsilon);
+      values.at[k] -= step_rate * mean / (std::sqrt(square) + function.epsilon);
     }
     store(new_first + i, firsts);
     store(new_second + i, seconds);
@@ -100,9 +108,13 @@ class AdamKernelCuda : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const float* scale = scaled_ ? arguments.input<float>(4 * ranges_.size()) : nullptr;
+    AdamFunction function = function_;
+    const auto rate = run_number(arguments, function.rate);
+    function.rate = rate.value;
     for_each_vector_of(compute_, counts_of(ranges_), [&](std::size_t p) {
       const std::int64_t first = ranges_[p].first;
-      return AdamBody{function_,
+      return AdamBody{function,
+                      rate.at,
                       scale,
                       arguments.input<float>(4 * p) + first,
                       arguments.input<float>(4 * p + 1) + first,

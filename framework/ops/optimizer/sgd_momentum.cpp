@@ -19,9 +19,10 @@ class SgdMomentum : public UpdateOp {
       : UpdateOp({"velocity"}, parameters, place), params_(params) {}
   std::string_view name() const override { return "sgd_momentum"; }
   std::string parameters() const override {
-    return fmt::format("learning_rate={} momentum={} weight_decay={}", params_.learning_rate,
-                       params_.momentum, params_.weight_decay);
+    return fmt::format("{} momentum={} weight_decay={}", UpdateOp::parameters(), params_.momentum,
+                       params_.weight_decay);
   }
+  RunValue run_value() const override { return RunValue(params_.learning_rate); }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {

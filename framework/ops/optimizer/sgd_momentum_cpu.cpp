@@ -27,19 +27,21 @@ class SgdMomentumKernelCpu : public Kernel {
 
   template <typename Scaled>
   void update_all(const KernelArguments& arguments, Scaled scaled) const {
+    SgdMomentumFunction function = function_;
+    function.params.learning_rate = arguments.run_value.value_or(function.params.learning_rate);
     for (std::size_t p = 0; p < ranges_.size(); ++p) {
       const std::int64_t elements = ranges_[p].count;
       const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
       for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
         const std::int64_t begin = block * kBlock;
-        update(arguments, p, begin, std::min(begin + kBlock, elements), scaled);
+        update(function, arguments, p, begin, std::min(begin + kBlock, elements), scaled);
       });
     }
   }
 
   template <typename Scaled>
-  void update(const KernelArguments& arguments, std::size_t p, std::int64_t begin, std::int64_t end,
-              Scaled scaled) const {
+  void update(SgdMomentumFunction function, const KernelArguments& arguments, std::size_t p,
+              std::int64_t begin, std::int64_t end, Scaled scaled) const {
     const std::int64_t first_element = ranges_[p].first;
     const float* value = arguments.input<float>(3 * p) + first_element;
     const float* gradient = arguments.input<float>(3 * p + 1) + first_element;
@@ -48,7 +50,7 @@ class SgdMomentumKernelCpu : public Kernel {
     float* new_velocity = arguments.output<float>(2 * p + 1);
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) {
-      const float moved = function_.velocity(value[i], scaled(gradient[i]), velocity[i]);
+      const float moved = function.velocity(value[i], scaled(gradient[i]), velocity[i]);
       new_velocity[i] = moved;
       new_value[i] = value[i] + moved;
     }

@@ -21,7 +21,8 @@ struct SgdMomentumFunction {
 };
 
 // Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
-// be those inputs. If `scaled`, the last input multiplies the gradients.
+// be those inputs. If `scaled`, the last input multiplies the gradients. The run value is the
+// learning rate.
 std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<UpdateRange> ranges, SgdParams params,
                                               bool scaled);
 CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,

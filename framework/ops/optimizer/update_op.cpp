@@ -1,5 +1,7 @@
 #include "framework/ops/optimizer/update_op.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <utility>
 
@@ -11,6 +13,10 @@ namespace skyline {
 UpdateOp::UpdateOp(std::vector<std::string> state, std::size_t parameters, const RankPlace& place)
     : state_(std::move(state)), parameters_(parameters), place_(place) {
   if (parameters == 0) throw std::invalid_argument("[update] got no parameter, expected some");
+}
+
+std::string UpdateOp::parameters() const {
+  return fmt::format("parameters={} rank={}/{}", parameters_, place_.rank, place_.ranks);
 }
 
 std::vector<OutputSpec> UpdateOp::outputs(std::span<const TensorSpec> inputs) const {

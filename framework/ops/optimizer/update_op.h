@@ -26,8 +26,8 @@ TensorSpec state_spec(const TensorSpec& value, const RankPlace& place);
 // the parts of their state hold that share alone.
 class UpdateOp : public Op {
  public:
-  // A learning rate or a step's number differs in every step.
-  bool cacheable() const override { return false; }
+  // Who updates what.
+  std::string parameters() const override;
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
   std::vector<InPlacePair> in_place() const override;
 

@@ -79,7 +79,7 @@ template <typename Function>
 struct VectorTable {
   // Kernels take 32,764 bytes of arguments, but those of small networks should not copy so many.
   static constexpr unsigned kMost =
-      8192 / (sizeof(Function) + sizeof(std::int64_t) + sizeof(unsigned));
+      9216 / (sizeof(Function) + sizeof(std::int64_t) + sizeof(unsigned));
 
   Function functions[kMost];
   std::int64_t counts[kMost];

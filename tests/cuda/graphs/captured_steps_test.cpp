@@ -1,0 +1,217 @@
+#include "framework/cuda/captured_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/cuda/launch.h"
+#include "tests/cuda_emulation/emulation.h"
+
+namespace skyline {
+namespace {
+
+using testing::HasSubstr;
+
+__global__ void multiply_add_kernel(float* value, float factor, RunNumber<float> more) {
+  *value = *value * factor + more.get();
+}
+
+__global__ void nothing_kernel() {}
+
+// value = value * factor + run value; `fault` is called where it runs.
+class MultiplyAdd : public Kernel {
+ public:
+  MultiplyAdd(CudaCompute& compute, float factor, void (*fault)(CudaCompute&) = nullptr)
+      : compute_(compute), factor_(factor), fault_(fault) {}
+  void run(const KernelArguments& arguments) override {
+    if (fault_ != nullptr) fault_(compute_);
+    launch(compute_, 1, 1, multiply_add_kernel, arguments.output<float>(0), factor_,
+           run_number(arguments, 0.5f));
+  }
+
+ private:
+  CudaCompute& compute_;
+  float factor_;
+  void (*fault_)(CudaCompute&);
+};
+
+class CudaGraphs : public testing::Test {
+ protected:
+  void SetUp() override {
+    check_cuda(cudaMalloc(&bytes_, 2 * sizeof(float)), "cudaMalloc");
+    compute_.zero(bytes_, 2 * sizeof(float));
+  }
+  void TearDown() override { cudaFree(bytes_); }
+
+  std::shared_ptr<Kernel> kernel(float factor) {
+    return std::make_shared<MultiplyAdd>(compute_, factor);
+  }
+  void run(const std::shared_ptr<Kernel>& kernel, RunValue value = {}, int place = 0) {
+    const std::array outputs = {bytes_ + place * static_cast<int>(sizeof(float))};
+    compute_.run(kernel, {{}, outputs, nullptr, value});
+  }
+  float value(int place = 0) {
+    std::array<float, 2> values{};
+    compute_.read(values.data(), bytes_, sizeof values);
+    return values[static_cast<std::size_t>(place)];
+  }
+  // Returns the graphs launched and the ops run one by one since the last call.
+  std::pair<std::uint64_t, std::uint64_t> launches() {
+    const Launches before = std::exchange(before_, compute_.launches());
+    return {before_.graphs - before.graphs, before_.ops - before.ops};
+  }
+  using Counted = std::pair<std::uint64_t, std::uint64_t>;
+
+  cuda_emulation::Emulated emulated_{{}};
+  CudaCompute compute_{{.graph = true}};
+  std::byte* bytes_ = nullptr;
+  Launches before_;
+};
+
+TEST_F(CudaGraphs, ReplaceAStretchFromItsThirdTimeOn) {
+  const auto twice = kernel(2), thrice = kernel(3);
+  float expected = 0;
+  for (int step = 0; step < 5; ++step) {
+    run(twice, RunValue(static_cast<float>(step)));
+    run(thrice);
+    expected = (expected * 2 + static_cast<float>(step)) * 3 + 0.5f;
+    EXPECT_EQ(value(), expected) << step;
+    EXPECT_EQ(launches(), step < 2 ? Counted(0, 2) : Counted(1, 0)) << step;
+  }
+}
+
+TEST_F(CudaGraphs, HoldOpsBackUntilTheStretchEnds) {
+  const auto twice = kernel(2);
+  for (int step = 0; step < 2; ++step) {
+    run(twice);
+    compute_.flush();
+  }
+  const std::uint64_t before = cuda_emulation::counts().graphs;
+  run(twice);
+  EXPECT_EQ(cuda_emulation::counts().graphs, before);
+  compute_.flush();
+  EXPECT_EQ(cuda_emulation::counts().graphs, before + 1);
+  EXPECT_EQ(value(), 3.5f);
+}
+
+// A stretch that begins like a captured one but goes on differently, stops before its end or goes
+// on after it, runs one by one, and is captured in its turn.
+TEST_F(CudaGraphs, AreLaunchedForTheirOwnStretchOnly) {
+  const auto a = kernel(2), b = kernel(3), c = kernel(5);
+  using Stretch = std::vector<std::shared_ptr<Kernel>>;
+  const std::vector<Stretch> stretches = {{a, b}, {a, c}, {a}, {a, b, c}, {a, b}};
+  float expected = 0;
+  const auto run_all = [&](const Stretch& stretch) {
+    for (const auto& kernel : stretch) {
+      run(kernel);
+      expected = expected * (kernel == a ? 2.0f : kernel == b ? 3.0f : 5.0f) + 0.5f;
+    }
+    EXPECT_EQ(value(), expected);
+    run(kernel(0));  // a new kernel: a stretch of its own that never returns
+    expected = 0.5f;
+    EXPECT_EQ(value(), expected);
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const Stretch& stretch : stretches) run_all(stretch);
+  }
+  launches();
+  for (const Stretch& stretch : stretches) {
+    run_all(stretch);
+    EXPECT_EQ(launches(), Counted(1, 1));
+  }
+}
+
+TEST_F(CudaGraphs, AreNotLaunchedForOtherAddresses) {
+  const auto twice = kernel(2);
+  for (int step = 0; step < 3; ++step) {
+    run(twice);
+    compute_.flush();
+  }
+  launches();
+  run(twice, {}, 1);
+  EXPECT_EQ(value(1), 0.5f);
+  EXPECT_EQ(launches(), Counted(0, 1));
+  EXPECT_EQ(value(0), 3.5f);
+}
+
+TEST_F(CudaGraphs, OfLongAgoAreForgotten) {
+  const auto twice = kernel(2);
+  const auto run_alone = [&](const std::shared_ptr<Kernel>& kernel) {
+    run(kernel);
+    compute_.flush();
+    compute_.wait();
+  };
+  for (int step = 0; step < 3; ++step) run_alone(twice);
+  const std::size_t held = cuda_emulation::held_bytes();
+  for (int other = 0; other < 40; ++other) run_alone(kernel(1));
+  launches();
+  run_alone(twice);
+  EXPECT_EQ(launches(), Counted(0, 1));
+  EXPECT_LE(cuda_emulation::held_bytes(), held);
+}
+
+TEST_F(CudaGraphs, ReturnNoMemoryUnderOpsHeldBack) {
+  const auto twice = kernel(2);
+  for (int step = 0; step < 2; ++step) {
+    run(twice);
+    compute_.flush();
+  }
+  run(twice);
+  EXPECT_TRUE(compute_.defers());
+  compute_.finish();
+  EXPECT_EQ(compute_.launches().graphs, 1u);
+  EXPECT_EQ(value(), 3.5f);
+}
+
+// A kernel that does what a capture refuses names the call, and the stream goes on.
+TEST_F(CudaGraphs, NameTheCallThatACaptureRefuses) {
+  using Fault = void (*)(CudaCompute&);
+  const std::pair<Fault, const char*> faults[] = {
+      {[](CudaCompute&) {
+         void* address = nullptr;
+         check_cuda(cudaMalloc(&address, 8), "cudaMalloc");
+         cudaFree(address);
+       },
+       "[cudaMalloc] operation not permitted when stream is capturing"},
+      {[](CudaCompute& compute) {
+         check_cuda(cudaStreamSynchronize(compute.stream()), "cudaStreamSynchronize");
+       },
+       "[cudaStreamSynchronize] operation not permitted when stream is capturing"},
+      {[](CudaCompute&) { launch_on(nullptr, 1, 1, nothing_kernel); },
+       "make the legacy stream depend"},
+      {[](CudaCompute& compute) {
+         cudaEvent_t event = nullptr;
+         check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+         const cudaError_t asked = cudaEventQuery(event);
+         cudaEventDestroy(event);
+         check_cuda(asked, "cudaEventQuery");
+         check_cuda(cudaStreamSynchronize(compute.stream()), "cudaStreamSynchronize");
+       },
+       "[cudaEventQuery]"},
+      {[](CudaCompute&) { cudaDeviceSynchronize(); },
+       "[cudaStreamEndCapture] operation failed due to a previous error during capture"},
+  };
+  for (const auto& [fault, message] : faults) {
+    const auto faulty = std::make_shared<MultiplyAdd>(compute_, 2, fault);
+    run(faulty);
+    compute_.flush();
+    run(faulty);
+    try {
+      compute_.flush();
+      ADD_FAILURE() << message;
+    } catch (const CudaError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+    compute_.zero(bytes_, sizeof(float));
+    run(kernel(2));
+    EXPECT_EQ(value(), 0.5f);
+  }
+}
+
+}  // namespace
+}  // namespace skyline
