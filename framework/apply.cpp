@@ -68,11 +68,12 @@ Parameter make_parameter(Context& context, const TensorSpec& spec, std::string n
 }
 
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
-                          std::vector<Tensor> inputs) {
+                          std::vector<Tensor> inputs, std::span<const Tensor> destinations) {
   const std::string layer = layer_of(context, inputs);
   const std::shared_ptr<Node> node = make_node(context, op, inputs, layer);
   Retention retention(context, op, node.get(), node.get(), inputs, layer);
-  std::vector<Tensor> outputs = context.execute(*op, std::move(inputs), {}, Phase::kForward, layer);
+  std::vector<Tensor> outputs =
+      context.execute(*op, std::move(inputs), destinations, Phase::kForward, layer);
   retention.keep(outputs);
   if (!node) return outputs;
   for (std::size_t j = 0; j < outputs.size(); ++j) {

@@ -18,8 +18,9 @@ Parameter make_parameter(Context& context, const TensorSpec& spec, std::string n
 // requires a gradient, leaves a node that holds only what the op's gradient calls read, or how to
 // recompute it (see Context::Options::recompute). Outside all layer scopes the op belongs to the
 // layer that made its first input.
+// Output j is written to destinations[j] if that is set.
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
-                          std::vector<Tensor> inputs);
+                          std::vector<Tensor> inputs, std::span<const Tensor> destinations = {});
 
 // Runs one forward op, `fused`, instead of a chain of ops: parts[0] on `inputs`, each further part
 // on the output of the part before, which is never made. `fused` and every part have one output;

@@ -71,7 +71,11 @@ Retention::Retention(Context& context, const std::shared_ptr<const Op>& op, Node
   retain(context, *first, Kind::kInput, inputs);
   if (!context.may_recompute()) return;
   const std::vector<TensorSpec> specs = specs_of(inputs);
-  const std::size_t number = context.count_differentiable(op->outputs(specs).size());
+  // Running values, which only the first batch of a step updates, would number others differently.
+  const auto outputs = static_cast<std::size_t>(std::ranges::count_if(
+      op->outputs(specs),
+      [](const OutputSpec& output) { return output.category != Category::kState; }));
+  const std::size_t number = context.count_differentiable(outputs);
   if (op->is_view()) {
     begin_view(inputs, layer);
     return;

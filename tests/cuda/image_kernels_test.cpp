@@ -163,17 +163,17 @@ TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
 }
 
 TEST(ImageKernels, BatchNormUpdatesRunningValues) {
-  const RunningUpdate update{
-      .channels = 67, .decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f};
-  expect_same(
-      "batch_norm_update",
-      {.cpu = [=] { return make_batch_norm_update_cpu(update); },
-       .cuda = [=](CudaCompute& compute) { return make_batch_norm_update_cuda(compute, update); },
-       .inputs = {random_operand(67, 1), random_operand(67, 2), random_operand(67, 3),
-                  random_operand(67, 4)},
-       .outputs = {{{67}}, {{67}}},
-       .in_place = {{0, 0}, {1, 1}},
-       .tolerance = 1.2e-7});
+  const BatchNormProblem problem{
+      {2, 67, 3, 3}, {}, RunningUpdate{.decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f}};
+  const TensorSpec channels{problem.channels()};
+  expect_same("batch_norm",
+              {.cpu = [=] { return make_batch_norm_cpu(problem); },
+               .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
+               .inputs = {varied(problem.x, 5), random_operand(67, 1), random_operand(67, 2),
+                          random_operand(67, 3), random_operand(67, 4)},
+               .outputs = {{problem.x}, channels, channels, channels, channels},
+               .in_place = {{3, 3}, {4, 4}},
+               .tolerance = 5e-6});
 }
 
 TEST(ImageKernels, LocalResponseNormIsThatOfTheCpu) {

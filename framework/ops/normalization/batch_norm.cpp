@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "framework/ops/normalization/batch_norm_kernels.h"
@@ -46,13 +45,18 @@ class BatchNorm final : public Op {
  public:
   explicit BatchNorm(const BatchNormParams& params) : params_(params) {}
   std::string_view name() const override { return "batch_norm"; }
-  std::string parameters() const override { return params_text(params_); }
+  std::string parameters() const override {
+    return fmt::format("{} decay={}", params_text(params_), params_.decay);
+  }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const BatchNormProblem problem = problem_of(inputs);
-    return {{{problem.x}, Category::kActivation},
-            {{problem.channels()}, Category::kActivation},
-            {{problem.channels()}, Category::kActivation}};
+    const TensorSpec channels{problem.channels()};
+    std::vector<OutputSpec> outputs = {{{problem.x}, Category::kActivation},
+                                       {channels, Category::kActivation},
+                                       {channels, Category::kActivation}};
+    if (problem.update) outputs.insert(outputs.end(), 2, {channels, Category::kState});
+    return outputs;
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
@@ -74,17 +78,26 @@ class BatchNorm final : public Op {
                                            GradientSource::output(1), GradientSource::output(2),
                                            GradientSource::grad_output(0)};
     if (params_.relu) sources.push_back(GradientSource::input(2));
-    return {{grad_op(problem_of(inputs)), std::move(sources), {0, 1, 2}}};
+    return {{grad_op({inputs[0].shape, params_}), std::move(sources), {0, 1, 2}}};
   }
 
  private:
   // Throws ShapeError.
   BatchNormProblem problem_of(std::span<const TensorSpec> inputs) const {
-    require_inputs("batch_norm", inputs.size(), 3);
+    const bool updates = inputs.size() > 3;
+    require_inputs("batch_norm", inputs.size(), updates ? 5 : 3);
     require_float("batch_norm", "x", inputs[0], 4);
     const Shape& x = inputs[0].shape;
     require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
-    return {x, params_};
+    if (!updates) return {x, params_};
+    require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(3), x[1]);
+    const auto count = static_cast<double>(x[0] * x[2] * x[3]);
+    const double unbias = count > 1 ? count / (count - 1) : 1.0;
+    const float gain = 1.0f - params_.decay;
+    return {x, params_,
+            RunningUpdate{.decay = params_.decay,
+                          .mean_gain = gain,
+                          .variance_gain = static_cast<float>(gain * unbias)}};
   }
 
   BatchNormParams params_;
@@ -116,41 +129,6 @@ class BatchNormInference final : public Op {
   BatchNormParams params_;
 };
 
-class BatchNormUpdate final : public Op {
- public:
-  BatchNormUpdate(float decay, std::int64_t count) : decay_(decay), count_(count) {}
-  std::string_view name() const override { return "batch_norm_update"; }
-  std::string parameters() const override {
-    return fmt::format("decay={} count={}", decay_, count_);
-  }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("batch_norm_update", inputs.size(), 4);
-    require_float("batch_norm_update", "running_mean", inputs[0], 1);
-    require_channels("batch_norm_update", {"running_variance", "mean", "variance"},
-                     inputs.subspan(1), inputs[0].shape[0]);
-    return {{inputs[0], Category::kState}, {inputs[1], Category::kState}};
-  }
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 0}, {.input = 1, .output = 1}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const float gain = 1.0f - decay_;
-    const double count = static_cast<double>(count_);
-    const double unbias = count_ > 1 ? count / (count - 1) : 1.0;
-    const RunningUpdate update = {inputs[0].shape[0], decay_, gain,
-                                  static_cast<float>(gain * unbias)};
-    return compute.cuda() ? make_batch_norm_update_cuda(*compute.cuda(), update)
-                          : make_batch_norm_update_cpu(update);
-  }
-
- private:
-  float decay_;
-  std::int64_t count_;
-};
-
 }  // namespace
 
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
@@ -161,10 +139,6 @@ std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
   return std::make_shared<BatchNormInference>(params);
 }
 
-std::shared_ptr<const Op> batch_norm_update_op(BatchNormParams params, std::int64_t count) {
-  return std::make_shared<BatchNormUpdate>(params.decay, count);
-}
-
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params) {
   if (!context.training()) {
@@ -173,17 +147,13 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                           std::move(running_variance)))
         .front();
   }
-  std::vector<Tensor> outputs = apply(context, batch_norm_op(params),
-                                      operands(std::move(x), std::move(gamma), std::move(beta)));
-  if (!context.updates_running_values()) return std::move(outputs[0]);
-  const Shape& shape = outputs[0].shape();
-  const std::int64_t count = shape.elements() / shape[1];
-  const std::array<Tensor, 2> running = {running_mean, running_variance};
-  context.execute(*batch_norm_update_op(params, count),
-                  operands(std::move(running_mean), std::move(running_variance),
-                           std::move(outputs[1]), std::move(outputs[2])),
-                  running, Phase::kForward, context.layer());
-  return std::move(outputs[0]);
+  std::vector<Tensor> inputs = operands(std::move(x), std::move(gamma), std::move(beta));
+  std::vector<Tensor> destinations;
+  if (context.updates_running_values()) {
+    inputs.insert(inputs.end(), {running_mean, running_variance});
+    destinations = {{}, {}, {}, std::move(running_mean), std::move(running_variance)};
+  }
+  return std::move(apply(context, batch_norm_op(params), std::move(inputs), destinations).front());
 }
 
 }  // namespace skyline

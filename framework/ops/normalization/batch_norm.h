@@ -22,26 +22,23 @@ struct BatchNormParams {
 //   gamma, beta, running_mean, running_variance   [C]
 //   returns                                       [N, C, H, W]
 //
-// In training mode mean and (biased) variance are the batch's. A second op, batch_norm_update,
-// writes running = decay running + (1 - decay) batch over the running tensors, with the unbiased
-// variance: m / (m - 1) times the biased one, m = N H W (1 if m is 1). Of the batches of a step
-// only the first does so: batches that are computed at the same time, by several processes, have no
-// sequence in which they could update one value, and the first is the same for all. In inference
-// mode mean and variance are the running ones; the op may write over x and has no gradient. Retains
-// x, gamma, mean and variance, with relu beta too. Neither the result nor a mask is retained,
-// because backward can tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018,
-// "In-place activated batch norm", go further and drop x). Workspace: 16 C bytes for each 1024
-// pixels and up to 12 C more, on CUDA at most 2 MiB and 8 C bytes. Throws ShapeError on wrong ranks
-// or unequal channels.
+// In training mode mean and (biased) variance are the batch's. The op also writes running = decay
+// running + (1 - decay) batch over the running tensors, with the unbiased variance: m / (m - 1)
+// times the biased one, m = N H W (1 if m is 1). Of the batches of a step only the first does so:
+// batches that are computed at the same time, by several processes, have no sequence in which they
+// could update one value, and the first is the same for all. In inference mode mean and variance
+// are the running ones; the op may write over x and has no gradient. Retains x, gamma, mean and
+// variance, with relu beta too. Neither the result nor a mask is retained, because backward can
+// tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place activated batch
+// norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up to 12 C more, on
+// CUDA at most 2 MiB and 8 C bytes. Throws ShapeError on wrong ranks or unequal channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 
-// The ops that batch_norm() applies. Training: inputs x, gamma, beta; outputs y, mean, variance.
+// The ops that batch_norm() applies. Training: inputs x, gamma, beta and, to update them,
+// running_mean, running_variance; outputs y, mean, variance and the new running values.
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params = {});
 // Inference: inputs x, gamma, beta, running_mean, running_variance; output y.
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params = {});
-// Inputs running_mean, running_variance, mean, variance; outputs the new running values. `count` is
-// m above.
-std::shared_ptr<const Op> batch_norm_update_op(BatchNormParams params, std::int64_t count);
 
 }  // namespace skyline

@@ -169,9 +169,19 @@ class BatchNormKernel final : public Kernel {
     }
     Normalization{mean, scale, arguments.input<float>(2), problem_.params}.run(
         matrix_, x, arguments.output<float>(0));
+    if (!problem_.update) return;
+    blend(arguments.input<float>(3), mean, problem_.update->mean_gain, arguments.output<float>(3));
+    blend(arguments.input<float>(4), variance, problem_.update->variance_gain,
+          arguments.output<float>(4));
   }
 
  private:
+  void blend(const float* running, const float* batch, float gain, float* result) const {
+    for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
+      result[channel] = problem_.update->decay * running[channel] + gain * batch[channel];
+    }
+  }
+
   BatchNormProblem problem_;
   Matrix matrix_;
   ChannelSums sums_;
@@ -286,27 +296,6 @@ class BatchNormGradKernel final : public Kernel {
   ChannelSums sums_;
 };
 
-class UpdateKernel final : public Kernel {
- public:
-  explicit UpdateKernel(const RunningUpdate& update) : update_(update) {}
-
-  void run(const KernelArguments& arguments) override {
-    blend(arguments.input<float>(0), arguments.input<float>(2), update_.mean_gain,
-          arguments.output<float>(0));
-    blend(arguments.input<float>(1), arguments.input<float>(3), update_.variance_gain,
-          arguments.output<float>(1));
-  }
-
- private:
-  void blend(const float* running, const float* batch, float gain, float* result) const {
-    for (std::int64_t channel = 0; channel < update_.channels; ++channel) {
-      result[channel] = update_.decay * running[channel] + gain * batch[channel];
-    }
-  }
-
-  RunningUpdate update_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
@@ -319,10 +308,6 @@ std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& pr
 
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem) {
   return std::make_unique<BatchNormGradKernel>(problem);
-}
-
-std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update) {
-  return std::make_unique<UpdateKernel>(update);
 }
 
 }  // namespace skyline

@@ -142,16 +142,34 @@ struct StatisticsTerms {
   }
 };
 
+// The running values of each channel; the new ones may be the old ones.
+struct RunningValues {
+  RunningUpdate update;
+  const float *mean, *variance;
+  float *new_mean, *new_variance;  // null: they stay
+
+  __device__ void blend(std::int64_t channel, float batch_mean, float batch_variance) const {
+    if (new_mean == nullptr) return;
+    new_mean[channel] = update.decay * mean[channel] + update.mean_gain * batch_mean;
+    new_variance[channel] =
+        update.decay * variance[channel] + update.variance_gain * batch_variance;
+  }
+};
+
 struct FinishStatistics {
   const float* x;
   double rows;
   float *mean, *variance;
+  RunningValues running;
 
   __device__ void operator()(std::int64_t channel, double sum, double sum_of_squares) const {
     const double difference = sum / rows;
     const double spread = sum_of_squares / rows - difference * difference;
-    mean[channel] = static_cast<float>(double{x[channel]} + difference);
-    variance[channel] = spread > 0 ? static_cast<float>(spread) : 0.0f;
+    const auto own_mean = static_cast<float>(double{x[channel]} + difference);
+    const float own_variance = spread > 0 ? static_cast<float>(spread) : 0.0f;
+    mean[channel] = own_mean;
+    variance[channel] = own_variance;
+    running.blend(channel, own_mean, own_variance);
   }
 };
 
@@ -188,7 +206,7 @@ class BatchNormKernelCuda final : public Kernel {
     const float* x = arguments.input<float>(0);
     float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
     kernels_.sum(StatisticsTerms{x}, arguments.workspace,
-                 FinishStatistics{x, kernels_.rows(), mean, variance});
+                 FinishStatistics{x, kernels_.rows(), mean, variance, running(arguments)});
     kernels_.for_each_element(
         NormalizeFunction{{mean, variance, arguments.input<float>(1), arguments.input<float>(2),
                            problem_.params.epsilon},
@@ -198,6 +216,12 @@ class BatchNormKernelCuda final : public Kernel {
   }
 
  private:
+  RunningValues running(const KernelArguments& arguments) const {
+    if (!problem_.update) return {};
+    return {*problem_.update, arguments.input<float>(3), arguments.input<float>(4),
+            arguments.output<float>(3), arguments.output<float>(4)};
+  }
+
   BatchNormProblem problem_;
   ChannelKernels kernels_;
 };
@@ -336,35 +360,6 @@ class BatchNormGradKernelCuda final : public Kernel {
   ChannelKernels kernels_;
 };
 
-struct UpdateBody {
-  RunningUpdate update;
-  const float *running_mean, *running_variance, *mean, *variance;
-  float *new_mean, *new_variance;
-
-  __device__ void operator()(std::int64_t channel) const {
-    new_mean[channel] = update.decay * running_mean[channel] + update.mean_gain * mean[channel];
-    new_variance[channel] =
-        update.decay * running_variance[channel] + update.variance_gain * variance[channel];
-  }
-};
-
-class UpdateKernelCuda final : public Kernel {
- public:
-  UpdateKernelCuda(CudaCompute& compute, const RunningUpdate& update)
-      : compute_(compute), update_(update) {}
-
-  void run(const KernelArguments& arguments) override {
-    for_each_index(compute_, update_.channels,
-                   UpdateBody{update_, arguments.input<float>(0), arguments.input<float>(1),
-                              arguments.input<float>(2), arguments.input<float>(3),
-                              arguments.output<float>(0), arguments.output<float>(1)});
-  }
-
- private:
-  CudaCompute& compute_;
-  RunningUpdate update_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
@@ -380,11 +375,6 @@ std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
 std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
                                                   const BatchNormProblem& problem) {
   return std::make_unique<BatchNormGradKernelCuda>(compute, problem);
-}
-
-std::unique_ptr<Kernel> make_batch_norm_update_cuda(CudaCompute& compute,
-                                                    const RunningUpdate& update) {
-  return std::make_unique<UpdateKernelCuda>(compute, update);
 }
 
 }  // namespace skyline

@@ -2,21 +2,31 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "framework/kernel.h"
 #include "framework/ops/normalization/batch_norm.h"
 
 namespace skyline {
 
+// How batch values update running ones: running = decay running + gain batch.
+struct RunningUpdate {
+  float decay = 0;
+  float mean_gain = 0;
+  float variance_gain = 0;  // also corrects the bias
+};
+
 // One batch normalization with all its extents.
 struct BatchNormProblem {
-  Shape x;                 // [N, C, H, W]
-  BatchNormParams params;  // except decay, which only updates use
+  Shape x;                                   // [N, C, H, W]
+  BatchNormParams params;                    // except decay
+  std::optional<RunningUpdate> update = {};  // only in training
 
   Shape channels() const { return {x[1]}; }
 };
 
-// Inputs x, gamma, beta; outputs y, mean, variance (biased).
+// Inputs x, gamma, beta; outputs y, mean, variance (biased). With an update, also inputs
+// running_mean, running_variance and outputs the new ones, which may be the old ones.
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
                                                        const BatchNormProblem& problem);
@@ -31,19 +41,5 @@ CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& co
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
                                                             const BatchNormProblem& problem);
-
-// How batch values update running ones: running = decay running + gain batch.
-struct RunningUpdate {
-  std::int64_t channels = 0;
-  float decay = 0;
-  float mean_gain = 0;
-  float variance_gain = 0;  // also corrects the bias
-};
-
-// Inputs running_mean, running_variance, mean, variance; outputs the new running values, which may
-// be the old ones.
-std::unique_ptr<Kernel> make_batch_norm_update_cpu(const RunningUpdate& update);
-CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_update_cuda(CudaCompute& compute,
-                                                              const RunningUpdate& update);
 
 }  // namespace skyline

@@ -33,6 +33,21 @@ memory mask(BareBuilder& builder, const dnnl::primitive_desc& descriptor) {
   return builder.memory().kept("mask of " + builder.op().layer, descriptor.workspace_desc());
 }
 
+// Inputs 3 and 4 are the running mean and variance, outputs 3 and 4 the new ones.
+void add_update(BareBuilder& builder) {
+  constexpr float kDecay = 0.9f;
+  const std::int64_t channels = builder.op().inputs[1].spec.shape[0];
+  for (const std::size_t i : {1u, 2u}) {
+    auto* running = static_cast<float*>(builder.output(i + 2).get_data_handle());
+    const auto* batch = static_cast<const float*>(builder.output(i).get_data_handle());
+    builder.call([=] {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        running[c] = kDecay * running[c] + (1 - kDecay) * batch[c];
+      }
+    });
+  }
+}
+
 void add_forward(BareBuilder& builder) {
   const BatchNorm batch_norm(builder.op());
   const auto descriptor = batch_norm.forward();
@@ -44,6 +59,7 @@ void add_forward(BareBuilder& builder) {
     arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
   }
   builder.call(descriptor, std::move(arguments));
+  if (builder.op().inputs.size() > 3) add_update(builder);
 }
 
 // Inputs x, gamma, mean, variance, grad_output.
@@ -62,21 +78,6 @@ void add_grad(BareBuilder& builder) {
     arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
   }
   builder.call(descriptor, std::move(arguments));
-}
-
-// Inputs running mean and variance, mean and variance of the batch; outputs the new running values.
-void add_update(BareBuilder& builder) {
-  constexpr float kDecay = 0.9f;
-  const std::int64_t channels = builder.op().inputs[0].spec.shape[0];
-  for (const std::size_t i : {0u, 1u}) {
-    auto* running = static_cast<float*>(builder.output(i).get_data_handle());
-    const auto* batch = static_cast<const float*>(builder.input(i + 2).get_data_handle());
-    builder.call([=] {
-      for (std::int64_t c = 0; c < channels; ++c) {
-        running[c] = kDecay * running[c] + (1 - kDecay) * batch[c];
-      }
-    });
-  }
 }
 
 dnnl::lrn_forward::primitive_desc response_norm(const ExecutedOp& op) {
@@ -111,7 +112,6 @@ void add_batch_norm(BareBuilder& builder) {
   const std::string& name = builder.op().name;
   if (name == "batch_norm") add_forward(builder);
   if (name == "batch_norm_grad") add_grad(builder);
-  if (name == "batch_norm_update") add_update(builder);
 }
 
 void add_response_norm(BareBuilder& builder) {

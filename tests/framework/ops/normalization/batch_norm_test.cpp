@@ -112,8 +112,9 @@ TEST_P(BatchNorm, WithALimitOfItsReluToo) { check_with_relu(0.6f); }
 
 // The limit selects another kernel, so it is part of the name that kernels are cached under.
 TEST(BatchNormWithRelu, NamesItsLimit) {
-  EXPECT_EQ(batch_norm_op({.relu = true})->parameters(), "epsilon=2e-05 relu");
-  EXPECT_EQ(batch_norm_op({.relu = true, .relu_limit = 6})->parameters(), "epsilon=2e-05 relu6");
+  EXPECT_EQ(batch_norm_op({.relu = true})->parameters(), "epsilon=2e-05 relu decay=0.9");
+  EXPECT_EQ(batch_norm_op({.relu = true, .relu_limit = 6})->parameters(),
+            "epsilon=2e-05 relu6 decay=0.9");
 }
 
 // Retains neither the result nor a mask: x and numbers a channel tell what the relu passed.
@@ -251,8 +252,10 @@ TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
             "[batch_norm] beta, got f32[1, 3], expected f32[3]");
   EXPECT_EQ(refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
             "[batch_norm_inference] running_variance, got f32[4], expected f32[3]");
-  EXPECT_EQ(refusal(*batch_norm_update_op({}, 1), {c, c, {{4}}, c}),
-            "[batch_norm_update] mean, got f32[4], expected f32[3]");
+  EXPECT_EQ(refusal(*training, {x, c, c, c, c}), "accepted");
+  EXPECT_EQ(refusal(*training, {x, c, c, c}), "[batch_norm] number of inputs, got 4, expected 5");
+  EXPECT_EQ(refusal(*training, {x, c, c, {{4}}, c}),
+            "[batch_norm] running_mean, got f32[4], expected f32[3]");
 }
 
 }  // namespace
