@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/cuda/cublas/product.h"
+#include "framework/cuda/cuda_compute.h"
 #include "tests/cuda/scripted_cublas.h"
 #include "tests/framework/error_of.h"
 
@@ -17,11 +19,11 @@ class CublasProductsTest : public ::testing::Test {
  protected:
   CublasProductsTest() { script_ = {}; }
   void run(const ProductProblem& problem = {.rows = 4, .columns = 5, .inner = 6}) {
-    products_.run(problem, {}, nullptr);
+    make_product(compute_, problem)->run({});
   }
 
   tests::ScriptedCublas& script_ = *scripted_cublas();
-  CublasProducts products_{CudaOptions{}};
+  CudaCompute compute_{{.plan_only = true}};  // needs no device
 };
 
 TEST_F(CublasProductsTest, TakesTheFirstThatTheHeuristicsFoundValid) {
@@ -35,6 +37,24 @@ TEST_F(CublasProductsTest, AnAlgorithmThatFailsIsReplacedForGood) {
   run();
   run();
   EXPECT_THAT(script_.run, ElementsAre(0, 1, 1));
+}
+
+TEST_F(CublasProductsTest, AProductRunsWhatItsFirstRunFound) {
+  const auto product = make_product(compute_, {.rows = 4, .columns = 5, .inner = 6});
+  script_.failing = {0};
+  product->run({});
+  product->run({});
+  EXPECT_THAT(script_.run, ElementsAre(0, 1, 1));
+}
+
+TEST_F(CublasProductsTest, EqualProductsOfALoopShareAnObject) {
+  ProductLoop products(compute_);
+  const ProductProblem problem{.rows = 4, .columns = 5, .inner = 6}, larger{.rows = 8};
+  const Product* const first = &products.of(problem);
+  EXPECT_EQ(&products.of(problem), first);
+  products.of(larger).run({});
+  products.of(problem).run({});
+  EXPECT_THAT(script_.run, ElementsAre(0, 0));
 }
 
 TEST_F(CublasProductsTest, TheLastReasonIsReportedWhenNoneIsLeft) {

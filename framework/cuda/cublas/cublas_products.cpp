@@ -170,17 +170,14 @@ CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {
 
 CublasProducts::~CublasProducts() = default;
 
-PreparedProduct& CublasProducts::prepared(const Key& key) {
-  if (const auto found = prepared_.find(key); found != prepared_.end()) return *found->second;
+std::shared_ptr<PreparedProduct> CublasProducts::prepared(const ProductProblem& problem,
+                                                          std::uint32_t alignment_bytes) {
+  const Key key{problem, alignment_bytes};
+  if (const auto found = prepared_.find(key); found != prepared_.end()) return found->second;
   if (prepared_.size() >= kMostPrepared) prepared_.clear();
-  auto product = std::make_unique<PreparedProduct>(library_, key.problem, options_);
-  product->choose(options_, key.alignment_bytes);
-  return *(prepared_[key] = std::move(product));
-}
-
-void CublasProducts::run(const ProductProblem& problem, const ProductOperands& operands,
-                         cudaStream_t stream) {
-  prepared({problem, alignment_of(operands)}).run(operands, stream);
+  auto product = std::make_shared<PreparedProduct>(library_, problem, options_);
+  product->choose(options_, alignment_bytes);
+  return prepared_[key] = std::move(product);
 }
 
 namespace {
@@ -189,13 +186,21 @@ class CublasProduct final : public Product {
  public:
   CublasProduct(CudaCompute& compute, const ProductProblem& problem)
       : compute_(compute), problem_(problem) {}
+  // Enqueues. Throws std::runtime_error if the library has no algorithm or all of them fail.
   void run(const ProductOperands& operands) override {
-    compute_.libraries().products().run(problem_, operands, compute_.stream());
+    const std::uint32_t alignment = alignment_of(operands);
+    if (!prepared_ || alignment != alignment_bytes_) {
+      prepared_ = compute_.libraries().products().prepared(problem_, alignment);
+      alignment_bytes_ = alignment;
+    }
+    prepared_->run(operands, compute_.stream());
   }
 
  private:
   CudaCompute& compute_;
   ProductProblem problem_;
+  std::shared_ptr<PreparedProduct> prepared_;  // of the last run
+  std::uint32_t alignment_bytes_ = 0;
 };
 
 }  // namespace

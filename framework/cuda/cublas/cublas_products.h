@@ -24,8 +24,10 @@ class CublasProducts {
   explicit CublasProducts(const CudaOptions& options);
   ~CublasProducts();
 
-  // Enqueues. Throws std::runtime_error if the library has no algorithm or all of them fail.
-  void run(const ProductProblem& problem, const ProductOperands& operands, cudaStream_t stream);
+  // Returns a problem's descriptors and algorithm for addresses that are multiples of so many
+  // bytes. Throws std::runtime_error if the library has no algorithm.
+  std::shared_ptr<PreparedProduct> prepared(const ProductProblem& problem,
+                                            std::uint32_t alignment_bytes);
 
  private:
   // Kernels need different alignments. Nothing else about the addresses may select a kernel, so
@@ -36,11 +38,9 @@ class CublasProducts {
     auto operator<=>(const Key&) const = default;
   };
 
-  PreparedProduct& prepared(const Key& key);
-
   CudaOptions options_;
   CublasLibrary library_;
-  std::map<Key, std::unique_ptr<PreparedProduct>> prepared_;
+  std::map<Key, std::shared_ptr<PreparedProduct>> prepared_;
 };
 
 }  // namespace skyline

@@ -48,7 +48,23 @@ class Product {
   virtual void run(const ProductOperands& operands) = 0;
 };
 
-// Needs no device: the first run() loads the library.
+// Needs no device: the first run() loads the library and looks up what later runs use, too.
 std::unique_ptr<Product> make_product(CudaCompute& compute, const ProductProblem& problem);
+
+// The products of a loop whose problems seldom change: consecutive equal ones share an object, so
+// that nothing is looked up between them.
+class ProductLoop {
+ public:
+  explicit ProductLoop(CudaCompute& compute) : compute_(compute) {}
+  Product& of(const ProductProblem& problem) {
+    if (!product_ || problem != problem_) product_ = make_product(compute_, problem_ = problem);
+    return *product_;
+  }
+
+ private:
+  CudaCompute& compute_;
+  ProductProblem problem_;
+  std::unique_ptr<Product> product_;
+};
 
 }  // namespace skyline

@@ -97,11 +97,12 @@ void LstmKernelCuda::project(const LstmLayer& layer, std::byte* workspace) {
 }
 
 void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
+  ProductLoop products(compute_);
   for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
     const LstmRows rows = lstm_step(problem_, layer, step, at(workspace, zeros_));
     if (const float* h = outputs_before(problem_, layer, step)) {
-      make_product(compute_, recurrence(rows.rows))
-          ->run({.a = h, .b = layer.u, .c = rows.gates, .workspace = workspace + product_});
+      products.of(recurrence(rows.rows))
+          .run({.a = h, .b = layer.u, .c = rows.gates, .workspace = workspace + product_});
     }
     run_lstm_rows_cuda(compute_, rows);
   }

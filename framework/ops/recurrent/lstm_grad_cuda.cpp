@@ -105,12 +105,17 @@ void LstmGradKernelCuda::run_steps(const LstmGradLayer& layer,
   copy_state(layer.grad_last_h, layer.grad_h);
   copy_state(layer.grad_last_c, layer.grad_c);
   float* grad_sums = at(arguments, grad_sums_);
+  ProductLoop products(compute_);
   for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
     const LstmGradRows rows =
         lstm_grad_step(problem_, layer, step, at(arguments, zeros_), grad_sums);
     run_lstm_grad_rows_cuda(compute_, rows);
     if (step == 0 && !gradients_.state) break;
-    multiply(to_step_before(rows.rows), rows.grad_sums, layer.u, layer.grad_h, arguments);
+    products.of(to_step_before(rows.rows))
+        .run({.a = rows.grad_sums,
+              .b = layer.u,
+              .c = layer.grad_h,
+              .workspace = arguments.workspace + scratch_});
   }
 }
 
