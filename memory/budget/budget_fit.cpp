@@ -1,6 +1,8 @@
 #include "memory/budget/budget_fit.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -11,7 +13,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kAllBytes = std::numeric_limits<std::uint64_t>::max();
 
 // Ops that walks may run for one fit. A hopeless one takes all of them.
-constexpr std::uint64_t kMostOps = 4'000'000;
+constexpr std::uint64_t kMostOps = 3'000'000;
+
+// For wander(), tried on googlenet and vgg16: heats are shares of a step.
+constexpr double kFirstHeat = 1e-2, kLastHeat = 1e-4;
+constexpr double kCostOfBytes = 1;  // shares of a step, for each share of the bytes beyond
+constexpr std::array<std::uint32_t, 6> kChanges = {1, 1, 1, 2, 2, 3};
 
 // A move is worth what it lowers a second; one that costs nothing comes first.
 double worth_of(double lowered, double seconds) {
@@ -27,7 +34,8 @@ BudgetFit::BudgetFit(const BudgetProblem& problem, BudgetFront& front)
       walk_(problem),
       sequence_(problem),
       read_in_backward_(problem.graph.values.size()),
-      dearest_(problem.remakes.size()) {
+      dearest_(problem.remakes.size()),
+      seconds_(std::accumulate(problem.seconds.begin(), problem.seconds.end(), 0.0)) {
   for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
     for (const ValueId input : problem.graph.ops[op].inputs) {
       read_in_backward_[problem.graph.values[input].storage] = true;
@@ -155,6 +163,43 @@ RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most
     if (!make_best_move(start, bytes, worth)) return {};
   }
   return now_.extra_seconds < most_seconds ? start : RemakeChoice();
+}
+
+std::uint32_t BudgetFit::random_below(std::size_t count) {
+  return static_cast<std::uint32_t>(random_() % count);
+}
+
+// Of two, the one with more bytes: it matters more.
+std::uint32_t BudgetFit::random_remake() {
+  const std::size_t count = problem_.remakes.size();
+  const std::uint32_t one = random_below(count), other = random_below(count);
+  const auto bytes = [&](std::uint32_t k) {
+    return problem_.graph.values[problem_.remakes[k].value].bytes;
+  };
+  return bytes(one) < bytes(other) ? other : one;
+}
+
+void BudgetFit::wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t steps) {
+  engine_bytes_ = bytes;
+  const auto cost = [&](const BudgetWalk::Result& result) {
+    const std::uint64_t beyond = result.peak - std::min(result.peak, bytes);
+    return result.extra_seconds / seconds_ +
+           kCostOfBytes * static_cast<double>(beyond) / static_cast<double>(bytes);
+  };
+  double now = cost(run(choice));
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    RemakeChoice next = choice;
+    for (std::uint32_t changes = kChanges[random_below(kChanges.size())]; changes > 0; --changes) {
+      const std::uint32_t times = random_below(problem_.makes_each ? 3 : 2);
+      next[random_remake()] = static_cast<Remake::Times>(times);
+    }
+    const double then = cost(run(next));
+    const double heat = kFirstHeat * std::pow(kLastHeat / kFirstHeat, 1.0 * step / steps);
+    const double luck = static_cast<double>(random_()) / static_cast<double>(random_.max());
+    if (std::exp((now - then) / heat) < luck) continue;
+    now = then;
+    choice = std::move(next);
+  }
 }
 
 // Finds for each remake that runs the most bytes before it in backward: while its value is gone.

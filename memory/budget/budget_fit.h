@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,13 @@ class BudgetFit {
   // Takes back remakes that the budget does not need, the dearest first. Returns the extra seconds.
   double take_back(RemakeChoice& choice, std::uint64_t bytes);
 
+  // Changes one to three values at a time, at random, for a number of steps; goes on from a step
+  // that takes more seconds or exceeds `bytes` the more rarely the more it does, and the later
+  // (simulated annealing: Kirkpatrick et al. 1983). What it finds is in the front.
+  void wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t steps);
+
   std::uint64_t ops_run() const { return ops_run_; }
+  double seconds() const { return seconds_; }  // of the step that makes nothing again
 
  private:
   struct Move {
@@ -54,6 +61,8 @@ class BudgetFit {
   RemakeChoice after(RemakeChoice choice, const Move& move) const;
   void add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const;
   bool make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth& worth);
+  std::uint32_t random_below(std::size_t count);
+  std::uint32_t random_remake();
   void find_gaps();
   bool may_be_kept(std::uint32_t remake, std::uint64_t bytes) const;
 
@@ -70,6 +79,8 @@ class BudgetFit {
   BudgetWalk::Result now_;              // of the last run
   std::uint64_t engine_bytes_ = 0;      // into which smaller engines make ops fit
   std::uint64_t ops_run_ = 0;
+  double seconds_ = 0;   // of the step that makes nothing again
+  std::mt19937 random_;  // the same numbers on every machine
 };
 
 }  // namespace skyline
