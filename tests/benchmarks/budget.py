@@ -6,14 +6,19 @@
 
 The first form asks dry runs at 66, 60, 53, 46, 40 and 33 % of the bytes that the step takes without
 a budget, with the batches of MONeT's table (Shah et al. 2021), and prints "longer by (at least)" and
-the longest planning. The second form also trains: one run without a budget gives the profile, then
-steps with and without a budget take turns, and their medians are compared with what was foreseen.
+the longest planning. "impossible" means that no step fits, which is proved, and "not found" that a
+step may fit; both say what is missing, to what every step needs or to the least that was found. Below
+the table stands which op needs these bytes. The second form also trains: one run without a budget gives the profile, then
+steps with and without a budget take turns, and the least of their medians are compared with what was
+foreseen: "ratio" is (1 + measured) / (1 + foreseen), and the worst one stands below the table.
 Generated numbers and small images serve as data. Exits 1 if a step reserves more than its budget.
 """
 
 import argparse
 import json
+import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,17 +28,18 @@ from resident_set import data_of, draw_images
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCHES = {"resnet50": 184, "googlenet": 320, "vgg16": 176, "mobilenet_v2": 272,
            "inception-resnet": 64, "alexnet": 128, "seq2seq": 128}
-RUN_BATCHES = {"inception-resnet": 4, "vgg16": 4, "seq2seq": 128}  # others: 8
+RUN_BATCHES = {"resnet50": 32, "googlenet": 64, "vgg16": 16, "mobilenet_v2": 32,
+               "inception-resnet": 16, "alexnet": 128, "seq2seq": 128}
 SHARES = [66, 60, 53, 46, 40, 33]
 KIB = 1024
 
 
 def skyline(build, *words):
-    """Returns the JSON of a command; None if the budget is too small."""
+    """Returns the JSON of a command; why, a string, if the budget is too small."""
     done = subprocess.run([build / "train" / "skyline", *map(str, words), "--json"],
                           capture_output=True, text=True)
     if done.returncode == 2 and "do not suffice" in done.stderr:
-        return None
+        return done.stderr.strip()
     if done.returncode != 0:
         sys.exit(f"skyline {' '.join(map(str, words))} failed:\n{done.stderr}")
     return json.loads(done.stdout)
@@ -43,14 +49,23 @@ def budget_of(answer, share):
     return f"{answer['budget']['reserved_without'] * share // 100 // KIB}KiB"
 
 
-def foreseen(build, model):
+def refusal(why):
+    """Returns "impossible: 80 MiB missing", or "not found: ..." if no proof says so."""
+    missing = re.search(r"step: (.*?) are missing", why)[1]
+    proved = "whatever is made again" in why
+    return f"{'impossible' if proved else 'not found'}: {missing} missing"
+
+
+def foreseen(build, model, needs):
+    """Returns a row; adds to `needs` what the least step of the model needs."""
     ask = ["dry-run", "--model", model, "--batch-size", BATCHES[model], "--allocators", "planned"]
     everything = skyline(build, *ask, "--memory", "1024GiB")
     cells, longest = [], 0.0
     for share in SHARES:
         answer = skyline(build, *ask, "--memory", budget_of(everything, share))
-        if answer is None:
-            cells.append("–")
+        if isinstance(answer, str):
+            cells.append(refusal(answer))
+            needs[model] = answer[answer.index("It needs"):]
             continue
         budget = answer["budget"]
         longest = max(longest, budget["seconds"])
@@ -59,9 +74,9 @@ def foreseen(build, model):
     return [f"{model}, {BATCHES[model]}", f"{bytes_without:.2f} GiB", *cells, f"{longest:.2f} s"]
 
 
-def run(build, model, steps, turns, folder):
-    """Yields a row a share: foreseen and measured share of a step, and the bytes."""
-    batch = RUN_BATCHES.get(model, 8)
+def run(build, model, steps, turns, folder, ratios):
+    """Yields a row a share: foreseen and measured share of a step; adds to `ratios`."""
+    batch = RUN_BATCHES[model]
     draw_images(folder / "images", batch)
     data = data_of(model, folder / "images", batch)
     ask = ["train", "--model", model, "--batch-size", batch, "--steps", steps, *data, "--output"]
@@ -75,18 +90,20 @@ def run(build, model, steps, turns, folder):
             for limited in (True, False):
                 limit = ["--memory", budget, "--profile", profile] if limited else []
                 done = skyline(build, *ask, folder / f"{share}-{turn}-{limited}", *limit)
-                if done is None:
+                if isinstance(done, str):
                     break
                 seconds[limited].append(done["step_seconds_median"])
                 answer = done if limited else answer
         if answer is None:
-            yield [f"{model}, {batch}", f"{share} %", "–", "–", "–"]
+            yield [f"{model}, {batch}", f"{share} %", refusal(done), "", "", ""]
             continue
         if answer["memory"]["peak_reserved"] > answer["budget"]["budget"]:
             sys.exit(f"{model} reserved more than {budget}")
         measured = min(seconds[True]) / min(seconds[False]) - 1
+        ratios.append((1 + measured) / (1 + answer["budget"]["overhead"]))
         yield [f"{model}, {batch}", f"{share} %", f"{100 * answer['budget']['overhead']:.1f} %",
-               f"{100 * answer['budget']['bound']:.1f} %", f"{100 * measured:.1f} %"]
+               f"{100 * answer['budget']['bound']:.1f} %", f"{100 * measured:.1f} %",
+               f"{ratios[-1]:.2f}"]
 
 
 def print_table(head, rows):
@@ -107,14 +124,20 @@ def main():
     given = parser.parse_args()
     models = given.models or list(BATCHES)
     if not given.run:
+        needs = {}
         print_table(["network, batch", "without", *(f"{share} %" for share in SHARES), "planned in"],
-                    (foreseen(given.build, model) for model in models))
+                    (foreseen(given.build, model, needs) for model in models))
+        for model, why in needs.items():
+            print(f"\n{model}: {why}")
         return
+    ratios = []
     with tempfile.TemporaryDirectory() as folder:
         rows = (row for model in models
                 for row in run(given.build, model, given.steps, given.turns,
-                               pathlib.Path(folder) / model))
-        print_table(["network, batch", "memory", "foreseen", "at least", "measured"], rows)
+                               pathlib.Path(folder) / model, ratios))
+        print_table(["network, batch", "memory", "foreseen", "at least", "measured", "ratio"], rows)
+    if ratios:
+        print(f"\nworst ratio: {max(ratios, key=lambda ratio: abs(math.log(ratio))):.2f}")
 
 
 if __name__ == "__main__":

@@ -75,19 +75,23 @@ class Step:
         return resident + peak
 
 
+def mib(size):
+    return f"{size / 2**20:.0f} MiB"
+
+
 def ours(program, model, batch, share):
-    """Our dry run at a share of its bytes: "longer by (at least)"; None if no step fits."""
+    """Our dry run at a share of its bytes: bytes and "longer by (at least)"; "–" if no step fits."""
     ask = [program, "dry-run", "--model", model, "--batch-size", str(batch), "--allocators",
            "planned", "--json", "--memory"]
     whole = json.loads(subprocess.run([*ask, "1024GiB"], check=True, capture_output=True).stdout)
     budget = int(whole["budget"]["reserved_without"] * share) // PIECE * PIECE
     done = subprocess.run([*ask, f"{budget}B"], capture_output=True, text=True)
     if done.returncode == 2 and "do not suffice" in done.stderr:
-        return "–"
+        return "– | –"
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     answer = json.loads(done.stdout)["budget"]
-    return f"{100 * answer['overhead']:.1f} ({100 * answer['bound']:.1f}) %"
+    return f"{mib(answer['reserved'])} | {100 * answer['overhead']:.1f} ({100 * answer['bound']:.1f}) %"
 
 
 def compare(given, model):
@@ -95,14 +99,15 @@ def compare(given, model):
     all_bytes = everything.bytes()
     for budget in map(float, given.budgets.split(",")):
         step = Step(model, given.batch, budget)
-        share = step.bytes() / all_bytes
+        size = step.bytes()
+        share = size / all_bytes
         seconds = {True: [], False: []}
         for _ in range(given.steps):
             seconds[True].append(step.run())
             seconds[False].append(everything.run())
         longer = statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1
-        print(f"| {model}, {given.batch} | {budget:.2f} | {100 * share:.0f} % | {100 * longer:+.1f} % | "
-              f"{ours(given.ours, model, given.batch, share)} |", flush=True)
+        print(f"| {model}, {given.batch} | {budget:.2f} | {mib(size)} | {100 * share:.0f} % | "
+              f"{100 * longer:+.1f} % | {ours(given.ours, model, given.batch, share)} |", flush=True)
         del step
         gc.collect()
 
@@ -117,8 +122,9 @@ def main():
     parser.add_argument("--budgets", default="0.66,0.53,0.4,0.33,0.2,0.1")
     given = parser.parse_args()
     print(f"PyTorch {torch.__version__}, {BACKEND}")
-    print("| network, batch | budget | of all | longer by | ours, at the same share of its bytes |")
-    print("|---|---|---|---|---|")
+    print("| network, batch | budget | PyTorch | of all | longer by | ours, at that share | "
+          "longer by (at least) |")
+    print("|---|---|---|---|---|---|---|")
     for model in given.models or NETWORKS:
         compare(given, model)
 
