@@ -20,9 +20,7 @@ namespace skyline {
 //
 //   first time   the ops run one by one
 //   second time  they run one by one; then they are launched into a graph, where nothing runs
-//   later        they are held back while they are those of a captured stretch; at its end the
-//   graph
-//                is launched
+//   later        they are held back while a captured stretch begins so; its graph then runs them
 //
 // Ops are the same if their kernel objects and addresses are. So neither plans nor shapes need to
 // be known here: another shape, another plan or a deviation is another stretch. Held-back ops that
