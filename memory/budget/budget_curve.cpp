@@ -58,17 +58,22 @@ class CurveSearch {
 
   // Spends what work is left on the budgets that are farthest from their bounds.
   void wander() {
+    const std::size_t remakes = problem_.remakes.size();
+    const auto steps = static_cast<std::uint32_t>(std::min(kSteps, 4 * remakes * remakes));
+    const std::uint64_t work = steps * problem_.graph.ops.size();
+    if (fit_.ops_run() + work > most_work_) return;
+    std::vector<double> bounds;
+    for (std::uint32_t k = 0; k < kBudgets; ++k) {
+      bounds.push_back(bound_.proof(budget(k)).extra_seconds);
+    }
     std::vector<std::uint32_t> times(kBudgets);
     const auto far = [&](std::uint32_t k) {
       const BudgetPoint* point = front_.within(budget(k));
-      const double bound = bound_.proof(budget(k)).extra_seconds;
-      return point == nullptr || point->extra_seconds <= bound + kFar * fit_.seconds()
+      return point == nullptr || point->extra_seconds <= bounds[k] + kFar * fit_.seconds()
                  ? 0
-                 : (point->extra_seconds - bound) / (1 + times[k]);
+                 : (point->extra_seconds - bounds[k]) / (1 + times[k]);
     };
     const auto budgets = std::views::iota(0u, kBudgets);
-    const auto steps = static_cast<std::uint32_t>(std::min(kSteps, 300 * problem_.remakes.size()));
-    const std::uint64_t work = steps * problem_.graph.ops.size();
     for (std::uint32_t wander = 0; wander < kWanders && fit_.ops_run() + work <= most_work_;
          ++wander) {
       const std::uint32_t k = *std::ranges::max_element(budgets, {}, far);
