@@ -8,9 +8,10 @@ The first form asks dry runs at 66, 60, 53, 46, 40 and 33 % of the bytes that th
 a budget, with the batches of MONeT's table (Shah et al. 2021), and prints "longer by (at least)" and
 the longest planning. "impossible" means that no step fits, which is proved, and "not found" that a
 step may fit; both say what is missing, to what every step needs or to the least that was found. Below
-the table stands which op needs these bytes. The second form also trains: one run without a budget gives the profile, then
-steps with and without a budget take turns, and the least of their medians are compared with what was
-foreseen: "ratio" is (1 + measured) / (1 + foreseen), and the worst one stands below the table.
+the table stands which op needs these bytes. The second form also trains: one run without a budget
+gives the profile, then a run without a budget and one for each share take turns, and the least of
+their medians are compared with what was foreseen: "ratio" is (1 + measured) / (1 + foreseen), and the
+worst one stands below the table.
 Generated numbers and small images serve as data. Exits 1 if a step reserves more than its budget.
 """
 
@@ -82,28 +83,29 @@ def run(build, model, steps, turns, folder, ratios):
     ask = ["train", "--model", model, "--batch-size", batch, "--steps", steps, *data, "--output"]
     profile = folder / "profile"
     without = skyline(build, *ask, profile, "--memory", "20GiB")
+    seconds = {share: [] for share in (100, *SHARES)}
+    answers = {}
+    for turn in range(turns):
+        for share in seconds:
+            limit = ["--memory", budget_of(without, share), "--profile", profile]
+            if isinstance(answers.get(share), str):
+                continue
+            answers[share] = skyline(build, *ask, folder / f"{share}-{turn}",
+                                     *(limit if share < 100 else []))
+            if not isinstance(answers[share], str):
+                seconds[share].append(answers[share]["step_seconds_median"])
     for share in SHARES:
-        budget = budget_of(without, share)
-        seconds = {True: [], False: []}
-        answer = None
-        for turn in range(turns):
-            for limited in (True, False):
-                limit = ["--memory", budget, "--profile", profile] if limited else []
-                done = skyline(build, *ask, folder / f"{share}-{turn}-{limited}", *limit)
-                if isinstance(done, str):
-                    break
-                seconds[limited].append(done["step_seconds_median"])
-                answer = done if limited else answer
-        if answer is None:
-            yield [f"{model}, {batch}", f"{share} %", refusal(done), "", "", ""]
+        answer = answers[share]
+        if isinstance(answer, str):
+            yield [f"{model}, {batch}", f"{share} %", refusal(answer), "", "", ""]
             continue
-        if answer["memory"]["peak_reserved"] > answer["budget"]["budget"]:
-            sys.exit(f"{model} reserved more than {budget}")
-        measured = min(seconds[True]) / min(seconds[False]) - 1
-        ratios.append((1 + measured) / (1 + answer["budget"]["overhead"]))
-        yield [f"{model}, {batch}", f"{share} %", f"{100 * answer['budget']['overhead']:.1f} %",
-               f"{100 * answer['budget']['bound']:.1f} %", f"{100 * measured:.1f} %",
-               f"{ratios[-1]:.2f}"]
+        budget = answer["budget"]
+        if answer["memory"]["peak_reserved"] > budget["budget"]:
+            sys.exit(f"{model} reserved more than {budget['budget']} bytes")
+        measured = min(seconds[share]) / min(seconds[100]) - 1
+        ratios.append((1 + measured) / (1 + budget["overhead"]))
+        yield [f"{model}, {batch}", f"{share} %", f"{100 * budget['overhead']:.1f} %",
+               f"{100 * budget['bound']:.1f} %", f"{100 * measured:.1f} %", f"{ratios[-1]:.2f}"]
 
 
 def print_table(head, rows):
