@@ -28,14 +28,14 @@ std::vector<Conv2d> make_convolutions(Context& context, int channels) {
   for (const Stage& stage : kStages) {
     const std::string name = "conv" + std::to_string(++number) + "_";
     for (int i = 1; i <= stage.convolutions; ++i) {
-      // LeCun's initialization would shrink the image's signal a hundredfold on its way through 13
-      // layers with relu.
+      // The pooling after the last one takes the relu. LeCun's initialization would shrink the
+      // image's signal a hundredfold on its way through 13 layers with relu.
       convolutions.emplace_back(context, name + std::to_string(i),
                                 Conv2d::Options{.in = in,
                                                 .out = stage.width,
                                                 .kernel = 3,
                                                 .padding = 1,
-                                                .relu = true,
+                                                .relu = i < stage.convolutions,
                                                 .initializer = he_normal});
       in = stage.width;
     }
@@ -77,7 +77,7 @@ Prediction Vgg16::forward(Context& context, Tensor images) const {
   auto convolution = convolutions_.begin();
   for (const Stage& stage : kStages) {
     for (int i = 0; i < stage.convolutions; ++i) h = (*convolution++)(context, std::move(h));
-    h = max_pool2d(context, std::move(h), {.kernel = 2});
+    h = max_pool2d(context, std::move(h), {.kernel = 2, .relu = true});
   }
   h = flatten(context, std::move(h));
   h = dropout(context, relu(context, fc6_(context, std::move(h))), kDropout);

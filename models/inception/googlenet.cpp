@@ -17,6 +17,7 @@ namespace {
 constexpr int kSmallestWithHeads = 79;     // 4a keeps the 5 x 5 that the heads average over
 constexpr int kSmallestWithoutHeads = 47;  // 4e keeps the 3 x 3 that are pooled
 constexpr Pool2dParams kPool{.kernel = 3, .stride = 2, .ceil_mode = true};
+constexpr Pool2dParams kReluPool{.kernel = 3, .stride = 2, .ceil_mode = true, .relu = true};
 constexpr Pool2dParams kBranchPool{.kernel = 3, .stride = 1, .padding = 1};
 constexpr Pool2dParams kHeadPool{.kernel = 5, .stride = 3};
 constexpr float kHeadWeight = 0.3f;
@@ -39,8 +40,8 @@ Inception::Branches Inception::make_branches(Context& context, std::string_view 
           .proj_pool = Conv2d(context, "proj_pool", {.in = in, .out = proj_pool})};
 }
 
-Inception::Inception(Context& context, std::string_view name, const Widths& widths)
-    : Layer(name), branches_(make_branches(context, name, widths)) {
+Inception::Inception(Context& context, std::string_view name, const Widths& widths, bool relu)
+    : Layer(name), branches_(make_branches(context, name, widths)), relu_(relu) {
   for (const Conv2d* conv : {&branches_.conv1, &branches_.proj3, &branches_.conv3, &branches_.proj5,
                              &branches_.conv5, &branches_.proj_pool}) {
     own(*conv);
@@ -55,7 +56,7 @@ Tensor Inception::operator()(Context& context, Tensor x) const {
   ends.push_back(conv3(context, proj3(context, x)));
   ends.push_back(conv5(context, proj5(context, x)));
   ends.push_back(proj_pool(context, max_pool2d(context, std::move(x), kBranchPool)));
-  return concat(context, std::move(ends), {.relu = true});
+  return concat(context, std::move(ends), {.relu = relu_});
 }
 
 AuxiliaryHead::Layers AuxiliaryHead::make_layers(Context& context, std::string_view name,
@@ -86,18 +87,17 @@ Tensor AuxiliaryHead::operator()(Context& context, Tensor x) const {
 GoogLeNet::GoogLeNet(Context& context, const ModelShape& shape)
     : Model(require_image("googlenet", shape,
                           context.training() ? kSmallestWithHeads : kSmallestWithoutHeads)),
-      conv1_(
-          context, "conv1",
-          {.in = shape.channels, .out = 64, .kernel = 7, .stride = 2, .padding = 3, .relu = true}),
+      conv1_(context, "conv1",
+             {.in = shape.channels, .out = 64, .kernel = 7, .stride = 2, .padding = 3}),
       conv2_reduce_(context, "conv2_reduce", {.in = 64, .out = 64, .relu = true}),
       conv2_(context, "conv2", {.in = 64, .out = 192, .kernel = 3, .padding = 1, .relu = true}),
       inception_3a_(context, "inception_3a", {192, 64, 96, 128, 16, 32, 32}),
-      inception_3b_(context, "inception_3b", {256, 128, 128, 192, 32, 96, 64}),
+      inception_3b_(context, "inception_3b", {256, 128, 128, 192, 32, 96, 64}, false),
       inception_4a_(context, "inception_4a", {480, 192, 96, 208, 16, 48, 64}),
       inception_4b_(context, "inception_4b", {512, 160, 112, 224, 24, 64, 64}),
       inception_4c_(context, "inception_4c", {512, 128, 128, 256, 24, 64, 64}),
       inception_4d_(context, "inception_4d", {512, 112, 144, 288, 32, 64, 64}),
-      inception_4e_(context, "inception_4e", {528, 256, 160, 320, 32, 128, 128}),
+      inception_4e_(context, "inception_4e", {528, 256, 160, 320, 32, 128, 128}, false),
       inception_5a_(context, "inception_5a", {832, 256, 160, 320, 32, 128, 128}),
       inception_5b_(context, "inception_5b", {832, 384, 192, 384, 48, 128, 128}),
       fc_(context, "fc", {.in = 1024, .out = shape.classes}) {
@@ -119,19 +119,19 @@ Prediction GoogLeNet::forward(Context& context, Tensor images) const {
   const auto add_loss = [&](const std::optional<AuxiliaryHead>& head, const Tensor& h) {
     if (head && context.training()) auxiliary.push_back({(*head)(context, h), kHeadWeight});
   };
-  Tensor h = max_pool2d(context, conv1_(context, std::move(images)), kPool);
+  Tensor h = max_pool2d(context, conv1_(context, std::move(images)), kReluPool);
   h = conv2_reduce_(context, local_response_norm(context, std::move(h)));
   h = local_response_norm(context, conv2_(context, std::move(h)));
   h = max_pool2d(context, std::move(h), kPool);
   h = inception_3a_(context, std::move(h));
-  h = max_pool2d(context, inception_3b_(context, std::move(h)), kPool);
+  h = max_pool2d(context, inception_3b_(context, std::move(h)), kReluPool);
   h = inception_4a_(context, std::move(h));
   add_loss(loss1_, h);
   h = inception_4b_(context, std::move(h));
   h = inception_4c_(context, std::move(h));
   h = inception_4d_(context, std::move(h));
   add_loss(loss2_, h);
-  h = max_pool2d(context, inception_4e_(context, std::move(h)), kPool);
+  h = max_pool2d(context, inception_4e_(context, std::move(h)), kReluPool);
   h = inception_5a_(context, std::move(h));
   h = inception_5b_(context, std::move(h));
   h = flatten(context, global_average_pool2d(context, std::move(h)));

@@ -21,7 +21,8 @@ class Inception : public Layer {
     int proj_pool;    // max pooling 3x3, 1x1
   };
 
-  Inception(Context& context, std::string_view name, const Widths& widths);
+  // Without relu, a pooling takes it.
+  Inception(Context& context, std::string_view name, const Widths& widths, bool relu = true);
 
   // x [N, in, H, W] to [N, out, H, W].
   Tensor operator()(Context& context, Tensor x) const;
@@ -33,6 +34,7 @@ class Inception : public Layer {
   static Branches make_branches(Context& context, std::string_view name, const Widths& widths);
 
   Branches branches_;
+  bool relu_;
 };
 
 // A head on an inner layer, which brings gradients there: average pooling 5x5 / 3, a convolution

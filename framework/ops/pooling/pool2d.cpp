@@ -11,6 +11,8 @@ namespace skyline {
 
 namespace {
 
+constexpr const char* kMaxPool2d = "max_pool2d";
+
 // Returns the number of windows along one axis. `where` is the op.
 std::int64_t output_extent(const std::string& where, std::int64_t image, int window, int stride,
                            int padding, bool ceil_mode) {
@@ -30,7 +32,7 @@ Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params,
   require_inputs(where, inputs.size(), 1);
   require_float(where, "x", inputs[0], 4);
   const Shape& x = inputs[0].shape;
-  const auto& [kernel, stride, padding, ceil_mode] = params;
+  const auto& [kernel, stride, padding, ceil_mode, relu] = params;
   const Shape y = {
       x[0], x[1],
       output_extent(where, x[2], kernel.height, stride.height, padding.height, ceil_mode),
@@ -40,7 +42,7 @@ Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params,
 
 // Returns the parameters with the stride filled in. Throws ShapeError.
 Pool2dParams checked(const std::string& where, Pool2dParams params) {
-  auto& [kernel, stride, padding, ceil_mode] = params;
+  auto& [kernel, stride, padding, ceil_mode, relu] = params;
   if (kernel.height < 1 || kernel.width < 1) {
     throw ShapeError(where, "kernel", kernel.str(), "at least 1");
   }
@@ -53,12 +55,17 @@ Pool2dParams checked(const std::string& where, Pool2dParams params) {
   if (padding.height < 0 || padding.width < 0 || !inside) {
     throw ShapeError(where, "padding", padding.str(), "0 up to below the kernel's " + kernel.str());
   }
+  const bool has_relu = where == kMaxPool2d && kernel.area() <= 9;
+  if (relu && !has_relu) {
+    throw ShapeError(where, "kernel with relu", kernel.str(), "max_pool2d of at most 9 pixels");
+  }
   return params;
 }
 
 std::string params_text(const Pool2dParams& params) {
-  return fmt::format("kernel={} stride={} padding={} ceil={}", params.kernel.str(),
-                     params.stride.str(), params.padding.str(), params.ceil_mode);
+  return fmt::format("kernel={} stride={} padding={} ceil={}{}", params.kernel.str(),
+                     params.stride.str(), params.padding.str(), params.ceil_mode,
+                     params.relu ? " relu=true" : "");
 }
 
 std::shared_ptr<const Op> max_grad_op(const Pool2dProblem& problem) {
@@ -83,14 +90,14 @@ std::shared_ptr<const Op> average_grad_op(const Pool2dProblem& problem) {
 class MaxPool2d final : public Op {
  public:
   MaxPool2d(Pool2dParams params, bool argmax)
-      : params_(checked("max_pool2d", params)), argmax_(argmax) {}
-  std::string_view name() const override { return "max_pool2d"; }
+      : params_(checked(kMaxPool2d, params)), argmax_(argmax) {}
+  std::string_view name() const override { return kMaxPool2d; }
   std::string parameters() const override {
     return fmt::format("{} argmax={}", params_text(params_), argmax_);
   }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of("max_pool2d", params_, inputs);
+    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
     std::vector<OutputSpec> outputs = {{{problem.y}, Category::kActivation}};
     if (argmax_) outputs.push_back({problem.argmax(), Category::kActivation});
     return outputs;
@@ -98,7 +105,7 @@ class MaxPool2d final : public Op {
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of("max_pool2d", params_, inputs);
+    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
     return compute.cuda() ? make_max_pool2d_cuda(*compute.cuda(), problem, argmax_)
                           : make_max_pool2d_cpu(problem, argmax_);
   }
@@ -110,7 +117,7 @@ class MaxPool2d final : public Op {
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
     if (!argmax_) return {};
-    const Pool2dProblem problem = problem_of("max_pool2d", params_, inputs);
+    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
     return {
         {max_grad_op(problem), {GradientSource::output(1), GradientSource::grad_output(0)}, {0}}};
   }

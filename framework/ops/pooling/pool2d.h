@@ -12,17 +12,21 @@ struct Pool2dParams {
   Size2d stride = 0;       // 0: the kernel's extent
   Size2d padding = 0;      // on each side; less than the kernel
   bool ceil_mode = false;  // windows may overlap the far edge, so that every pixel is covered
+  bool relu = false;       // of max_pool2d, windows of at most 9 pixels: 0 in place of a negative y
 };
 
 // Returns the largest value of each window; padding never wins.
+//
+// With relu, equals max_pool2d(relu(x)) and relu(max_pool2d(x)), gradients included, but neither x
+// nor y is needed in backward: a window that nothing wins passes no gradient on.
 //
 //   x       [N, C, H, W]
 //   returns [N, C, OH, OW] with OH = floor((H + 2 padding - kernel) / stride) + 1, OW likewise;
 //           ceil instead of floor in ceil_mode, less 1 if the last window began beyond the image
 //
 // Retains only which element won, u8 (i32 for windows of more than 255 elements) of the result's
-// shape; requested only if x needs a gradient. Throws ShapeError on a wrong rank or a window larger
-// than the padded image.
+// shape; requested only if x needs a gradient. Throws ShapeError on a wrong rank, a window larger
+// than the padded image, or too large for relu.
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 
 // Returns the mean of each window's pixels. Padding counts neither in the sum nor in the divisor: a
@@ -35,7 +39,9 @@ Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params);
 Tensor global_average_pool2d(Context& context, Tensor x);
 
 // The ops that the functions above apply. With `argmax`, max has a second output for backward: the
-// winner's index in its window, row by row, the first on a tie. Without, it has no gradient.
+// winner's index in its window, row by row, the first on a tie; kNoPixel if relu cut off all.
+// Without, it has no gradient.
+constexpr int kNoPixel = 255;
 std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params, bool argmax = true);
 std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params);
 

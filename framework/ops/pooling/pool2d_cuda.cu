@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "framework/ops/pooling/pool2d_kernels.h"
 #include "framework/ops/support/channel_tiles_cuda.h"
@@ -87,7 +88,7 @@ struct Windows {
   WindowAxis rows, columns;
 };
 
-// `Index` is the argmax's type; the pointer is null if no argmax is needed.
+// `Index` is the argmax's type; the pointer is null if no argmax is needed. NaN wins.
 template <int kWidth, typename Index>
 struct MaxPoolBody {
   Windows windows;
@@ -95,17 +96,19 @@ struct MaxPoolBody {
   const float* x;
   float* y;
   Index* argmax;
+  bool relu;
 
   __device__ void operator()(std::int64_t index) const {
     const PixelUnits::Place place = units(index);
     auto best = vector_of<kWidth>(0);
-    Vector<Index, kWidth> winner{};
-    bool none = true;
+    Vector<Index, kWidth> winner;
+    for (Index& own : winner.at) own = static_cast<Index>(kNoPixel);
+    bool none = !relu;
     windows.pixels(place).each(windows.x, place.n, [&](int row, int column, std::int64_t at) {
       const auto own = static_cast<Index>(windows.index(place.row, place.column, row, column));
       const auto values = load<kWidth>(x + at + place.channel);
       for (int k = 0; k < kWidth; ++k) {
-        const bool wins = none || values.at[k] > best.at[k];
+        const bool wins = none || values.at[k] > best.at[k] || std::isnan(values.at[k]);
         best.at[k] = wins ? values.at[k] : best.at[k];
         winner.at[k] = wins ? own : winner.at[k];
       }
@@ -203,7 +206,7 @@ __global__ void average_images_kernel(ChannelTiles tiles, std::int64_t images, c
 }
 
 bool is_one_window(const Pool2dProblem& problem) {
-  const auto& [kernel, stride, padding, ceil_mode] = problem.params;
+  const auto& [kernel, stride, padding, ceil_mode, relu] = problem.params;
   return problem.y[2] == 1 && problem.y[3] == 1 && kernel.height - padding.height >= problem.x[2] &&
          kernel.width - padding.width >= problem.x[3];
 }
@@ -245,9 +248,12 @@ std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute, const Pool2dP
     return make_pixel_kernel(
         compute, problem.y, in_fours(problem),
         [problem, argmax](auto width, const PixelUnits& units, const KernelArguments& arguments) {
-          return MaxPoolBody<width.value, Index>{Windows(problem), units, arguments.input<float>(0),
+          return MaxPoolBody<width.value, Index>{Windows(problem),
+                                                 units,
+                                                 arguments.input<float>(0),
                                                  arguments.output<float>(0),
-                                                 argmax ? arguments.output<Index>(1) : nullptr};
+                                                 argmax ? arguments.output<Index>(1) : nullptr,
+                                                 problem.params.relu};
         });
   });
 }

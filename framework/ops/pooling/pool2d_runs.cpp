@@ -5,12 +5,12 @@
 namespace skyline {
 
 PoolAxis row_axis(const Pool2dProblem& problem) {
-  const auto& [kernel, stride, padding, ceil_mode] = problem.params;
+  const auto& [kernel, stride, padding, ceil_mode, relu] = problem.params;
   return {problem.x[2], problem.y[2], kernel.height, stride.height, padding.height};
 }
 
 PoolAxis column_axis(const Pool2dProblem& problem) {
-  const auto& [kernel, stride, padding, ceil_mode] = problem.params;
+  const auto& [kernel, stride, padding, ceil_mode, relu] = problem.params;
   return {problem.x[3], problem.y[3], kernel.width, stride.width, padding.width};
 }
 

@@ -1,6 +1,8 @@
 #include "framework/ops/pooling/pool2d_small_max_cpu.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "framework/ops/pooling/pool2d_runs.h"
@@ -9,8 +11,8 @@
 namespace skyline {
 namespace {
 
-// An index that no pixel of a small window has.
-constexpr int kNoPixel = 255;
+// An index that never won.
+constexpr int kNoWindow = -1;
 
 // A fixed number of pixels, so that the loop over channels unrolls and keeps all in registers.
 template <int kSlots>
@@ -19,21 +21,25 @@ struct Slots {
   std::array<int, kSlots> index;           // in the window
 };
 
+// NaN wins, so that a failed training shows behind relu, too.
 template <int kSlots, bool kArgmax>
-void write_max(const Slots<kSlots>& window, const float* x, std::int64_t channels, float* y,
-               std::uint8_t* argmax) {
+void write_max(const Slots<kSlots>& window, const float* x, std::int64_t channels, bool relu,
+               float* y, std::uint8_t* argmax) {
   std::array<const float*, kSlots> pixels;
   for (std::size_t k = 0; k < kSlots; ++k) pixels[k] = x + window.pixel[k] * channels;
   const std::array<int, kSlots> indices = window.index;
+  const float least = relu ? 0 : -std::numeric_limits<float>::infinity();
+  const int first = relu ? kNoPixel : indices[0];
 #pragma omp simd
   for (std::int64_t c = 0; c < channels; ++c) {
-    float best = pixels[0][c];
-    int winner = indices[0];
+    float best = least;
+    int winner = first;
 #pragma GCC unroll 9
-    for (std::size_t k = 1; k < kSlots; ++k) {
+    for (std::size_t k = 0; k < kSlots; ++k) {
       const float value = pixels[k][c];
-      winner = value > best ? indices[k] : winner;
-      best = value > best ? value : best;
+      const bool wins = value > best || std::isnan(value);
+      winner = wins ? indices[k] : winner;
+      best = wins ? value : best;
     }
     y[c] = best;
     if constexpr (kArgmax) argmax[c] = static_cast<std::uint8_t>(winner);
@@ -47,6 +53,7 @@ class SmallMaxPool2dKernelCpu : public Kernel {
       : x_(problem.x),
         y_(problem.y),
         width_(problem.params.kernel.width),
+        relu_(problem.params.relu),
         rows_(pixels_of_windows(row_axis(problem))),
         columns_(pixels_of_windows(column_axis(problem))) {}
 
@@ -57,7 +64,7 @@ class SmallMaxPool2dKernelCpu : public Kernel {
       for (std::int64_t column = 0; column < y_[3]; ++column) {
         const std::int64_t at = (line * y_[3] + column) * y_[1];
         write_max<kSlots, kArgmax>(slots(row, columns_[static_cast<std::size_t>(column)]), image,
-                                   x_[1], arguments.output<float>(0) + at,
+                                   x_[1], relu_, arguments.output<float>(0) + at,
                                    kArgmax ? arguments.output<std::uint8_t>(1) + at : nullptr);
       }
     });
@@ -83,6 +90,7 @@ class SmallMaxPool2dKernelCpu : public Kernel {
 
   Shape x_, y_;
   int width_;  // of a window
+  bool relu_;
   std::vector<PoolRun> rows_, columns_;
 };
 
@@ -134,7 +142,7 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
   }
 
  private:
-  // Returns the windows that contain the pixel, then the first window with an index that never won.
+  // Returns the windows that contain the pixel, then the first window with kNoWindow.
   Slots<kSlots> slots(const PoolRun& row, const PoolRun& column) const {
     Slots<kSlots> windows;
     std::size_t k = 0;
@@ -147,7 +155,7 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
     }
     for (; k < kSlots; ++k) {
       windows.pixel[k] = 0;
-      windows.index[k] = kNoPixel;
+      windows.index[k] = kNoWindow;
     }
     return windows;
   }
@@ -173,7 +181,7 @@ std::unique_ptr<Kernel> make_small_max_pool2d_cpu(const Pool2dProblem& problem, 
 }
 
 std::unique_ptr<Kernel> make_small_max_pool2d_grad_cpu(const Pool2dProblem& problem) {
-  const auto& [kernel, stride, padding, ceil_mode] = problem.params;
+  const auto& [kernel, stride, padding, ceil_mode, relu] = problem.params;
   const int windows = ((kernel.height + stride.height - 1) / stride.height) *
                       ((kernel.width + stride.width - 1) / stride.width);
   if (windows == 1) return std::make_unique<SmallMaxPool2dGradKernelCpu<1>>(problem);

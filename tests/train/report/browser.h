@@ -21,7 +21,7 @@ inline std::string opened_in_browser(const std::string& page, const std::string&
   const std::string file = folder / "page.html";
   std::ofstream(file) << page;
   const std::string command =
-      "timeout 60 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 "
+      "timeout 60 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 "
       "--user-data-dir=" +
       (folder / "profile").string() + " --dump-dom 'file://" + file + "#" + fragment +
       "' 2>/dev/null";

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/ops/activation/relu.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/support/kernel_run.h"
 #include "tests/framework/recorded_context.h"
+#include "tests/framework/reference/elementwise.h"
 #include "tests/framework/reference/pool2d.h"
 
 namespace skyline {
@@ -97,6 +99,47 @@ const Case kCases[] = {
     {"window_of_256", {1, 2, 16, 16}, {.kernel = 16, .stride = 1}},
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, Pool2d, testing::ValuesIn(kCases), case_name);
+
+const Case kReluCases[] = {
+    {"lenet_pool1", {2, 6, 28, 28}, {.kernel = 2, .stride = 2, .relu = true}},
+    {"overlapping", {2, 17, 13, 13}, {.kernel = 3, .stride = 2, .ceil_mode = true, .relu = true}},
+    {"padded", {1, 5, 6, 5}, {.kernel = 3, .stride = 2, .padding = 1, .relu = true}},
+    {"one_pixel", {2, 33, 5, 5}, {.kernel = 1, .stride = 1, .relu = true}},
+};
+
+class ReluPool2d : public Pool2d {};
+INSTANTIATE_TEST_SUITE_P(Shapes, ReluPool2d, testing::ValuesIn(kReluCases), case_name);
+
+// The same bits as a pooling of relu's result, and as a relu of the pooling's.
+TEST_P(ReluPool2d, EqualsAReluBesideThePooling) {
+  const Case& c = GetParam();
+  Pool2dParams plain = c.params;
+  plain.relu = false;
+  const HostTensor x = random_tensor(c.x, kSeed), relu_x = reference::relu(x);
+  const auto relu_y = reference::relu(reference::max_pool2d(x, plain).y);
+  const HostTensor grad_output = random_tensor(relu_y.shape, kSeed, 1);
+  const auto whole = KernelRun()(*max_pool2d_op(c.params), {x}, grad_output);
+  EXPECT_EQ(whole.outputs[0].values, relu_y.values);
+  EXPECT_EQ(whole.outputs[0].values, reference::max_pool2d(relu_x, plain).y.values);
+  const auto pooling = KernelRun()(*max_pool2d_op(plain), {relu_x}, grad_output);
+  const auto both = KernelRun()(*relu_op(), {x}, pooling.gradients[0]);
+  EXPECT_EQ(whole.gradients[0].values, both.gradients[0].values);
+}
+
+TEST(MaxPool2d, PassesNotANumberOnThroughRelu) {
+  HostTensor x(Shape{1, 16, 2, 2}, -1);
+  x.at(0, 3, 0, 1) = std::nan("");
+  const auto result =
+      KernelRun()(*max_pool2d_op({.kernel = 2, .relu = true}), {x}, HostTensor({1, 16, 1, 1}, 1));
+  EXPECT_TRUE(std::isnan(result.outputs[0].at(0, 3, 0, 0)));
+  EXPECT_EQ(result.outputs[1].at(0, 3, 0, 0), 1);
+  EXPECT_EQ(result.outputs[0].at(0, 4, 0, 0), 0);
+  EXPECT_EQ(result.outputs[1].at(0, 4, 0, 0), kNoPixel);
+}
+
+TEST(MaxPool2d, RefusesReluOfLargeWindows) {
+  EXPECT_THROW(max_pool2d_op({.kernel = {2, 5}, .relu = true}), ShapeError);
+}
 
 TEST(MaxPool2d, FirstOfEqualValuesWinsAndGetsTheWholeGradient) {
   const Pool2dParams params{.kernel = 2, .stride = 2};
@@ -198,6 +241,8 @@ TEST(AveragePool2d, RefusesWhatDoesNotFit) {
             "[average_pool2d] stride, got -1x-1, expected at least 0");
   EXPECT_EQ(refusal({.kernel = 2, .padding = 2}, {x}),
             "[average_pool2d] padding, got 2x2, expected 0 up to below the kernel's 2x2");
+  EXPECT_EQ(refusal({.kernel = 2, .relu = true}, {x}),
+            "[average_pool2d] kernel with relu, got 2x2, expected max_pool2d of at most 9 pixels");
   EXPECT_EQ(refusal({.kernel = 2}, {x, x}), "[average_pool2d] number of inputs, got 2, expected 1");
 }
 
