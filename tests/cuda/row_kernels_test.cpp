@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <thrust/sort.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,9 @@
 #include "framework/ops/loss/softmax_cross_entropy_kernels.h"
 #include "framework/ops/math/argmax_kernels.h"
 #include "framework/ops/support/divider.h"
+#include "framework/ops/support/thrust_cuda.h"
 #include "tests/cuda/kernel_pair.h"
+#include "tests/cuda_emulation/emulation.h"
 
 namespace skyline {
 namespace {
@@ -178,12 +181,62 @@ KernelPair embedding_grad_pair(const EmbeddingProblem& problem,
 }
 
 TEST(RowKernels, EmbedsWordsAndAddsTheirGradientsInOrder) {
-  for (const EmbeddingProblem& problem :
-       {EmbeddingProblem{1, 1, 1}, {40, 7, 3}, {40, 100, 20}, {100, 9, 516}, {70, 1, 4}}) {
+  for (const EmbeddingProblem& problem : {EmbeddingProblem{1, 1, 1},
+                                          {40, 7, 3},
+                                          {40, 100, 20},
+                                          {100, 9, 516},
+                                          {70, 1, 4},
+                                          {1500, 40, 5}}) {
     const std::vector<std::int32_t> ids =
         random_integers(problem.rows, 2, static_cast<int>(problem.words));
     expect_same("embedding", embedding_pair(problem, ids));
     expect_same("embedding_grad", embedding_grad_pair(problem, ids));
+  }
+}
+
+std::size_t bytes_to_sort(std::int64_t words) {
+  CudaCompute compute({.plan_only = true});
+  return make_embedding_grad_cuda(compute, {words, 50, 4})->workspace_bytes();
+}
+
+TEST(RowKernels, ADryRunKnowsWhatTheSortOfWordsTakesWithoutACard) {
+  const std::size_t with_card = bytes_to_sort(3000);
+  const cuda_emulation::Emulated without({.devices = 0});
+  EXPECT_EQ(bytes_to_sort(3000), with_card);
+  // A sorted pair of numbers for each word, and Thrust's own.
+  EXPECT_GE(with_card, 3000 * 8 + thrust_sort_bytes(3000));
+}
+
+TEST(RowKernels, ThrustSortsInTheStorageThatItIsGiven) {
+  for (const std::int64_t count : {1, 2, 1000, 50000}) {
+    std::vector<std::int32_t> keys = random_integers(count, 1, 100), places(keys.size());
+    std::iota(places.begin(), places.end(), 0);
+    const auto sort = [&keys, &places](ThrustStorage storage) {
+      thrust::stable_sort_by_key(thrust::seq(storage), keys.begin(), keys.end(), places.begin());
+    };
+    EXPECT_THROW(sort({}), std::runtime_error) << count;
+    const std::vector<std::int32_t> before = keys;
+    std::vector<std::byte> memory(thrust_sort_bytes(count));
+    sort({memory.data(), memory.size()});
+    EXPECT_TRUE(std::ranges::is_sorted(keys));
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      ASSERT_EQ(keys[k], before[static_cast<std::size_t>(places[k])]);
+      ASSERT_TRUE(k == 0 || keys[k - 1] < keys[k] || places[k - 1] < places[k]) << k;
+    }
+  }
+}
+
+TEST(RowKernels, ThrustIsToldHowMuchStorageIsLeft) {
+  std::byte memory[512];
+  ThrustStorage storage(memory, sizeof memory);
+  EXPECT_EQ(storage.allocate(1), reinterpret_cast<char*>(memory));
+  EXPECT_EQ(storage.allocate(256), reinterpret_cast<char*>(memory) + 256);
+  try {
+    storage.allocate(300);
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "[thrust] needs 512 bytes of temporary storage, 0 bytes of the workspace are left");
   }
 }
 

@@ -227,6 +227,34 @@ TEST(CudaTranslation, MatchesTheCpu) {
   }
 }
 
+// Words are sorted in temporary storage of Thrust, which is a request of the step.
+TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
+  const TranslationData data = small_text();
+  const auto record = [&data](const std::string& device, bool execute) {
+    Context::Options options = on_cuda();
+    options.record_graph = true;
+    options.execute = execute;
+    TranslationRun run({.device = device, .allocator = "best-fit-pool", .record = true}, options,
+                       small_run(small_seq2seq(data)));
+    run_steps(run, small_pair_batches(data, 2));
+    const Trace recorded = run.memory.recording()->last_step();
+    const Trace simulated = simulate(run.context.step_graph());
+    EXPECT_TRUE(recorded.same_requests(simulated)) << device;
+    EXPECT_EQ(recorded.tags, simulated.tags) << device;
+    return recorded;
+  };
+  const Trace recorded = record("cuda", true);
+  const Trace dry = record("simulated", false);
+  EXPECT_TRUE(recorded.same_requests(dry));
+  EXPECT_EQ(recorded.tags, dry.tags);
+  EXPECT_EQ(std::ranges::count_if(recorded.tags,
+                                  [](const BlockTag& tag) {
+                                    return tag.op == "embedding_grad" &&
+                                           tag.category == Category::kWorkspace;
+                                  }),
+            2);  // one a language
+}
+
 TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
   const Trained expected = translate(cuda_memory("best-fit-pool"), on_cuda(), false);
   for (const std::string& allocator : cuda_allocator_names()) {

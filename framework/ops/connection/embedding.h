@@ -25,8 +25,9 @@ class WordError : public std::out_of_range {
 // Retains ids. The table's gradient is dense: backward writes zeros to all V rows (at memory speed;
 // this costs more than the rest) and sums, for each id that occurs, the rows of grad_output in
 // order, so the bits are the same on any number of threads. Backward's workspace: R + V + 1
-// integers, on CUDA 2 R. Throws ShapeError and, on the CPU, WordError before anything is written; a
-// CUDA device writes NaN to such a row.
+// integers; on CUDA about 17 R bytes + 16 KiB (thrust_sort_bytes()). Throws ShapeError and, on the
+// CPU, WordError before anything is written; a CUDA device writes NaN to such a row, and the host
+// throws WordError when it next reads.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
 
 }  // namespace skyline

@@ -1,10 +1,16 @@
+#include <thrust/binary_search.h>
+#include <thrust/copy.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+
 #include <limits>
 
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/support/divider.h"
-#include "framework/ops/support/reduce_cuda.h"
+#include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
+#include "framework/ops/support/workspace_layout.h"
 
 // A kernel cannot throw WordError: it notes an unknown id, whose row becomes NaN and whose gradient
 // is dropped.
@@ -58,50 +64,29 @@ class EmbeddingKernelCuda : public Kernel {
   EmbeddingProblem problem_;
 };
 
-// Rows sorted by (id, row), and how many rows of the same id follow each place; 0 except where an
-// id begins.
+// Rows sorted by (id, row).
 struct SortedRows {
+  std::int32_t* ids;
   std::int32_t* rows;
-  std::int32_t* lengths;
 };
-
-// Each warp counts the rows that sort before its own, which needs no order among threads. A few
-// thousand rows are counted while the table's gradient is cleared.
-__global__ void sort_rows_kernel(const std::int32_t* ids, std::int64_t rows, SortedRows sorted) {
-  const std::int64_t row = thread_of_grid() / kWarp;
-  if (row >= rows) return;
-  const std::int32_t id = ids[row];
-  int smaller = 0, earlier = 0, equal = 0;
-#pragma unroll 4
-  for (std::int64_t other = threadIdx.x % kWarp; other < rows; other += kWarp) {
-    smaller += ids[other] < id;
-    equal += ids[other] == id;
-    earlier += ids[other] == id && other < row;
-  }
-  smaller = reduce_warp<Adding<int>>(smaller);
-  earlier = reduce_warp<Adding<int>>(earlier);
-  equal = reduce_warp<Adding<int>>(equal);
-  if (threadIdx.x % kWarp != 0) return;
-  sorted.rows[smaller + earlier] = static_cast<std::int32_t>(row);
-  sorted.lengths[smaller + earlier] = earlier == 0 ? equal : 0;
-}
 
 // One block along x for each sorted place; the blocks along y share its features. Where an id
 // begins, its rows are added in order.
 template <int kWidth>
-__global__ void sum_rows_kernel(EmbeddingProblem problem, const std::int32_t* ids,
-                                SortedRows sorted, const float* grad_output, float* grad_table) {
-  const std::int64_t features = problem.features;
+__global__ void sum_rows_kernel(EmbeddingProblem problem, SortedRows sorted,
+                                const float* grad_output, float* grad_table) {
+  const std::int64_t features = problem.features, place = blockIdx.x;
   const std::int64_t column =
       (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kWidth;
-  const std::int32_t* rows = sorted.rows + blockIdx.x;
-  const int length = sorted.lengths[blockIdx.x];
-  if (length == 0 || column >= features) return;
-  const std::int32_t id = ids[rows[0]];
-  if (id < 0 || id >= problem.words) return;
+  const std::int32_t *ids = sorted.ids + place, *end = sorted.ids + problem.rows;
+  const std::int32_t id = *ids;
+  if (column >= features || id < 0 || id >= problem.words) return;
+  if (place > 0 && ids[-1] == id) return;
+  const std::int64_t length = thrust::upper_bound(thrust::seq, ids, end, id) - ids;
+  const std::int32_t* rows = sorted.rows + place;
   auto sum = load<kWidth>(grad_output + rows[0] * features + column);
 #pragma unroll 8  // a frequent word has hundreds of rows
-  for (int k = 1; k < length; ++k) {
+  for (std::int64_t k = 1; k < length; ++k) {
     const auto more = load<kWidth>(grad_output + rows[k] * features + column);
     for (int j = 0; j < kWidth; ++j) sum.at[j] += more.at[j];
   }
@@ -111,25 +96,32 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, const std::int32_t* id
 class EmbeddingGradKernelCuda : public Kernel {
  public:
   EmbeddingGradKernelCuda(CudaCompute& compute, const EmbeddingProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(2 * problem_.rows) * sizeof(std::int32_t);
+      : compute_(compute), problem_(problem) {
+    const std::size_t bytes = static_cast<std::size_t>(problem.rows) * sizeof(std::int32_t);
+    ids_ = workspace_.add(bytes);
+    rows_ = workspace_.add(bytes);
+    storage_ = workspace_.add(thrust_sort_bytes(problem.rows));
   }
 
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+
   void run(const KernelArguments& arguments) override {
-    const auto* ids = arguments.input<std::int32_t>(0);
-    auto* workspace = reinterpret_cast<std::int32_t*>(arguments.workspace);
     const std::int64_t rows = problem_.rows, features = problem_.features;
-    const SortedRows sorted{workspace, workspace + rows};
-    launch(compute_, blocks_for(rows * kWarp), kThreads, sort_rows_kernel, ids, rows, sorted);
+    const SortedRows sorted{reinterpret_cast<std::int32_t*>(arguments.workspace + ids_),
+                            reinterpret_cast<std::int32_t*>(arguments.workspace + rows_)};
+    run_thrust(compute_, {arguments.workspace + storage_, thrust_sort_bytes(rows)},
+               [=, ids = arguments.input<std::int32_t>(0)](const auto& policy) {
+                 thrust::copy_n(policy, ids, rows, sorted.ids);
+                 thrust::sequence(policy, sorted.rows, sorted.rows + rows);
+                 thrust::stable_sort_by_key(policy, sorted.ids, sorted.ids + rows, sorted.rows);
+               });
     compute_.zero(arguments.outputs[0],
                   static_cast<std::size_t>(problem_.words * features) * sizeof(float));
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
       const auto columns = static_cast<unsigned>((features / width + kBlock - 1) / kBlock);
       launch(compute_, dim3(static_cast<unsigned>(rows), columns), kBlock,
-             sum_rows_kernel<width.value>, problem_, ids, sorted, arguments.input<float>(1),
+             sum_rows_kernel<width.value>, problem_, sorted, arguments.input<float>(1),
              arguments.output<float>(0));
     });
   }
@@ -137,6 +129,8 @@ class EmbeddingGradKernelCuda : public Kernel {
  private:
   CudaCompute& compute_;
   EmbeddingProblem problem_;
+  WorkspaceLayout workspace_;
+  std::size_t ids_, rows_, storage_;
 };
 
 }  // namespace
