@@ -1,22 +1,15 @@
 // Kernels of three ops, because each is a few lines on the same vectors: fill, sum, add_scaled.
 
+#include <thrust/fill.h>
+
 #include "framework/ops/math/add_scaled_kernels.h"
 #include "framework/ops/math/fill_kernels.h"
 #include "framework/ops/math/sum_kernels.h"
 #include "framework/ops/support/elementwise_cuda.h"
+#include "framework/ops/support/thrust_cuda.h"
 
 namespace skyline {
 namespace {
-
-struct FillBody {
-  float* output;
-  float value;
-
-  template <int kWidth>
-  __device__ void run(std::int64_t i) const {
-    store(output + i, vector_of<kWidth>(value));
-  }
-};
 
 class FillKernelCuda : public Kernel {
  public:
@@ -24,7 +17,10 @@ class FillKernelCuda : public Kernel {
       : compute_(compute), elements_(elements), value_(value) {}
 
   void run(const KernelArguments& arguments) override {
-    for_each_vector(compute_, elements_, FillBody{arguments.output<float>(0), value_});
+    auto* const output = arguments.output<float>(0);
+    run_thrust(compute_, {}, [output, count = elements_, value = value_](const auto& policy) {
+      thrust::fill_n(policy, output, count, value);
+    });
   }
 
  private:
