@@ -19,6 +19,15 @@ constexpr double kUnitsPerSecond = 1e9;
 // Another price is tried if it may raise an exit's bound by this share.
 constexpr double kWorthwhile = 1e-6;
 
+// Returns the outputs that are not written over an input.
+std::vector<std::uint32_t> new_outputs(const OrderProblem::Op& op) {
+  std::vector<std::uint32_t> outputs = op.outputs;
+  std::erase_if(outputs, [&op](std::uint32_t output) {
+    return std::ranges::find(op.in_place, output, &OrderProblem::Pair::output) != op.in_place.end();
+  });
+  return outputs;
+}
+
 std::uint64_t capacity(double cost) { return static_cast<std::uint64_t>(cost); }
 
 }  // namespace
@@ -79,10 +88,8 @@ BudgetBound::Moment BudgetBound::moment_of(OpId exit) const {
   moment.engine_bytes = engine_bytes_[exit];
   if (engine_of_[exit] != kNone) moment.engine_seconds = engine_seconds_[engine_of_[exit]];
   for (const std::uint32_t input : op.inputs) moment.exit_bytes += order_.values[input].bytes;
-  for (const std::uint32_t output : op.outputs) {
-    const bool in_place = std::ranges::any_of(
-        op.in_place, [&](const OrderProblem::Pair& pair) { return pair.output == output; });
-    if (!in_place) moment.exit_bytes += order_.values[output].bytes;
+  for (const std::uint32_t output : new_outputs(op)) {
+    moment.exit_bytes += order_.values[output].bytes;
   }
   for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
     const OrderProblem::Value& value = order_.values[k];
@@ -262,8 +269,8 @@ BudgetBound::Least BudgetBound::least() {
   Least least{.bytes = bytes(*most), .op = most->op};
   build_least(moment_of(least.op));
   const OrderProblem::Op& op = order_.ops[least.op];
-  std::vector<std::uint32_t> values = op.inputs;
-  values.insert(values.end(), op.outputs.begin(), op.outputs.end());
+  std::vector<std::uint32_t> values = new_outputs(op);
+  values.insert(values.end(), op.inputs.begin(), op.inputs.end());
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);
     if (needed && !is_remade(value)) values.push_back(value);
