@@ -145,6 +145,23 @@ TEST_F(MemoryBudgetTest, ADryRunUsesTheProfileOfARun) {
   expect_refused(dry_run("8"), "it was measured for resnet20 on cpu, batch 16, 1 threads");
 }
 
+TEST_F(MemoryBudgetTest, LanesUseTheProfileOfARun) {
+  ASSERT_EQ(train("run", {"--model", "lenet", "--steps", "3"}).exit_code, 0);
+  const Outcome answer =
+      skyline_program({"dry-run", "--model", "lenet", "--batch-size", "16", "--threads", "1",
+                       "--lanes", "2", "--profile", path("run"), "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.messages;
+  const nlohmann::json lanes = answer.json()["lanes"];
+  EXPECT_EQ(lanes["seconds_source"], "by the profile of " + path("run"));
+  double sum = 0;
+  const auto profile = nlohmann::json::parse(read_file(path("run") + "/profile.json"));
+  for (const nlohmann::json& op : profile["ops"]) {
+    for (const double seconds : op["seconds"]) sum += seconds;
+  }
+  EXPECT_NEAR(lanes["sum_seconds"], sum, 1e-9);
+  EXPECT_LE(lanes["critical_path_seconds"], lanes["sum_seconds"]);
+}
+
 TEST_F(MemoryBudgetTest, ASlowdownGivesALargerBatch) {
   const Outcome answer =
       skyline_program({"dry-run", "--device-memory", "4MiB", "--slowdown", "30", "--json"});
