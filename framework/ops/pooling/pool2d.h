@@ -15,7 +15,7 @@ struct Pool2dParams {
   bool relu = false;       // of max_pool2d, windows of at most 9 pixels: 0 in place of a negative y
 };
 
-// Returns the largest value of each window; padding never wins.
+// Returns the largest value of each window; padding never wins, NaN always does.
 //
 // With relu, equals max_pool2d(relu(x)) and relu(max_pool2d(x)), gradients included, but neither x
 // nor y is needed in backward: a window that nothing wins passes no gradient on.
@@ -38,10 +38,11 @@ Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params);
 // ShapeError.
 Tensor global_average_pool2d(Context& context, Tensor x);
 
-// The ops that the functions above apply. With `argmax`, max has a second output for backward: the
-// winner's index in its window, row by row, the first on a tie; kNoPixel if relu cut off all.
-// Without, it has no gradient.
+// The winner of a window that relu cut off.
 constexpr int kNoPixel = 255;
+
+// The ops that the functions above apply. With `argmax`, max has a second output for backward: the
+// winner's index in its window, row by row, the first on a tie. Without, it has no gradient.
 std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params, bool argmax = true);
 std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params);
 
