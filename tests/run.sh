@@ -11,6 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source train/install.sh
 packages+=("${test_packages[@]}" chromium clang-format)  # chromium opens the pages that tests check
 packages+=(pybind11-dev python3-dev python3-matplotlib python3-numpy python3-pandas)  # the Python package
+packages+=(clang-19 libclang-rt-19-dev libomp-19-dev)  # sanitizers: a second compiler, in half of g++'s time
 packages+=(libopenmpi-dev openmpi-bin)  # runs of several processes
 packages+=(zsh)  # completes words
 

@@ -60,6 +60,7 @@ TEST(ElementwiseKernels, ActivationsAreThoseOfTheCpu) {
   expect_same_binary("tanh_grad", make_tanh_grad_cpu, make_tanh_grad_cuda);
 }
 
+#ifndef __clang__  // which checks no alignment where a structure is copied
 // Kernels move 16 bytes at a time.
 TEST(ElementwiseKernelsDeathTest, StopAtAddressesThatAreNotAligned) {
   alignas(16) float values[9] = {};
@@ -73,6 +74,7 @@ TEST(ElementwiseKernelsDeathTest, StopAtAddressesThatAreNotAligned) {
   run(4);
   EXPECT_DEATH(run(1), "");
 }
+#endif
 
 TEST(ElementwiseKernels, FillsEveryElement) {
   for (const std::int64_t count : kCounts) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SKYLINE_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -95,7 +95,7 @@ struct Fiber::Switch {
   const void* caller_bottom = nullptr;
   std::size_t caller_bytes = 0;
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SKYLINE_ADDRESS_SANITIZER
   void leave(void** fake, const void* bottom, std::size_t bytes) {
     __sanitizer_start_switch_fiber(fake, bottom, bytes);
   }
@@ -123,7 +123,7 @@ Fiber::Fiber(std::function<void()> body)
 
 // Clears the address sanitizer's marks that an abandoned body left on the stack.
 Fiber::~Fiber() {
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SKYLINE_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(stack_.get(), kStackBytes);
 #endif
 }

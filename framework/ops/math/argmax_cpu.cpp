@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "framework/ops/math/argmax_kernels.h"
@@ -7,12 +8,16 @@
 namespace skyline {
 namespace {
 
-// Finds the largest element first, which vectorizes, then its column.
+// Finds the largest element first, which vectorizes, then its column. OpenMP does not say whether a
+// maximum begins at minus infinity or at the least finite number; no element need equal the latter.
 std::int32_t largest_column(const float* row, std::int64_t columns) {
   float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
   for (std::int64_t k = 0; k < columns; ++k) largest = row[k] > largest ? row[k] : largest;
   const float* found = std::find(row, row + columns, largest);
+  if (found == row + columns) {
+    found = std::find_if(row, row + columns, [](float value) { return !std::isnan(value); });
+  }
   return found == row + columns ? 0 : static_cast<std::int32_t>(found - row);
 }
 

@@ -158,7 +158,7 @@ void BlockTree::search(std::size_t level, std::size_t group, std::int32_t lower,
     const bool all = (here.min_lower[i] >= lower) & (here.max_upper[i] <= upper);
     const bool some = (here.max_lower[i] >= lower) & (here.min_upper[i] <= upper);
     inside[i] = all ? here.best[i] : kNone;
-    border[i] = some & !all ? here.best[i] : kNone;
+    border[i] = (some & !all) ? here.best[i] : kNone;
   }
   best = std::min(best, least(inside));
   for (Rank next = least(border); next < best; next = least(border)) {

@@ -10,7 +10,7 @@
 #include "tests/memory/machine/machine_root.h"
 #include "tests/memory/units.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SKYLINE_SANITIZED
 constexpr bool kSanitized = true;  // the sanitizer's shadow takes terabytes of addresses
 #else
 constexpr bool kSanitized = false;

@@ -10,7 +10,7 @@ namespace skyline {
 // True if tests run all of their cases. Sanitizers slow them down about twentyfold, so sanitizer
 // builds run all only with SKYLINE_TEST_LONG set, as `tests/run.sh --long` does.
 inline bool runs_all_cases() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SKYLINE_SANITIZED
   return std::getenv("SKYLINE_TEST_LONG") != nullptr;
 #else
   return true;

@@ -9,7 +9,7 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SKYLINE_SANITIZED
 constexpr bool kSanitized = true;  // the sanitizer's shadow takes terabytes of addresses
 #else
 constexpr bool kSanitized = false;

@@ -89,7 +89,7 @@ TEST_F(TrainingLogTest, TheMedianLeavesOutTheWarmUp) {
 }
 
 TEST_F(TrainingLogTest, DoesNotGrowWithTheStepsOfARun) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SKYLINE_SANITIZED
   GTEST_SKIP() << "the sanitizer's allocator does not count";
 #endif
   TrainingLog written = log();
