@@ -18,7 +18,6 @@ namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class TrainCommandsTest : public ::testing::Test {
  protected:
@@ -285,14 +284,14 @@ TEST_F(TrainCommandsTest, CompareSaysThatAllIsEqual) {
 }
 
 TEST_F(TrainCommandsTest, SummaryCounts) {
-  const Json json = skyline_program({"summary", "--model", "resnet20", "--json"}).json();
+  const nlohmann::json json = skyline_program({"summary", "--model", "resnet20", "--json"}).json();
   EXPECT_EQ(json["parameters"], 269'722);
   EXPECT_EQ(json["multiply_adds"], 40'551'040);
-  EXPECT_EQ(json["layers"][0]["output"], Json({1, 16, 32, 32}));
+  EXPECT_EQ(json["layers"][0]["output"], nlohmann::json({1, 16, 32, 32}));
   EXPECT_EQ(skyline_program({"summary", "--model", "lenet", "--classes", "5", "--insize", "32",
                              "--channels", "3", "--json"})
                 .json()["input"],
-            Json({3, 32, 32}));
+            nlohmann::json({3, 32, 32}));
 }
 
 TEST_F(TrainCommandsTest, SummaryRefusesAnImageThatTheModelCannotTake) {
@@ -304,7 +303,7 @@ TEST_F(TrainCommandsTest, SummaryRefusesAnImageThatTheModelCannotTake) {
 }
 
 TEST_F(TrainCommandsTest, SummaryCountsAuxiliaryHeadsApart) {
-  const Json json = skyline_program({"summary", "--model", "googlenet", "--json"}).json();
+  const nlohmann::json json = skyline_program({"summary", "--model", "googlenet", "--json"}).json();
   EXPECT_EQ(json["parameters"], 13'378'280);
   EXPECT_EQ(json["auxiliary_parameters"], 13'378'280 - 6'998'552);
   EXPECT_EQ(json["multiply_adds"], 1'591'044'096);
@@ -320,7 +319,7 @@ TEST_F(TrainCommandsTest, TrainingRefusesImagesThatTheModelCannotTake) {
 }
 
 TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
-  const Json json =
+  const nlohmann::json json =
       skyline_program({"dry-run", "--model", "resnet20", "--batch-size", "128", "--json"}).json();
   for (const char* key : {"parameters", "resident_bytes", "blocks", "lower_bound", "peak",
                           "proved_optimal", "categories", "allocators"}) {
@@ -347,7 +346,7 @@ TEST_F(TrainCommandsTest, DryRunOutcomesWhetherItFits) {
 }
 
 TEST(CompareCommandTest, InfersWithSeq2Seq) {
-  const Json json =
+  const nlohmann::json json =
       skyline_program({"compare", "--model", "seq2seq", "--infer", "--pairs", "100", "--units", "8",
                        "--batch-size", "8", "--steps", "3", "--threads", "1", "--json"})
           .json();

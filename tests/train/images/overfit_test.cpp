@@ -16,20 +16,20 @@ using namespace tests;
 
 constexpr int kMostSteps = 100;  // twice what the slowest network takes
 
-struct Case {
+struct Overfit {
   PaperNetwork network;
   float learning_rate = 0.01f;
   float brightest_pixel = 1;
 };
 
-void PrintTo(const Case& tested, std::ostream* out) { *out << tested.network.name; }
+void PrintTo(const Overfit& tested, std::ostream* out) { *out << tested.network.name; }
 
 // Under sanitizers one network is enough, because they do not check the kernel library.
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<Overfit> cases() {
+  std::vector<Overfit> all;
   for (const PaperNetwork& network : paper_networks()) {
     if (effort(1) == 0 && network.name != "resnet50") continue;
-    Case tested{network};
+    Overfit tested{network};
     // With initial weights, its 22 layers without batch normalization pass on little of an image.
     // Pixels up to 255 make it learn sooner.
     if (network.name == "googlenet") tested.learning_rate = 0.007f, tested.brightest_pixel = 255;
@@ -40,7 +40,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-class OverfitTest : public ::testing::TestWithParam<Case> {};
+class OverfitTest : public ::testing::TestWithParam<Overfit> {};
 
 // The training loss includes dropout and GoogLeNet's auxiliary heads. The learning rate falls in
 // proportion to the loss.

@@ -17,7 +17,7 @@ namespace {
 
 using namespace tests;
 
-struct Case {
+struct TracedStep {
   std::string model;
   Mode mode;
   bool in_place;
@@ -37,7 +37,7 @@ struct Case {
   }
 };
 
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+std::string name_of(const ::testing::TestParamInfo<TracedStep>& info) {
   return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
          (info.param.in_place ? "_in_place" : "_out_of_place") +
          (info.param.recompute > 0 ? "_recompute" : "") +
@@ -45,8 +45,8 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
          (info.param.order == "program" ? "" : "_" + info.param.order);
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+std::vector<TracedStep> all_cases() {
+  std::vector<TracedStep> cases;
   for (const std::string& model : small_model_names()) {
     for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
       for (const bool in_place : {true, false}) cases.push_back({model, mode, in_place});
@@ -81,7 +81,7 @@ std::string difference(const Trace& recorded, const Trace& simulated) {
   return "none";
 }
 
-class TraceEqualityTest : public ::testing::TestWithParam<Case> {
+class TraceEqualityTest : public ::testing::TestWithParam<TracedStep> {
  protected:
   // Checks the second step, because the first one does some things only once.
   void check(const std::string& device, bool execute) {

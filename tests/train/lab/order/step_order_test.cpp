@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using tests::small_model_names;
 using tests::small_shape;
 
-struct Case {
+struct OrderedStep {
   std::string model;
   Mode mode = Mode::kTraining;
   StepOptions step = {};
@@ -31,8 +31,8 @@ struct Case {
   }
 };
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+std::vector<OrderedStep> all_cases() {
+  std::vector<OrderedStep> cases;
   for (const std::string& model : small_model_names()) {
     for (const bool in_place : {true, false}) {
       cases.push_back({model, Mode::kInference, {.in_place = in_place}});
@@ -51,7 +51,7 @@ std::vector<Case> all_cases() {
 
 // The order that is searched for the backward pass alone is as good as one of the whole step.
 TEST(StepOrder, TheExecutedPeakIsThatOfTheTraceAndOfTheBestOrder) {
-  for (const Case& one : all_cases()) {
+  for (const OrderedStep& one : all_cases()) {
     SCOPED_TRACE(one.model + (one.mode == Mode::kTraining ? ", training" : ", inference") +
                  (one.step.fused_update ? ", fused update" : "") +
                  (one.step.recompute > 0 ? ", recompute" : "") +
