@@ -15,7 +15,8 @@ lacks its data or PyTorch says so and leaves its table as it is:
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
     pytorch        needs a python3 with torch, torchvision and safetensors ($SKYLINE_PYTHON names
                    another one)
-    pytorch-memory needs the same
+    pytorch-memory, pytorch-budget
+                   need the same
     ranks          needs mpirun
     ddp            needs mpirun and the python3 of part pytorch
 
@@ -246,11 +247,11 @@ def orders(runner):
     return markdown(header, rows)
 
 
-def scripted(name):
+def scripted(name, *flags):
     def measure_script(runner):
         script = f"tests/benchmarks/{name}"
-        return runner.output(sys.executable, script, "--build", runner.build,
-                             shown=f"python3 {script}").strip()
+        return runner.output(sys.executable, script, "--build", runner.build, *flags,
+                             shown=" ".join(["python3", script, *flags])).strip()
     return measure_script
 
 
@@ -328,6 +329,8 @@ PARTS = {
     "pgmo": printed("skyline", "reproduce", "pgmo"),
     "resident-set": scripted("resident_set.py"),
     "budgets": scripted("budget.py"),
+    "budget-runs": scripted("budget.py", "--run"),
+    "pytorch-budget": pytorch("pytorch_budget.py", "skyline"),
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
     "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,

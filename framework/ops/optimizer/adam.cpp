@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
 #include "framework/ops/optimizer/adam_kernels.h"
 #include "framework/ops/optimizer/update_op.h"
-#include "framework/ops/support/operands.h"
 
 namespace skyline {
 namespace {
@@ -55,22 +53,6 @@ std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters,
         fmt::format("[adam] step, got {}, expected at least 1", params.step));
   }
   return std::make_shared<Adam>(params, parameters, place);
-}
-
-void adam(Context& context, const Parameter& parameter, const Tensor& first_moment,
-          const Tensor& second_moment, AdamParams params, const Tensor& gradient_scale) {
-  if (!parameter.gradient) {
-    throw std::invalid_argument("[adam] gradient of " + parameter.name +
-                                ", got none, expected one: parameters made in inference mode "
-                                "cannot be trained");
-  }
-  const std::shared_ptr<const Op> op = adam_op(params);
-  const std::array destinations = {parameter.value.detach(), first_moment, second_moment};
-  const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
-  std::vector<Tensor> inputs =
-      operands(parameter.value.detach(), parameter.gradient, first_moment, second_moment);
-  if (gradient_scale) inputs.push_back(gradient_scale);
-  context.execute(*op, std::move(inputs), destinations, Phase::kUpdate, layer);
 }
 
 }  // namespace skyline

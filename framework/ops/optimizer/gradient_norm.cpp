@@ -4,10 +4,8 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "framework/ops/optimizer/gradient_norm_kernels.h"
-#include "framework/ops/support/operands.h"
 #include "framework/ops/support/shape_checks.h"
 
 namespace skyline {
@@ -62,29 +60,6 @@ std::shared_ptr<const Op> clip_factor_op(float max_norm) {
         fmt::format("[clip_factor] max_norm, got {}, expected a positive number", max_norm));
   }
   return std::make_shared<ClipFactor>(max_norm);
-}
-
-Tensor sum_of_squares(Context& context, const Parameter& parameter) {
-  if (!parameter.gradient) {
-    throw std::invalid_argument("[sum_of_squares] gradient of " + parameter.name +
-                                ", got none, expected one");
-  }
-  const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
-  return context
-      .execute(SumOfSquares(), operands(parameter.gradient.detach()), {}, Phase::kUpdate, layer)
-      .front();
-}
-
-Tensor clip_factor(Context& context, std::vector<Tensor> sums, float max_norm) {
-  return context.execute(*clip_factor_op(max_norm), std::move(sums), {}, Phase::kUpdate, "")
-      .front();
-}
-
-Tensor gradient_clip_factor(Context& context, std::span<const Parameter> parameters,
-                            float max_norm) {
-  std::vector<Tensor> sums;
-  for (const Parameter& parameter : parameters) sums.push_back(sum_of_squares(context, parameter));
-  return clip_factor(context, std::move(sums), max_norm);
 }
 
 }  // namespace skyline

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <stdexcept>
 #include <string>
 
 #include "framework/ops/optimizer/sgd_momentum_kernels.h"
 #include "framework/ops/optimizer/update_op.h"
-#include "framework/ops/support/operands.h"
 
 namespace skyline {
 namespace {
@@ -40,21 +37,6 @@ class SgdMomentum : public UpdateOp {
 std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters,
                                           const RankPlace& place) {
   return std::make_shared<SgdMomentum>(params, parameters, place);
-}
-
-void sgd_momentum(Context& context, const Parameter& parameter, const Tensor& velocity,
-                  SgdParams params, const Tensor& gradient_scale) {
-  if (!parameter.gradient) {
-    throw std::invalid_argument("[sgd_momentum] gradient of " + parameter.name +
-                                ", got none, expected one: parameters made in inference mode "
-                                "cannot be trained");
-  }
-  const std::array destinations = {parameter.value.detach(), velocity};
-  const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
-  std::vector<Tensor> inputs = operands(parameter.value.detach(), parameter.gradient, velocity);
-  if (gradient_scale) inputs.push_back(gradient_scale);
-  context.execute(SgdMomentum(params, 1, {}), std::move(inputs), destinations, Phase::kUpdate,
-                  layer);
 }
 
 }  // namespace skyline

@@ -38,6 +38,7 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "tests/benchmarks/framework/matrix_peak.h"
+#include "tests/framework/eager_updates.h"
 
 namespace skyline {
 namespace {
@@ -288,7 +289,10 @@ void measure_adam(const Shape& shape, int runs) {
   // Reads four tensors and writes three.
   measure_moving(
       "adam " + shape.str(), 7 * elements,
-      [&] { adam(context, parameter, first, second, {.step = ++step}); }, runs);
+      [&] {
+        run_update(context, *adam_op({.step = ++step}), parameter, {first, second});
+      },
+      runs);
 }
 
 // The paper's table, and as many words as in a batch of 64 sentences.

@@ -2,7 +2,7 @@
 //
 //   lanes_benchmark [NETWORK…] [--lanes N] [--turns N] [--steps N] [--allocator A]
 //
-// For each network: one lane of 1 thread, one lane of N threads, N lanes of 1 thread, all as
+// For each network: one lane of 1 thread, one of N threads, N lanes of 1 thread and of N, all as
 // `train` runs them. A turn is some steps on the same batches; a row's time is the median over all
 // its steps after ten untimed ones, `per turn` the median of each turn's median over that of one
 // lane of 1 thread in the same turn, which other programs on the machine disturb less. `waits` are
@@ -96,8 +96,10 @@ class LaneTraining {
 
 void measure(const std::string& network, const Options& options, Console& console) {
   std::vector<std::unique_ptr<LaneTraining>> trainings;
-  for (const auto& [lanes, threads] :
-       {std::pair{std::int64_t{1}, std::int64_t{1}}, {1, options.lanes}, {options.lanes, 1}}) {
+  for (const auto& [lanes, threads] : {std::pair{std::int64_t{1}, std::int64_t{1}},
+                                       {1, options.lanes},
+                                       {options.lanes, 1},
+                                       {options.lanes, options.lanes}}) {
     trainings.push_back(std::make_unique<LaneTraining>(network, lanes, threads, options, console));
   }
   for (int turn = 0; turn < options.turns; ++turn) {

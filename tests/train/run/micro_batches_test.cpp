@@ -11,6 +11,7 @@
 #include "framework/ops/optimizer/sgd_momentum.h"
 #include "memory/order/order.h"
 #include "models/models.h"
+#include "tests/framework/eager_updates.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/checkpoints/training_state.h"
 #include "train/lab/dry_run/model_dry_run.h"
@@ -199,11 +200,11 @@ class Reference {
     const auto state = run.optimizer_state();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (options.name == "adam") {
-        adam(run.context, parameters[i], state[2 * i].value, state[2 * i + 1].value,
-             {.alpha = kRate, .step = step});
+        run_update(run.context, *adam_op({.alpha = kRate, .step = step}), parameters[i],
+                   {state[2 * i].value, state[2 * i + 1].value});
       } else {
-        sgd_momentum(run.context, parameters[i], state[i].value,
-                     {kRate, options.momentum, options.weight_decay});
+        const SgdParams params{kRate, options.momentum, options.weight_decay};
+        run_update(run.context, *sgd_momentum_op(params), parameters[i], {state[i].value});
       }
     }
   }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "memory/lanes/antichain.h"
 #include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/lane_checker.h"
 #include "memory/lanes/lane_planner.h"
 #include "memory/lanes/sharing_edges.h"
 #include "memory/planners/registry.h"
@@ -35,6 +37,18 @@ LanePlan timed(const LaneQuestion& question, std::string name, Plan plan) {
       assign_lanes(with_waits(question.edges, row.waits), question.seconds, question.lanes);
   row.seconds = schedule.seconds;
   row.critical_path = schedule.critical_path;
+  return row;
+}
+
+// On these lanes no op waits for bytes; on others some would.
+LanePlan for_lanes(const LaneQuestion& question, const LaneSchedule& schedule) {
+  LanePlan row = timed(question, fmt::format("{} lanes", question.lanes),
+                       plan_lanes(question.graph, schedule.lanes));
+  const std::vector<LaneEvent> events = lane_events(question.edges, schedule.lanes);
+  const LaneVerdict verdict = check_lanes(question.graph, row.plan, schedule.lanes, events);
+  if (!verdict.safe) throw std::logic_error("the plan for lanes is not safe: " + verdict.reason);
+  row.waits = sharing_edges(question.step, row.plan, question.edges, schedule.lanes);
+  row.seconds = schedule.seconds;
   return row;
 }
 
@@ -133,14 +147,7 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   answer.events = lane_events(question.edges, answer.schedule.lanes).size();
   answer.at_once = most_at_once(question);
   answer.plans.push_back(timed(question, "one lane", plan(question.step.trace)));
-  if (lanes > 1) {
-    LanePlan given =
-        timed(question, fmt::format("{} lanes", lanes), plan_lanes(graph, answer.schedule.lanes));
-    // On these lanes no op waits for bytes; on others some would.
-    given.waits = sharing_edges(question.step, given.plan, question.edges, answer.schedule.lanes);
-    given.seconds = answer.schedule.seconds;
-    answer.plans.push_back(std::move(given));
-  }
+  if (lanes > 1) answer.plans.push_back(for_lanes(question, answer.schedule));
   answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph)));
   answer.plans.push_back(timed(question, "any order", plan_any_order(graph)));
   return answer;

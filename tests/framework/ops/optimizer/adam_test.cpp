@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "tests/framework/eager_updates.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/adam.h"
 
@@ -27,7 +28,7 @@ Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float s
     const std::vector<float> gradient =
         stored_values(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
     context.write(parameter.gradient, gradient.data());
-    adam(context, parameter, first, second, params, factor);
+    run_update(context, *adam_op(params), parameter, {first, second}, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
   }
   return {RecordedContext::values(parameter.value), RecordedContext::values(first),
@@ -67,7 +68,8 @@ TEST(Adam, TheFirstStepIsAlphaLong) {
   recorded.context.write(parameter.gradient, gradient.data());
   const Tensor first = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
   const Tensor second = recorded.context.resident({Shape{3}}, Category::kOptimizer, "fc");
-  adam(recorded.context, parameter, first, second, {.alpha = 0.25f, .epsilon = 0});
+  run_update(recorded.context, *adam_op({.alpha = 0.25f, .epsilon = 0}), parameter,
+             {first, second});
   const std::vector<float> value = RecordedContext::values(parameter.value);
   EXPECT_NEAR(value[0], 0.75, 1e-6);
   EXPECT_NEAR(value[1], 1.25, 1e-6);
@@ -91,7 +93,7 @@ TEST(Adam, IsAnOpOfTheUpdateThatRequestsNothing) {
   const Tensor first = context.resident({Shape{4}}, Category::kOptimizer, "encoder.lstm");
   const Tensor second = context.resident({Shape{4}}, Category::kOptimizer, "encoder.lstm");
   const std::uint64_t requests = recorded.pool.statistics().requests;
-  adam(context, parameter, first, second, {});
+  run_update(context, *adam_op({}), parameter, {first, second});
   EXPECT_EQ(recorded.pool.statistics().requests, requests);
   ASSERT_EQ(context.step_graph().ops.size(), 1u);
   const StepOp& op = context.step_graph().ops[0];
@@ -106,18 +108,15 @@ TEST(Adam, RefusesWhatDoesNotFit) {
   const Parameter parameter = recorded.vector_parameter("fc.weight", 4, 1);
   const Tensor four = context.resident({Shape{4}}, Category::kOptimizer, "fc");
   const Tensor three = context.resident({Shape{3}}, Category::kOptimizer, "fc");
-  EXPECT_THROW(adam(context, parameter, three, four, {}), ShapeError);
-  EXPECT_THROW(adam(context, parameter, four, three, {}), ShapeError);
-  EXPECT_THROW(adam(context, parameter, four, four, {}, three), ShapeError);
+  EXPECT_THROW(run_update(context, *adam_op({}), parameter, {three, four}), ShapeError);
+  EXPECT_THROW(run_update(context, *adam_op({}), parameter, {four, three}), ShapeError);
+  EXPECT_THROW(run_update(context, *adam_op({}), parameter, {four, four}, three), ShapeError);
   try {
-    adam(context, parameter, four, four, {.step = 0});
+    adam_op({.step = 0});
     FAIL() << "no error";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(), "[adam] step, got 0, expected at least 1");
   }
-  context.set_mode(Mode::kInference);
-  EXPECT_THROW(adam(context, recorded.vector_parameter("fc.weight", 4, 1), four, four, {}),
-               std::invalid_argument);
 }
 
 }  // namespace

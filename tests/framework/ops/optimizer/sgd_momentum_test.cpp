@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "tests/framework/eager_updates.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/sgd_momentum.h"
 
@@ -22,7 +23,7 @@ std::vector<float> train(const Shape& shape, std::uint64_t seed, const SgdParams
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const std::vector<float> gradient = stored_values(random_tensor(shape, seed, step));
     context.write(parameter.gradient, gradient.data());
-    sgd_momentum(context, parameter, velocity, params, factor);
+    run_update(context, *sgd_momentum_op(params), parameter, {velocity}, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
   }
   return RecordedContext::values(parameter.value);
@@ -68,7 +69,8 @@ TEST(SgdMomentum, IsAnOpOfTheUpdateThatRequestsNothing) {
   const Parameter parameter = recorded.vector_parameter("block1.fc.weight", 4, 1);
   const Tensor velocity = context.resident({Shape{4}}, Category::kOptimizer, "block1.fc");
   const std::uint64_t requests = recorded.pool.statistics().requests;
-  sgd_momentum(context, parameter, velocity, {.learning_rate = 0.1f, .momentum = 0.9f});
+  run_update(context, *sgd_momentum_op({.learning_rate = 0.1f, .momentum = 0.9f}), parameter,
+             {velocity});
   EXPECT_EQ(recorded.pool.statistics().requests, requests);
   ASSERT_EQ(context.step_graph().ops.size(), 1u);
   const StepOp& op = context.step_graph().ops[0];
@@ -82,19 +84,12 @@ TEST(SgdMomentum, RefusesAVelocityOfAnotherShape) {
   const Parameter parameter = recorded.vector_parameter("fc.weight", 4, 1);
   const Tensor velocity = recorded.context.resident({Shape{5}}, Category::kOptimizer, "fc");
   try {
-    sgd_momentum(recorded.context, parameter, velocity, {.learning_rate = 1, .momentum = 0});
+    run_update(recorded.context, *sgd_momentum_op({.learning_rate = 1, .momentum = 0}), parameter,
+               {velocity});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "[sgd_momentum] velocity, got f32[5], expected f32[4]");
   }
-}
-
-TEST(SgdMomentum, RefusesAParameterWithoutGradient) {
-  RecordedContext recorded({.mode = Mode::kInference});
-  const Parameter parameter = recorded.vector_parameter("fc.weight", 4, 1);
-  EXPECT_THROW(sgd_momentum(recorded.context, parameter, parameter.value,
-                            {.learning_rate = 1, .momentum = 0}),
-               std::invalid_argument);
 }
 
 }  // namespace

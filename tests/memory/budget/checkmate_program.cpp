@@ -1,4 +1,4 @@
-#include "memory/budget/solvers/checkmate_program.h"
+#include "tests/memory/budget/checkmate_program.h"
 
 #include <fmt/core.h>
 
