@@ -11,6 +11,7 @@ lacks its data or PyTorch says so and leaves its table as it is:
                    MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
                    (github.com/google/minimalloc)
     predicted      needs a build with cuDNN, but no card: h200.json describes one
+    workspaces     needs the same
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
     pytorch        needs a python3 with torch, torchvision and safetensors ($SKYLINE_PYTHON names
@@ -194,6 +195,31 @@ def predicted(runner):
     return markdown(header, rows)
 
 
+def workspaces(runner):
+    """The largest workspace and the reserved MiB of a step on that card, and without workspaces."""
+    skyline, card = runner.program("skyline"), "tests/benchmarks/h200.json"
+
+    def step(model, batch_size, *flags):
+        text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
+                             "--device", "cuda", "--engines", card, "--allocators", "planned",
+                             "--json", *flags)
+        answer = json.loads(text or '{"categories": {}, "allocators": {}}')
+        largest = answer["categories"].get("workspace", {"peak_bytes": 0})["peak_bytes"]
+        planned = answer["allocators"].get("planned", {"peak_reserved": 0})["peak_reserved"]
+        return f"{largest / 2**20:,.1f}", f"{planned / 2**20:,.0f}"
+
+    rows = []
+    for model in ("alexnet", "googlenet", "resnet50", "inception-resnet", "vgg16"):
+        for batch_size in (32, 64, 128):
+            rows.append([model, batch_size, *step(model, batch_size),
+                         *step(model, batch_size, "--tf32"),
+                         step(model, batch_size, "--workspace", 0)[1]])
+    runner.commands = [f"skyline dry-run --model M --batch-size B --device cuda --engines {card} "
+                       "--allocators planned [--tf32] [--workspace 0] --json"]
+    return markdown(["network", "batch", "largest workspace, fp32", "planned", "largest, TF32",
+                     "planned", "planned without workspaces"], rows)
+
+
 def images(runner):
     folder("SKYLINE_IMAGES")
     return google_benchmark(runner, "data_benchmark", "--benchmark_filter=image")
@@ -320,6 +346,7 @@ PARTS = {
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
                               "cuda", "--engines", "tests/benchmarks/h200.json"),
     "predicted": predicted,
+    "workspaces": workspaces,
     "ranks": ranks,
     "ddp": against_ddp,
     "dry-runs": printed("dry_run_benchmark"),

@@ -244,6 +244,57 @@ TEST(EnginesTest, LayoutsAreKeptWhereAnEngineCan) {
               Not(Contains(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP)));
 }
 
+// Those whose gradient of x is computed without cuDNN's engines for it.
+std::vector<Conv2dProblem> gradients_of_inputs() {
+  return {{.x = {64, 64, 56, 56},
+           .weight = {192, 64, 3, 3},
+           .y = {64, 192, 56, 56},
+           .params = {.padding = 1}},
+          {.x = {64, 256, 56, 56},
+           .weight = {512, 256, 1, 1},
+           .y = {64, 512, 28, 28},
+           .params = {.stride = 2}}};
+}
+
+std::size_t bytes_of_smaller_image(const Conv2dProblem& problem) {
+  return std::min(TensorSpec{problem.x}.bytes(), TensorSpec{problem.y}.bytes());
+}
+
+// This is why they are computed otherwise. With TF32, an engine keeps layouts.
+TEST(EnginesTest, GradientsOfInputsCopyImagesInFp32) {
+  EngineChoices engines = described_card();
+  const DescribedLibrary library(engines);
+  for (const Conv2dProblem& problem : gradients_of_inputs()) {
+    const auto graph = convolution_graph(ConvolutionKind::kGradInput, problem, false, nullptr);
+    const auto found = find_engines(graph, library, {}, 0, 100);
+    EXPECT_GE(found.engines.size(), 2u);
+    for (const auto& [choice, plan] : found.engines) {
+      if (choice.workspace_bytes >= bytes_of_smaller_image(problem)) continue;
+      EXPECT_THAT(notes_of_engine(graph, library, choice.engine),
+                  Contains(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP))
+          << problem.str();
+    }
+    const auto rounded = find_engines(graph, library, {.tf32 = true}, 0, 1);
+    EXPECT_LT(rounded.engines.at(0).choice.workspace_bytes, bytes_of_smaller_image(problem));
+  }
+}
+
+// Within the limit, cuDNN's own gradient would be its reference's.
+TEST(EnginesTest, GradientsOfInputsKeepLayouts) {
+  for (const auto& limit : {std::optional<std::size_t>(), {std::size_t{64} << 20}}) {
+    EngineChoices engines = described_card();
+    CudaCompute compute({.workspace_bytes = limit, .engines = &engines, .plan_only = true});
+    for (const Conv2dProblem& problem : gradients_of_inputs()) {
+      EXPECT_LT(make_conv2d_grad_input_cuda(compute, problem)->workspace_bytes(),
+                bytes_of_smaller_image(problem));
+    }
+    for (const auto& [key, choice] : engines.by_problem) {
+      EXPECT_THAT(key, StartsWith("conv2d stride"));
+      EXPECT_THAT(notes_of(key, choice), Not(Contains(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP)));
+    }
+  }
+}
+
 TEST(EnginesTest, AGivenChoiceIsUsedAsItIs) {
   EngineChoices engines = described_card();
   const CudaOptions options{.engines = &engines, .plan_only = true};

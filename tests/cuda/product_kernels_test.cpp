@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "framework/cuda/cublas/product.h"
+#include "framework/cuda/cuda_compute.h"
 #include "framework/ops/connection/conv2d_kernels.h"
 #include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/connection/product_convolution.h"
@@ -81,7 +82,11 @@ Conv2dProblem problem_of(const ConvolutionCase& one, bool bias, bool relu) {
 
 std::vector<ConvolutionCase> convolution_cases() {
   return {{{2, 3, 6, 5}, {4, 3, 3, 3}, {.stride = 1, .padding = 1}},
+          {{2, 3, 6, 5}, {4, 3, 4, 3}, {.padding = {0, 2}}},
+          {{2, 3, 4, 5}, {4, 3, 2, 3}, {.padding = 2}},
           {{1, 4, 7, 7}, {33, 4, 1, 1}, {.stride = 2}},
+          {{2, 4, 8, 9}, {8, 4, 1, 1}, {.stride = 3}},
+          {{1, 4, 7, 7}, {5, 4, 1, 1}, {.stride = {1, 2}}},
           {{2, 5, 4, 3}, {7, 5, 1, 1}, {}},  // a product
           {{3, 2, 8, 9}, {5, 2, 5, 3}, {.stride = {2, 1}, .padding = {2, 0}}},
           {{2, 6, 5, 4}, {9, 2, 3, 2}, {.padding = 1, .groups = 3}},
@@ -160,6 +165,36 @@ TEST(ProductKernels, PartialSumsKeepToTheLimit) {
   EXPECT_EQ(product_workspace_bytes({.rows = 1536, .columns = 2048, .inner = 9000}), 24u << 20);
   EXPECT_EQ(product_workspace_bytes({.rows = 4096, .columns = 2048, .inner = 9000}), 0u);
   EXPECT_EQ(product_workspace_bytes({.rows = 256, .columns = 64, .inner = 511}), 0u);
+}
+
+// Returns the workspace of the gradient of an input.
+std::size_t workspace_of(const ConvolutionCase& one, const CudaOptions& options = {}) {
+  CudaCompute compute(options);
+  return make_conv2d_grad_input_cuda(compute, problem_of(one, false, false))->workspace_bytes();
+}
+
+// The emulated library asks for 1000 bytes and one for each weight; parts begin at multiples of 64.
+TEST(ProductKernels, GradientsOfInputsConvolveTurnedWeightsOrSpreadProducts) {
+  const ConvolutionCase windows{{2, 3, 6, 5}, {4, 3, 3, 3}, {.padding = {2, 1}}};
+  const std::size_t direct = 1000 + 108, turned = 1152 + 448;  // 108 floats of the weight
+  EXPECT_EQ(workspace_of(windows), turned);
+  EXPECT_EQ(workspace_of(windows, {.workspace_bytes = turned}), turned);
+  EXPECT_EQ(workspace_of(windows, {.workspace_bytes = turned - 1}), direct);
+  EXPECT_EQ(workspace_of(windows, {.tf32 = true}), direct);
+  const auto with = [&](const Conv2dParams& params) {
+    return workspace_of({windows.x, windows.weight, params});
+  };
+  EXPECT_EQ(with({.stride = {2, 1}}), direct);
+  EXPECT_EQ(with({.padding = {3, 1}}), direct) << "some windows contain no pixel";
+  EXPECT_EQ(with({.padding = {1, 3}}), direct);
+  EXPECT_EQ(workspace_of({{2, 6, 5, 5}, {4, 3, 3, 3}, {.groups = 2}}), direct);
+  const ConvolutionCase pixels{{2, 4, 8, 9}, {8, 4, 1, 1}, {.stride = 3}};
+  EXPECT_EQ(workspace_of(pixels), 2u * 4 * 3 * 3 * sizeof(float) + 32) << "whole parts";
+  EXPECT_EQ(workspace_of(pixels, {.tf32 = true}), 1000u + 32);
+  const std::size_t product = product_workspace_bytes({.rows = 1, .columns = 4, .inner = 2048});
+  EXPECT_GT(product, 0u);
+  EXPECT_EQ(workspace_of({{1, 4, 2, 2}, {2048, 4, 1, 1}, {.stride = 2}}), product + 64);
+  EXPECT_EQ(workspace_of({{1, 4, 7, 7}, {5, 4, 1, 1}, {.stride = {1, 2}}}), 1000u + 20);
 }
 
 LstmProblem lstm_problem(std::vector<std::int32_t> lengths, std::int64_t in, std::int64_t units,

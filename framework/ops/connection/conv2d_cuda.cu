@@ -2,6 +2,7 @@
 
 #include "framework/ops/activation/relu_kernels.h"
 #include "framework/ops/connection/conv2d_kernels.h"
+#include "framework/ops/connection/grad_input_convolution.h"
 #include "framework/ops/connection/product_convolution.h"
 #include "framework/ops/support/channel_tiles_cuda.h"
 #include "framework/ops/support/column_sums_cuda.h"
@@ -11,8 +12,11 @@ namespace {
 
 std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKind kind,
                                             const Conv2dProblem& problem) {
-  return is_product(problem) ? make_product_convolution(compute, kind, problem)
-                             : make_convolution(compute, kind, problem);
+  if (is_product(problem)) return make_product_convolution(compute, kind, problem);
+  if (kind == ConvolutionKind::kGradInput) {
+    if (auto convolution = make_grad_input_convolution(compute, problem)) return convolution;
+  }
+  return make_convolution(compute, kind, problem);
 }
 
 // Bias and relu on y in place, for convolutions that do not finish themselves.
