@@ -51,6 +51,8 @@ class Compute {
   // Runs a kernel. The addresses stay valid until the kernel is done; the spans need not. May hold
   // it back until flush() or another function of this class is called.
   virtual void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments);
+  // True if run() knows an op that returns by its kernel, so that equal ops should bring the same.
+  virtual bool knows_kernels() const noexcept { return false; }
   // Enqueues what run() holds back.
   virtual void flush() {}
   // True if run() holds kernels back, or if other threads run them.

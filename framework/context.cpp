@@ -136,7 +136,7 @@ void Context::write(const Tensor& tensor, const void* host) {
 
 std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs,
                                         std::size_t lane) {
-  if (!op.cacheable()) return op.kernel(compute(), inputs);
+  if (!op.cacheable() && !compute().knows_kernels()) return op.kernel(compute(), inputs);
   std::string key(op.name());
   if (lane > 0) key.append(" on lane ").append(std::to_string(lane));
   key.append(" ").append(op.parameters());

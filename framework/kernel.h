@@ -1,44 +1,48 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "framework/host_device.h"
 
 namespace skyline {
 
-// A number that an op brings to each run, in place of the one that its kernel was made with: a
-// learning rate, a number of a random stream. So steps that differ in nothing else share their
-// kernels, and their launches can be captured.
+// Numbers that an op brings to each run, in place of those that its kernel was made with: a
+// learning rate, a number of a random stream, the rows of a permutation. So steps that differ in
+// nothing else share their kernels, and their launches can be captured.
 class RunValue {
  public:
-  static constexpr std::size_t kBytes = 8;
-
   RunValue() = default;
   template <typename T>
-  explicit RunValue(T value) : has_value_(true) {
-    static_assert(sizeof(T) <= kBytes && std::is_trivially_copyable_v<T>);
-    std::memcpy(bytes_, &value, sizeof(T));
-  }
+  explicit RunValue(T value) : RunValue(std::span<const T>(&value, 1)) {}
+  template <typename T>
+  explicit RunValue(const std::vector<T>& values) : RunValue(std::span<const T>(values)) {}
 
-  bool has_value() const noexcept { return has_value_; }
+  bool has_value() const noexcept { return !bytes_.empty(); }
   // Returns the value, which is a T, or `own` if there is none.
   template <typename T>
   T value_or(T own) const noexcept {
-    if (has_value_) std::memcpy(&own, bytes_, sizeof(T));
-    return own;
+    return has_value() ? values<T>().front() : own;
   }
-  // kBytes bytes, the value first.
-  const std::byte* bytes() const noexcept { return bytes_; }
+  template <typename T>
+  std::span<const T> values() const noexcept {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
  private:
-  alignas(kBytes) std::byte bytes_[kBytes] = {};
-  bool has_value_ = false;
+  template <typename T>
+  explicit RunValue(std::span<const T> values)
+      : bytes_(std::as_bytes(values).begin(), std::as_bytes(values).end()) {
+    static_assert(std::is_trivially_copyable_v<T>);
+  }
+
+  std::vector<std::byte> bytes_;
 };
 
 // Addresses for one run, in the op's order of inputs and outputs. An output may equal an input's
@@ -47,7 +51,7 @@ struct KernelArguments {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;
   std::byte* workspace = nullptr;  // Kernel::workspace_bytes() bytes; null if that is 0
-  RunValue run_value = {};         // in place of the one that the kernel was made with
+  RunValue run_value = {};         // in place of what the kernel was made with
   // Device memory that holds the run value while the kernel runs; null: it is `run_value`.
   const std::byte* run_value_at = nullptr;
 

@@ -81,10 +81,12 @@ class Op {
   // True if output 0 is input 0 under another shape: nothing is requested and nothing runs.
   virtual bool is_view() const { return false; }
 
-  // False if the kernel depends on more than parameters() and the specs.
+  // False if kernels are cheap to make and batches of other lengths need others. Then only a device
+  // that knows ops by their kernels keeps them.
   virtual bool cacheable() const { return true; }
 
-  // Returns what differs from step to step and is no part of parameters(), if there is something.
+  // Returns what differs from step to step and is no part of parameters(), if there is something:
+  // for equal parameters() and specs, as many bytes in each step.
   virtual RunValue run_value() const { return {}; }
 
   // Returns how to compute outputs again, so that they need not be retained, at most one way for

@@ -1,11 +1,11 @@
 #include "framework/cuda/captured_steps.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "framework/cuda/cuda_error.h"
+#include "memory/alignment.h"
 
 namespace skyline {
 namespace {
@@ -43,6 +43,25 @@ class Capture {
   bool ended_ = false;
 };
 
+// Sets `busy` during its life.
+class BusyScope {
+ public:
+  explicit BusyScope(bool& busy) : busy_(busy) { busy = true; }
+  ~BusyScope() { busy_ = false; }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  bool& busy_;
+};
+
+// Run values begin at multiples of this in a stretch's device memory.
+constexpr std::size_t kValueAlignment = 8;
+
+std::size_t room_for(const RunValue& value) {
+  return align_up(value.bytes().size(), kValueAlignment);
+}
+
 }  // namespace
 
 CapturedSteps::Op::Op(const std::shared_ptr<Kernel>& kernel_in, const KernelArguments& arguments)
@@ -54,7 +73,7 @@ CapturedSteps::Op::Op(const std::shared_ptr<Kernel>& kernel_in, const KernelArgu
 
 bool CapturedSteps::Op::operator==(const Op& other) const {
   return kernel == other.kernel && workspace == other.workspace && inputs == other.inputs &&
-         outputs == other.outputs && run_value.has_value() == other.run_value.has_value();
+         outputs == other.outputs && run_value.bytes().size() == other.run_value.bytes().size();
 }
 
 void CapturedSteps::Op::run(const std::byte* run_value_at) const {
@@ -67,6 +86,7 @@ CapturedSteps::~CapturedSteps() {
 
 void CapturedSteps::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments,
                         Launches& launches) {
+  const BusyScope busy(busy_);
   running_.emplace_back(kernel, arguments);
   if (!held_) {
     running_.back().run();
@@ -78,7 +98,8 @@ void CapturedSteps::run(const std::shared_ptr<Kernel>& kernel, const KernelArgum
 }
 
 void CapturedSteps::end_stretch(Launches& launches) {
-  if (running_.empty()) return;
+  if (busy_ || running_.empty()) return;
+  const BusyScope busy(busy_);
   const auto found = std::ranges::find(known_, running_, &Stretch::ops);
   const bool is_captured = held_ && found != known_.end() && found->graph != nullptr;
   if (held_ && !is_captured) run_held(launches);
@@ -118,16 +139,16 @@ void CapturedSteps::run_held(Launches& launches) {
 }
 
 void CapturedSteps::capture(Stretch& stretch) {
-  const auto values = static_cast<std::size_t>(
-      std::ranges::count_if(stretch.ops, [](const Op& op) { return op.run_value.has_value(); }));
-  if (values > 0 && stretch.values == nullptr) {
-    check_cuda(cudaMalloc(&stretch.values, values * RunValue::kBytes), "cudaMalloc");
+  std::size_t bytes = 0;
+  for (const Op& op : stretch.ops) bytes += room_for(op.run_value);
+  if (bytes > 0 && stretch.values == nullptr) {
+    check_cuda(cudaMalloc(&stretch.values, bytes), "cudaMalloc");
   }
   Capture capture(stream_);
   const std::byte* next_value = stretch.values;
   for (const Op& op : stretch.ops) {
     op.run(op.run_value.has_value() ? next_value : nullptr);
-    if (op.run_value.has_value()) next_value += RunValue::kBytes;
+    next_value += room_for(op.run_value);
   }
   stretch.graph = capture.end();
 }
@@ -136,9 +157,9 @@ void CapturedSteps::capture(Stretch& stretch) {
 void CapturedSteps::launch(const Stretch& stretch, const Ops& ops) {
   std::vector<std::byte> values;
   for (const Op& op : ops) {
-    if (!op.run_value.has_value()) continue;
-    const std::byte* const bytes = op.run_value.bytes();
-    values.insert(values.end(), bytes, bytes + RunValue::kBytes);
+    const std::vector<std::byte>& bytes = op.run_value.bytes();
+    values.insert(values.end(), bytes.begin(), bytes.end());
+    values.resize(align_up(values.size(), kValueAlignment));
   }
   if (!values.empty()) {
     check_cuda(cudaMemcpyAsync(stretch.values, values.data(), values.size(), cudaMemcpyHostToDevice,

@@ -39,6 +39,7 @@ class CapturedSteps {
   // refuses, and what kernels throw.
   void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments,
            Launches& launches);
+  // Does nothing while a kernel runs: what comes before it has been enqueued.
   void end_stretch(Launches& launches);
 
  private:
@@ -74,6 +75,7 @@ class CapturedSteps {
   Stretches::iterator likely_ = known_.end();  // begins with the running ops
   Ops running_;                                // of the stretch so far
   bool held_ = true;                           // the running ops have not been enqueued
+  bool busy_ = false;                          // in a call of this class
 };
 
 }  // namespace skyline

@@ -30,6 +30,7 @@ class CudaCompute final : public Compute {
   // Holds kernels back only under options().graph.
   void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) override;
   void flush() override;
+  bool knows_kernels() const noexcept override { return options_.graph; }
   bool defers() const noexcept override { return options_.graph; }
   void finish() noexcept override;
   Launches launches() const noexcept override { return launches_; }

@@ -51,7 +51,7 @@ __device__ inline void note_wrong_value(unsigned long long* place, std::int64_t 
   atomicMin(place, static_cast<unsigned long long>(row) << 32 | static_cast<std::uint32_t>(value));
 }
 
-// The run value of a kernel: an argument of its launch or, in a captured launch, device memory.
+// A run value of one number: an argument of the launch or, in a captured launch, device memory.
 template <typename T>
 struct RunNumber {
   T value;

@@ -150,7 +150,8 @@ TEST(ElementwiseKernels, AddScaledGradWritesWhatIsWanted) {
 }
 
 TEST(ElementwiseKernels, DropoutDrawsTheMaskOfTheCpu) {
-  const DropoutMask mask{.seed = 0x1234567890abcdef, .stream = (7ull << 32) + 3, .rate = 0.4f};
+  const std::uint64_t stream = (7ull << 32) + 3;
+  const DropoutMask mask{.seed = 0x1234567890abcdef, .offset = 2, .rate = 0.4f};
   for (const std::int64_t count : {0, 1, 31, 127, 128, 129, 2051}) {
     expect_same(
         "dropout",
@@ -158,7 +159,8 @@ TEST(ElementwiseKernels, DropoutDrawsTheMaskOfTheCpu) {
          .cuda = [=](CudaCompute& compute) { return make_dropout_cuda(compute, count, mask); },
          .inputs = {random_operand(count, 1)},
          .outputs = {{{count}}},
-         .in_place = {{0, 0}}});
+         .in_place = {{0, 0}},
+         .run_value = RunValue(stream)});
   }
 }
 

@@ -52,7 +52,7 @@ std::vector<Bytes> run_on_cpu(const KernelPair& pair) {
     output_addresses.push_back(outputs.back().begin());
   }
   const HostBytes workspace(kernel->workspace_bytes());
-  kernel->run({input_addresses, output_addresses, workspace.begin()});
+  kernel->run({input_addresses, output_addresses, workspace.begin(), pair.run_value});
   std::vector<Bytes> results;
   for (const HostBytes& output : outputs) results.push_back(output.copy());
   return results;
@@ -79,8 +79,10 @@ class DeviceBytes {
   std::byte* begin_ = nullptr;
 };
 
+// With `value_in_memory` only device memory holds the run value; zeros are passed as such.
 std::vector<Bytes> run_on_cuda(const KernelPair& pair, ThreadOrder order,
-                               const std::vector<InPlacePair>& in_place) {
+                               const std::vector<InPlacePair>& in_place,
+                               bool value_in_memory = false) {
   const Emulated emulated({.threads = order, .seed = 1});
   CudaCompute compute({});
   const auto kernel = pair.cuda(compute);
@@ -108,7 +110,15 @@ std::vector<Bytes> run_on_cuda(const KernelPair& pair, ThreadOrder order,
   }
   const DeviceBytes workspace(kernel->workspace_bytes());
   const std::vector<const std::byte*> addresses(inputs.begin(), inputs.end());
-  kernel->run({addresses, outputs, workspace.begin()});
+  const Bytes& value = pair.run_value.bytes();
+  const DeviceBytes value_at(value.size());
+  if (value_in_memory) {
+    compute.write(value_at.begin(), value.data(), value.size());
+    kernel->run(
+        {addresses, outputs, workspace.begin(), RunValue(Bytes(value.size())), value_at.begin()});
+  } else {
+    kernel->run({addresses, outputs, workspace.begin(), pair.run_value});
+  }
   std::vector<Bytes> results;
   for (const std::size_t place : places) results.push_back(memory[place].read(compute));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -192,6 +202,10 @@ void expect_same(const std::string& what, const KernelPair& pair) {
   }
   for (const ThreadOrder order : {ThreadOrder::kBackward, ThreadOrder::kShuffled}) {
     EXPECT_TRUE(run_on_cuda(pair, order, {}) == got) << "depends on the order of threads";
+  }
+  if (pair.run_value.has_value()) {
+    EXPECT_TRUE(run_on_cuda(pair, ThreadOrder::kForward, {}, true) == got)
+        << "with the run value in device memory";
   }
   std::vector<std::vector<InPlacePair>> choices;
   for (const InPlacePair& one : pair.in_place) choices.push_back({one});

@@ -40,14 +40,14 @@ struct KernelPair {
   std::vector<TensorSpec> outputs;
   std::vector<InPlacePair> in_place = {};
   double tolerance = 0;  // relative to an output's largest magnitude; 0: the same bits
+  RunValue run_value = {};
 };
 
 // Asserts that both kernels give the same outputs; that the CUDA kernel, run by the emulation,
-// gives the same bits in any order of threads and when it writes in place (each pair alone, and as
-// many pairs as go together); and that it does not change inputs that are no outputs. Reading
-// unwritten memory gives NaN, and the address sanitizer finds accesses beside operands and
-// workspace.
-// workspace are found.
+// gives the same bits in any order of threads, when it writes in place (each pair alone, and as
+// many pairs as go together), and when its run value lies in device memory; and that it does not
+// change inputs that are no outputs. Reading unwritten memory gives NaN, and the address sanitizer
+// finds accesses beside operands and workspace.
 void expect_same(const std::string& what, const KernelPair& pair);
 
 // Returns the CUDA kernel's outputs.

@@ -95,7 +95,7 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            kImagesOnly | kMayBeAbsent);
   list.add("--graph", flag(options.graph),
            "CUDA: capture the ops of a step once and launch them together from then on",
-           kImagesOnly | kMayBeAbsent);
+           kMayBeAbsent);
   list.add("--workspace", bytes(options.workspace_bytes),
            "CUDA: workspace limit of each convolution. Dry run of the CPU: workspace that each "
            "convolution requests (default: what it needs)",

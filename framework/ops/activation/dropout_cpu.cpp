@@ -43,7 +43,7 @@ class DropoutKernelCpu : public Kernel {
     const float* input = arguments.input<float>(0);
     float* output = arguments.output<float>(0);
     DropoutMask mask = mask_;
-    mask.stream = arguments.run_value.value_or(mask.stream);
+    mask.stream = arguments.run_value.value_or(mask.stream) + mask.offset;
     const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
     with_policy(elements_, kSerialTranscendental, [&](const auto& policy) {
       thrust::for_each_n(policy, thrust::counting_iterator<std::int64_t>(0), blocks,

@@ -15,6 +15,7 @@ struct DropoutBody {
   std::int64_t elements;
   Philox philox;
   RunNumber<std::uint64_t> stream;
+  std::uint64_t offset;
   std::uint32_t threshold;
   float scale;
 
@@ -27,7 +28,7 @@ struct DropoutBody {
       values[k] = element < elements ? input[element] : 0.0f;
     }
     const std::array<std::uint32_t, 4> words =
-        philox(stream.get(), static_cast<std::uint64_t>(counter));
+        philox(stream.get() + offset, static_cast<std::uint64_t>(counter));
     for (int k = 0; k < 4; ++k) {
       const std::int64_t element = first + k * kDropoutLanes;
       const bool kept = words[static_cast<std::size_t>(k)] >= threshold;
@@ -47,7 +48,7 @@ class DropoutKernelCuda : public Kernel {
     for_each_index(compute_, counters,
                    DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements_,
                                Philox{mask_.seed}, run_number(arguments, mask_.stream),
-                               mask_.threshold(), mask_.scale()});
+                               mask_.offset, mask_.threshold(), mask_.scale()});
   }
 
  private:

@@ -13,6 +13,7 @@ namespace skyline {
 struct DropoutMask {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
+  std::uint64_t offset = 0;  // added to the stream, also where that is a run value
   float rate = 0;
 
   // Elements with a word below this are dropped.

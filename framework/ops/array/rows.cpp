@@ -38,8 +38,9 @@ class PlaceRows : public Op {
             std::int64_t total)
       : name_(name), category_(category), ranges_(std::move(ranges)), total_(total) {}
   std::string_view name() const override { return name_; }
-  std::string parameters() const override { return parameters_of(ranges_); }
-  // Cheap to make, and batches of other sentence lengths need other kernels.
+  std::string parameters() const override {
+    return fmt::format("{} of {}", parameters_of(ranges_), total_);
+  }
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
@@ -132,6 +133,7 @@ class PermuteRows : public Op {
     return category_ == Category::kGradient ? "permute_rows_grad" : "permute_rows";
   }
   bool cacheable() const override { return false; }
+  RunValue run_value() const override { return RunValue(rows_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     require_inputs("permute_rows", inputs.size(), 1);
@@ -141,8 +143,8 @@ class PermuteRows : public Op {
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
-    return compute.cuda() ? make_permute_rows_cuda(*compute.cuda(), rows_, width)
-                          : make_permute_rows_cpu(rows_, width);
+    return compute.cuda() ? make_permute_rows_cuda(*compute.cuda(), width)
+                          : make_permute_rows_cpu(width);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,

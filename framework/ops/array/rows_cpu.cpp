@@ -55,19 +55,18 @@ class PlaceRowsKernelCpu : public Kernel {
 
 class PermuteRowsKernelCpu : public Kernel {
  public:
-  PermuteRowsKernelCpu(std::vector<std::int32_t> rows, std::int64_t width)
-      : rows_(std::move(rows)), width_(width) {}
+  explicit PermuteRowsKernelCpu(std::int64_t width) : width_(width) {}
 
   void run(const KernelArguments& arguments) override {
-    const auto count = static_cast<std::int64_t>(rows_.size());
+    const auto rows = arguments.run_value.values<std::int32_t>();
+    const auto count = static_cast<std::int64_t>(rows.size());
     for_each_index(count, count * width_ >= kSerialArithmetic, [&](std::int64_t row) {
-      const float* from = arguments.input<float>(0) + rows_[static_cast<std::size_t>(row)] * width_;
+      const float* from = arguments.input<float>(0) + rows[static_cast<std::size_t>(row)] * width_;
       std::copy_n(from, width_, arguments.output<float>(0) + row * width_);
     });
   }
 
  private:
-  std::vector<std::int32_t> rows_;
   std::int64_t width_;
 };
 
@@ -82,8 +81,8 @@ std::unique_ptr<Kernel> make_place_rows_cpu(std::vector<RowRange> ranges, std::i
   return std::make_unique<PlaceRowsKernelCpu>(std::move(ranges), total, width);
 }
 
-std::unique_ptr<Kernel> make_permute_rows_cpu(std::vector<std::int32_t> rows, std::int64_t width) {
-  return std::make_unique<PermuteRowsKernelCpu>(std::move(rows), width);
+std::unique_ptr<Kernel> make_permute_rows_cpu(std::int64_t width) {
+  return std::make_unique<PermuteRowsKernelCpu>(width);
 }
 
 }  // namespace skyline

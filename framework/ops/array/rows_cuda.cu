@@ -111,10 +111,15 @@ class PlaceRowsKernelCuda : public Kernel {
 };
 
 // Part of a permutation. Passed as a kernel argument, because a copy to the device might wait for
-// the stream.
+// the stream; in a captured launch it lies in device memory.
 struct RowNumbers {
   static constexpr std::size_t kMost = 896;
-  std::int32_t at[kMost];
+  std::int32_t numbers[kMost];
+  const std::int32_t* at;  // null: `numbers`
+
+  __device__ std::int64_t operator[](std::int64_t row) const {
+    return at == nullptr ? numbers[row] : at[row];
+  }
 };
 
 template <int kWidth>
@@ -127,20 +132,22 @@ struct PermuteBody {
 
   __device__ void operator()(std::int64_t unit) const {
     const auto [row, column] = units_per_row(unit);
-    store(output + unit * kWidth, load<kWidth>(input + rows.at[row] * width + column * kWidth));
+    store(output + unit * kWidth, load<kWidth>(input + rows[row] * width + column * kWidth));
   }
 };
 
 class PermuteRowsKernelCuda : public Kernel {
  public:
-  PermuteRowsKernelCuda(CudaCompute& compute, std::vector<std::int32_t> rows, std::int64_t width)
-      : compute_(compute), rows_(std::move(rows)), width_(width) {}
+  PermuteRowsKernelCuda(CudaCompute& compute, std::int64_t width)
+      : compute_(compute), width_(width) {}
 
   void run(const KernelArguments& arguments) override {
-    for (std::size_t first = 0; first < rows_.size(); first += RowNumbers::kMost) {
-      const std::size_t count = std::min(RowNumbers::kMost, rows_.size() - first);
-      RowNumbers rows{};
-      std::copy_n(rows_.begin() + static_cast<std::ptrdiff_t>(first), count, rows.at);
+    const auto all = arguments.run_value.values<std::int32_t>();
+    const auto* at = reinterpret_cast<const std::int32_t*>(arguments.run_value_at);
+    for (std::size_t first = 0; first < all.size(); first += RowNumbers::kMost) {
+      const std::size_t count = std::min(RowNumbers::kMost, all.size() - first);
+      RowNumbers rows{.numbers = {}, .at = at == nullptr ? nullptr : at + first};
+      std::ranges::copy(all.subspan(first, count), rows.numbers);
       with_width(width_ % kFloats == 0, [&](auto width) {
         const std::int64_t units = width_ / width;
         for_each_index(compute_, static_cast<std::int64_t>(count) * units,
@@ -154,7 +161,6 @@ class PermuteRowsKernelCuda : public Kernel {
 
  private:
   CudaCompute& compute_;
-  std::vector<std::int32_t> rows_;
   std::int64_t width_;
 };
 
@@ -170,9 +176,8 @@ std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute, std::vector<R
   return std::make_unique<PlaceRowsKernelCuda>(compute, std::move(ranges), total, width);
 }
 
-std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::vector<std::int32_t> rows,
-                                               std::int64_t width) {
-  return std::make_unique<PermuteRowsKernelCuda>(compute, std::move(rows), width);
+std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::int64_t width) {
+  return std::make_unique<PermuteRowsKernelCuda>(compute, width);
 }
 
 }  // namespace skyline

@@ -23,10 +23,8 @@ CUDA_ONLY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,
                                                        std::vector<RowRange> ranges,
                                                        std::int64_t total, std::int64_t width);
 
-// Row k of the output is row rows[k] of the input.
-std::unique_ptr<Kernel> make_permute_rows_cpu(std::vector<std::int32_t> rows, std::int64_t width);
-CUDA_ONLY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute,
-                                                         std::vector<std::int32_t> rows,
-                                                         std::int64_t width);
+// Row k of the output is row rows[k] of the input. The run value is `rows`, of i32.
+std::unique_ptr<Kernel> make_permute_rows_cpu(std::int64_t width);
+CUDA_ONLY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::int64_t width);
 
 }  // namespace skyline

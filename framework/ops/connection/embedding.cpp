@@ -27,7 +27,6 @@ class EmbeddingGrad : public Op {
   explicit EmbeddingGrad(TensorSpec table) : table_(table) {}
   std::string_view name() const override { return "embedding_grad"; }
   std::string parameters() const override { return "table=" + table_.str(); }
-  // Cheap to make, and every batch has another number of words.
   bool cacheable() const override { return false; }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {

@@ -13,7 +13,6 @@ namespace {
 class LogSoftmax : public Op {
  public:
   std::string_view name() const override { return "log_softmax"; }
-  // Cheap to make, and every batch has another number of rows.
   bool cacheable() const override { return false; }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     require_inputs("log_softmax", inputs.size(), 1);

@@ -13,7 +13,6 @@ namespace {
 class Argmax : public Op {
  public:
   std::string_view name() const override { return "argmax"; }
-  // Cheap to make, and every batch has another number of rows.
   bool cacheable() const override { return false; }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     require_inputs("argmax", inputs.size(), 1);

@@ -1,6 +1,7 @@
 #include "framework/ops/recurrent/lstm.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 #include <string>
@@ -14,10 +15,14 @@ namespace skyline {
 namespace {
 
 std::string parameters_of(const LstmProblem& problem) {
-  return fmt::format("rows={} sentences={} units={} layers={} state={} retained={} dropout={}",
-                     problem.rows(), problem.sentences(), problem.units, problem.layers,
-                     problem.state, problem.retained,
-                     problem.masks.empty() ? 0 : problem.masks.front().rate);
+  const DropoutMask mask = problem.mask.value_or(DropoutMask{});
+  return fmt::format("sizes={} units={} layers={} state={} retained={} dropout={} seed={}",
+                     fmt::join(problem.shape.batch_sizes(), "+"), problem.units, problem.layers,
+                     problem.state, problem.retained, mask.rate, mask.seed);
+}
+
+RunValue run_value_of(const LstmProblem& problem) {
+  return problem.mask ? RunValue(problem.mask->stream) : RunValue();
 }
 
 TensorSpec state_spec(const LstmProblem& problem) {
@@ -36,9 +41,12 @@ class LstmGrad : public Op {
   LstmGrad(LstmProblem problem, LstmGradients gradients)
       : problem_(std::move(problem)), gradients_(gradients) {}
   std::string_view name() const override { return "lstm_grad"; }
-  std::string parameters() const override { return parameters_of(problem_); }
-  // Its kernel depends on the sentences' lengths, which the specs do not tell.
+  std::string parameters() const override {
+    return fmt::format("{} of x={} state={} weights={}", parameters_of(problem_), gradients_.x,
+                       gradients_.state, gradients_.weights);
+  }
   bool cacheable() const override { return false; }
+  RunValue run_value() const override { return run_value_of(problem_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     const std::size_t y = problem_.state ? 3 : 1;
@@ -81,6 +89,7 @@ class Lstm : public Op {
   std::string_view name() const override { return "lstm"; }
   std::string parameters() const override { return parameters_of(problem_); }
   bool cacheable() const override { return false; }
+  RunValue run_value() const override { return run_value_of(problem_); }
 
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
     check(inputs);
@@ -150,14 +159,12 @@ std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
   return {std::move(call)};
 }
 
-std::vector<DropoutMask> draw_masks(Context& context, std::size_t layers, float rate) {
-  std::vector<DropoutMask> masks;
-  if (!context.training() || rate == 0) return masks;
-  for (std::size_t layer = 1; layer < layers; ++layer) {
-    masks.push_back(
-        {.seed = context.random().seed, .stream = context.random().take(), .rate = rate});
-  }
-  return masks;
+std::optional<DropoutMask> draw_mask(Context& context, std::size_t layers, float rate) {
+  if (!context.training() || rate == 0 || layers < 2) return {};
+  RandomStream& random = context.random();
+  const DropoutMask mask{.seed = random.seed, .stream = random.take(), .rate = rate};
+  for (std::size_t layer = 2; layer < layers; ++layer) random.take();
+  return mask;
 }
 
 }  // namespace
@@ -191,7 +198,7 @@ LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
   for (const Tensor& input : inputs) {
     problem.retained = problem.retained || (context.training() && input.requires_grad());
   }
-  problem.masks = draw_masks(context, layers.size(), params.dropout);
+  problem.mask = draw_mask(context, layers.size(), params.dropout);
   std::vector<Tensor> outputs =
       apply(context, std::make_shared<Lstm>(std::move(problem)), std::move(inputs));
   return {.y = std::move(outputs[0]), .h = std::move(outputs[2]), .c = std::move(outputs[1])};

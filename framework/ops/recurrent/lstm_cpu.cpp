@@ -23,8 +23,8 @@ class LstmKernelCpu : public Kernel {
   PackedProduct& projection(std::int64_t layer) {
     return layer > 0 && inner_projection_ ? *inner_projection_ : first_projection_;
   }
-  const float* dropped(std::int64_t layer, const float* x, std::byte* workspace) const;
-  void project(const LstmLayer& at, std::byte* workspace);
+  const float* input(const LstmLayer& at, const KernelArguments& arguments) const;
+  void project(const LstmLayer& at, const KernelArguments& arguments);
   void run_steps(const LstmLayer& at, std::byte* workspace);
   void copy_last(const float* packed, float* last) const;
 
@@ -64,28 +64,27 @@ LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
       {first_projection_.scratch_bytes(), inner.scratch_bytes(), recurrence_.scratch_bytes()}));
   bias_ = workspace_.add_floats(problem.gates());
   zeros_ = workspace_.add_floats(problem.units);
-  if (!problem.masks.empty()) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
+  if (problem.mask) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
   if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
 }
 
-// Returns the input of a layer above the first, after dropout.
-const float* LstmKernelCpu::dropped(std::int64_t layer, const float* x,
-                                    std::byte* workspace) const {
-  if (layer == 0 || problem_.masks.empty()) return x;
-  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  auto* output = reinterpret_cast<float*>(workspace + dropped_);
-  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, mask), {x}, output);
+// Returns a layer's input; above the first layer, after dropout.
+const float* LstmKernelCpu::input(const LstmLayer& at, const KernelArguments& arguments) const {
+  if (!problem_.drops(at.number)) return at.x;
+  auto* output = reinterpret_cast<float*>(arguments.workspace + dropped_);
+  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, problem_.mask_of(at.number)),
+                {at.x}, output, arguments);
   return output;
 }
 
-void LstmKernelCpu::project(const LstmLayer& at, std::byte* workspace) {
+void LstmKernelCpu::project(const LstmLayer& at, const KernelArguments& arguments) {
+  std::byte* const workspace = arguments.workspace;
   auto* bias = reinterpret_cast<float*>(workspace + bias_);
   for (std::int64_t k = 0; k < problem_.gates(); ++k) bias[k] = at.bias_w[k] + at.bias_u[k];
   const PackedProduct::Workspace product{workspace + packed_, workspace + scratch_};
   projection(at.number).pack(at.w, product);
   projection(at.number).run(problem_.rows(),
-                            {.x = dropped(at.number, at.x, workspace), .bias = bias, .y = at.gates},
-                            product);
+                            {.x = input(at, arguments), .bias = bias, .y = at.gates}, product);
 }
 
 void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
@@ -118,7 +117,7 @@ void LstmKernelCpu::run(const KernelArguments& arguments) {
   auto* unretained = reinterpret_cast<float*>(arguments.workspace + unretained_);
   for (std::int64_t layer = 0; layer < problem_.layers; ++layer) {
     const LstmLayer at = lstm_layer(problem_, layer, arguments, unretained);
-    project(at, arguments.workspace);
+    project(at, arguments);
     run_steps(at, arguments.workspace);
     copy_last(at.outputs, at.last_h);
     copy_last(at.cells, at.last_c);

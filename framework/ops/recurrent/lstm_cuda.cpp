@@ -44,8 +44,8 @@ class LstmKernelCuda final : public Kernel {
   }
   std::size_t product_bytes() const;
   void add_biases(const LstmLayer& layer, float* bias) const;
-  const float* input(const LstmLayer& layer, std::byte* workspace) const;
-  void project(const LstmLayer& layer, std::byte* workspace);
+  const float* input(const LstmLayer& layer, const KernelArguments& arguments) const;
+  void project(const LstmLayer& layer, const KernelArguments& arguments);
   void run_steps(const LstmLayer& layer, std::byte* workspace);
   void copy_last(const float* packed, float* last) const;
 
@@ -60,7 +60,7 @@ LstmKernelCuda::LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem)
   product_ = workspace_.add(product_bytes());
   bias_ = workspace_.add_floats(problem.gates());
   zeros_ = workspace_.add_floats(problem.units);
-  if (!problem.masks.empty()) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
+  if (problem.mask) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
   if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
 }
 
@@ -77,19 +77,20 @@ void LstmKernelCuda::add_biases(const LstmLayer& layer, float* bias) const {
 }
 
 // Returns a layer's input; above the first layer, after dropout.
-const float* LstmKernelCuda::input(const LstmLayer& layer, std::byte* workspace) const {
-  if (layer.number == 0 || problem_.masks.empty()) return layer.x;
-  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer.number) - 1];
-  float* output = at(workspace, dropped_);
-  run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask), {layer.x},
-                output);
+const float* LstmKernelCuda::input(const LstmLayer& layer, const KernelArguments& arguments) const {
+  if (!problem_.drops(layer.number)) return layer.x;
+  float* output = at(arguments.workspace, dropped_);
+  run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units,
+                                   problem_.mask_of(layer.number)),
+                {layer.x}, output, arguments);
   return output;
 }
 
-void LstmKernelCuda::project(const LstmLayer& layer, std::byte* workspace) {
+void LstmKernelCuda::project(const LstmLayer& layer, const KernelArguments& arguments) {
+  std::byte* const workspace = arguments.workspace;
   add_biases(layer, at(workspace, bias_));
   make_product(compute_, projection(layer.number))
-      ->run({.a = input(layer, workspace),
+      ->run({.a = input(layer, arguments),
              .b = layer.w,
              .bias = at(workspace, bias_),
              .c = layer.gates,
@@ -132,7 +133,7 @@ void LstmKernelCuda::run(const KernelArguments& arguments) {
   for (std::int64_t number = 0; number < problem_.layers; ++number) {
     const LstmLayer layer =
         lstm_layer(problem_, number, arguments, at(arguments.workspace, unretained_));
-    project(layer, arguments.workspace);
+    project(layer, arguments);
     run_steps(layer, arguments.workspace);
     copy_last(layer.outputs, layer.last_h);
     copy_last(layer.cells, layer.last_c);

@@ -39,9 +39,10 @@ class LstmGradKernelCpu : public Kernel {
   void write_weight_gradients(const LstmGradLayer& layer, const KernelArguments& arguments);
   void write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments);
   void write_bias_gradients(const LstmGradLayer& layer, const float* grad_sums) const;
-  void copy_input(const LstmGradLayer& layer, float* padded) const;
+  void copy_input(const LstmGradLayer& layer, const KernelArguments& arguments) const;
   void copy_outputs_before(const LstmGradLayer& layer, float* padded) const;
-  void drop(std::int64_t layer, const float* input, float* output) const;
+  void drop(std::int64_t layer, const float* input, float* output,
+            const KernelArguments& arguments) const;
   void clear_padding(float* padded, std::int64_t width) const;
 
   LstmProblem problem_;
@@ -113,15 +114,18 @@ void LstmGradKernelCpu::clear_padding(float* padded, std::int64_t width) const {
 }
 
 // Applies dropout to a layer's input again, from what was retained.
-void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* output) const {
-  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, mask), {input}, output);
+void LstmGradKernelCpu::drop(std::int64_t layer, const float* input, float* output,
+                             const KernelArguments& arguments) const {
+  run_on_floats(*make_dropout_cpu(problem_.rows() * problem_.units, problem_.mask_of(layer)),
+                {input}, output, arguments);
 }
 
-void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer, float* padded) const {
+void LstmGradKernelCpu::copy_input(const LstmGradLayer& layer,
+                                   const KernelArguments& arguments) const {
   const std::int64_t width = problem_.input_width(layer.number), rows = problem_.rows();
-  if (layer.number > 0 && !problem_.masks.empty()) {
-    drop(layer.number, layer.x, padded);
+  float* padded = at(arguments, rows_);
+  if (problem_.drops(layer.number)) {
+    drop(layer.number, layer.x, padded, arguments);
   } else {
     for_each_index(rows, rows * width >= kSerialArithmetic, [&](std::int64_t row) {
       std::copy_n(layer.x + row * width, width, padded + row * width);
@@ -172,7 +176,7 @@ void LstmGradKernelCpu::write_weight_gradients(const LstmGradLayer& layer,
   float* rows = at(arguments, rows_);
   std::byte* scratch = arguments.workspace + scratch_;
   write_bias_gradients(layer, grad_sums);
-  copy_input(layer, rows);
+  copy_input(layer, arguments);
   weight_product(layer.number).run(grad_sums, rows, layer.grad_w, scratch);
   copy_outputs_before(layer, rows);
   square_weight_product_.run(grad_sums, rows, layer.grad_u, scratch);
@@ -183,9 +187,7 @@ void LstmGradKernelCpu::write_grad_x(const LstmGradLayer& layer, const KernelArg
   PackedProduct& to_input = this->to_input(layer.number);
   to_input.pack(layer.w, product);
   to_input.run(problem_.rows(), {.x = at(arguments, grad_sums_), .y = layer.grad_x}, product);
-  if (layer.number > 0 && !problem_.masks.empty()) {
-    drop(layer.number, layer.grad_x, layer.grad_x);
-  }
+  if (problem_.drops(layer.number)) drop(layer.number, layer.grad_x, layer.grad_x, arguments);
 }
 
 void LstmGradKernelCpu::run(const KernelArguments& arguments) {

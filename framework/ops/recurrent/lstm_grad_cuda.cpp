@@ -51,8 +51,9 @@ class LstmGradKernelCuda final : public Kernel {
   }
   void copy_state(const float* from, float* to) const;
   void run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) const;
-  void drop(std::int64_t layer, const float* input, float* output) const;
-  const float* input(const LstmGradLayer& layer, float* rows) const;
+  void drop(std::int64_t layer, const float* input, float* output,
+            const KernelArguments& arguments) const;
+  const float* input(const LstmGradLayer& layer, const KernelArguments& arguments) const;
   void copy_outputs_before(const LstmGradLayer& layer, float* rows) const;
   void write_weight_gradients(const LstmGradLayer& layer, const KernelArguments& arguments) const;
   void write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments) const;
@@ -119,17 +120,19 @@ void LstmGradKernelCuda::run_steps(const LstmGradLayer& layer,
   }
 }
 
-void LstmGradKernelCuda::drop(std::int64_t layer, const float* input, float* output) const {
-  const DropoutMask& mask = problem_.masks[static_cast<std::size_t>(layer) - 1];
-  run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units, mask), {input},
-                output);
+void LstmGradKernelCuda::drop(std::int64_t layer, const float* input, float* output,
+                              const KernelArguments& arguments) const {
+  run_on_floats(
+      *make_dropout_cuda(compute_, problem_.rows() * problem_.units, problem_.mask_of(layer)),
+      {input}, output, arguments);
 }
 
 // Returns a layer's input, with dropout applied again to what was retained.
-const float* LstmGradKernelCuda::input(const LstmGradLayer& layer, float* rows) const {
-  if (layer.number == 0 || problem_.masks.empty()) return layer.x;
-  drop(layer.number, layer.x, rows);
-  return rows;
+const float* LstmGradKernelCuda::input(const LstmGradLayer& layer,
+                                       const KernelArguments& arguments) const {
+  if (!problem_.drops(layer.number)) return layer.x;
+  drop(layer.number, layer.x, at(arguments, rows_), arguments);
+  return at(arguments, rows_);
 }
 
 // Copies the output that each row's recurrent product read: that of the step before, the initial
@@ -152,7 +155,7 @@ void LstmGradKernelCuda::write_weight_gradients(const LstmGradLayer& layer,
   float* rows = at(arguments, rows_);
   bias_sums_.run(compute_, grad_sums, layer.grad_bias_w, arguments.workspace + scratch_,
                  layer.grad_bias_u);
-  multiply(to_weight(problem_.input_width(layer.number)), grad_sums, input(layer, rows),
+  multiply(to_weight(problem_.input_width(layer.number)), grad_sums, input(layer, arguments),
            layer.grad_w, arguments);
   copy_outputs_before(layer, rows);
   multiply(to_weight(problem_.units), grad_sums, rows, layer.grad_u, arguments);
@@ -161,9 +164,7 @@ void LstmGradKernelCuda::write_weight_gradients(const LstmGradLayer& layer,
 void LstmGradKernelCuda::write_grad_x(const LstmGradLayer& layer,
                                       const KernelArguments& arguments) const {
   multiply(to_input(layer.number), at(arguments, grad_sums_), layer.w, layer.grad_x, arguments);
-  if (layer.number > 0 && !problem_.masks.empty()) {
-    drop(layer.number, layer.grad_x, layer.grad_x);
-  }
+  if (problem_.drops(layer.number)) drop(layer.number, layer.grad_x, layer.grad_x, arguments);
 }
 
 void LstmGradKernelCuda::run(const KernelArguments& arguments) {

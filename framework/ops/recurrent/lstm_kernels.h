@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "framework/kernel.h"
 #include "framework/ops/activation/dropout_kernels.h"
@@ -14,16 +14,24 @@ namespace skyline {
 struct LstmProblem {
   PackedShape shape;
   std::int64_t in = 1;
-  std::int64_t units = 1;               // H
-  std::int64_t layers = 1;              // L
-  bool state = false;                   // sentences start at a given state, not at zeros
-  bool retained = true;                 // backward will follow: the reserve is an output
-  std::vector<DropoutMask> masks = {};  // of the inputs of layers 2 … L; empty without dropout
+  std::int64_t units = 1;   // H
+  std::int64_t layers = 1;  // L
+  bool state = false;       // sentences start at a given state, not at zeros
+  bool retained = true;     // backward will follow: the reserve is an output
+  // Of the input of layer 2, if there is dropout; those of the next layers have the next streams.
+  std::optional<DropoutMask> mask = {};
 
   std::int64_t rows() const { return shape.rows(); }
   std::int64_t gates() const { return 4 * units; }
   std::int64_t sentences() const { return shape.sentences(); }
   std::int64_t input_width(std::int64_t layer) const { return layer == 0 ? in : units; }
+  bool drops(std::int64_t layer) const { return layer > 0 && mask; }
+  // Requires drops(layer).
+  DropoutMask mask_of(std::int64_t layer) const {
+    DropoutMask of_layer = *mask;
+    of_layer.offset = static_cast<std::uint64_t>(layer) - 1;
+    return of_layer;
+  }
 };
 
 // Offsets of each layer's tensors in the reserve, in floats. If no backward pass follows, the
@@ -56,7 +64,8 @@ struct LstmGradients {
 };
 
 // Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and, if
-// retained, the reserve f32 [LstmReserve::floats()].
+// retained, the reserve f32 [LstmReserve::floats()]. The run value is the stream of problem.mask,
+// in backward, too.
 std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& problem);
 

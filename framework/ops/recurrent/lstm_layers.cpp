@@ -110,11 +110,12 @@ LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& lay
           .grad_c_before = layer.grad_c};
 }
 
-void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output) {
+void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output,
+                   const KernelArguments& of) {
   std::vector<const std::byte*> addresses;
   for (const float* input : inputs) addresses.push_back(reinterpret_cast<const std::byte*>(input));
   std::byte* outputs[] = {reinterpret_cast<std::byte*>(output)};
-  kernel.run({addresses, outputs});
+  kernel.run({addresses, outputs, nullptr, of.run_value, of.run_value_at});
 }
 
 }  // namespace skyline

@@ -73,8 +73,9 @@ LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& g
 LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
                             std::int64_t step, const float* zeros, float* grad_sums);
 
-// Runs another op's kernel on floats.
-void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output);
+// Runs another op's kernel on floats, with the run value of `of`.
+void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output,
+                   const KernelArguments& of = {});
 
 // Returns the operand of a step's recurrent product: the outputs of the step before or of the
 // initial state; null for zeros.

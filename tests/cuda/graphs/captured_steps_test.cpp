@@ -40,6 +40,17 @@ class MultiplyAdd : public Kernel {
   void (*fault_)(CudaCompute&);
 };
 
+class Clear : public Kernel {
+ public:
+  explicit Clear(CudaCompute& compute) : compute_(compute) {}
+  void run(const KernelArguments& arguments) override {
+    compute_.zero(arguments.outputs[0], sizeof(float));
+  }
+
+ private:
+  CudaCompute& compute_;
+};
+
 class CudaGraphs : public testing::Test {
  protected:
   void SetUp() override {
@@ -82,6 +93,36 @@ TEST_F(CudaGraphs, ReplaceAStretchFromItsThirdTimeOn) {
     expected = (expected * 2 + static_cast<float>(step)) * 3 + 0.5f;
     EXPECT_EQ(value(), expected) << step;
     EXPECT_EQ(launches(), step < 2 ? Counted(0, 2) : Counted(1, 0)) << step;
+  }
+}
+
+TEST_F(CudaGraphs, HaveRunValuesOfAllSizes) {
+  const auto twice = kernel(2), thrice = kernel(3);
+  float expected = 0;
+  for (int step = 0; step < 4; ++step) {
+    const auto more = static_cast<float>(step);
+    run(twice, RunValue(std::vector<float>{more, 0, 0}));
+    run(thrice, RunValue(more + 1));
+    expected = (expected * 2 + more) * 3 + more + 1;
+    EXPECT_EQ(value(), expected) << step;
+  }
+  EXPECT_EQ(launches(), Counted(2, 4));
+  run(twice, RunValue(1.0f));
+  run(thrice, RunValue(1.0f));
+  EXPECT_EQ(value(), (expected * 2 + 1) * 3 + 1) << "fewer bytes: another stretch";
+  EXPECT_EQ(launches(), Counted(0, 2));
+}
+
+// A kernel may call what ends a stretch between ops.
+TEST_F(CudaGraphs, HoldOpsThatZeroMemory) {
+  const auto twice = kernel(2);
+  const auto clear = std::make_shared<Clear>(compute_);
+  for (int step = 0; step < 4; ++step) {
+    run(twice);
+    run(clear);
+    run(twice);
+    EXPECT_EQ(value(), 0.5f);
+    EXPECT_EQ(launches(), step < 2 ? Counted(0, 3) : Counted(1, 0)) << step;
   }
 }
 
