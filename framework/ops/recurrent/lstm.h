@@ -46,7 +46,6 @@ struct LstmParams {
 // cells, and the outputs of all layers but the last. Workspace: one packed weight, with dropout R H
 // floats, and in backward (4 H + max(in, H)) R floats of gradients. If no gradient is needed, there
 // is no reserve and the workspace holds one layer's gates and cells and the outputs of two.
-// outputs of two.
 // Dropout masks follow dropout_kernels.h, with one stream number a layer, and are drawn again in
 // backward. Throws ShapeError, and std::invalid_argument unless 0 <= dropout < 1 or if there is no
 // layer.
