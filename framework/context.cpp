@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "framework/lanes/cpu_lanes.h"
@@ -52,7 +53,7 @@ Context::Context(Allocator& allocator, Options options)
 void Context::begin_step(ShapeKey key) {
   begin_lanes(key.kind);
   recorder_.begin();
-  differentiable_ = 0;
+  ops_named_.clear();
   random_.batch = 0;
   first_stream_ = end_of_streams_ = random_.next;
   if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
@@ -70,10 +71,26 @@ void Context::end_step() {
 
 void Context::begin_batch(std::uint64_t number) {
   recorder_.begin_batch();
-  differentiable_ = 0;
+  ops_named_.clear();
   end_of_streams_ = std::max(random_.next, end_of_streams_);
   random_.next = first_stream_;
   random_.batch = number;
+}
+
+ValueName Context::name_differentiable(std::string_view op, std::string_view layer) {
+  ValueName name{.layer = std::string(layer), .op = std::string(op), .loop = loop_, .turn = turn_};
+  name.number = ops_named_[name]++;
+  return name;
+}
+
+Recomputing Context::recomputing(const ValueName& value) const {
+  if (!options_.recomputed_ops) return Recomputing::kNever;
+  const auto after = options_.recomputed_ops->upper_bound(value);
+  if (after == options_.recomputed_ops->begin()) return Recomputing::kNever;
+  const auto& [known, how] = *std::prev(after);
+  ValueName in_turn = known;
+  in_turn.turn = value.turn;
+  return in_turn == value ? how : Recomputing::kNever;
 }
 
 void Context::begin_lanes(StepKind kind) {

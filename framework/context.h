@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,9 +44,10 @@ enum class Recomputing : char {
   kOnce,  // right before the first op that reads it
   kEach,  // right before each op that reads it, and freed after that op
 };
-// By output of the ops of a batch whose gradient is computed, in the sequence in which the program
-// applies them; the same for each batch of a step; null: none.
-using RecomputedOps = std::shared_ptr<const std::vector<Recomputing>>;
+// The same for each batch of a step. A turn of a loop that is not named is as the named one before
+// it: the batch has longer sentences than the one that was planned, or sentences end there. All
+// other values that are not named are kept. Null: all are.
+using RecomputedOps = std::shared_ptr<const std::map<ValueName, Recomputing>>;
 
 // How long an op ran.
 struct OpTime {
@@ -157,16 +159,11 @@ class Context {
   const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
   StepRecorder& recorder() noexcept { return recorder_; }
 
-  // Counts the outputs of an op of the running batch whose gradient will be computed. Returns how
-  // many there were before them. Counts only if may_recompute().
-  std::size_t count_differentiable(std::size_t outputs) noexcept {
-    return std::exchange(differentiable_, differentiable_ + outputs);
-  }
-  // `recomputed_ops` of output `number` of the batch.
-  Recomputing recomputing(std::size_t number) const noexcept {
-    const RecomputedOps& chosen = options_.recomputed_ops;
-    return chosen && number < chosen->size() ? (*chosen)[number] : Recomputing::kNever;
-  }
+  // Names output 0 of an op of the running batch whose gradient will be computed. Call it once for
+  // each such op, in the program's sequence.
+  ValueName name_differentiable(std::string_view op, std::string_view layer);
+  // What `recomputed_ops` says of a value.
+  Recomputing recomputing(const ValueName& value) const;
   // False if no op of the step is recomputed, nor recorded how it could be.
   bool may_recompute() const noexcept {
     return options_.recompute > 0 || options_.recomputed_ops || options_.record_graph;
@@ -186,6 +183,7 @@ class Context {
 
  private:
   friend class LayerScope;
+  friend class TurnScope;
   struct Call;
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
@@ -225,7 +223,8 @@ class Context {
   std::string layer_;
   StepRecorder recorder_;
   std::uint64_t sequence_ = 0;
-  std::size_t differentiable_ = 0;  // outputs of the running batch
+  std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
+  std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
   // While a step is recorded for its lanes: the seconds of each op of its graph.
   std::optional<std::vector<double>> lane_seconds_;
@@ -248,6 +247,22 @@ class LayerScope {
  private:
   Context& context_;
   std::size_t length_before_;
+};
+
+// A turn of a loop over words, during its life, whose ops stand for the same turn in every batch;
+// see ValueName. Loops of a layer count from 1 and do not nest.
+class TurnScope {
+ public:
+  TurnScope(Context& context, std::size_t loop, std::size_t turn) : context_(context) {
+    context_.loop_ = loop;
+    context_.turn_ = turn;
+  }
+  ~TurnScope() { context_.loop_ = context_.turn_ = 0; }
+  TurnScope(const TurnScope&) = delete;
+  TurnScope& operator=(const TurnScope&) = delete;
+
+ private:
+  Context& context_;
 };
 
 }  // namespace skyline

@@ -71,18 +71,15 @@ Retention::Retention(Context& context, const std::shared_ptr<const Op>& op, Node
   retain(context, *first, Kind::kInput, inputs);
   if (!context.may_recompute()) return;
   const std::vector<TensorSpec> specs = specs_of(inputs);
-  // Running values, which only the first batch of a step updates, would number others differently.
-  const auto outputs = static_cast<std::size_t>(std::ranges::count_if(
-      op->outputs(specs),
-      [](const OutputSpec& output) { return output.category != Category::kState; }));
-  const std::size_t number = context.count_differentiable(outputs);
+  const ValueName name = context.name_differentiable(op->name(), layer);
   if (op->is_view()) {
     begin_view(inputs, layer);
     return;
   }
   for (Recomputation& how : op->recomputations(specs)) {
     Candidate& output = candidates_.emplace_back();
-    output.number = number + index(how.output);
+    output.name = name;
+    output.name.output = how.output;
     output.op = how.op ? how.op : op;
     output.how = std::move(how);
     choose_step(output, inputs, layer);
@@ -113,7 +110,7 @@ void Retention::keep(const std::vector<Tensor>& outputs) {
 void Retention::choose_step(Candidate& output, const std::vector<Tensor>& inputs,
                             const std::string& layer) {
   const int most = context_.options().recompute;
-  const Recomputing named = context_.recomputing(output.number);
+  const Recomputing named = context_.recomputing(output.name);
   const bool is_named = named != Recomputing::kNever;
   if (!is_named && (most == 0 || !output.how.cheap)) return;
   begin_step(output, inputs, layer);
@@ -160,7 +157,7 @@ void Retention::complete_step(Candidate& output, const std::vector<Tensor>& outp
 
 void Retention::begin_remake(Candidate& output, const std::vector<Tensor>& inputs) {
   RecordedRemake& remake = output.remake.emplace();
-  remake.number = output.number;
+  remake.name = output.name;
   for (const InPlacePair& pair : output.op->in_place()) {
     const int written = output.how.op ? 0 : output.how.output;
     if (pair.output == written) remake.in_place.push_back({.input = pair.input, .output = 0});

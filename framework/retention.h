@@ -52,7 +52,7 @@ class Retention {
   // An output that can be computed again.
   struct Candidate {
     Recomputation how;
-    std::size_t number = 0;               // see Context::count_differentiable()
+    ValueName name;
     std::shared_ptr<const Op> op;         // the one that can run again
     std::shared_ptr<RecomputeStep> step;  // null: the output is not recomputed
     // While the step is recorded: how the op could run again.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,10 +25,22 @@ struct ValueInfo {
   TensorSpec spec;
 };
 
+// Names an output of an op whose gradient is computed, alike in all batches of a program: sentences
+// of other lengths repeat the same ops in more turns or fewer.
+struct ValueName {
+  std::string layer, op;
+  std::size_t loop = 0;    // see TurnScope
+  std::size_t number = 0;  // among the turn's ops of that name
+  int output = 0;          // of the op
+  std::size_t turn = 0;
+
+  auto operator<=>(const ValueName&) const = default;
+};
+
 // How backward can compute a value of forward again.
 struct RecordedRemake {
-  std::size_t number = 0;  // of the value, as Context counts outputs of differentiable ops
-  OpId op = 0;             // that op in the graph
+  ValueName name;
+  OpId op = 0;  // that makes it in forward
   ValueId value = 0;
   std::vector<ValueId> inputs;
   std::uint64_t workspace_bytes = 0;  // with outputs that the op makes besides, rounded

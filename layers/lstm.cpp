@@ -55,12 +55,14 @@ class FinishedRows {
   std::vector<Tensor> pieces_;
 };
 
-UnrolledLayer unroll_layer(Context& context, std::vector<Tensor> xs, LstmState state,
-                           const LstmWeights& weights, const PackedShape& shape,
+// `number` is the layer's.
+UnrolledLayer unroll_layer(Context& context, std::size_t number, std::vector<Tensor> xs,
+                           LstmState state, const LstmWeights& weights, const PackedShape& shape,
                            LstmWanted wanted) {
   UnrolledLayer layer;
   FinishedRows finished_h(wants_state(wanted)), finished_c(wants_state(wanted));
   for (std::int64_t step = 0; step < shape.steps(); ++step) {
+    const TurnScope turn(context, number + 1, static_cast<std::size_t>(step));
     if (step > 0 && shape.finished(step - 1) > 0) {
       finished_h.take_off(context, state.h, shape.size(step));
       finished_c.take_off(context, state.c, shape.size(step));
@@ -120,7 +122,7 @@ LstmOutput unrolled_lstm(Context& context, Tensor x, std::optional<LstmState> st
   for (std::size_t number = 0; number < layers.size(); ++number) {
     if (number > 0) x = dropout(context, std::move(x), rate);
     const LstmWanted of_layer = wanted_of_layer(number, layers.size(), wanted);
-    UnrolledLayer layer = unroll_layer(context, split_rows(context, std::move(x), counts),
+    UnrolledLayer layer = unroll_layer(context, number, split_rows(context, std::move(x), counts),
                                        std::move(states[number]), layers[number], shape, of_layer);
     x = wants_outputs(of_layer) ? concat_rows(context, std::move(layer.steps)) : Tensor();
     last_h.push_back(std::move(layer.last_h));

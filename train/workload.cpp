@@ -16,14 +16,17 @@ Context::Options Workload::context(Mode mode) const {
   return options;
 }
 
+std::size_t Workload::commit_bytes() const {
+  return options_.memory.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
+}
+
 std::uint64_t Workload::reserved_bytes(const DryRunFacts& facts,
                                        std::span<const Trace> steps) const {
-  const bool on_cpu = options_.memory.device == "cpu";
   return replay_run(facts.run, steps,
                     {.allocator = std::string(kPlannedAllocator),
                      .planner = options_.memory.planner,
                      .planner_table = all_planners(),
-                     .commit_bytes = on_cpu ? kCommitBytes : kCudaCommitBytes})
+                     .commit_bytes = commit_bytes()})
       .peak_reserved_bytes;
 }
 

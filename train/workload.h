@@ -91,6 +91,8 @@ class Workload {
   virtual StepTrial trial(const RecomputedOps& ops, bool other_engines) = 0;
   // Called when options_ has changed what steps run.
   virtual void forget_steps() {}
+  // Arenas of the options' device are multiples of it.
+  std::size_t commit_bytes() const;
   // Returns what `planned` reserves for a run whose session adopts plans for these steps.
   std::uint64_t reserved_bytes(const DryRunFacts& facts, std::span<const Trace> steps) const;
 

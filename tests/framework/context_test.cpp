@@ -59,6 +59,49 @@ TEST(Context, KeepsABoundedNumberOfKernels) {
   EXPECT_TRUE(run.context.kernel(*relu_op(), first));
 }
 
+TEST(Context, NamesAValueByItsTurnHoweverManyTurnsThereAre) {
+  RecordedContext run;
+  const auto name_of_second = [&](std::size_t turns) {
+    std::vector<ValueName> names;
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      const TurnScope scope(run.context, 1, turn);
+      for (const char* op : {"linear", "slice", "linear"}) {
+        if (op == std::string("slice") && turns == 3) continue;  // no sentence ends
+        names.push_back(run.context.name_differentiable(op, "lstm"));
+      }
+    }
+    return names.back();
+  };
+  run.context.begin_step();
+  const ValueName name = name_of_second(2);
+  EXPECT_EQ(name, (ValueName{.layer = "lstm", .op = "linear", .loop = 1, .number = 1, .turn = 1}));
+  const ValueName outside = run.context.name_differentiable("linear", "lstm");
+  EXPECT_EQ(outside, (ValueName{.layer = "lstm", .op = "linear"}));
+  run.context.begin_batch(1);
+  EXPECT_EQ(name_of_second(3),
+            (ValueName{.layer = "lstm", .op = "linear", .loop = 1, .number = 1, .turn = 2}));
+}
+
+TEST(Context, ATurnThatIsNotNamedIsAsTheNamedOneBeforeIt) {
+  const auto value = [](std::size_t number, std::size_t turn, int output = 0) {
+    return ValueName{
+        .layer = "lstm", .op = "cell", .loop = 1, .number = number, .output = output, .turn = turn};
+  };
+  using Names = std::map<ValueName, Recomputing>;
+  RecordedContext run(
+      {.recomputed_ops = std::make_shared<const Names>(Names{{value(0, 2), Recomputing::kOnce},
+                                                             {value(0, 4), Recomputing::kNever},
+                                                             {value(0, 6), Recomputing::kEach}})});
+  const std::vector<Recomputing> expected = {
+      Recomputing::kNever, Recomputing::kNever, Recomputing::kOnce, Recomputing::kOnce,
+      Recomputing::kNever, Recomputing::kNever, Recomputing::kEach, Recomputing::kEach};
+  for (std::size_t turn = 0; turn < expected.size(); ++turn) {
+    EXPECT_EQ(run.context.recomputing(value(0, turn)), expected[turn]) << turn;
+  }
+  EXPECT_EQ(run.context.recomputing(value(0, 7, 1)), Recomputing::kNever) << "another output";
+  EXPECT_EQ(run.context.recomputing(value(1, 7)), Recomputing::kNever) << "another op";
+}
+
 TEST(Context, UploadAndDownloadAreOpsOfTheStep) {
   RecordedContext run({.mode = Mode::kInference});
   run.context.begin_step();

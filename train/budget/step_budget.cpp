@@ -55,8 +55,9 @@ Remake remake_of(const RecordedRemake& recorded, const BudgetProblem& problem, b
   return remake;
 }
 
-std::size_t kept(const std::vector<Recomputing>& ops) {
-  return static_cast<std::size_t>(std::ranges::count(ops, Recomputing::kNever));
+std::size_t made_again(const std::map<ValueName, Recomputing>& ops) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ops, [](const auto& op) { return op.second != Recomputing::kNever; }));
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
@@ -125,7 +126,7 @@ void StepBudget::add_remakes(const RecordedStep& recorded) {
     const StepValue& value = problem_.graph.values[remake.value];
     if (held[value.storage] || value.resident || value.kept) continue;
     problem_.remakes.push_back(remake_of(remake, problem_, question_.in_place));
-    numbers_.push_back(remake.number);
+    names_.push_back(remake.name);
     if (!question_.fits_engines || !remake.engine) continue;
     add_engine(*remake.engine, {static_cast<std::uint32_t>(problem_.remakes.size() - 1), true});
   }
@@ -161,14 +162,15 @@ EngineNames StepBudget::engines_of(const BudgetPoint& point) const {
 RecomputedOps StepBudget::ops_of(const RemakeChoice& choice) const {
   RemadeSequence sequence(problem_);
   sequence.find(choice);
-  std::vector<Recomputing> ops;
+  std::map<ValueName, Recomputing> ops;
+  for (const ValueName& name : names_) ops[name] = Recomputing::kNever;
   for (const RemadeOp& op : sequence.ops()) {
     if (!op.is_remake) continue;
-    const std::size_t number = numbers_[op.index];
-    if (ops.size() <= number) ops.resize(number + 1);
-    ops[number] = choice[op.index] == Remake::kEach ? Recomputing::kEach : Recomputing::kOnce;
+    const bool each = choice[op.index] == Remake::kEach;
+    ops[names_[op.index]] = each ? Recomputing::kEach : Recomputing::kOnce;
   }
-  return ops.empty() ? nullptr : std::make_shared<const std::vector<Recomputing>>(std::move(ops));
+  if (made_again(ops) == 0) return nullptr;
+  return std::make_shared<const std::map<ValueName, Recomputing>>(std::move(ops));
 }
 
 std::uint64_t StepBudget::reserved_bytes(std::size_t point) {
@@ -225,7 +227,7 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
           .unlimited_bytes = reserved_bytes(0),
           .seconds = seconds_,
           .extra_seconds = curve_[point].extra_seconds,
-          .recomputed = ops ? ops->size() - kept(*ops) : 0,
+          .recomputed = ops ? made_again(*ops) : 0,
           .candidates = problem_.remakes.size(),
           .ops = ops,
           .engines = engines_of(curve_[point]),

@@ -107,11 +107,11 @@ class StepBudget {
   BudgetQuestion question_;
   BudgetProblem problem_;
   std::uint64_t resident_bytes_ = 0;
-  std::vector<std::size_t> numbers_;  // of each remake's value, as Context counts them
-  std::vector<EngineUse> engines_;    // by engine of the problem
-  bool could_fit_engines_ = false;    // if the question allowed it
-  double seconds_ = 0;                // of the step that makes nothing again
-  double search_seconds_ = 0;         // that the curve took
+  std::vector<ValueName> names_;    // of each remake's value
+  std::vector<EngineUse> engines_;  // by engine of the problem
+  bool could_fit_engines_ = false;  // if the question allowed it
+  double seconds_ = 0;              // of the step that makes nothing again
+  double search_seconds_ = 0;       // that the curve took
   std::vector<BudgetPoint> curve_;
   std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points
   std::optional<BudgetBound> bound_;

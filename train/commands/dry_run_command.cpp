@@ -79,9 +79,6 @@ void check(const DryRunArguments& arguments) {
     throw UsageError(
         "--memory, --budgets and --slowdown are for training steps: leave out --infer");
   }
-  if (has_budget && arguments.model.translation.unroll) {
-    throw UsageError("--memory needs steps with the same ops for all lengths: leave out --unroll");
-  }
   if (arguments.slowdown > 0 && !arguments.device_memory_bytes) {
     throw UsageError("--slowdown needs --device-memory");
   }

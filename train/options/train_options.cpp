@@ -70,9 +70,6 @@ void resolve_budget(TrainOptions& options) {
   if (options.memory.policy.value_or(ShapePolicy::kUpperBound) != ShapePolicy::kUpperBound) {
     throw UsageError("--memory plans before the first step: it needs --policy upper-bound");
   }
-  if (translates(options) && options.translation.unroll) {
-    throw UsageError("--memory needs steps with the same ops for all lengths: leave out --unroll");
-  }
   const std::uint64_t bytes = *options.step.memory_bytes;
   options.memory.policy = ShapePolicy::kUpperBound;
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
@@ -280,6 +277,10 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
                                   before.is_null() ? "new" : "was " + before.dump()));
   }
   if (list.given("--epochs") && !list.given("--steps")) merged["steps"] = nullptr;
+  // A budget is stored as its device's capacity, too, which would hold a larger one down.
+  const bool is_of_budget =
+      stored.value("memory", Json(nullptr)) == stored.value("capacity", Json(nullptr));
+  if (is_of_budget && !list.given("--capacity")) merged["capacity"] = nullptr;
   return {train_options_from(merged), std::move(changes)};
 }
 

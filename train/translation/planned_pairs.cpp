@@ -4,13 +4,29 @@
 
 #include <utility>
 
+#include "memory/alignment.h"
+
 namespace skyline {
 
+PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepChoices& choices,
+                              const DryPairStep& dry_step, const Session& session) {
+  for (const RecomputedOps& recomputed : choices.recomputed) {
+    const Trace trace = dry_step(batches, recomputed);
+    if (lower_bound_bytes(trace, kAlignmentBytes) > choices.plan_bytes) continue;
+    StepPlan plan = session.plan_for({&trace, 1});
+    if (plan.plan.peak <= choices.plan_bytes) return {recomputed, std::move(plan)};
+  }
+  RecomputedOps found = choices.search(batches);
+  const Trace trace = dry_step(batches, found);
+  return {std::move(found), session.plan_for({&trace, 1})};
+}
+
 PlannedPairs::PlannedPairs(PairLoader loader, std::size_t step_batches, Session* session,
-                           DryStep dry_step)
+                           StepChoices choices, DryPairStep dry_step)
     : loader_(std::move(loader)),
       step_batches_(step_batches),
       session_(session),
+      choices_(std::move(choices)),
       dry_step_(std::move(dry_step)) {}
 
 std::vector<PairBatch> PlannedPairs::read() {
@@ -19,13 +35,14 @@ std::vector<PairBatch> PlannedPairs::read() {
   return batches;
 }
 
-std::vector<PairBatch> PlannedPairs::next() {
-  if (session_ == nullptr) return read();
+PlannedPairs::Step PlannedPairs::next() {
+  if (session_ == nullptr) return {read(), choices_.recomputed.front()};
   Coming now = coming_ ? *std::exchange(coming_, std::nullopt) : prepare();
-  session_->adopt_plan(now.plan.get());
+  PlannedChoice choice = now.choice.get();
+  session_->adopt_plan(std::move(choice.plan));
   // The next step is planned while the caller runs this one.
   coming_ = prepare();
-  return std::move(now.batches);
+  return {std::move(now.batches), std::move(choice.recomputed)};
 }
 
 PlannedPairs::Coming PlannedPairs::prepare() {
@@ -33,8 +50,7 @@ PlannedPairs::Coming PlannedPairs::prepare() {
   // Workspace sizes depend on the number of threads, and OpenMP keeps that setting per thread.
   const auto plan = [this, batches, threads = omp_get_max_threads()] {
     omp_set_num_threads(threads);
-    const Trace trace = dry_step_(batches);
-    return session_->plan_for({&trace, 1});
+    return first_that_fits(batches, choices_, dry_step_, *session_);
   };
   // If no second thread can be started, get() makes the plan.
   return {std::move(batches), std::async(std::launch::async | std::launch::deferred, plan)};

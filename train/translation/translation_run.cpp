@@ -22,6 +22,7 @@ TranslationRun::TranslationRun(const MemoryOptions& memory_options,
     : ModelRun(memory_options, context_options),
       model(context, options.shape),
       options_(std::move(options)),
+      choices_{.recomputed = {context_options.recomputed_ops}},
       data_(data) {
   own_optimizer(options_.optimizer);
 }
@@ -30,20 +31,25 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   PairLoaderOptions loader = options_.loader;
   loader.start = position;
   loader.share = share();
-  PlannedPairs::DryStep dry_step;
+  DryPairStep dry_step;
   if (options_.plan_each_batch) {
     Context::Options dry_context = context.options();
     dry_context.compute = options_.dry_compute;
     const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());
-    dry_step = [dry](const std::vector<PairBatch>& batches) { return dry->trace(batches); };
+    dry_step = [dry](const std::vector<PairBatch>& batches, const RecomputedOps& ops) {
+      return dry->trace(batches, ops);
+    };
   }
   pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)), step_batches(),
-                 options_.plan_each_batch ? memory.session() : nullptr, std::move(dry_step));
+                 options_.plan_each_batch ? memory.session() : nullptr, choices_,
+                 std::move(dry_step));
 }
 
 double TranslationRun::next() {
   const double asked = now_seconds();
-  batches_ = pairs_->next();
+  PlannedPairs::Step step = pairs_->next();
+  batches_ = std::move(step.batches);
+  context.set_recomputed_ops(std::move(step.recomputed));
   return now_seconds() - asked;
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "data/text/pair_loader.h"
@@ -37,6 +38,8 @@ class TranslationRun final : public ModelRun {
 
   const Network& network() const override { return model; }
 
+  // What the steps of a run that plans each batch may make again. Call it before seek().
+  void choose_from(StepChoices choices) { choices_ = std::move(choices); }
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;
   void take_empty_batch(std::int64_t size) override;
@@ -67,6 +70,7 @@ class TranslationRun final : public ModelRun {
   const PairBatch& batch(std::size_t number) const { return batches_[number % batches_.size()]; }
 
   TranslationRunOptions options_;
+  StepChoices choices_;
   const TranslationData* data_;
   std::optional<PlannedPairs> pairs_;
   std::vector<PairBatch> batches_;
@@ -83,6 +87,10 @@ class TranslationDryRun {
   void recompute(RecomputedOps ops) { dry_.recompute(std::move(ops)); }
   // Returns the step's requests, with tags. Throws ShapeError.
   Trace trace(std::vector<PairBatch> batches) { return step(std::move(batches)).trace; }
+  Trace trace(std::vector<PairBatch> batches, RecomputedOps ops) {
+    recompute(std::move(ops));
+    return trace(std::move(batches));
+  }
 
  private:
   TranslationRun* run_;  // owned by dry_

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "memory/alignment.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
@@ -84,7 +86,48 @@ std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, M
   }
   auto run = std::make_unique<TranslationRun>(memory, context(mode), run_options, &data_);
   if (ahead) run->memory.session()->adopt(longest().steps);
+  if (run_options.plan_each_batch && budget()) {
+    run->choose_from(choices_within_budget(*run->memory.session(), memory));
+  }
   return run;
+}
+
+// The session has adopted the plan of the longest step, and the budget may have room beside it.
+StepChoices TranslationWorkload::choices_within_budget(const Session& session,
+                                                       const MemoryOptions& memory) {
+  const std::uint64_t most = memory.capacity_bytes.value_or(budget()->budget_bytes);
+  const std::uint64_t spare = most - std::min(most, budget()->reserved_bytes);
+  const auto dry = std::make_shared<TranslationDryRun>(context(Mode::kTraining), run_options_,
+                                                       options_.memory.guard);
+  StepChoices choices{.recomputed = {nullptr, budget()->ops},
+                      .plan_bytes = session.arena_bytes() + spare / commit_bytes() * commit_bytes(),
+                      .search = [this, most, dry](const std::vector<PairBatch>& batches) {
+                        return search_within(most, batches, *dry);
+                      }};
+  const auto dry_step = [dry](const std::vector<PairBatch>& step, const RecomputedOps& ops) {
+    return dry->trace(step, ops);
+  };
+  for (const PairBatch& batch : batches()) first_that_fits({batch}, choices, dry_step, session);
+  return choices;
+}
+
+// Without the profile, which may lack ops of these batches.
+RecomputedOps TranslationWorkload::search_within(std::uint64_t bytes,
+                                                 const std::vector<PairBatch>& batches,
+                                                 TranslationDryRun& dry) const {
+  const PairBatch& longest = *std::ranges::max_element(batches, {}, [&](const PairBatch& batch) {
+    return lower_bound_bytes(dry.trace({batch}, nullptr), kAlignmentBytes);
+  });
+  const auto try_step = [&](const RecomputedOps& ops, const EngineNames&) {
+    dry.recompute(ops);
+    StepTrial tried{.facts = dry.step({longest}, DryRun::Graph::kOn)};
+    tried.reserved_bytes = reserved_bytes(tried.facts, {&tried.facts.trace, 1});
+    return tried;
+  };
+  StepBudget budget({.trial = try_step,
+                     .seconds = step_seconds({}, profile_key()),
+                     .in_place = options_.step.in_place});
+  return budget.within(bytes).ops;
 }
 
 DryRunFacts TranslationWorkload::longest_step(Mode) {

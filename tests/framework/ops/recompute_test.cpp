@@ -101,10 +101,14 @@ TEST(Recomputation, GivesTheBitsOfAResidualBlock) {
   });
 }
 
-// Makes every output again, whatever that costs.
-RecordedContext everything_again() {
-  return RecordedContext({.recomputed_ops = std::make_shared<const std::vector<Recomputing>>(
-                              100, Recomputing::kOnce)});
+// Makes the outputs of an op of a layer again, whatever that costs.
+RecordedContext makes_again(const char* op, const char* layer, int outputs) {
+  std::map<ValueName, Recomputing> ops;
+  for (int j = 0; j < outputs; ++j) {
+    ops[{.layer = layer, .op = op, .output = j}] = Recomputing::kOnce;
+  }
+  return RecordedContext(
+      {.recomputed_ops = std::make_shared<const std::map<ValueName, Recomputing>>(std::move(ops))});
 }
 
 Parameter noise(RecordedContext& run, const char* name, const Shape& shape, std::uint64_t seed) {
@@ -124,7 +128,7 @@ void expect_same_outputs(RecordedContext& run, const std::vector<Tensor>& output
 }
 
 TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstm) {
-  RecordedContext run = everything_again();
+  RecordedContext run = makes_again("lstm", "x", 3);
   const Tensor x = noise(run, "x", {7, 5}, 1).value;
   std::vector<LstmWeights> layers;
   for (std::uint64_t k = 0; k < 2; ++k) {
@@ -140,7 +144,7 @@ TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstm) {
 }
 
 TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstmCell) {
-  RecordedContext run = everything_again();
+  RecordedContext run = makes_again("lstm_cell", "gates", 3);
   const Tensor gates = noise(run, "gates", {3, 8}, 1).value, c = noise(run, "c", {3, 2}, 2).value;
   run.context.begin_step();
   const LstmCellOutput out = lstm_cell(run.context, gates, c);

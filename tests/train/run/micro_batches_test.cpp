@@ -336,7 +336,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, MicroBatches,
                                            kUnrolled),
                          micro_case_name);
 INSTANTIATE_TEST_SUITE_P(Networks, MicroBatchesWithinABudget,
-                         ::testing::Values(kResNet, kSeq2SeqCase), micro_case_name);
+                         ::testing::Values(kResNet, kSeq2SeqCase, kUnrolled), micro_case_name);
 INSTANTIATE_TEST_SUITE_P(Networks, ResumedMicroBatches,
                          ::testing::Values(kMlp, kLenet, kResNet, kSeq2SeqCase, kUnrolled),
                          micro_case_name);

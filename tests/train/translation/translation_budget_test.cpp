@@ -1,0 +1,212 @@
+// Text within a budget: batches of other lengths are other steps, and each must fit.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "memory/alignment.h"
+#include "tests/train/translation/small_translation.h"
+#include "train/checkpoints/tensor_copies.h"
+#include "train/cli/usage_error.h"
+#include "train/options/allocator_names.h"
+#include "train/options/train_options.h"
+#include "train/workload.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::int64_t kTextSteps = 24;  // two epochs, each shuffled anew
+
+TrainOptions text_options(bool unroll) {
+  TrainOptions options;
+  options.model = "seq2seq";
+  options.batch_size = 8;
+  options.threads = 1;
+  options.steps = kTextSteps;
+  options.translation.pairs = 96;
+  options.translation.units = 16;
+  options.translation.embedding = 48;
+  options.translation.dropout = 0.2;
+  options.translation.unroll = unroll;
+  options.memory.check = true;
+  return options;
+}
+
+struct TextBits {
+  std::vector<float> losses;
+  std::string parameters, state;
+  bool operator==(const TextBits&) const = default;
+};
+
+// A run with its data. Throws UsageError if the budget is too small for one of its batches.
+struct TextRun {
+  explicit TextRun(const TrainOptions& given)
+      : options(resolved(given)),
+        workload(make_workload(options, console)),
+        run(workload->on(options.memory, Mode::kTraining)) {
+    run->seek({}, options.data.seed);
+  }
+
+  TextBits train(const std::function<void()>& after_step = [] {}) {
+    TextBits bits;
+    for (std::int64_t step = 1; step <= kTextSteps; ++step) {
+      run->next();
+      bits.losses.push_back(run->step({.learning_rate = 0.01f, .step = step}));
+      if (run->context.options().recomputed_ops) ++steps_that_make_again;
+      after_step();
+    }
+    bits.parameters = tensors_sha256(run->context, values_of(run->network().parameters()));
+    bits.state = tensors_sha256(run->context, values_of(run->optimizer_state()));
+    return bits;
+  }
+  std::uint64_t peak_reserved() const {
+    return run->memory.device().statistics().peak_reserved_bytes;
+  }
+
+  std::ostringstream messages;
+  Console console{messages, {}};
+  TrainOptions options;
+  std::unique_ptr<Workload> workload;
+  std::unique_ptr<ModelRun> run;
+  int steps_that_make_again = 0;
+};
+
+TrainOptions within(TrainOptions options, std::uint64_t bytes) {
+  options.step.memory_bytes = bytes;
+  return options;
+}
+
+bool suffices(const TrainOptions& options, std::uint64_t bytes) {
+  try {
+    TextRun run(within(options, bytes));
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+// What the longest step reserves if it keeps all.
+std::uint64_t all_kept(const TrainOptions& options) {
+  return TextRun(within(options, std::uint64_t{1} << 40)).workload->budget()->unlimited_bytes;
+}
+
+// Half way from there to the fewest bytes of the longest step in the program's sequence.
+std::uint64_t half_way(const TrainOptions& options) {
+  const BudgetAnswer answer = *TextRun(within(options, std::uint64_t{1} << 40)).workload->budget();
+  return (answer.unlimited_bytes + answer.curve.back().bytes) / 2;
+}
+
+// The least budget that is not refused, in pages.
+std::uint64_t least_budget(const TrainOptions& options, std::uint64_t enough) {
+  std::uint64_t refused = 0, least = enough / kPage + 1;
+  while (least - refused > 1) {
+    const std::uint64_t middle = (refused + least) / 2;
+    (suffices(options, middle * kPage) ? least : refused) = middle;
+  }
+  return least * kPage;
+}
+
+class TextBudget : public ::testing::TestWithParam<bool> {
+ protected:
+  TrainOptions options() const { return text_options(GetParam()); }
+  TextBits unlimited() const {
+    TrainOptions free = options();
+    free.memory.allocator = "best-fit-pool";
+    return TextRun(free).train();
+  }
+};
+
+TEST_P(TextBudget, IsKeptByEveryStepAndChangesNoBit) {
+  const TextBits expected = unlimited();
+  ASSERT_NE(expected.losses.front(), expected.losses.back());
+  const std::uint64_t most = all_kept(options()), least = least_budget(options(), most);
+  ASSERT_LT(least, most);
+  for (const auto& [quarters, lanes] : {std::pair{0, 1}, {0, 2}, {1, 1}, {2, 1}, {3, 2}}) {
+    TrainOptions options = this->options();
+    options.device.lanes = lanes;
+    const std::uint64_t bytes = least + (most - least) * static_cast<unsigned>(quarters) / 4;
+    TextRun run(within(options, bytes));
+    EXPECT_EQ(run.train(), expected) << bytes;
+    EXPECT_LE(run.peak_reserved(), bytes);
+    EXPECT_GT(run.steps_that_make_again, 0);
+    EXPECT_EQ(run.run->memory.session()->session_statistics().deviations, 0u);
+  }
+  EXPECT_THAT([&] { TextRun(within(options(), least - kPage)); },
+              testing::ThrowsMessage<UsageError>(testing::AllOf(
+                  testing::HasSubstr("--memory: "), testing::HasSubstr(" are missing"))));
+}
+
+TEST_P(TextBudget, IsKeptInEveryOrderAndWithFusedUpdates) {
+  for (const char* order : {"program", "optimal"}) {
+    for (const bool fused : {false, true}) {
+      TrainOptions options = this->options();
+      options.step.order = order;
+      options.step.fused_update = fused;
+      options.translation.clip = 0;
+      TrainOptions free = options;
+      free.memory.allocator = "best-fit-pool";
+      const std::uint64_t bytes = half_way(options);
+      TextRun run(within(options, bytes));
+      EXPECT_EQ(run.train(), TextRun(free).train()) << order << fused;
+      EXPECT_LE(run.peak_reserved(), bytes) << order << fused;
+    }
+  }
+}
+
+// Runs that do not plan make again in each batch what the budget chose for the longest. No batch
+// has more bytes alive then.
+TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
+  const TextBits expected = unlimited();
+  const std::uint64_t bytes = half_way(options());
+  TextRun run(within(options(), bytes));
+  run.run = run.workload->on({.allocator = "best-fit-pool", .record = true}, Mode::kTraining);
+  run.run->seek({}, run.options.data.seed);
+  std::uint64_t most_alive = 0;
+  EXPECT_EQ(run.train([&] {
+    const std::uint64_t alive =
+        lower_bound_bytes(run.run->memory.recording()->last_step(), kAlignmentBytes);
+    most_alive = std::max(most_alive, run.run->resident_bytes() + alive);
+  }),
+            expected);
+  EXPECT_LE(most_alive, bytes);
+  EXPECT_EQ(run.steps_that_make_again, kTextSteps);
+}
+
+// Batches that fit as they are make nothing again.
+TEST(UnrolledTextBudget, MakesOnlyLongBatchesAgain) {
+  const TrainOptions options = text_options(true);
+  const std::uint64_t most = all_kept(options);
+  TextRun run(within(options, most - most / 20));
+  run.train();
+  EXPECT_GT(run.steps_that_make_again, 0);
+  EXPECT_LT(run.steps_that_make_again, kTextSteps);
+}
+
+// So that a choice for one batch means the same values in another.
+TEST(UnrolledTextBudget, NamesCellsByLayerAndWord) {
+  const TranslationData data = tests::small_text();
+  TranslationDryRun dry({}, tests::small_run(tests::small_seq2seq(data, true)));
+  const std::vector<std::int32_t> lengths = {3, 2};
+  const DryRunFacts facts = dry.step({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
+  std::set<std::pair<std::size_t, std::size_t>> cells;
+  for (const RecordedRemake& remake : facts.step.remakes) {
+    if (remake.name.op != "lstm_cell" || remake.name.layer != "encoder") continue;
+    cells.emplace(remake.name.loop, remake.name.turn);
+    EXPECT_EQ(remake.name.number, 0u);
+  }
+  EXPECT_THAT(cells, testing::ElementsAre(std::pair(1, 0), std::pair(1, 1), std::pair(1, 2),
+                                          std::pair(2, 0), std::pair(2, 1), std::pair(2, 2)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lstm, TextBudget, ::testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "unrolled" : "packed"; });
+
+}  // namespace
+}  // namespace skyline
