@@ -22,6 +22,7 @@
 #include "memory/device/simulated_device.h"
 #include "models/models.h"
 #include "tests/cuda/described_card.h"
+#include "tests/cuda_emulation/convolution_workspace.h"
 #include "tests/framework/error_of.h"
 
 // Tests cuDNN's engines for a card that is only described, and what else the libraries tell without
@@ -207,6 +208,32 @@ TEST(EnginesTest, TensorCoresComputeOnlyWhereTf32IsAllowed) {
   EXPECT_GT(count_with(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, engines), 0);
   EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, engines), 0);
   EXPECT_EQ(count_with(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, engines), 0);
+}
+
+// The emulated library asks for as much as the described card's engines, so that plans and guards
+// see workspaces of that size.
+TEST(EnginesTest, AskForNoMoreThanTheEmulatedOnes) {
+  EngineChoices engines = described_card();
+  for (const char* model : {"alexnet", "googlenet", "resnet50"}) plan_step(model, {}, engines);
+  for (const auto& [key, choice] : engines.by_problem) {
+    const auto [kind, problem] = problem_of(key);
+    EXPECT_LE(choice.workspace_bytes, cuda_emulation::convolution_workspace_bytes(kind, problem))
+        << key;
+  }
+  const Conv2dProblem strides{.x = {8, 16, 32, 32},
+                              .weight = {32, 16, 3, 3},
+                              .y = {8, 32, 16, 16},
+                              .params = {.stride = 2, .padding = 1}};
+  const Conv2dProblem groups{.x = {8, 96, 27, 27},
+                             .weight = {256, 48, 5, 5},
+                             .y = {8, 256, 27, 27},
+                             .params = {.padding = 2, .groups = 2}};
+  CudaCompute compute({.engines = &engines, .plan_only = true});
+  constexpr auto kKind = ConvolutionKind::kGradInput;
+  for (const Conv2dProblem& problem : {strides, groups}) {
+    EXPECT_EQ(make_convolution(compute, kKind, problem)->workspace_bytes(),
+              cuda_emulation::convolution_workspace_bytes(kKind, problem));
+  }
 }
 
 // Options are part of the key: a choice made with other options is not found.

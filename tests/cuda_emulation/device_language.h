@@ -13,7 +13,13 @@
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static
+// shared_memory.ld gathers these sections. g++ 12 drops `section` from the statics of templates,
+// but not `noinit`.
+#ifdef __clang__
+#define __shared__ static __attribute__((section(".noinit")))
+#else
+#define __shared__ static __attribute__((noinit))
+#endif
 #define __constant__ static
 #define __forceinline__ inline
 #define __launch_bounds__(...)

@@ -6,16 +6,26 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <new>
+#include <numeric>
+#include <optional>
 
 #include "tests/cuda_emulation/capture.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/memory_state.h"
 
-// Grows in chunks, keeps no unused pieces of them, and frees chunks only when trimmed.
+// Grows in chunks, and frees those without blocks only when trimmed. A block is the first free
+// piece of a chunk that is large enough and stays there, so pools fragment.
 struct CUmemPoolHandle_st {
-  std::size_t live_bytes = 0;
-  std::size_t reserved_bytes = 0;
+  using Chunk = cuda_emulation::PoolChunk;
+
+  std::list<Chunk> chunks;
+
+  std::size_t reserved_bytes() const {
+    return std::accumulate(chunks.begin(), chunks.end(), std::size_t{0},
+                           [](std::size_t sum, const Chunk& chunk) { return sum + chunk.bytes; });
+  }
 };
 
 namespace cuda_emulation {
@@ -71,6 +81,16 @@ void set_protection(const Blocks& blocks, int protection) {
 std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 std::size_t whole_pages(std::size_t bytes) { return whole(bytes, 4096); }
+
+// Returns the offset of the first free piece of so many bytes.
+std::optional<std::size_t> free_offset(const PoolChunk& chunk, std::size_t bytes) {
+  std::size_t end = 0;  // of the blocks before
+  for (const auto& [offset, block_bytes] : chunk.blocks) {
+    if (offset - end >= bytes) return end;
+    end = offset + block_bytes;
+  }
+  return chunk.bytes - end >= bytes ? std::optional(end) : std::nullopt;
+}
 
 void* new_block(Blocks& blocks, std::size_t bytes) {
   if (options().protect && &blocks != &memory().pinned) {
@@ -205,8 +225,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  const bool is_empty = pool->live_bytes == 0;
-  memory().held_bytes -= pool->reserved_bytes;
+  const bool is_empty =
+      std::ranges::all_of(pool->chunks, [](const auto& chunk) { return chunk.blocks.empty(); });
+  memory().held_bytes -= pool->reserved_bytes();
   delete pool;
   return is_empty ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -217,16 +238,18 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, vo
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   if (attribute != cudaMemPoolAttrReservedMemCurrent) return cudaErrorInvalidValue;
-  *static_cast<std::uint64_t*>(value) = pool->reserved_bytes;
+  *static_cast<std::uint64_t*>(value) = pool->reserved_bytes();
   return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {
-  const std::size_t kept_bytes =
-      cuda_emulation::whole(std::max(pool->live_bytes, bytes), cuda_emulation::kPoolChunk);
-  if (kept_bytes >= pool->reserved_bytes) return cudaSuccess;
-  memory().held_bytes -= pool->reserved_bytes - kept_bytes;
-  pool->reserved_bytes = kept_bytes;
+  std::size_t kept_bytes = pool->reserved_bytes();
+  std::erase_if(pool->chunks, [&](const auto& chunk) {
+    if (!chunk.blocks.empty() || kept_bytes - chunk.bytes < bytes) return false;
+    kept_bytes -= chunk.bytes;
+    memory().held_bytes -= chunk.bytes;
+    return true;
+  });
   return cudaSuccess;
 }
 
@@ -237,16 +260,19 @@ cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPo
   ++counts().async_mallocs;
   if (const cudaError_t error = cuda_emulation::health_outside_captures(); error != cudaSuccess)
     return error;
-  const std::size_t live_bytes = pool->live_bytes + bytes;
-  const std::size_t reserved_bytes =
-      std::max(pool->reserved_bytes, cuda_emulation::whole(live_bytes, cuda_emulation::kPoolChunk));
-  const std::size_t more_bytes = reserved_bytes - pool->reserved_bytes;
+  const std::size_t piece = cuda_emulation::whole(bytes, cuda_emulation::kDeviceAlignment);
+  auto chunk = std::ranges::find_if(pool->chunks, [piece](const auto& each) {
+    return cuda_emulation::free_offset(each, piece).has_value();
+  });
+  const std::size_t more_bytes =
+      chunk == pool->chunks.end() ? cuda_emulation::whole(piece, cuda_emulation::kPoolChunk) : 0;
   if (cuda_emulation::is_refused(more_bytes)) return cuda_emulation::refusal();
+  if (more_bytes > 0) chunk = pool->chunks.insert(chunk, {.bytes = more_bytes, .blocks = {}});
   *address = cuda_emulation::new_block(memory().pooled, bytes);
   memory().held_bytes += more_bytes;
-  pool->live_bytes = live_bytes;
-  pool->reserved_bytes = reserved_bytes;
-  memory().pool_blocks[*address] = {pool, false};
+  const std::size_t offset = *cuda_emulation::free_offset(*chunk, piece);
+  chunk->blocks[offset] = piece;
+  memory().pool_blocks[*address] = {&*chunk, offset, false};
   return cudaSuccess;
 }
 
@@ -256,7 +282,7 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
   const auto found = memory().pool_blocks.find(address);
   if (found == memory().pool_blocks.end() || found->second.freed) return cudaErrorInvalidValue;
   found->second.freed = true;
-  found->second.pool->live_bytes -= memory().pooled.at(static_cast<std::byte*>(address));
+  found->second.chunk->blocks.erase(found->second.offset);
   return cuda_emulation::enqueue_work(stream, [address] {
     memory().pool_blocks.erase(address);
     cuda_emulation::delete_block(memory().pooled, address);

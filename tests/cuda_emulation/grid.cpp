@@ -7,9 +7,13 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_emulation/fiber.h"
+
+// Of the section that shared_memory.ld makes, in whole words.
+extern "C" std::uint64_t shared_memory_begin[], shared_memory_end[];
 
 namespace cuda_emulation {
 namespace {
@@ -79,6 +83,20 @@ class Block {
 
 Block* running = nullptr;
 
+// Poisons the shared memory of all kernels, with large negative numbers in one order of threads and
+// large positive ones in the others: the larger of two values, or the smaller, is never right by
+// chance. The address sanitizer guards the gaps between arrays, which this overwrites, too.
+__attribute__((no_sanitize("address"))) void poison_shared_memory() {
+  const bool negative = options().threads == ThreadOrder::kForward;
+  const std::uint64_t poison = negative ? 0xEEEEEEEEEEEEEEEE : 0x7F7F7F7F7F7F7F7F;
+  const auto begin = reinterpret_cast<std::uintptr_t>(shared_memory_begin);
+  const std::size_t words = (reinterpret_cast<std::uintptr_t>(shared_memory_end) - begin) / 8;
+  for (std::size_t i = 0; i < words; ++i) shared_memory_begin[i] = poison;
+}
+
+// Kernels that use shared memory wait at barriers, others do not pay for the poison.
+bool shared_is_used = true;
+
 // Fibers of all blocks; those in `idle` wait for a block to start threads.
 struct Fibers {
   std::vector<std::unique_ptr<Fiber>> all;
@@ -127,6 +145,7 @@ void Block::start_threads(Fiber& fiber) {
 
 void Block::run() {
   running = this;
+  if (std::exchange(shared_is_used, false)) poison_shared_memory();
   started_ = 0;
   std::ranges::fill(turns_, 0u);
   while (!has_started_all()) fibers().take().resume();
@@ -266,7 +285,10 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   }
 }
 
-void block_barrier(Place place) { running->wait(State::kAtBlockBarrier, 0, place); }
+void block_barrier(Place place) {
+  shared_is_used = true;
+  running->wait(State::kAtBlockBarrier, 0, place);
+}
 
 void warp_barrier(unsigned mask, Place place) { running->wait(State::kAtWarpBarrier, mask, place); }
 

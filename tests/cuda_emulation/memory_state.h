@@ -17,8 +17,15 @@ struct Physical {
   bool released = false;
 };
 
+// Memory that a pool took at once.
+struct PoolChunk {
+  std::size_t bytes = 0;
+  std::map<std::size_t, std::size_t> blocks;  // offset → bytes
+};
+
 struct PoolBlock {
-  cudaMemPool_t pool;
+  PoolChunk* chunk;
+  std::size_t offset;
   bool freed;  // a free is enqueued
 };
 

@@ -13,6 +13,7 @@
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
 #include "framework/ops/connection/cudnn/convolution.h"
+#include "tests/cuda_emulation/convolution_workspace.h"
 #include "tests/cuda_emulation/device_memory.h"
 
 namespace skyline {
@@ -155,14 +156,14 @@ void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
   std::ranges::transform(all, operands.result, [](double sum) { return static_cast<float>(sum); });
 }
 
+// Overwrites the workspace first, as above.
 class EmulatedConvolution final : public Convolution {
  public:
   EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
       : compute_(compute), kind_(kind), problem_(problem) {}
 
-  // Returns an arbitrary size that no other kernel of the step requests.
   std::size_t workspace_bytes() const override {
-    return 1000 + static_cast<std::size_t>(problem_.weight.elements());
+    return cuda_emulation::convolution_workspace_bytes(kind_, problem_);
   }
   void run(const ConvolutionOperands& operands) override {
     const Shape &x = problem_.x, &weight = problem_.weight, &y = problem_.y;

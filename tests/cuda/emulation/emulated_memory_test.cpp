@@ -26,6 +26,52 @@ TEST(EmulatedMemory, CountsAndFails) {
   EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
 }
 
+// A pool of one chunk on a card without more memory, full of four blocks.
+class EmulatedPool : public testing::Test {
+ protected:
+  static constexpr std::size_t kQuarter = std::size_t{8} << 20;
+
+  void SetUp() override {
+    ASSERT_EQ(cudaMemPoolCreate(&pool_, nullptr), cudaSuccess);
+    for (void*& block : blocks_) ASSERT_EQ(request(&block, kQuarter), cudaSuccess);
+  }
+  void TearDown() override {
+    cudaDeviceSynchronize();
+    EXPECT_EQ(cudaMemPoolDestroy(pool_), cudaSuccess);
+  }
+  cudaError_t request(void** block, std::size_t bytes) {
+    return cudaMallocFromPoolAsync(block, bytes, pool_, nullptr);
+  }
+  void free(int block) { EXPECT_EQ(cudaFreeAsync(blocks_[block], nullptr), cudaSuccess); }
+
+  Emulated emulated_{{.capacity_bytes = 4 * kQuarter}};
+  cudaMemPool_t pool_ = nullptr;
+  void* blocks_[4] = {};
+};
+
+TEST_F(EmulatedPool, IsFragmentedByBlocksThatStay) {
+  void* block = nullptr;
+  free(0);
+  free(2);
+  EXPECT_EQ(request(&block, 2 * kQuarter), cudaErrorMemoryAllocation) << "two pieces of one";
+  EXPECT_EQ(request(&blocks_[0], kQuarter), cudaSuccess);
+  free(3);
+  EXPECT_EQ(request(&block, 2 * kQuarter), cudaSuccess) << "neighbours";
+  blocks_[2] = block;
+  for (const int each : {0, 1, 2}) free(each);
+}
+
+TEST_F(EmulatedPool, GivesBackChunksWithoutBlocksOnly) {
+  for (const int each : {0, 1, 2}) free(each);
+  EXPECT_EQ(cudaMemPoolTrimTo(pool_, 0), cudaSuccess);
+  EXPECT_EQ(cuda_emulation::held_bytes(), 4 * kQuarter);
+  free(3);
+  EXPECT_EQ(cudaMemPoolTrimTo(pool_, 1), cudaSuccess);
+  EXPECT_EQ(cuda_emulation::held_bytes(), 4 * kQuarter) << "as many shall stay";
+  EXPECT_EQ(cudaMemPoolTrimTo(pool_, 0), cudaSuccess);
+  EXPECT_EQ(cuda_emulation::held_bytes(), 0u);
+}
+
 // A range of two pieces of memory, and what maps it.
 class EmulatedVirtualMemory : public testing::Test {
  protected:

@@ -10,6 +10,7 @@
 
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/launch.h"
+#include "framework/ops/connection/cudnn/convolution.h"
 
 // These kernels use launch.h like those of the framework.
 
@@ -79,6 +80,24 @@ __global__ void sum_kernel(const int* values, int* sums) {
   __syncthreads();
   if (threadIdx.x == 0) sums[blockIdx.x] = of_warps[0] + of_warps[1] + of_warps[2];
 }
+
+// Shared memory as a block finds it.
+__global__ void shows_shared_kernel(int* values) {
+  __shared__ int left[kBlock];
+  values[blockIdx.x * kBlock + threadIdx.x] = left[threadIdx.x];
+  __syncthreads();
+  left[threadIdx.x] = static_cast<int>(threadIdx.x);
+}
+
+template <typename T>
+__device__ void take_larger(T& value) {
+  __shared__ T largest;  // should begin as the smallest number
+  if (value > largest) largest = value;
+  __syncthreads();
+  value = largest;
+}
+
+__global__ void largest_kernel(int* values) { take_larger(values[threadIdx.x]); }
 
 __global__ void first_of_the_rest_kernel(int* values) {
   const int next = __shfl_down_sync(~0u, values[threadIdx.x], 1);
@@ -153,6 +172,30 @@ TEST_P(EmulatedThreads, SeeTheirIndices) {
 INSTANTIATE_TEST_SUITE_P(Orders, EmulatedThreads,
                          testing::Values(ThreadOrder::kForward, ThreadOrder::kBackward,
                                          ThreadOrder::kShuffled));
+
+TEST(EmulatedShared, IsPoisonForEveryBlock) {
+  for (const auto& [order, poison] : {std::pair{ThreadOrder::kForward, 0xEEEEEEEEu},
+                                      std::pair{ThreadOrder::kBackward, 0x7F7F7F7Fu}}) {
+    Emulated emulated({.threads = order});
+    CudaCompute compute({});
+    DeviceArray<int> values(compute, iota(3 * kBlock));
+    launch(compute, 3, kBlock, shows_shared_kernel, values.get());
+    EXPECT_THAT(values.read(), testing::Each(static_cast<int>(poison)));
+  }
+}
+
+// In templates, too.
+TEST(EmulatedShared, ShowsAMissingFirstValue) {
+  const auto run = [](ThreadOrder order) {
+    Emulated emulated({.threads = order});
+    CudaCompute compute({});
+    DeviceArray<int> values(compute, iota(kBlock));
+    launch(compute, 1, kBlock, largest_kernel, values.get());
+    return values.read()[0];
+  };
+  EXPECT_EQ(run(ThreadOrder::kForward), static_cast<int>(kBlock) - 1) << "smaller poison";
+  EXPECT_EQ(run(ThreadOrder::kBackward), 0x7F7F7F7F) << "larger poison";
+}
 
 TEST(EmulatedThreadsOrder, ShowsAMissingBarrier) {
   const auto run = [](ThreadOrder order) {
@@ -339,6 +382,35 @@ TEST(EmulatedLibraries, TakeOperandsOnTheDeviceOnly) {
   run(c->get());
   EXPECT_EQ(c->read(), std::vector<float>(6, 4));
   EXPECT_THROW(run(little->get()), std::logic_error);
+}
+
+// So a plan that gives too few bytes shows in the tensors beside them.
+TEST(EmulatedLibraries, OverwriteTheirWholeWorkspace) {
+  Emulated emulated({});
+  CudaCompute compute({});
+  const Conv2dProblem problem{.x = {2, 4, 8, 8}, .weight = {8, 4, 3, 3}, .y = {2, 8, 6, 6}};
+  const auto floats = [&compute](std::int64_t count) {
+    return std::make_unique<DeviceArray<float>>(
+        compute, std::vector<float>(static_cast<std::size_t>(count), 1));
+  };
+  const auto x = floats(problem.x.elements()), weight = floats(problem.weight.elements());
+  const auto y = floats(problem.y.elements());
+  const auto convolution = make_convolution(compute, ConvolutionKind::kGradInput, problem);
+  const auto run = [&](DeviceArray<std::uint8_t>& workspace) {
+    convolution->run({.first = weight->get(),
+                      .second = y->get(),
+                      .result = x->get(),
+                      .workspace = reinterpret_cast<std::byte*>(workspace.get())});
+    return workspace.read();
+  };
+  const std::size_t bytes = convolution->workspace_bytes();
+  EXPECT_GE(bytes, sizeof(float) * (512 + 288 + 576));
+  DeviceArray<std::uint8_t> enough(compute, std::vector<std::uint8_t>(bytes + 1, 7));
+  std::vector<std::uint8_t> expected(bytes + 1, 0xEE);
+  expected.back() = 7;
+  EXPECT_EQ(run(enough), expected);
+  DeviceArray<std::uint8_t> little(compute, std::vector<std::uint8_t>(bytes - 1));
+  EXPECT_THROW(run(little), std::logic_error);
 }
 
 std::string error_of_compute() {
