@@ -6,7 +6,7 @@ namespace skyline {
 
 void Account::refuse(OutOfMemoryFacts device_facts, std::string_view where,
                      std::size_t requested_bytes, const Tag& tag,
-                     std::size_t largest_free_block_bytes) {
+                     std::optional<std::size_t> largest_free_block_bytes) {
   ++now_.out_of_memory;
   OutOfMemoryFacts facts = std::move(device_facts);
   facts.where = std::string(where) + " on " + facts.where;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "memory/alignment.h"
 #include "memory/allocator.h"
@@ -34,7 +35,7 @@ class Account {
   // Counts a refusal and throws it in the name of `where`, with the device's facts and these.
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, std::string_view where,
                            std::size_t requested_bytes, const Tag& tag,
-                           std::size_t largest_free_block_bytes);
+                           std::optional<std::size_t> largest_free_block_bytes);
 
   // The allocator fills in the largest free block.
   const Statistics& now() const noexcept { return now_; }

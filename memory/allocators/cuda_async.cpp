@@ -1,5 +1,8 @@
 #include "memory/allocators/cuda_async.h"
 
+#include <optional>
+#include <utility>
+
 namespace skyline {
 
 CudaAsync::CudaAsync(Device& device) : pool_(device.stream_pool()) {}
@@ -11,7 +14,12 @@ Extent CudaAsync::acquire(std::size_t bytes, const Tag& tag) {
     address = pool_->allocate(rounded_bytes);
   } catch (const OutOfMemory& refusal) {
     observe_reserved();
-    account_.refuse(refusal.facts(), "cuda-async", bytes, tag, account_.now().cached_bytes());
+    OutOfMemoryFacts facts = refusal.facts();
+    if (facts.shortage == Shortage::kDevice && account_.now().cached_bytes() >= rounded_bytes) {
+      facts.shortage = Shortage::kFragmentation;
+    }
+    // The driver does not report the largest free block.
+    account_.refuse(std::move(facts), "cuda-async", bytes, tag, std::nullopt);
   }
   observe_reserved();
   account_.served(bytes, rounded_bytes);

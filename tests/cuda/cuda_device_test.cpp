@@ -312,6 +312,24 @@ TEST_F(CudaDeviceTest, HasTheDriversPoolAsAnAllocator) {
   EXPECT_EQ(cuda_emulation::counts().async_frees, 2u);
 }
 
+TEST(CudaAsync, SaysThatThePoolIsFragmented) {
+  const Emulated emulated({.capacity_bytes = kCudaReservedBytes + 32 * kMiB});
+  const auto device = make_cuda_device();
+  const auto allocator = make_allocator("cuda-async", *device);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(allocator->allocate(8 * kMiB));
+  cuda_emulation::options().held_by_others_bytes = kCudaReservedBytes;
+  blocks[0].reset();
+  blocks[2].reset();
+  try {
+    allocator->allocate(16 * kMiB);
+    FAIL() << "expected a refusal";
+  } catch (const OutOfMemory& refusal) {
+    EXPECT_EQ(refusal.facts().shortage, Shortage::kFragmentation);
+  }
+  EXPECT_TRUE(allocator->allocate(8 * kMiB));
+}
+
 TEST(CudaAsync, IsOfCudaDevicesOnly) {
   const auto host = make_device("cpu");
   try {
