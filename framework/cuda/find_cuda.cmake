@@ -46,5 +46,7 @@ endif()
 enable_language(CUDA)
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # unknown to CMake 3.25
 add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>")
+# A test reads what the kernels need from their images.
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--no-compress>")
 set(SKYLINE_HAS_CUDA ON)
 message(STATUS "CUDA backend: toolkit ${CUDAToolkit_VERSION}, cuDNN ${CUDNN_VERSION}, compute capability ${CMAKE_CUDA_ARCHITECTURES}")

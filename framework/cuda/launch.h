@@ -67,7 +67,7 @@ RunNumber<T> run_number(const KernelArguments& arguments, T own) {
 }
 
 template <typename Function>
-__global__ void for_each_kernel(std::int64_t count, Function function) {
+__global__ void __launch_bounds__(kThreads) for_each_kernel(std::int64_t count, Function function) {
   const std::int64_t i = thread_of_grid();
   if (i < count) function(i);
 }
