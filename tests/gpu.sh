@@ -6,8 +6,8 @@
 #                                               CUDA toolkit with cuDNN (or Python's packages of them)
 #   bash tests/gpu.sh --run WHAT [PART…]        runs a packed file or a build's folder
 #   bash tests/gpu.sh --rehearse BUILD [PART…]  runs the same parts with the programs of a build that
-#                                               emulate the device, on small networks; parts
-#                                               that take it too long say that they ran out of time
+#                                               emulate the device, on the smallest networks and with
+#                                               few of the other tests
 # Parts, in this order, so that a lost device spares what matters most:
 #   memory products convolutions lstm uploads   the tests of one subject each (together: basics)
 #   profile-fp32 profile-tf32                   a step of resnet50 by op (together: profile)
@@ -46,19 +46,28 @@ too_large='*NeedsNoMemoryBesideTheLogits'
 alone_only='*AsksTheDriverForNothing*:*ARefusalOfTheDriver*'
 
 # What trainings and benchmarks run.
-networks=(alexnet googlenet resnet50 inception-resnet seq2seq) timed_steps=10
+networks=(alexnet googlenet resnet50 inception-resnet seq2seq) timed=(--steps 10) batches=()
 profiled=resnet50 profiled_batch=128
-trained=resnet20 length=(--epochs 1) text_steps=200
+trained=resnet20 length=(--epochs 1) text=(--data numbers --steps 200 --batch-size 64)
+engines= interrupt_after=10  # engines: by default those of the training
 compared=googlenet compared_batch=32
+other_tests='*'
 rehearses=0
 
-# The same, for an emulated device.
+# The same, for an emulated device, which knows no engines.
 rehearse_small() {
+  local sentences
+  sentences=$(mktemp)
+  trap "rm -f '$sentences'" EXIT
+  printf 'one two\tun deux\ntwo three\tdeux trois\n' >"$sentences"
   rehearses=1
-  networks=() timed_steps=1
-  profiled=lenet profiled_batch=4
-  trained=lenet length=(--steps 3 --batch-size 4) text_steps=1
-  compared=lenet compared_batch=4
+  networks=(mlp) timed=(--steps 1 --peak-extent 64) batches=(--batches 4)
+  profiled=mlp profiled_batch=4
+  trained=mlp length=(--steps 3 --batch-size 4) engines=tests/benchmarks/h200.json
+  text=(--data "$sentences" --val-data "$sentences" --steps 1 --batch-size 2 --units 8)
+  interrupt_after=3
+  compared=mlp compared_batch=4
+  other_tests='*Relu*'
 }
 
 build_programs() {
@@ -226,14 +235,18 @@ sanitize() {
 # tensor spans pieces of a mapped range, although they are right there: findings outside our kernels
 # count only if they come again in one plain range.
 check_tf32() {
-  local allocator found log
+  local allocator found log status
   for allocator in planned best-fit-pool; do
     log=$logs/memcheck.tf32.$allocator.log
     limited env LD_LIBRARY_PATH="$libraries" "$sanitizer" --tool memcheck --report-api-errors no --print-limit 20 \
       "$folder/train/skyline" train --model resnet20 --data shapes --steps 3 --batch-size 16 --device cuda --tf32 \
       --allocator "$allocator" --output "$logs/memcheck-$allocator" >"$log" 2>&1
+    status=$?
     found=$(findings "$log")
-    [[ -n $found ]] || return 0
+    if [[ -z $found ]]; then
+      ((status == 0)) || say "memcheck in TF32 with $allocator ended with $status"
+      return $((status != 0))
+    fi
     say "memcheck in TF32 with $allocator:"
     head -n 20 <<<"$found"
     ! grep -q skyline <<<"$found" || return 1
@@ -247,12 +260,13 @@ run_train() {
   local out status=0 longest
   out=$(mktemp -d "$logs/train.XXXX")/run
   ours train/skyline train --model "$trained" --data shapes "${length[@]}" --device cuda --output "$out" || status=1
-  ours train/skyline train --model seq2seq --data numbers --batch-size 64 --learning-rate 0.002 --steps "$text_steps" \
-    --policy upper-bound --device cuda --output "$out-seq2seq" || status=1
+  ours train/skyline train --model seq2seq "${text[@]}" --learning-rate 0.002 --policy upper-bound \
+    --device cuda --output "$out-seq2seq" || status=1
   ours train/skyline compare --model "$compared" --data shapes --steps 6 --batch-size "$compared_batch" --device cuda \
     --deterministic --allocators planned,best-fit-pool,caching,bfc,network-wise,cuda-async || status=1
-  ours train/skyline dry-run --model "$trained" --device cuda --engines "$out/engines.json" || status=1
-  longest=$((part_seconds - SECONDS < 10 ? part_seconds - SECONDS : 10))
+  ours train/skyline dry-run --model "$trained" --device cuda --engines "${engines:-$out/engines.json}" || status=1
+  longest=$((part_seconds - SECONDS))
+  ((longest < interrupt_after)) || longest=$interrupt_after
   ((longest > 0)) || { say 'out of time'; return 1; }
   LD_LIBRARY_PATH=$libraries timeout --foreground --preserve-status -s INT -k 30 "$longest" "$folder/train/skyline" \
     train --model "$trained" --data shapes --epochs 1000 --device cuda --output "$out-interrupted"
@@ -267,14 +281,15 @@ run_train() {
 benchmark() {
   local model status=0
   for model in "${networks[@]}"; do
-    ours tests/benchmarks/cuda_step_benchmark "$model" --steps "$timed_steps" --prefetch --recompute 4 --fused-update "$@" || status=1
+    ours tests/benchmarks/cuda_step_benchmark "$model" "${timed[@]}" "${batches[@]}" --prefetch --recompute 4 \
+      --fused-update "$@" || status=1
   done
   return "$status"
 }
 
 # profile [OPTION…]: the time of a step by op.
 profile() {
-  ours tests/benchmarks/cuda_step_benchmark "$profiled" --batches "$profiled_batch" --steps "$timed_steps" \
+  ours tests/benchmarks/cuda_step_benchmark "$profiled" "${timed[@]}" --batches "$profiled_batch" \
     --allocators planned --profile "$@"
 }
 
@@ -299,7 +314,7 @@ run_part() {
     memory | products | convolutions | lstm | uploads) run_tests "$1" "${subjects[$1]}:-$too_large" ;;
     tests)
       others=$(IFS=:; echo "${subjects[*]}")
-      run_tests tests "-$too_large:$others"
+      run_tests tests "$other_tests:-$too_large:$others"
       ;;
     memcheck | racecheck | initcheck) sanitize "$1" ;;
     train) run_train ;;

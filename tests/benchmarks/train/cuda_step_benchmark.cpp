@@ -4,15 +4,15 @@
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
 //                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
-//                       [--prefetch]
+//                       [--prefetch] [--peak-extent N]
 //
 // --recompute and --fused-update add one planned training with both, --prefetch adds another; these
 // are for image networks only.
 // Rates are means of N steps after three warm-up steps (in which `planned` records and plans). All
 // allocators run the same engines. Reserved bytes are those the allocator holds after these steps.
-// The card's peak is an 8192^3 product in the same precision and run. FLOP of LSTMs are not
-// counted. A failed measurement leaves its figures empty and makes the exit code 1; running out of
-// memory is a result.
+// The card's peak is an N^3 product (default: 8192^3) in the same precision and run. FLOP of LSTMs
+// are not counted. A failed measurement leaves its figures empty and makes the exit code 1; running
+// out of memory is a result.
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
 //
@@ -58,6 +58,7 @@ struct Options {
   std::vector<std::string> allocators = {"planned", "best-fit-pool", "caching", "network-wise",
                                          "cuda-async"};
   int steps = 20;
+  std::size_t peak_extent = 8192;
   CudaOptions cuda;
   int recompute = 0;
   bool fused_update = false;
@@ -271,6 +272,9 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',');
   app.add_option("--allocators", options.allocators, "Allocators to compare")->delimiter(',');
   app.add_option("--steps", options.steps, "Timed steps per training")->check(CLI::PositiveNumber);
+  app.add_option("--peak-extent", options.peak_extent,
+                 "Rows and columns of the product that shows the card's peak")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--tf32", options.cuda.tf32, "Round the operands of products to 10 bits");
   app.add_flag("--deterministic", options.cuda.deterministic, "Compute the same bits in every run");
   app.add_option("--recompute", options.recompute,
@@ -329,9 +333,9 @@ void run(const Options& asked) {
     serve(options);
     return;
   }
-  const double peak = measure_cuda_peak(options.cuda);
+  const double peak = measure_cuda_peak(options.cuda, options.peak_extent);
   print_card(engines);
-  fmt::print("peak: a product of 8192^3 in {}, {:.1f} TFLOP/s\n",
+  fmt::print("peak: a product of {}^3 in {}, {:.1f} TFLOP/s\n", options.peak_extent,
              options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
   int failures = failure_of([&] { measure_memory(options.cuda); });
   for (const std::string& model : options.models) {

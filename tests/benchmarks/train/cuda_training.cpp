@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 #include "framework/cuda/cublas/product.h"
@@ -15,7 +16,6 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kPeakExtent = 8192;
 constexpr int kPeakRuns = 10;
 
 MemoryOptions memory_options(const std::string& allocator) {
@@ -92,14 +92,15 @@ std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::
 
 std::string items_of(const std::string& model) { return model == "seq2seq" ? "words" : "images"; }
 
-double measure_cuda_peak(const CudaOptions& options) {
+double measure_cuda_peak(const CudaOptions& options, std::size_t extent) {
   const std::unique_ptr<Device> device = make_device("cuda");
   const std::unique_ptr<Compute> compute = make_cuda_compute(options);
-  const ProductProblem problem{.rows = kPeakExtent, .columns = kPeakExtent, .inner = kPeakExtent};
-  const std::size_t matrix_bytes = kPeakExtent * kPeakExtent * sizeof(float);
+  const auto side = static_cast<std::int64_t>(extent);
+  const ProductProblem problem{.rows = side, .columns = side, .inner = side};
+  const std::size_t matrix_bytes = extent * extent * sizeof(float);
   const std::size_t bytes = 3 * matrix_bytes + product_workspace_bytes(problem);
   std::byte* matrices = device->allocate(bytes);
-  const std::vector<float> noise = noise_values(2 * kPeakExtent * kPeakExtent);
+  const std::vector<float> noise = noise_values(2 * extent * extent);
   compute->write(matrices, noise.data(), 2 * matrix_bytes);
   const auto matrix = [&](std::size_t i) {
     return reinterpret_cast<float*>(matrices + i * matrix_bytes);
@@ -114,8 +115,8 @@ double measure_cuda_peak(const CudaOptions& options) {
   compute->wait();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   device->deallocate(matrices, bytes);
-  constexpr double kFlop = 2.0 * kPeakExtent * kPeakExtent * kPeakExtent;
-  return kPeakRuns * kFlop / seconds.count();
+  const double flop = 2.0 * std::pow(static_cast<double>(extent), 3);
+  return kPeakRuns * flop / seconds.count();
 }
 
 }  // namespace skyline

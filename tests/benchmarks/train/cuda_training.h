@@ -35,7 +35,7 @@ std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::
 // "images" or "words".
 std::string items_of(const std::string& model);
 
-// Measures the FLOP/s of 8192 x 8192 x 8192 products of noise on the device, in fp32 or TF32.
-double measure_cuda_peak(const CudaOptions& options);
+// Measures the FLOP/s of extent x extent x extent products of noise on the device, in fp32 or TF32.
+double measure_cuda_peak(const CudaOptions& options, std::size_t extent);
 
 }  // namespace skyline
