@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/cuda_compute.h"
@@ -109,6 +114,26 @@ TEST(ProductKernels, ConvolvesAsTheCpu) {
       if (bias) pair.inputs.push_back(random_operand(problem.weight[0], 3));
       expect_same("conv2d " + problem.str(), pair);
     }
+  }
+}
+
+// A library's relu replaces NaN; that of the op, which convolutions with groups take here, does
+// not.
+TEST(ProductKernels, ReluOfConvolutionsAndNan) {
+  for (const ConvolutionCase& one : convolution_cases()) {
+    const Conv2dProblem problem = problem_of(one, true, true);
+    std::vector<float> x = random_floats(problem.x.elements(), 1);
+    x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    const KernelPair pair{
+        .cpu = {},
+        .cuda = [=](CudaCompute& compute) { return make_conv2d_cuda(compute, problem); },
+        .inputs = {bytes_of(x), random_operand(problem.weight.elements(), 2),
+                   random_operand(problem.weight[0], 3)},
+        .outputs = {{problem.y}}};
+    std::vector<float> y(static_cast<std::size_t>(problem.y.elements()));
+    std::memcpy(y.data(), run_on_emulation(pair).front().data(), y.size() * sizeof(float));
+    const bool has_nan = std::ranges::any_of(y, [](float value) { return std::isnan(value); });
+    EXPECT_EQ(has_nan, problem.params.groups > 1) << problem.str();
   }
 }
 

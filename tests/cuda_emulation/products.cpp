@@ -46,6 +46,9 @@ void require(std::initializer_list<Operand> operands, std::uintptr_t alignment) 
 // Required by cublasSetWorkspace; cuBLASLt and cuDNN document none.
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
+// As max() does, the libraries' relu replaces NaN.
+float library_relu(double value) { return value > 0 ? static_cast<float>(value) : 0.0f; }
+
 // Reads b along its rows as stored, for contiguous access.
 void multiply(const ProductProblem& problem, const ProductOperands& operands) {
   const std::int64_t rows = problem.rows, columns = problem.columns, inner = problem.inner;
@@ -70,9 +73,8 @@ void multiply(const ProductProblem& problem, const ProductOperands& operands) {
         for (std::int64_t k = 0; k < columns; ++k) sum[k] += factor * b[k];
       }
     }
-    // As max() does, relu may replace NaN.
     std::transform(sum, sum + columns, c, [&](double value) {
-      return problem.relu && !(value > 0) ? 0.0f : static_cast<float>(value);
+      return problem.relu ? library_relu(value) : static_cast<float>(value);
     });
   }
 }
@@ -156,7 +158,16 @@ void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
   std::ranges::transform(all, operands.result, [](double sum) { return static_cast<float>(sum); });
 }
 
-// Overwrites the workspace first, as above.
+// What the op's own kernel does with y, but for NaN.
+void add_bias_and_relu(const Conv2dProblem& problem, const ConvolutionOperands& operands) {
+  const std::int64_t channels = problem.y[1];
+  for (std::int64_t i = 0; i < problem.y.elements(); ++i) {
+    operands.result[i] = library_relu(operands.result[i] + operands.bias[i % channels]);
+  }
+}
+
+// Overwrites the workspace first, as above. Finishes y where bias and relu follow, unless there are
+// groups, so that the op's own kernel for both runs, too.
 class EmulatedConvolution final : public Convolution {
  public:
   EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
@@ -164,6 +175,10 @@ class EmulatedConvolution final : public Convolution {
 
   std::size_t workspace_bytes() const override {
     return cuda_emulation::convolution_workspace_bytes(kind_, problem_);
+  }
+  bool finishes() const override {
+    return kind_ == ConvolutionKind::kForward && problem_.bias && problem_.params.relu &&
+           problem_.params.groups == 1;
   }
   void run(const ConvolutionOperands& operands) override {
     const Shape &x = problem_.x, &weight = problem_.weight, &y = problem_.y;
@@ -174,9 +189,12 @@ class EmulatedConvolution final : public Convolution {
     require({floats(operands.first, first.elements()), floats(operands.second, second.elements()),
              floats(operands.result, result_shape(kind_, problem_).elements())},
             kConvolutionAlignmentBytes);
-    enqueue(compute_, [kind = kind_, problem = problem_, operands, bytes = workspace_bytes()] {
+    if (finishes()) require({floats(operands.bias, y[1])}, kConvolutionAlignmentBytes);
+    enqueue(compute_, [kind = kind_, problem = problem_, operands, bytes = workspace_bytes(),
+                       finishes = finishes()] {
       std::fill_n(operands.workspace, bytes, std::byte{0xEE});
       convolve(problem, kind, operands);
+      if (finishes) add_bias_and_relu(problem, operands);
     });
   }
 
