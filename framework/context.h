@@ -162,7 +162,7 @@ class Context {
   // Names output 0 of an op of the running batch whose gradient will be computed. Call it once for
   // each such op, in the program's sequence.
   ValueName name_differentiable(std::string_view op, std::string_view layer);
-  // What `recomputed_ops` says of a value.
+  // Returns what `recomputed_ops` says of a value.
   Recomputing recomputing(const ValueName& value) const;
   // False if no op of the step is recomputed, nor recorded how it could be.
   bool may_recompute() const noexcept {

@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Of all cards since compute capability 7.5; CUDA C++ Programming Guide, technical specifications.
+// Limits since compute capability 7.5; CUDA C++ Programming Guide, technical specifications.
 // The toolkit since 12.1 passes so many bytes of arguments.
 constexpr std::size_t kRegistersOfABlock = 65536, kMostThreads = 1024;
 constexpr std::size_t kMostSharedBytes = 48 << 10, kMostArgumentBytes = 32764;

@@ -12,7 +12,7 @@
 
 #include "tests/cuda_emulation/fiber.h"
 
-// Of the section that shared_memory.ld makes, in whole words.
+// Ends of the section that shared_memory.ld makes, in whole words.
 extern "C" std::uint64_t shared_memory_begin[], shared_memory_end[];
 
 namespace cuda_emulation {

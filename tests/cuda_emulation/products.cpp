@@ -158,7 +158,7 @@ void convolve(const Conv2dProblem& problem, ConvolutionKind kind,
   std::ranges::transform(all, operands.result, [](double sum) { return static_cast<float>(sum); });
 }
 
-// What the op's own kernel does with y, but for NaN.
+// Does what the op's own kernel does with y, but for NaN.
 void add_bias_and_relu(const Conv2dProblem& problem, const ConvolutionOperands& operands) {
   const std::int64_t channels = problem.y[1];
   for (std::int64_t i = 0; i < problem.y.elements(); ++i) {

@@ -16,7 +16,7 @@ namespace skyline {
 // Dry-runs a training step on the batches that makes these ops again.
 using DryPairStep = std::function<Trace(const std::vector<PairBatch>&, const RecomputedOps&)>;
 
-// What a step may make again, the fastest first, and the bytes that its plan may take.
+// Choices of what a step makes again, the fastest first, and the bytes that its plan may take.
 struct StepChoices {
   std::vector<RecomputedOps> recomputed = {nullptr};
   std::uint64_t plan_bytes = std::numeric_limits<std::uint64_t>::max();

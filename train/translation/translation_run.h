@@ -38,7 +38,7 @@ class TranslationRun final : public ModelRun {
 
   const Network& network() const override { return model; }
 
-  // What the steps of a run that plans each batch may make again. Call it before seek().
+  // Sets what steps may make again in a run that plans each batch. Call it before seek().
   void choose_from(StepChoices choices) { choices_ = std::move(choices); }
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;

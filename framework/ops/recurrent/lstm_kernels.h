@@ -18,7 +18,7 @@ struct LstmProblem {
   std::int64_t layers = 1;  // L
   bool state = false;       // sentences start at a given state, not at zeros
   bool retained = true;     // backward will follow: the reserve is an output
-  // Of the input of layer 2, if there is dropout; those of the next layers have the next streams.
+  // The input of layer 2 has it, if there is dropout; the next layers have the next streams.
   std::optional<DropoutMask> mask = {};
 
   std::int64_t rows() const { return shape.rows(); }

@@ -92,7 +92,7 @@ bool suffices(const TrainOptions& options, std::uint64_t bytes) {
   }
 }
 
-// What the longest step reserves if it keeps all.
+// Bytes that the longest step reserves if it keeps all.
 std::uint64_t all_kept(const TrainOptions& options) {
   return TextRun(within(options, std::uint64_t{1} << 40)).workload->budget()->unlimited_bytes;
 }
