@@ -37,9 +37,9 @@ class TranslationWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  // What steps that are planned one by one may make again: nothing, or what the longest one does,
-  // or what a search finds. Tries the batches that no other covers. Throws UsageError if one does
-  // not fit.
+  // Returns what steps that are planned one by one may make again: nothing, or what the longest one
+  // does, or what a search finds. Tries the batches that no other covers. Throws UsageError if one
+  // does not fit.
   StepChoices choices_within_budget(const Session& session, const MemoryOptions& memory);
   // Returns what makes a step of these batches fit. Throws UsageError.
   RecomputedOps search_within(std::uint64_t bytes, const std::vector<PairBatch>& batches,
