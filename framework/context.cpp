@@ -13,12 +13,8 @@
 
 namespace skyline {
 
-namespace {
-
 // Without a bound, batches that all differ in shape would add some tens of kernels a step forever.
 constexpr std::size_t kMostKernels = 1024;  // of a lane
-
-}  // namespace
 
 // One op during execute(): the request and what the op declares.
 struct Context::Call {
