@@ -10,23 +10,6 @@
 namespace skyline {
 namespace {
 
-// The requests made before each block is freed: what decides who may share bytes.
-std::vector<std::size_t> requests_before_free(const Trace& trace) {
-  std::vector<Tick> requests;
-  for (const TraceBlock& block : trace.blocks) requests.push_back(block.lower);
-  std::vector<std::size_t> counts;
-  for (const TraceBlock& block : trace.blocks) {
-    const auto later = std::ranges::lower_bound(requests, block.upper);
-    counts.push_back(static_cast<std::size_t>(later - requests.begin()));
-  }
-  return counts;
-}
-
-bool same_step(const Trace& a, const Trace& b) {
-  return std::ranges::equal(a.blocks, b.blocks, {}, &TraceBlock::bytes, &TraceBlock::bytes) &&
-         requests_before_free(a) == requests_before_free(b);
-}
-
 // By op; see StepLanes::alone().
 std::vector<bool> ops_alone(const StepGraph& graph, const Lanes& op_lanes, std::size_t lanes) {
   const HappensBefore order(step_edges(graph, simulate_uses(graph)), op_lanes);
@@ -65,6 +48,7 @@ void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
     double& mean = recorded->seconds[key];
     mean += (seconds[op] - mean) / ++counts[key];
   }
+  recorded->lives = requests_before_free(simulate(graph));
   recorded->graph = std::move(graph);
   const std::lock_guard lock(mutex_);
   kind().recorded = std::move(recorded);
@@ -109,7 +93,13 @@ LaneId StepLanes::soonest(Phase phase, std::string_view op, std::string_view lay
   return static_cast<LaneId>(best);
 }
 
-std::optional<Plan> StepLanes::plan(const Trace& trace) const {
+std::size_t StepLanes::learned() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      kinds_, [](const auto& known) { return known.second.recorded != nullptr; }));
+}
+
+Plan StepLanes::plan(const Trace& trace) const {
   std::vector<std::shared_ptr<const Recorded>> all;
   {
     const std::lock_guard lock(mutex_);
@@ -117,12 +107,13 @@ std::optional<Plan> StepLanes::plan(const Trace& trace) const {
       if (known.recorded) all.push_back(known.recorded);
     }
   }
+  const std::vector<std::size_t> lives = requests_before_free(trace);
   for (const auto& recorded : all) {
-    if (same_step(simulate(recorded->graph), trace)) {
-      return plan_lanes(recorded->graph, recorded->schedule.lanes);
+    if (recorded->lives == lives) {
+      return plan_lanes(recorded->graph, recorded->schedule.lanes, trace);
     }
   }
-  return {};
+  return plan_apart(trace);
 }
 
 }  // namespace skyline

@@ -56,15 +56,19 @@ class StepLanes {
   LaneId soonest(Phase phase, std::string_view op, std::string_view layer, const LaneClock& before,
                  const LaneClock& enqueued);
 
-  // Returns a plan in which no lane waits for bytes, if the trace is that of a recorded step.
-  std::optional<Plan> plan(const Trace& trace) const;
+  // How many kinds of steps have been recorded.
+  std::size_t learned() const;
+  // If the blocks of the trace live as those of a recorded step do, whatever their sizes are,
+  // returns a plan in which no lane waits for bytes; else plan_apart().
+  Plan plan(const Trace& trace) const;
 
  private:
   // The recorded step of a kind.
   struct Recorded {
     StepGraph graph;
     LaneSchedule schedule;
-    std::vector<bool> alone;  // see alone()
+    std::vector<bool> alone;         // see alone()
+    std::vector<std::size_t> lives;  // by block; see requests_before_free()
     // Mean seconds by phase, op and layer.
     std::map<std::tuple<Phase, std::string, std::string>, double, std::less<>> seconds;
   };

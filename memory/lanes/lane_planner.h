@@ -1,9 +1,14 @@
 #pragma once
 
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
 #include "memory/planners/planner.h"
 #include "memory/step_graph.h"
+#include "memory/trace.h"
 
 namespace skyline {
 
@@ -15,9 +20,26 @@ namespace skyline {
 // share bytes. Its lower_bound is that of one lane, as the validator has it. All throw what
 // step_edges() and planners throw. O(ops² + blocks²) bits; see plan_conflicts().
 
+// The planner's name in plans of plan_lanes().
+inline constexpr std::string_view kLanesPlanner = "lanes";
+
 // Ops of one lane run in sequence. With one lane, this is the default planner. Throws
 // std::invalid_argument unless each op has a lane.
 Plan plan_lanes(const StepGraph& graph, const Lanes& lanes, const PlanOptions& options = {});
+// The same for blocks of other sizes: the blocks of `trace` are those of simulate(graph) and live
+// between the same requests. Throws std::invalid_argument for another number of blocks, too.
+Plan plan_lanes(const StepGraph& graph, const Lanes& lanes, const Trace& trace,
+                const PlanOptions& options = {});
+
+// For steps whose lanes are not planned: each block keeps its bytes until kRequestsApart more
+// requests were made, so lanes that are fewer requests apart do not wait for bytes. Places the
+// blocks as program-order does. O(n log n).
+Plan plan_apart(const Trace& trace, const PlanOptions& options = {});
+inline constexpr std::size_t kRequestsApart = 8;
+inline constexpr std::string_view kApartPlanner = "apart";
+
+// Returns how many requests are made before each block of a trace is freed.
+std::vector<std::size_t> requests_before_free(const Trace& trace);
 
 // Only the step's edges order ops, so the plan is safe whatever runs when.
 Plan plan_any_order(const StepGraph& graph, const PlanOptions& options = {});

@@ -128,7 +128,8 @@ class Session final : public Allocator {
   // Waits for the background plan.
   void wait_for_plan() const { worker_.wait(); }
 
-  // The state of the step begun last.
+  // The key and the state of the step begun last.
+  ShapeKey last_key() const noexcept { return key_; }
   State state() const noexcept;
   // The planned trace and its plan for the shape of the step begun last; empty during warm-up.
   // Requests that outlive their step are left out.

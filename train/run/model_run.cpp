@@ -19,7 +19,12 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
 }
 
 float ModelRun::step(const UpdateParams& params) {
-  if (!optimizer_) return inference_step();
+  const float loss = optimizer_ ? train(params) : inference_step();
+  if (!plans_each_step()) memory.suit_lanes();
+  return loss;
+}
+
+float ModelRun::train(const UpdateParams& params) {
   return training_step(context, *optimizer_, params,
                        {.key = shape_key(),
                         .input_bytes = input_bytes(),

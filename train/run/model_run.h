@@ -72,6 +72,8 @@ class ModelRun {
   virtual float inference_step() = 0;
   virtual ShapeKey shape_key() const = 0;       // of the current batches
   virtual std::size_t input_bytes() const = 0;  // their uploads, each rounded
+  // True if next() adopts a plan for the step.
+  virtual bool plans_each_step() const { return false; }
 
   // Evaluates the network after `number` steps, within the memory that training has. Leaves the
   // random stream unchanged. Throws EvaluationStopped if `progress` does.
@@ -97,6 +99,8 @@ class ModelRun {
   void own_optimizer(const OptimizerOptions& options);
 
  private:
+  float train(const UpdateParams& params);
+
   std::unique_ptr<Optimizer> optimizer_;
   std::uint64_t network_bytes_ = 0;
 };

@@ -33,6 +33,7 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   loader.share = share();
   DryPairStep dry_step;
   if (options_.plan_each_batch) {
+    memory.give_lanes_room(choices_.plan_bytes);
     Context::Options dry_context = context.options();
     dry_context.compute = options_.dry_compute;
     const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());

@@ -57,6 +57,7 @@ class TranslationRun final : public ModelRun {
   float inference_step() override { return translation_inference_step(context, model, batch(0)); }
   ShapeKey shape_key() const override;
   std::size_t input_bytes() const override;
+  bool plans_each_step() const override { return options_.plan_each_batch; }
 
   // Reports corpus BLEU, exact matches and perplexity on validation pairs, and one sample
   // translation. Runs outside of steps and is not planned (PGMO's interrupt): it uses the arena,

@@ -8,6 +8,7 @@
 #include "framework/ops/activation/sigmoid.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
+#include "memory/lanes/lane_planner.h"
 #include "tests/framework/error_of.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
@@ -54,6 +55,7 @@ TEST(StepLanes, KindsOfStepsAreLearnedSeparately) {
   EXPECT_EQ(lanes.begin(StepKind::kInference), StepLanes::Step::kFirst);
   EXPECT_FALSE(lanes.on_lanes());
   EXPECT_EQ(lanes.begin(StepKind::kInference), StepLanes::Step::kRecorded);
+  EXPECT_EQ(lanes.learned(), 1u);
   EXPECT_EQ(lanes.begin(StepKind::kTraining), StepLanes::Step::kOnLanes);
 }
 
@@ -71,18 +73,20 @@ TEST(StepLanes, AStepThatDiffersPutsOpsWhereTheyCanBeginFirst) {
   EXPECT_EQ(soonest("left", {6, 0}, {6, 7}), 0u);
 }
 
-TEST(StepLanes, PlansTheRecordedStepAndNoOther) {
+TEST(StepLanes, PlansStepsWhoseBlocksLiveAsTheRecordedOnes) {
   const LearnedLanes lanes;
+  EXPECT_EQ(lanes.learned(), 1u);
   const Trace trace = simulate(diamond());
-  const std::optional<Plan> plan = lanes.plan(trace);
-  ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->offsets.size(), trace.size());
-  Trace other = trace;
-  other.blocks.back().bytes += 512;
-  EXPECT_FALSE(lanes.plan(other));
+  const Plan plan = lanes.plan(trace);
+  EXPECT_NE(plan.planner, kApartPlanner);
+  Trace larger = trace;
+  larger.blocks.front().bytes *= 8;
+  EXPECT_NE(lanes.plan(larger).planner, kApartPlanner);
+  EXPECT_GT(lanes.plan(larger).peak, plan.peak);
   Trace longer = trace;
   longer.blocks.front().upper = longer.blocks.back().upper;
-  EXPECT_FALSE(lanes.plan(longer)) << "a block that lives longer must keep its bytes longer";
+  EXPECT_EQ(lanes.plan(longer).planner, kApartPlanner)
+      << "a block that lives longer must keep its bytes longer";
 }
 
 // A context on lanes of the CPU.

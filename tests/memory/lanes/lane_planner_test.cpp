@@ -57,6 +57,43 @@ TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
   EXPECT_GT(above_one_lane, 0u);
 }
 
+// Blocks a, b share no byte if b is among the next requests after a was freed.
+TEST(LanePlanner, KeepsBlocksApart) {
+  std::size_t shared = 0;
+  for (const std::uint64_t seed : seeds(500)) {
+    const Trace trace = simulate(RandomStepGraph(kGraphSeed + seed).draw(60));
+    const Plan plan = plan_apart(trace);
+    ASSERT_EQ(validate(trace, plan).reason, "");
+    const std::vector<std::size_t> before_free = requests_before_free(trace);
+    for (std::size_t late = 0; late < trace.size(); ++late) {
+      for (std::size_t early = 0; early < late; ++early) {
+        const bool meet =
+            plan.offsets[early] < plan.offsets[late] + align_request(trace.blocks[late].bytes) &&
+            plan.offsets[late] < plan.offsets[early] + align_request(trace.blocks[early].bytes);
+        if (!meet) continue;
+        ++shared;
+        ASSERT_GE(late, before_free[early] + kRequestsApart) << "seed " << seed;
+      }
+    }
+  }
+  EXPECT_GT(shared, 100u);
+}
+
+TEST(LanePlanner, PlansBlocksOfOtherSizes) {
+  for (const std::uint64_t seed : seeds(500)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    StepGraph other = graph;
+    const auto other_size = [](std::uint64_t& bytes) { bytes = bytes * 1664525 % 65536 + 1; };
+    for (StepValue& value : other.values) other_size(value.bytes);
+    for (StepOp& op : other.ops) {
+      if (op.workspace_bytes > 0) other_size(op.workspace_bytes);
+    }
+    const Lanes lanes = random_lanes(graph.ops.size(), seed);
+    expect_sound(other, plan_lanes(graph, lanes, simulate(other)), lanes);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
 // With its waits as events, the plan for one lane is right on all; without any of them it is not.
 TEST(SharingEdges, AreWhatAPlanForOneLaneNeedsOnOthers) {
   std::size_t waits_seen = 0;
@@ -102,6 +139,8 @@ TEST(LanePlanner, OneLaneIsTheDefaultPlanner) {
 
 TEST(LanePlanner, RefusesOtherLanes) {
   EXPECT_THROW(plan_lanes(olla_figure_3(), {0, 1}), std::invalid_argument);
+  const Lanes lanes(olla_figure_3().ops.size());
+  EXPECT_THROW(plan_lanes(olla_figure_3(), lanes, Trace()), std::invalid_argument);
 }
 
 TEST(LanePlanner, AnUpdateWaitsForTheReadersOfItsParameter) {

@@ -210,20 +210,6 @@ TEST_F(LanesTest, MakeTheRequestsOfOneLane) {
   EXPECT_TRUE(trace_on(3).same_requests(trace_on(1)));
 }
 
-// The plan of one lane lets blocks of parallel ops share bytes, which lanes must then wait for.
-TEST_F(LanesTest, ArePlannedByTheRecordedStep) {
-  const ModelShape shape = small_shape("resnet20");
-  const Context::Options options = on_lanes(2);
-  ImageRun run({.warmup_steps = 2}, options, {.model = "resnet20", .shape = shape});
-  for (const Batch& batch : small_batches(shape, 4, 4)) run.step(batch, small_params());
-  CpuLanes& lanes = *options.compute->lanes();
-  EXPECT_GT(lanes.queue.waits(), 0u);
-  const std::optional<Plan> planned = lanes.steps.plan(run.memory.session()->trace());
-  ASSERT_TRUE(planned);
-  EXPECT_EQ(planned->offsets, run.memory.session()->plan().offsets);
-  EXPECT_GE(planned->peak, run.memory.session()->plan().lower_bound);
-}
-
 TEST_F(LanesTest, NameAWrongLabelAndGoOn) {
   const ModelShape shape = small_shape("lenet");
   std::vector<Batch> batches = small_batches(shape, 4, kLaneSteps);
