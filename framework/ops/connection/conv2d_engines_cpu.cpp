@@ -174,7 +174,7 @@ bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
 
 // With more, training steps of resnet18 or vgg16 would need more memory than with direct kernels.
 std::size_t most_workspace_bytes(const Conv2dProblem& problem) {
-  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{24} << 20;
+  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{12} << 20;
   return std::min(kTimesImages * (TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes()),
                   kPerImage * static_cast<std::size_t>(problem.x[0]));
 }
