@@ -85,6 +85,7 @@ void MemoryChain::give_lanes_room(std::uint64_t most_bytes) {
   const std::uint64_t beside = session_->statistics().reserved_bytes - session_->arena_bytes();
   const std::uint64_t room = std::min(most_bytes, capacity - std::min(capacity, beside));
   lane_plans_->room_bytes = room / kCommitBytes * kCommitBytes;
+  lane_plans_->refused_bytes = 0;  // with the room before
 }
 
 void MemoryChain::suit_lanes() {
