@@ -80,9 +80,10 @@ ValueName Context::name_differentiable(std::string_view op, std::string_view lay
 }
 
 Recomputing Context::recomputing(const ValueName& value) const {
-  if (!options_.recomputed_ops) return Recomputing::kNever;
-  const auto after = options_.recomputed_ops->upper_bound(value);
-  if (after == options_.recomputed_ops->begin()) return Recomputing::kNever;
+  if (!options_.savings) return Recomputing::kNever;
+  const std::map<ValueName, Recomputing>& named = options_.savings->recomputed;
+  const auto after = named.upper_bound(value);
+  if (after == named.begin()) return Recomputing::kNever;
   const auto& [known, how] = *std::prev(after);
   ValueName in_turn = known;
   in_turn.turn = value.turn;

@@ -44,10 +44,19 @@ enum class Recomputing : char {
   kOnce,  // right before the first op that reads it
   kEach,  // right before each op that reads it, and freed after that op
 };
-// The same for each batch of a step. A turn of a loop that is not named is as the named one before
-// it: the batch has longer sentences than the one that was planned, or sentences end there. All
-// other values that are not named are kept. Null: all are.
-using RecomputedOps = std::shared_ptr<const std::map<ValueName, Recomputing>>;
+// What each batch of a step does so that fewer bytes are alive at once. No bit of a result depends
+// on it.
+struct ByteSavings {
+  // A turn of a loop that is not named is as the named one before it: the batch has longer
+  // sentences than the one that was planned, or sentences end there. All other values that are not
+  // named are kept.
+  std::map<ValueName, Recomputing> recomputed = {};
+  bool early_sums = false;  // of gradients, see BackwardGraph
+
+  bool operator==(const ByteSavings&) const = default;
+};
+// Null: none.
+using Savings = std::shared_ptr<const ByteSavings>;
 
 // How long an op ran.
 struct OpTime {
@@ -68,7 +77,7 @@ class Context {
     // of retaining their outputs; 0: off. Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with
     // sublinear memory cost", drop the results of low cost operations.
     int recompute = 0;
-    RecomputedOps recomputed_ops;  // besides those that `recompute` finds
+    Savings savings;  // besides what `recompute` finds
     // Parameters have no resident gradient: each is freed once an update has read it (Lv et al.
     // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
     // BackwardGraph::add_update.
@@ -109,7 +118,7 @@ class Context {
   // device before and after it. Null: measures no longer.
   void set_op_times(std::vector<OpTime>* times) noexcept { op_times_ = times; }
   // Between steps. Changes no bit of any result.
-  void set_recomputed_ops(RecomputedOps ops) noexcept { options_.recomputed_ops = std::move(ops); }
+  void set_savings(Savings savings) noexcept { options_.savings = std::move(savings); }
   RandomStream& random() noexcept { return random_; }
   const std::string& layer() const noexcept { return layer_; }
 
@@ -162,11 +171,13 @@ class Context {
   // Names output 0 of an op of the running batch whose gradient will be computed. Call it once for
   // each such op, in the program's sequence.
   ValueName name_differentiable(std::string_view op, std::string_view layer);
-  // Returns what `recomputed_ops` says of a value.
+  // Returns what `savings` says of a value.
   Recomputing recomputing(const ValueName& value) const;
+  // True if a contribution to a gradient is added to those before it at once.
+  bool sums_early() const noexcept { return options_.savings && options_.savings->early_sums; }
   // False if no op of the step is recomputed, nor recorded how it could be.
   bool may_recompute() const noexcept {
-    return options_.recompute > 0 || options_.recomputed_ops || options_.record_graph;
+    return options_.recompute > 0 || options_.savings || options_.record_graph;
   }
 
   // Returns a number greater than all before.

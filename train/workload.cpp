@@ -55,14 +55,14 @@ void Workload::plan_budget() {
   if (!options_.step.memory_bytes) return;
   TriedEngines engines(options_.device.engines);
   StepBudget budget(
-      {.trial = [&](const RecomputedOps& ops,
-                    const EngineNames& names) { return trial(ops, engines.choose(names)); },
+      {.trial = [&](const Savings& savings,
+                    const EngineNames& names) { return trial(savings, engines.choose(names)); },
        .seconds = step_seconds(options_.step.profile, profile_key()),
-       .in_place = options_.step.in_place,
-       .fits_engines = fits_engines(options_.device)});
+       .freedom = {.in_place = options_.step.in_place,
+                   .fits_engines = fits_engines(options_.device)}});
   budget_ = budget.within(*options_.step.memory_bytes);
   budget_->curve = budget.curve(kShownBudgets);
-  options_.step.recomputed_ops = budget_->ops;
+  options_.step.savings = budget_->savings;
   engines.choose(budget_->engines);
   forget_steps();
 }

@@ -88,7 +88,7 @@ class Workload {
   Context::Options context(Mode mode) const;
   // Dry-runs the longest training step, with its graph, while it makes these ops again. Kernels
   // are made anew after other engines were chosen.
-  virtual StepTrial trial(const RecomputedOps& ops, bool other_engines) = 0;
+  virtual StepTrial trial(const Savings& savings, bool other_engines) = 0;
   // Called when options_ has changed what steps run.
   virtual void forget_steps() {}
   // Arenas of the options' device are multiples of it.

@@ -36,7 +36,7 @@ class GradientSeed : public Op {
 
 // Parts of one gradient that may wait to be summed, see BackwardGraph.
 constexpr std::size_t kMostParts = 5;
-constexpr std::size_t kMostPartsOfParameter = 2;
+constexpr std::size_t kMostPartsSummedEarly = 2;
 
 void forget_reader(const Tensor& tensor, const std::string& reader) {
   auto& readers = tensor.storage()->readers;
@@ -162,7 +162,8 @@ struct BackwardGraph::Builder {
     const bool complete = whole.pending == 0;
     const bool alone = whole.parts.size() == 1 &&
                        (!destination(node) || graph.gradients_[index(whole.parts[0])].destination);
-    const std::size_t most = node.is_leaf() ? kMostPartsOfParameter : kMostParts;
+    const std::size_t most =
+        node.is_leaf() || context.sums_early() ? kMostPartsSummedEarly : kMostParts;
     if (!alone && (complete || whole.parts.size() >= most)) sum(edge, whole);
     if (!complete) return;
     whole.value = whole.parts.front();

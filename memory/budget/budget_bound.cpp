@@ -45,6 +45,7 @@ BudgetBound::BudgetBound(const BudgetProblem& problem)
   for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
     const Remake& remake = problem.remakes[k];
     remake_of_[value_of_[remake.value]] = k;
+    remake_workspaces_.push_back(remake.workspace_bytes);
     std::vector<std::uint32_t>& inputs = remake_inputs_.emplace_back();
     for (const ValueId input : remake.inputs) {
       if (!values[values[input].storage].resident) {
@@ -54,7 +55,10 @@ BudgetBound::BudgetBound(const BudgetProblem& problem)
   }
   for (std::uint32_t k = 0; k < problem.engines.size(); ++k) {
     for (const SmallerEngine::Use& use : problem.engines[k].uses) {
-      if (use.op.is_remake) continue;
+      if (use.op.is_remake) {
+        remake_workspaces_[use.op.index] = use.workspace_bytes;
+        continue;
+      }
       engine_of_[use.op.index] = k;
       engine_bytes_[use.op.index] =
           problem.graph.ops[use.op.index].workspace_bytes - use.workspace_bytes;
@@ -105,6 +109,58 @@ BudgetBound::Moment BudgetBound::moment_of(OpId exit) const {
   // The exit's inputs are alive anyway.
   for (const std::uint32_t input : op.inputs) moment.written[input] = false;
   return moment;
+}
+
+std::vector<BudgetBound::Maker> BudgetBound::makers_of(std::uint32_t value) const {
+  const OpId producer = order_.values[value].producer;
+  const OrderProblem::Op& op = order_.ops[producer];
+  std::vector<Maker> makers = {{.inputs = op.inputs,
+                                .outputs = op.outputs,
+                                .new_outputs = new_outputs(op),
+                                .workspace_bytes = op.workspace_bytes - engine_bytes_[producer]}};
+  const std::uint32_t remake = remake_of_[value];
+  if (remake == kNone) return makers;
+  makers.push_back({.inputs = remake_inputs_[remake],
+                    .outputs = {value},
+                    .new_outputs = {},
+                    .workspace_bytes = remake_workspaces_[remake]});
+  if (problem_.remakes[remake].in_place.empty()) makers.back().new_outputs = {value};
+  return makers;
+}
+
+// Counts values that cannot be made again only if they were written before the input was first
+// made.
+BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
+  const std::vector<std::uint32_t>& inputs = order_.ops[exit].inputs;
+  if (inputs.empty()) return {};
+  std::vector<char> ancestors, descendants;
+  mark(exit, false, descendants);
+  const auto reads_later = [&](OpId reader) { return descendants[reader] != 0; };
+  LastInput least{.bytes = std::numeric_limits<std::uint64_t>::max()};
+  for (const std::uint32_t input : inputs) {
+    mark(order_.values[input].producer, true, ancestors);
+    for (const Maker& maker : makers_of(input)) {
+      std::vector<char> alive(order_.values.size());
+      for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
+        const OrderProblem::Value& value = order_.values[k];
+        const bool stays = value.kept || (remake_of_[k] == kNone &&
+                                          std::ranges::any_of(value.readers, reads_later));
+        alive[k] = stays && ancestors[value.producer];
+      }
+      for (const std::uint32_t read : inputs) alive[read] = true;
+      for (const std::uint32_t output : maker.outputs) alive[output] = false;
+      for (const std::uint32_t output : maker.new_outputs) alive[output] = true;
+      for (const std::uint32_t read : maker.inputs) alive[read] = true;
+      LastInput made{.bytes = maker.workspace_bytes, .workspace_bytes = maker.workspace_bytes};
+      for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
+        if (!alive[k]) continue;
+        made.bytes += order_.values[k].bytes;
+        made.values.push_back(k);
+      }
+      if (made.bytes < least.bytes) least = std::move(made);
+    }
+  }
+  return least;
 }
 
 // The source's side holds what is made again: a remake on it runs after the exit, a value on it is
@@ -183,6 +239,7 @@ void BudgetBound::find_exits() {
     build_least(moment);
     exits_.push_back({.op = op,
                       .lines = {std::move(all_kept), cut(moment)},
+                      .last_input_bytes = last_input_of(op).bytes,
                       .engine = engine_of_[op],
                       .engine_bytes = moment.engine_bytes});
   }
@@ -238,7 +295,7 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
   std::priority_queue<std::pair<double, std::size_t>> open;  // how high a bound may be, by exit
   for (std::size_t k = 0; k < exits_.size(); ++k) {
     const std::vector<Line>& lines = exits_[k].lines;
-    if (lines[1].bytes > bytes) {
+    if (exits_[k].least_bytes() > bytes) {
       return {std::numeric_limits<double>::infinity(), exits_[k].op, {}};
     }
     if (lines[0].bytes <= bytes) continue;
@@ -263,20 +320,35 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
 
 BudgetBound::Least BudgetBound::least() {
   find_exits();
-  const auto bytes = [](const Exit& exit) { return exit.lines[1].bytes; };
-  const auto most = std::ranges::max_element(exits_, {}, bytes);
+  const auto most = std::ranges::max_element(exits_, {}, &Exit::least_bytes);
   if (most == exits_.end()) return {};
-  Least least{.bytes = bytes(*most), .op = most->op};
-  build_least(moment_of(least.op));
-  const OrderProblem::Op& op = order_.ops[least.op];
+  Least least{.bytes = most->least_bytes(),
+              .op = most->op,
+              .last_input = most->last_input_bytes > most->lines[1].bytes,
+              .workspace_bytes = order_.ops[most->op].workspace_bytes - most->engine_bytes};
+  std::vector<std::uint32_t> values;
+  if (least.last_input) {
+    const LastInput made = last_input_of(least.op);
+    least.workspace_bytes = made.workspace_bytes;
+    values = made.values;
+  } else {
+    values = values_at(least.op);
+  }
+  for (const std::uint32_t value : values) least.values.push_back(order_.values[value].id);
+  return least;
+}
+
+// Returns the values of the fewest bytes that may be alive when an op runs.
+std::vector<std::uint32_t> BudgetBound::values_at(OpId exit) {
+  build_least(moment_of(exit));
+  const OrderProblem::Op& op = order_.ops[exit];
   std::vector<std::uint32_t> values = new_outputs(op);
   values.insert(values.end(), op.inputs.begin(), op.inputs.end());
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);
     if (needed && !is_remade(value)) values.push_back(value);
   }
-  for (const std::uint32_t value : values) least.values.push_back(order_.values[value].id);
-  return least;
+  return values;
 }
 
 }  // namespace skyline

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,10 @@ namespace skyline {
 // engine could compute takes the bytes between the two engines, or the seconds. Those of other ops
 // are added if no step within the budget has their own engines.
 //
+// One more moment counts for the fewest bytes: some op makes the last of what the exit reads, or
+// makes it again. Its own inputs are alive then, together with all that the exit reads. Whichever
+// is the last, no fewer bytes do than for the cheapest.
+//
 // As a function of the price, an exit's bound is concave and every cut lies above it as a line. So
 // the next price to try is where the lowest lines cross (Kelley 1960, "The cutting-plane method"),
 // at the exit whose lines leave room for the greatest bound. Lines are kept from budget to budget.
@@ -39,8 +44,10 @@ class BudgetBound {
   // The bytes that every step needs, however long it takes.
   struct Least {
     std::uint64_t bytes = 0;
-    OpId op = 0;                       // when it runs, they are alive
-    std::vector<ValueId> values = {};  // that it reads and writes, or that are kept for later
+    OpId op = 0;              // when it runs, they are alive
+    bool last_input = false;  // or before, when the last value that it reads is made
+    std::uint64_t workspace_bytes = 0;
+    std::vector<ValueId> values = {};  // read and written then, or kept for later
   };
   Least least();
   std::uint64_t least_bytes() { return least().bytes; }
@@ -72,19 +79,35 @@ class BudgetBound {
     double seconds = 0, price = 0;
     std::size_t line = 0;  // the one within the budget
   };
+  // An op that makes a value, or makes it again.
+  struct Maker {
+    std::vector<std::uint32_t> inputs, outputs, new_outputs;
+    std::uint64_t workspace_bytes = 0;
+  };
+  // While the last of an exit's inputs is made.
+  struct LastInput {
+    std::uint64_t bytes = 0, workspace_bytes = 0;
+    std::vector<std::uint32_t> values;
+  };
   struct Exit {
     OpId op = 0;
     std::vector<Line> lines;  // the first keeps everything, the second keeps the fewest bytes
+    std::uint64_t last_input_bytes = 0;
+    // No step needs fewer.
+    std::uint64_t least_bytes() const { return std::max(lines[1].bytes, last_input_bytes); }
     std::uint32_t engine;
     std::uint64_t engine_bytes = 0;
   };
 
   Moment moment_of(OpId exit) const;
   void mark(OpId exit, bool before, std::vector<char>& marked) const;
+  std::vector<Maker> makers_of(std::uint32_t value) const;
+  LastInput last_input_of(OpId exit) const;
   void find_exits();
   std::vector<double> forced_seconds(std::uint64_t bytes) const;
   void build(const Moment& moment, double second, double byte);
   void build_least(const Moment& moment);
+  std::vector<std::uint32_t> values_at(OpId exit);
   Line cut(const Moment& moment);
   bool is_remade(std::uint32_t value) const;
   static Crossing crossing(const Exit& exit, std::uint64_t bytes);
@@ -102,7 +125,8 @@ class BudgetBound {
   std::vector<std::uint32_t> engine_of_;     // by op
   std::vector<std::uint64_t> engine_bytes_;  // by op: saved by the smaller engine
   std::vector<double> engine_seconds_;       // by engine
-  std::vector<char> reached_;                // by value of order_: part of the network
+  std::vector<std::uint64_t> remake_workspaces_;  // bytes, by remake, of its smaller engine
+  std::vector<char> reached_;                     // by value of order_: part of the network
 };
 
 }  // namespace skyline

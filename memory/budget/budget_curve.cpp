@@ -1,28 +1,66 @@
 #include "memory/budget/budget_curve.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <ranges>
+#include <set>
 
 #include "memory/budget/budget_fit.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::uint32_t kBudgets = 20, kRounds = 8, kWanders = 6;
+constexpr std::uint32_t kBudgets = 20, kRounds = 8, kWanders = 8;
 constexpr std::size_t kSteps = 8000;  // of a wander; fewer for small problems
 // A gap to the bound that is worth a wander, as a share of the step's seconds.
 constexpr double kFar = 0.01;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
-// Ops that walks may run.
-constexpr std::uint64_t kMostWork = 20'000'000;  // half as much again with engines
+// Ops that walks may run, half as many again with engines; and the shares of these after which the
+// rounds, and the search between blocks, stop.
+constexpr std::uint64_t kMostWork = 32'000'000;
+constexpr double kRoundsShare = 0.9, kBlocksShare = 0.7;
+// Budgets below the fewest bytes that were found are halved until this share of all bytes is left.
+constexpr double kFine = 1.0 / 32;
 
 // 1/2, 1/4, 3/4, 1/8 … for 1, 2, 3, 4 …: ever finer, spread evenly (van der Corput 1935).
 double spread(std::uint32_t number) {
   double share = 0, part = 1;
   for (; number > 0; number /= 2) share += (number % 2) * (part /= 2);
   return share;
+}
+
+// Returns the remakes of the values through which all that comes later in forward passes, in the
+// program's sequence: those between the blocks of a network.
+std::vector<std::uint32_t> remakes_between_blocks(const BudgetProblem& problem) {
+  const StepGraph& graph = problem.graph;
+  const RemadeSequence sequence(problem);
+  const auto remakes = [&](const std::vector<ValueId>& values) {
+    std::vector<std::uint32_t> found;
+    for (const ValueId value : values) {
+      const std::uint32_t remake = sequence.remake_of(value);
+      if (remake != RemadeSequence::kNoRemake) found.push_back(remake);
+    }
+    return found;
+  };
+  std::vector<std::uint32_t> readers_left(problem.remakes.size());
+  for (OpId op = 0; op < problem.backward; ++op) {
+    for (const std::uint32_t read : remakes(graph.ops[op].inputs)) ++readers_left[read];
+  }
+  std::vector<std::uint32_t> between;
+  std::set<std::uint32_t> alive;
+  for (OpId op = 0; op < problem.backward; ++op) {
+    for (const std::uint32_t written : remakes(graph.ops[op].outputs)) {
+      if (readers_left[written] > 0) alive.insert(written);
+    }
+    for (const std::uint32_t read : remakes(graph.ops[op].inputs)) {
+      if (--readers_left[read] == 0) alive.erase(read);
+    }
+    if (alive.size() != 1) continue;
+    if (between.empty() || between.back() != *alive.begin()) between.push_back(*alive.begin());
+  }
+  return between;
 }
 
 class CurveSearch {
@@ -40,10 +78,9 @@ class CurveSearch {
     most_ = most;
     least_ = least;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      for (std::uint32_t k = 0; k < kBudgets; ++k) {
-        improve(budget(k + 1 - spread(round)),
-                round % 2 == 0 ? BudgetFit::Measure::kSquares : BudgetFit::Measure::kPeak);
-      }
+      improve_known(round);
+      find_smaller(round);
+      if (round == 0) keep_between_blocks();
     }
     wander();
     return front_.points();
@@ -54,6 +91,55 @@ class CurveSearch {
   std::uint64_t budget(double number) const {
     return most_ -
            static_cast<std::uint64_t>(number / kBudgets * static_cast<double>(most_ - least_));
+  }
+
+  std::uint64_t budget_of_round(std::uint32_t round, std::uint32_t k) const {
+    return budget(k + 1 - spread(round));
+  }
+
+  static BudgetFit::Measure measure_of(std::uint32_t round) {
+    return round % 2 == 0 ? BudgetFit::Measure::kSquares : BudgetFit::Measure::kPeak;
+  }
+
+  // The fewest bytes first: their steps are the farthest from their bounds.
+  void improve_known(std::uint32_t round) {
+    for (std::uint32_t k = kBudgets; k-- > 0;) {
+      const std::uint64_t bytes = budget_of_round(round, k);
+      if (front_.within(bytes) != nullptr) improve(bytes, measure_of(round));
+    }
+  }
+
+  // Where no step is found, fewer bytes are hopeless, too, and would take the time of others.
+  void find_smaller(std::uint32_t round) {
+    for (std::uint32_t k = 0; k < kBudgets; ++k) {
+      const std::uint64_t bytes = budget_of_round(round, k);
+      if (front_.within(bytes) == nullptr && !improve(bytes, measure_of(round))) return;
+    }
+  }
+
+  bool spent(double share) const {
+    return static_cast<double>(fit_.ops_run()) >= share * static_cast<double>(most_work_);
+  }
+
+  // Looks for steps of fewer bytes than the rounds found: keeps a value between every few blocks,
+  // and makes all others again. A chain of n equal blocks needs the fewest bytes if about √n values
+  // are kept (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost").
+  void keep_between_blocks() {
+    const std::vector<std::uint32_t> between = remakes_between_blocks(problem_);
+    const auto every = static_cast<std::size_t>(std::lround(std::sqrt(between.size())));
+    if (every < 2) return;
+    RemakeChoice start(problem_.remakes.size(), Remake::kOnce);
+    for (std::size_t k = 0; k < between.size(); k += every) start[between[k]] = Remake::kNever;
+    fit_.add(start);
+    const auto fine = static_cast<std::uint64_t>(kFine * static_cast<double>(most_));
+    std::uint64_t low = least_, high = front_.points().back().peak;
+    while (high - low > fine && !spent(kBlocksShare)) {
+      const std::uint64_t bytes = low + (high - low) / 2;
+      RemakeChoice choice = fit_.fit(start, bytes, std::numeric_limits<double>::infinity(),
+                                     BudgetFit::Measure::kSquares);
+      if (!choice.empty()) fit_.take_back(choice, bytes);
+      (choice.empty() ? low : high) = bytes;
+    }
   }
 
   // Spends what work is left on the budgets that are farthest from their bounds.
@@ -84,11 +170,12 @@ class CurveSearch {
   }
 
   // Begins with the proof's remakes, then with the neighbours while the bound is far.
-  void improve(std::uint64_t bytes, BudgetFit::Measure measure) {
+  // Returns whether a step fits.
+  bool improve(std::uint64_t bytes, BudgetFit::Measure measure) {
     const BudgetBound::Proof proof = bound_.proof(bytes);
     double best = std::numeric_limits<double>::infinity();
     const auto try_from = [&](const RemakeChoice& start) {
-      if (fit_.ops_run() >= most_work_ || best <= kNearBound * proof.extra_seconds) return;
+      if (spent(kRoundsShare) || best <= kNearBound * proof.extra_seconds) return;
       for (const auto engines : {BudgetFit::Engines::kOwn, BudgetFit::Engines::kFitting}) {
         if (engines == BudgetFit::Engines::kOwn && problem_.engines.empty()) continue;
         RemakeChoice choice = fit_.fit(start, bytes, best, measure, engines);
@@ -100,10 +187,7 @@ class CurveSearch {
     if (within != nullptr) try_from(RemakeChoice(within->choice));
     const BudgetPoint* beyond = front_.beyond(bytes);
     if (beyond != nullptr) try_from(RemakeChoice(beyond->choice));
-    if (front_.within(bytes) == nullptr) {
-      try_from(RemakeChoice(problem_.remakes.size(), Remake::kOnce));
-      if (problem_.makes_each) try_from(RemakeChoice(problem_.remakes.size(), Remake::kEach));
-    }
+    return front_.within(bytes) != nullptr;
   }
 
   const BudgetProblem& problem_;

@@ -15,8 +15,9 @@ namespace skyline {
 // Takes budgets from the step's peak down to the bytes that BudgetBound proves necessary, ever
 // finer ones in between. At each begins with what the bound's proof makes again, which is best at
 // one op, and fits it into the budget at all others; then takes back what is not needed. Does the
-// same with the neighbours on the curve. Budgets that stay far above their bounds get random
-// changes, always the same ones.
+// same with the neighbours on the curve. Looks below the fewest bytes that this finds with a value
+// kept between every few blocks and all others made again. Budgets that stay far above their bounds
+// get random changes, always the same ones.
 //
 // Deterministic: stops after a fixed amount of work, about a second. `bound` is that of the
 // problem; it keeps what it finds for later questions.

@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kAllBytes = std::numeric_limits<std::uint64_t>::max();
 
 // Ops that walks may run for one fit. A hopeless one takes all of them.
-constexpr std::uint64_t kMostOps = 3'000'000;
+constexpr std::uint64_t kMostOps = 2'000'000;
 
 // For wander(), tried on googlenet and vgg16: heats are shares of a step.
 constexpr double kFirstHeat = 1e-2, kLastHeat = 1e-4;

@@ -87,11 +87,10 @@ TEST(Context, ATurnThatIsNotNamedIsAsTheNamedOneBeforeIt) {
     return ValueName{
         .layer = "lstm", .op = "cell", .loop = 1, .number = number, .output = output, .turn = turn};
   };
-  using Names = std::map<ValueName, Recomputing>;
-  RecordedContext run(
-      {.recomputed_ops = std::make_shared<const Names>(Names{{value(0, 2), Recomputing::kOnce},
-                                                             {value(0, 4), Recomputing::kNever},
-                                                             {value(0, 6), Recomputing::kEach}})});
+  RecordedContext run({.savings = std::make_shared<const ByteSavings>(
+                           ByteSavings{.recomputed = {{value(0, 2), Recomputing::kOnce},
+                                                      {value(0, 4), Recomputing::kNever},
+                                                      {value(0, 6), Recomputing::kEach}}})});
   const std::vector<Recomputing> expected = {
       Recomputing::kNever, Recomputing::kNever, Recomputing::kOnce, Recomputing::kOnce,
       Recomputing::kNever, Recomputing::kNever, Recomputing::kEach, Recomputing::kEach};

@@ -52,8 +52,14 @@ std::vector<std::size_t> sums_of(const BackwardGraph& graph) {
   return sums;
 }
 
-std::vector<float> gradient_of_sigmoids(bool parameter, const std::vector<int>& shifts) {
-  RecordedContext run;
+// Sums gradients early if `early`.
+Context::Options summing(bool early) {
+  return {.savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = early})};
+}
+
+std::vector<float> gradient_of_sigmoids(bool parameter, const std::vector<int>& shifts,
+                                        bool early = false) {
+  RecordedContext run(summing(early));
   const Parameter w = run.vector_parameter("w", kElements, 0.37f);
   run.context.begin_step();
   // relu passes gradients through unchanged: 0.37 is positive.
@@ -81,7 +87,9 @@ TEST(GradientSums, AreTheSumOfAllContributionsInTheOrderOfTheirComing) {
         parts.push_back(gradient_of_sigmoids(parameter, {k}));
       }
       const std::vector<float> expected = sum(parts);
-      EXPECT_EQ(gradient_of_sigmoids(parameter, first_shifts(consumers)), expected);
+      for (const bool early : {false, true}) {
+        EXPECT_EQ(gradient_of_sigmoids(parameter, first_shifts(consumers), early), expected);
+      }
       std::ranges::reverse(parts);
       EXPECT_EQ(sum(parts) == expected, consumers <= 2) << "another order gives other bits";
     }
@@ -118,6 +126,15 @@ TEST(GradientSums, WaitForFivePartsOfAValue) {
   }
 }
 
+TEST(GradientSums, AddEachContributionToAValueAsItComesIfSummedEarly) {
+  RecordedContext run(summing(true));
+  const Parameter w = run.vector_parameter("w", kElements, 0.37f);
+  run.context.begin_step();
+  const Tensor x = sigmoid(run.context, w.value);
+  const BackwardGraph graph(run.context, shifted_sigmoids(run, x, first_shifts(11)));
+  EXPECT_EQ(sums_of(graph), std::vector<std::size_t>(10, 2));
+}
+
 // Returns the most bytes alive at once among backward's requests.
 std::size_t backward_peak(const Trace& trace) {
   std::map<Tick, std::int64_t> changes;
@@ -132,8 +149,8 @@ std::size_t backward_peak(const Trace& trace) {
 }
 
 TEST(GradientSums, KeepNoMoreAliveForMoreConsumers) {
-  const auto peak = [](bool parameter, int consumers) {
-    RecordedContext run;
+  const auto peak = [](bool parameter, int consumers, bool early = false) {
+    RecordedContext run(summing(early));
     const Parameter w = run.vector_parameter("w", kElements, 0.37f);
     run.context.begin_step();
     const Tensor x = parameter ? w.value : sigmoid(run.context, w.value);
@@ -145,6 +162,8 @@ TEST(GradientSums, KeepNoMoreAliveForMoreConsumers) {
   };
   EXPECT_EQ(peak(true, 50), peak(true, 3));
   EXPECT_EQ(peak(false, 50), peak(false, 6));
+  EXPECT_EQ(peak(false, 50, true), peak(false, 3, true));
+  EXPECT_LE(peak(false, 50, true), peak(false, 50) - 2 * kBytes);
   EXPECT_LE(peak(true, 50), 3 * kBytes);  // two contributions and the gradient of the loss's sum
 }
 

@@ -19,4 +19,10 @@ struct StepSeconds {
 // model of the device. Throws UsageError.
 StepSeconds step_seconds(const std::string& profile, const ProfileKey& key);
 
+// Returns the seconds of the ops of a step that sums gradients early, from those of the same step
+// with late sums: a sum takes as long for each value that it reads or writes as the late ones of
+// its layer. Ops of both steps are in the program's sequence.
+std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,
+                                      const std::vector<double>& late_seconds);
+
 }  // namespace skyline

@@ -2,17 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "memory/budget/budget_bound.h"
-#include "memory/budget/budget_curve.h"
 #include "train/budget/budget_seconds.h"
-#include "train/budget/tried_engines.h"
-#include "train/run/dry_run.h"
+#include "train/budget/budgeted_step.h"
 
 namespace skyline {
 
@@ -24,12 +21,11 @@ struct StepTrial {
 
 // What a budget asks about a program.
 struct BudgetQuestion {
-  // Dry-runs and plans a training step that makes these ops again, with these engines. Its last
-  // batch decides: the other batches make the same again and have no more bytes alive.
-  std::function<StepTrial(const RecomputedOps&, const EngineNames&)> trial;
+  // Dry-runs and plans a training step with these savings and engines. Its last batch decides: the
+  // other batches make the same again and have no more bytes alive.
+  std::function<StepTrial(const Savings&, const EngineNames&)> trial;
   StepSeconds seconds;
-  bool in_place = true;
-  bool fits_engines = false;  // smaller engines may compute, with other bits
+  BudgetFreedom freedom = {};
 };
 
 inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for people
@@ -38,7 +34,7 @@ inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for peopl
 struct BudgetStep {
   std::uint64_t bytes = 0;  // with resident values, in the program's sequence
   double overhead = 0, bound = 0;
-  RecomputedOps ops = {};
+  Savings savings = {};
   EngineNames engines = {};
 };
 
@@ -48,11 +44,11 @@ struct BudgetAnswer {
   std::uint64_t reserved_bytes = 0;   // by the step within the budget
   std::uint64_t unlimited_bytes = 0;  // reserved by the step that makes nothing again
   double seconds = 0;                 // of the step that makes nothing again
-  double extra_seconds = 0;           // of what is made again and of smaller engines
+  double extra_seconds = 0;           // of what is made again, early sums and smaller engines
   double bound_seconds = 0;           // no step within the budget has fewer extra seconds
   std::size_t recomputed = 0;         // values that are made again
   std::size_t candidates = 0;         // values that could be
-  RecomputedOps ops;                  // null: none
+  Savings savings;                    // null: none
   EngineNames engines = {};           // smaller ones than the rule's
   std::string seconds_source;
   double planning_seconds = 0;    // with the curve's
@@ -66,10 +62,12 @@ struct BudgetAnswer {
   std::string text() const;
 };
 
-// Plans what a step makes again, so that it fits a budget.
+// Plans how a step saves bytes, so that it fits a budget.
 //
-//   trial of the step that makes nothing again → BudgetProblem → budget_curve()
-//   within(bytes): the first point that fits by its trial, which orders and places the step
+//   trial of the step that makes nothing again → BudgetedStep: its curve of bytes against seconds
+//   the same with early sums of gradients, if it sums more than two at once
+//   the best of both curves → within(bytes): the first point that fits by its trial, which orders
+//   and places the step
 //
 // The trial of a point may need less than the point says, because it runs in another order. So
 // within() also tries the cheaper points before it, as long as they fit. More bytes never cost more
@@ -93,28 +91,29 @@ class StepBudget {
   std::uint64_t least_bytes() { return reserved_bytes(curve_.size() - 1); }
 
  private:
-  void add_remakes(const RecordedStep& recorded);
-  void add_engine(const EngineUse& use, const RemadeOp& op);
-  EngineNames engines_of(const BudgetPoint& point) const;
-  RecomputedOps ops_of(const RemakeChoice& choice) const;
+  // A point of a step's curve. The seconds are beyond those of the step that saves nothing.
+  struct Point {
+    BudgetedStep* step = nullptr;
+    const BudgetPoint* point = nullptr;
+    double extra_seconds = 0;
+  };
+
+  // Bytes of a step in the program's sequence, with resident values.
+  static std::uint64_t bytes_of(const Point& point) {
+    return point.step->resident_bytes() + point.point->peak;
+  }
+  void add_curve();
   std::uint64_t reserved_bytes(std::size_t point);
   std::optional<std::size_t> point_within(std::uint64_t bytes);
   BudgetAnswer answer(std::size_t point, std::uint64_t budget_bytes);
   double bound_within(std::uint64_t bytes);
   std::string why_too_small(std::uint64_t bytes);
-  std::string largest_text(const BudgetBound::Least& least) const;
 
   BudgetQuestion question_;
-  BudgetProblem problem_;
-  std::uint64_t resident_bytes_ = 0;
-  std::vector<ValueName> names_;    // of each remake's value
-  std::vector<EngineUse> engines_;  // by engine of the problem
-  bool could_fit_engines_ = false;  // if the question allowed it
-  double seconds_ = 0;              // of the step that makes nothing again
-  double search_seconds_ = 0;       // that the curve took
-  std::vector<BudgetPoint> curve_;
+  std::vector<std::unique_ptr<BudgetedStep>> steps_;  // late sums, and early ones
+  double search_seconds_ = 0;                         // that the curves took
+  std::vector<Point> curve_;  // each takes fewer bytes and more seconds than the one before
   std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points
-  std::optional<BudgetBound> bound_;
 };
 
 }  // namespace skyline

@@ -83,10 +83,10 @@ DryRunFacts ImageWorkload::longest_step(Mode mode) {
   return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
 }
 
-StepTrial ImageWorkload::trial(const RecomputedOps& ops, bool other_engines) {
+StepTrial ImageWorkload::trial(const Savings& savings, bool other_engines) {
   const Mode mode = Mode::kTraining;
   if (!trial_) trial_.emplace(dry_run(mode));
-  trial_->recompute(ops);
+  trial_->set_savings(savings);
   if (other_engines) trial_->forget_kernels();
   StepTrial trial{.facts = trial_->step(options_.batch_size, mode, DryRun::Graph::kOn)};
   trial.reserved_bytes = reserved_bytes(trial.facts, {&trial.facts.trace, 1});

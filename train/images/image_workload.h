@@ -34,7 +34,7 @@ class ImageWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
-  StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
+  StepTrial trial(const Savings& savings, bool other_engines) override;
   void forget_steps() override { trial_.reset(); }
   DryRun dry_run(Mode mode) const;
   void require_memory() const;

@@ -73,7 +73,7 @@ std::string batch_text(std::int64_t batch_size, std::int64_t batches) {
 Context::Options context_options(const StepOptions& options) {
   return {.in_place = options.in_place,
           .recompute = static_cast<int>(options.recompute),
-          .recomputed_ops = options.recomputed_ops,
+          .savings = options.savings,
           .fused_update = options.fused_update,
           .micro_batches = static_cast<std::size_t>(options.micro_batches),
           .orders = options.order == kProgramOrder

@@ -48,8 +48,8 @@ class DryRun {
   DryRunFacts step(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
   // The same with the current batch.
   DryRunFacts step(Mode mode, Graph graph = Graph::kOff);
-  // The next steps make these ops again.
-  void recompute(RecomputedOps ops) { run_->context.set_recomputed_ops(std::move(ops)); }
+  // The next steps save bytes in this way.
+  void set_savings(Savings savings) { run_->context.set_savings(std::move(savings)); }
   // The next steps make their kernels anew: other engines were chosen.
   void forget_kernels() { run_->context.forget_kernels(); }
 

@@ -10,13 +10,13 @@ namespace skyline {
 
 PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepChoices& choices,
                               const DryPairStep& dry_step, const Session& session) {
-  for (const RecomputedOps& recomputed : choices.recomputed) {
-    const Trace trace = dry_step(batches, recomputed);
+  for (const Savings& savings : choices.savings) {
+    const Trace trace = dry_step(batches, savings);
     if (lower_bound_bytes(trace, kAlignmentBytes) > choices.plan_bytes) continue;
     StepPlan plan = session.plan_for({&trace, 1});
-    if (plan.plan.peak <= choices.plan_bytes) return {recomputed, std::move(plan)};
+    if (plan.plan.peak <= choices.plan_bytes) return {savings, std::move(plan)};
   }
-  RecomputedOps found = choices.search(batches);
+  Savings found = choices.search(batches);
   const Trace trace = dry_step(batches, found);
   return {std::move(found), session.plan_for({&trace, 1})};
 }
@@ -36,13 +36,13 @@ std::vector<PairBatch> PlannedPairs::read() {
 }
 
 PlannedPairs::Step PlannedPairs::next() {
-  if (session_ == nullptr) return {read(), choices_.recomputed.front()};
+  if (session_ == nullptr) return {read(), choices_.savings.front()};
   Coming now = coming_ ? *std::exchange(coming_, std::nullopt) : prepare();
   PlannedChoice choice = now.choice.get();
   session_->adopt_plan(std::move(choice.plan));
   // The next step is planned while the caller runs this one.
   coming_ = prepare();
-  return {std::move(now.batches), std::move(choice.recomputed)};
+  return {std::move(now.batches), std::move(choice.savings)};
 }
 
 PlannedPairs::Coming PlannedPairs::prepare() {

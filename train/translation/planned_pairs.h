@@ -13,20 +13,20 @@
 
 namespace skyline {
 
-// Dry-runs a training step on the batches that makes these ops again.
-using DryPairStep = std::function<Trace(const std::vector<PairBatch>&, const RecomputedOps&)>;
+// Dry-runs a training step on the batches with these savings.
+using DryPairStep = std::function<Trace(const std::vector<PairBatch>&, const Savings&)>;
 
-// Choices of what a step makes again, the fastest first, and the bytes that its plan may take.
+// Choices of how a step saves bytes, the fastest first, and the bytes that its plan may take.
 struct StepChoices {
-  std::vector<RecomputedOps> recomputed = {nullptr};
+  std::vector<Savings> savings = {nullptr};
   std::uint64_t plan_bytes = std::numeric_limits<std::uint64_t>::max();
-  // Finds what makes a step of these batches fit, if none of the above does. Slow.
-  std::function<RecomputedOps(const std::vector<PairBatch>&)> search = {};
+  // Finds savings that make a step of these batches fit, if none of the above does. Slow.
+  std::function<Savings(const std::vector<PairBatch>&)> search = {};
 };
 
 // A choice and the plan of a step that makes it.
 struct PlannedChoice {
-  RecomputedOps recomputed;
+  Savings savings;
   StepPlan plan;
 };
 
@@ -46,7 +46,7 @@ class PlannedPairs {
 
   struct Step {
     std::vector<PairBatch> batches;
-    RecomputedOps recomputed;  // what the step must make again
+    Savings savings;  // that the step must make
   };
   // Call between steps. Throws what the loader, the dry step and Session::adopt throw.
   Step next();

@@ -22,7 +22,7 @@ TranslationRun::TranslationRun(const MemoryOptions& memory_options,
     : ModelRun(memory_options, context_options),
       model(context, options.shape),
       options_(std::move(options)),
-      choices_{.recomputed = {context_options.recomputed_ops}},
+      choices_{.savings = {context_options.savings}},
       data_(data) {
   own_optimizer(options_.optimizer);
 }
@@ -37,8 +37,8 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
     Context::Options dry_context = context.options();
     dry_context.compute = options_.dry_compute;
     const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());
-    dry_step = [dry](const std::vector<PairBatch>& batches, const RecomputedOps& ops) {
-      return dry->trace(batches, ops);
+    dry_step = [dry](const std::vector<PairBatch>& batches, const Savings& savings) {
+      return dry->trace(batches, savings);
     };
   }
   pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)), step_batches(),
@@ -50,7 +50,7 @@ double TranslationRun::next() {
   const double asked = now_seconds();
   PlannedPairs::Step step = pairs_->next();
   batches_ = std::move(step.batches);
-  context.set_recomputed_ops(std::move(step.recomputed));
+  context.set_savings(std::move(step.savings));
   return now_seconds() - asked;
 }
 

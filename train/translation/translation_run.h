@@ -85,11 +85,11 @@ class TranslationDryRun {
                     bool guard = false);
   // Throws ShapeError.
   DryRunFacts step(std::vector<PairBatch> batches, DryRun::Graph graph = DryRun::Graph::kOff);
-  void recompute(RecomputedOps ops) { dry_.recompute(std::move(ops)); }
+  void set_savings(Savings savings) { dry_.set_savings(std::move(savings)); }
   // Returns the step's requests, with tags. Throws ShapeError.
   Trace trace(std::vector<PairBatch> batches) { return step(std::move(batches)).trace; }
-  Trace trace(std::vector<PairBatch> batches, RecomputedOps ops) {
-    recompute(std::move(ops));
+  Trace trace(std::vector<PairBatch> batches, Savings savings) {
+    set_savings(std::move(savings));
     return trace(std::move(batches));
   }
 

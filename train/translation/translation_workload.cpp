@@ -68,9 +68,9 @@ const LongestBatches& TranslationWorkload::longest() {
 }
 
 // Text has no convolutions, so there are no engines to choose.
-StepTrial TranslationWorkload::trial(const RecomputedOps& ops, bool) {
+StepTrial TranslationWorkload::trial(const Savings& savings, bool) {
   if (!trial_) trial_.emplace(context(Mode::kTraining), run_options_, options_.memory.guard);
-  trial_->recompute(ops);
+  trial_->set_savings(savings);
   const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);
   StepTrial trial{.facts = trial_->step({batches()[longest.batch]}, DryRun::Graph::kOn)};
   trial.reserved_bytes = reserved_bytes(trial.facts, longest.steps);
@@ -99,35 +99,35 @@ StepChoices TranslationWorkload::choices_within_budget(const Session& session,
   const std::uint64_t spare = most - std::min(most, budget()->reserved_bytes);
   const auto dry = std::make_shared<TranslationDryRun>(context(Mode::kTraining), run_options_,
                                                        options_.memory.guard);
-  StepChoices choices{.recomputed = {nullptr, budget()->ops},
+  StepChoices choices{.savings = {nullptr, budget()->savings},
                       .plan_bytes = session.arena_bytes() + spare / commit_bytes() * commit_bytes(),
                       .search = [this, most, dry](const std::vector<PairBatch>& batches) {
                         return search_within(most, batches, *dry);
                       }};
-  const auto dry_step = [dry](const std::vector<PairBatch>& step, const RecomputedOps& ops) {
-    return dry->trace(step, ops);
+  const auto dry_step = [dry](const std::vector<PairBatch>& step, const Savings& savings) {
+    return dry->trace(step, savings);
   };
   for (const PairBatch& batch : batches()) first_that_fits({batch}, choices, dry_step, session);
   return choices;
 }
 
 // Without the profile, which may lack ops of these batches.
-RecomputedOps TranslationWorkload::search_within(std::uint64_t bytes,
-                                                 const std::vector<PairBatch>& batches,
-                                                 TranslationDryRun& dry) const {
+Savings TranslationWorkload::search_within(std::uint64_t bytes,
+                                           const std::vector<PairBatch>& batches,
+                                           TranslationDryRun& dry) const {
   const PairBatch& longest = *std::ranges::max_element(batches, {}, [&](const PairBatch& batch) {
     return lower_bound_bytes(dry.trace({batch}, nullptr), kAlignmentBytes);
   });
-  const auto try_step = [&](const RecomputedOps& ops, const EngineNames&) {
-    dry.recompute(ops);
+  const auto try_step = [&](const Savings& savings, const EngineNames&) {
+    dry.set_savings(savings);
     StepTrial tried{.facts = dry.step({longest}, DryRun::Graph::kOn)};
     tried.reserved_bytes = reserved_bytes(tried.facts, {&tried.facts.trace, 1});
     return tried;
   };
   StepBudget budget({.trial = try_step,
                      .seconds = step_seconds({}, profile_key()),
-                     .in_place = options_.step.in_place});
-  return budget.within(bytes).ops;
+                     .freedom = {.in_place = options_.step.in_place}});
+  return budget.within(bytes).savings;
 }
 
 DryRunFacts TranslationWorkload::longest_step(Mode) {

@@ -42,9 +42,9 @@ class TranslationWorkload final : public Workload {
   // does not fit.
   StepChoices choices_within_budget(const Session& session, const MemoryOptions& memory);
   // Returns what makes a step of these batches fit. Throws UsageError.
-  RecomputedOps search_within(std::uint64_t bytes, const std::vector<PairBatch>& batches,
-                              TranslationDryRun& dry) const;
-  StepTrial trial(const RecomputedOps& ops, bool other_engines) override;
+  Savings search_within(std::uint64_t bytes, const std::vector<PairBatch>& batches,
+                        TranslationDryRun& dry) const;
+  StepTrial trial(const Savings& savings, bool other_engines) override;
   void forget_steps() override {
     longest_.reset();
     trial_.reset();

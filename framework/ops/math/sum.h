@@ -11,7 +11,8 @@ namespace skyline {
 class Sum : public ElementwiseOp {
  public:
   explicit Sum(int inputs) : ElementwiseOp(inputs, Category::kGradient), inputs_(inputs) {}
-  std::string_view name() const override { return "sum"; }
+  static constexpr std::string_view kName = "sum";
+  std::string_view name() const override { return kName; }
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override;
 

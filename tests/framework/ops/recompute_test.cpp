@@ -103,12 +103,11 @@ TEST(Recomputation, GivesTheBitsOfAResidualBlock) {
 
 // Makes the outputs of an op of a layer again, whatever that costs.
 RecordedContext makes_again(const char* op, const char* layer, int outputs) {
-  std::map<ValueName, Recomputing> ops;
+  ByteSavings savings;
   for (int j = 0; j < outputs; ++j) {
-    ops[{.layer = layer, .op = op, .output = j}] = Recomputing::kOnce;
+    savings.recomputed[{.layer = layer, .op = op, .output = j}] = Recomputing::kOnce;
   }
-  return RecordedContext(
-      {.recomputed_ops = std::make_shared<const std::map<ValueName, Recomputing>>(std::move(ops))});
+  return RecordedContext({.savings = std::make_shared<const ByteSavings>(std::move(savings))});
 }
 
 Parameter noise(RecordedContext& run, const char* name, const Shape& shape, std::uint64_t seed) {

@@ -10,6 +10,7 @@
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
+#include "tests/memory/budget/chain_problem.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"
 
@@ -155,6 +156,46 @@ TEST(BudgetCurve, IsTheSameEachTime) {
   const std::vector<BudgetPoint> once = budget_curve(problem), again = budget_curve(problem);
   ASSERT_EQ(once.size(), again.size());
   for (std::size_t k = 0; k < once.size(); ++k) EXPECT_EQ(once[k].choice, again[k].choice);
+}
+
+// A chain of equal layers of which √n are kept needs the bytes of these, of the layers between two
+// of them, and of gradients.
+TEST(BudgetCurve, KeepsAValueBetweenEveryFewBlocks) {
+  constexpr std::size_t kLayers = 400, kRoot = 20;
+  ChainProblem chain{.bytes = std::vector<std::uint64_t>(kLayers + 1, 1000),
+                     .workspaces = std::vector<std::uint64_t>(kLayers + 1),
+                     .seconds = std::vector<double>(kLayers + 1, 10)};
+  const std::vector<BudgetPoint> curve = budget_curve(chain.problem());
+  EXPECT_LE(curve.back().peak, 1000 * (2 * kRoot + 4));
+}
+
+// exit reads x, which is made from a again, and the gradient g, which is made from b.
+TEST(BudgetBound, CountsWhatTheLastInputOfAnOpIsMadeFrom) {
+  BudgetProblem problem;
+  StepGraph& graph = problem.graph;
+  for (const std::uint64_t bytes : {60, 100, 10, 40, 100}) {
+    const auto id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({.bytes = bytes, .storage = id});
+  }
+  enum : ValueId { kA, kX, kLoss, kB, kG };
+  graph.ops = {{.name = "a", .outputs = {kA}},
+               {.name = "x", .inputs = {kA}, .outputs = {kX}},
+               {.name = "loss", .inputs = {kX}, .outputs = {kLoss}},
+               {.name = "b", .inputs = {kLoss}, .outputs = {kB}},
+               {.name = "g", .inputs = {kB}, .outputs = {kG}},
+               {.name = "exit", .inputs = {kX, kG}}};
+  problem.seconds.assign(graph.ops.size(), 1);
+  problem.backward = 3;
+  problem.remakes = {{.value = kX, .inputs = {kA}, .seconds = 1}};
+  BudgetBound bound(problem);
+  const BudgetBound::Least least = bound.least();
+  // x and g are 200. If x is the last, a is alive, too; if g is, b is.
+  EXPECT_EQ(BudgetWalk(problem).run({Remake::kOnce}).peak, 260u);
+  EXPECT_EQ(BudgetWalk(problem).run({Remake::kNever}).peak, 240u);
+  EXPECT_EQ(least.bytes, 240u);
+  EXPECT_TRUE(least.last_input);
+  EXPECT_EQ(graph.ops[least.op].name, "exit");
+  EXPECT_THAT(least.values, testing::UnorderedElementsAre(kX, kB, kG));
 }
 
 TEST(BudgetBound, RefusesWhatNoStepCanHave) {

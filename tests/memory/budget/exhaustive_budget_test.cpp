@@ -36,8 +36,7 @@ struct Nearness {
     // The named values and the workspace make up the bytes.
     std::uint64_t named = 0;
     for (const ValueId value : needed.values) named += problem.graph.values[value].bytes;
-    ASSERT_LE(named, needed.bytes);
-    ASSERT_LE(needed.bytes, named + problem.graph.ops[needed.op].workspace_bytes);
+    ASSERT_EQ(needed.bytes, named + needed.workspace_bytes);
     for (const auto& [bytes, unused] : best.points()) {
       const double least = best.extra_seconds(bytes), below = bound.extra_seconds(bytes);
       ASSERT_LE(below, least + kRounding) << bytes << " bytes";

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "memory/alignment.h"
 #include "models/models.h"
 #include "tests/train/budget/small_budget.h"
@@ -52,7 +54,8 @@ TEST_P(EveryModelsBudget, IsKeptAndNeverBeatsItsBound) {
     EXPECT_LE(answer.reserved_bytes, bytes) << k;
     EXPECT_LE(answer.bound(), answer.overhead() + 1e-9) << k;
     EXPECT_LE(answer.recomputed, answer.candidates);
-    EXPECT_EQ(answer.recomputed == 0, answer.ops == nullptr);
+    const bool early = answer.savings && answer.savings->early_sums;
+    EXPECT_EQ(answer.recomputed == 0 && !early, answer.savings == nullptr);
   }
 }
 
@@ -71,7 +74,7 @@ TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
   DryRunOptions options = program();
   options.step.order = std::string(kProgramOrder);
   for (const BudgetStep& point : small_.budget.curve(12)) {
-    options.step.recomputed_ops = point.ops;
+    options.step.savings = point.savings;
     const DryRunFacts step = dry_run(options);
     EXPECT_EQ(step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes), point.bytes);
   }
@@ -81,9 +84,9 @@ TEST_P(EveryModelsBudget, GivesTheSamePlanForTheSameSeconds) {
   SmallBudget again(program());
   const std::uint64_t bytes = small_.bytes_at(0.4);
   const BudgetAnswer one = small_.budget.within(bytes), other = again.budget.within(bytes);
-  ASSERT_EQ(one.ops == nullptr, other.ops == nullptr);
-  if (one.ops) {
-    EXPECT_EQ(*one.ops, *other.ops);
+  ASSERT_EQ(one.savings == nullptr, other.savings == nullptr);
+  if (one.savings) {
+    EXPECT_EQ(*one.savings, *other.savings);
   }
   EXPECT_EQ(one.reserved_bytes, other.reserved_bytes);
 }
@@ -128,13 +131,26 @@ TEST(StepBudget, FindsTheLeastBytesForATime) {
   EXPECT_LE(some.bound(), some.overhead());
 }
 
+// Four branches of a block give its input gradients.
+TEST(StepBudget, SumsGradientsEarlyWhereBytesAreFew) {
+  SmallBudget small(
+      {.model = "googlenet", .shape = find_model("googlenet").shape, .batch_size = 32});
+  const BudgetAnswer all = small.budget.within(small.bytes_at(1));
+  EXPECT_EQ(all.savings, nullptr);
+  const BudgetAnswer least = small.budget.within(small.bytes_at(0));
+  ASSERT_TRUE(least.savings);
+  EXPECT_TRUE(least.savings->early_sums);
+  EXPECT_NE(least.text().find("gradients are summed early"), std::string::npos);
+  EXPECT_EQ(least.json()["early_sums"], true);
+}
+
 // Budgets of lenet as on a processor whose first convolution has a fast engine with 8 MiB of
 // workspace.
 StepBudget with_large_workspace(bool fits_engines) {
   constexpr std::uint64_t kWorkspace = 8 << 20;
-  const auto trial = [](const RecomputedOps& ops, const EngineNames& engines) {
+  const auto trial = [](const Savings& savings, const EngineNames& engines) {
     DryRunOptions program = lenet();
-    program.step.recomputed_ops = ops;
+    program.step.savings = savings;
     StepTrial result{dry_run(program)};
     RecordedStep& step = result.facts.step;
     const auto conv1 = std::ranges::find(step.graph.ops, "conv1", &StepOp::layer);
@@ -148,8 +164,9 @@ StepBudget with_large_workspace(bool fits_engines) {
         result.facts.resident_bytes + lower_bound_bytes(simulate(step.graph), kAlignmentBytes);
     return result;
   };
-  return StepBudget(
-      {.trial = trial, .seconds = tests::steady_seconds(), .fits_engines = fits_engines});
+  return StepBudget({.trial = trial,
+                     .seconds = tests::steady_seconds(),
+                     .freedom = {.fits_engines = fits_engines}});
 }
 
 TEST(StepBudget, TakesASmallerEngineWhereAWorkspaceDoesNotFit) {

@@ -9,9 +9,9 @@
 namespace skyline {
 namespace {
 
-RecomputedOps makes_again(const char* op) {
-  return std::make_shared<const std::map<ValueName, Recomputing>>(
-      std::map<ValueName, Recomputing>{{{.op = op}, Recomputing::kOnce}});
+Savings makes_again(const char* op) {
+  return std::make_shared<const ByteSavings>(
+      ByteSavings{.recomputed = {{{.op = op}, Recomputing::kOnce}}});
 }
 
 Trace one_block(std::uint64_t bytes) {
@@ -19,14 +19,13 @@ Trace one_block(std::uint64_t bytes) {
 }
 
 TEST(PlannedPairs, TakeTheFirstChoiceThatFitsElseSearch) {
-  const RecomputedOps some = makes_again("some"), most = makes_again("most");
-  const std::map<RecomputedOps, std::uint64_t> bytes = {
-      {nullptr, 3072}, {some, 2048}, {most, 1024}};
+  const Savings some = makes_again("some"), most = makes_again("most");
+  const std::map<Savings, std::uint64_t> bytes = {{nullptr, 3072}, {some, 2048}, {most, 1024}};
   SimulatedDevice device;
   const Session session(device);
   int searches = 0;
   const auto chosen_within = [&](std::uint64_t plan_bytes) {
-    const StepChoices choices{.recomputed = {nullptr, some},
+    const StepChoices choices{.savings = {nullptr, some},
                               .plan_bytes = plan_bytes,
                               .search = [&](const std::vector<PairBatch>&) {
                                 ++searches;
@@ -34,12 +33,12 @@ TEST(PlannedPairs, TakeTheFirstChoiceThatFitsElseSearch) {
                               }};
     const PlannedChoice choice = first_that_fits(
         {}, choices,
-        [&](const std::vector<PairBatch>&, const RecomputedOps& ops) {
-          return one_block(bytes.at(ops));
+        [&](const std::vector<PairBatch>&, const Savings& savings) {
+          return one_block(bytes.at(savings));
         },
         session);
-    EXPECT_EQ(choice.plan.plan.peak, bytes.at(choice.recomputed));
-    return choice.recomputed;
+    EXPECT_EQ(choice.plan.plan.peak, bytes.at(choice.savings));
+    return choice.savings;
   };
   EXPECT_EQ(chosen_within(3072), nullptr);
   EXPECT_EQ(chosen_within(3071), some);

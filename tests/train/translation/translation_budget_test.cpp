@@ -59,7 +59,7 @@ struct TextRun {
     for (std::int64_t step = 1; step <= kTextSteps; ++step) {
       run->next();
       bits.losses.push_back(run->step({.learning_rate = 0.01f, .step = step}));
-      if (run->context.options().recomputed_ops) ++steps_that_make_again;
+      if (run->context.options().savings) ++steps_that_make_again;
       after_step();
     }
     bits.parameters = tensors_sha256(run->context, values_of(run->network().parameters()));

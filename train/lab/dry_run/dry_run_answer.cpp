@@ -101,7 +101,7 @@ void add_budget(DryRunResult& answer) {
   if (question.budgets) answer.budgets = budget.curve(kShownBudgets);
   if (!step.memory_bytes) return;
   answer.budget = budget.within(*step.memory_bytes);
-  step.recomputed_ops = answer.budget->ops;
+  step.savings = answer.budget->savings;
   question.engines->choose(answer.budget->engines);
 }
 

@@ -14,8 +14,8 @@ StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
                              .planner_table = all_planners(),
                              .commit_bytes = question.commit_bytes};
   const auto run = [program, planned, batch_size, engines = question.engines](
-                       const RecomputedOps& ops, const EngineNames& names) {
-    program->recompute(ops);
+                       const Savings& savings, const EngineNames& names) {
+    program->set_savings(savings);
     if (engines->choose(names)) program->forget_kernels();
     StepTrial trial{program->step(batch_size, Mode::kTraining, DryRun::Graph::kOn)};
     trial.reserved_bytes =
@@ -24,8 +24,8 @@ StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
   };
   return StepBudget({.trial = run,
                      .seconds = question.seconds,
-                     .in_place = question.program.step.in_place,
-                     .fits_engines = question.fits_engines});
+                     .freedom = {.in_place = question.program.step.in_place,
+                                 .fits_engines = question.fits_engines}});
 }
 
 SlowerBatch largest_slower_batch(const DryRunRequest& question) {

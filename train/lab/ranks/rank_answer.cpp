@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string shown(double seconds) {
+std::string time_text(double seconds) {
   return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
 }
 
@@ -27,7 +27,7 @@ std::vector<std::size_t> powers_of_two(std::size_t most) {
 
 // As Workload::choose_sums() does.
 SumBuckets chosen_sums(DryRunOptions program, const StepSeconds& seconds, const RankLink& link) {
-  program.step.recomputed_ops = {};
+  program.step.savings = {};
   const auto step_with = [&](const SumBuckets& buckets) {
     program.buckets = buckets;
     return dry_run(program).step;
@@ -67,8 +67,8 @@ std::string table_of(std::span<const RankStep> steps) {
     table.add_row({format_count(static_cast<std::int64_t>(step.ranks)),
                    format_bytes(step.resident_bytes + step.peak), format_bytes(step.peak),
                    format_bytes(step.sent_bytes),
-                   format_count(static_cast<std::int64_t>(step.sums)), shown(step.sum_seconds),
-                   fmt::format("{:.0f} %", 100 * step.hidden()), shown(step.seconds)});
+                   format_count(static_cast<std::int64_t>(step.sums)), time_text(step.sum_seconds),
+                   fmt::format("{:.0f} %", 100 * step.hidden()), time_text(step.seconds)});
   }
   return table.str();
 }
