@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/lanes/lane_queue.h"
 #include "memory/lanes/happens_before.h"
 #include "memory/lanes/lane_planner.h"
 #include "memory/lanes/step_edges.h"
@@ -40,7 +41,7 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
 
 void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
   auto recorded = std::make_shared<Recorded>();
-  recorded->schedule = assign_lanes(graph, seconds, lanes_);
+  recorded->schedule = assign_lanes(graph, seconds, lanes_, LaneQueue::kWakeSeconds);
   recorded->alone = ops_alone(graph, recorded->schedule.lanes, lanes_);
   std::map<std::tuple<Phase, std::string, std::string>, int> counts;
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {

@@ -16,10 +16,12 @@ constexpr std::size_t kMoveWork = std::size_t{1} << 24;
 
 class LaneScheduler {
  public:
-  LaneScheduler(const StepEdges& edges, std::span<const double> seconds, std::size_t lanes)
+  LaneScheduler(const StepEdges& edges, std::span<const double> seconds, std::size_t lanes,
+                double wake_seconds)
       : edges_(edges),
         seconds_(seconds),
         lanes_(lanes),
+        wake_seconds_(wake_seconds),
         to_the_end_(seconds.begin(), seconds.end()) {
     for (std::size_t op = edges.size(); op-- > 0;) {
       for (const OpId before : edges[op]) {
@@ -29,9 +31,10 @@ class LaneScheduler {
   }
 
   LaneSchedule run() const {
-    LaneSchedule best = as_written();
-    const LaneSchedule by_path = timed(longest_path_first());
-    if (by_path.seconds < best.seconds) best = by_path;
+    LaneSchedule best = timed(Lanes(edges_.size()));
+    for (LaneSchedule other : {as_written(), timed(longest_path_first())}) {
+      if (other.seconds < best.seconds) best = std::move(other);
+    }
     move_ops(best);
     return best;
   }
@@ -60,10 +63,11 @@ class LaneScheduler {
   // Takes ops in the program's sequence, each on the lane where it ends first.
   LaneSchedule as_written() const {
     Lanes lanes(edges_.size());
-    std::vector<double> free(lanes_), done(edges_.size());
+    std::vector<double> free = free_at_first(), done(edges_.size());
     for (OpId op = 0; op < edges_.size(); ++op) {
-      lanes[op] = first_free(free, ready_at(op, done), lanes, op);
-      done[op] = free[lanes[op]] = std::max(free[lanes[op]], ready_at(op, done)) + seconds_[op];
+      const double ready = ready_at(op, done);
+      lanes[op] = first_free(free, ready, lanes, op);
+      done[op] = free[lanes[op]] = begin(free[lanes[op]], ready) + seconds_[op];
     }
     return timed(std::move(lanes));
   }
@@ -71,7 +75,7 @@ class LaneScheduler {
   // Takes the ready op with the longest path to the end whenever a lane is free.
   Lanes longest_path_first() const {
     Lanes lanes(edges_.size());
-    std::vector<double> free(lanes_), done(edges_.size());
+    std::vector<double> free = free_at_first(), done(edges_.size());
     std::vector<std::size_t> missing(edges_.size());
     std::vector<std::vector<OpId>> successors(edges_.size());
     const auto later = [this](OpId a, OpId b) {
@@ -86,8 +90,9 @@ class LaneScheduler {
     for (; !ready.empty();) {
       const OpId op = ready.top();
       ready.pop();
-      lanes[op] = first_free(free, ready_at(op, done), lanes, op);
-      done[op] = free[lanes[op]] = std::max(free[lanes[op]], ready_at(op, done)) + seconds_[op];
+      const double ready_op = ready_at(op, done);
+      lanes[op] = first_free(free, ready_op, lanes, op);
+      done[op] = free[lanes[op]] = begin(free[lanes[op]], ready_op) + seconds_[op];
       for (const OpId next : successors[op]) {
         if (--missing[next] == 0) ready.push(next);
       }
@@ -101,6 +106,18 @@ class LaneScheduler {
     return at;
   }
 
+  // Lanes other than the first are asleep.
+  std::vector<double> free_at_first() const {
+    std::vector<double> free(lanes_, -2 * wake_seconds_);
+    free.front() = 0;
+    return free;
+  }
+
+  // Returns when an op begins that is ready at `ready`, on a lane that is free since `free`.
+  double begin(double free, double ready) const {
+    return ready - free > wake_seconds_ ? ready + wake_seconds_ : std::max(free, ready);
+  }
+
   // Returns the lane on which an op that is ready at `ready` begins first; of ties the one that ran
   // an op whose result it reads, then the one that idles least.
   LaneId first_free(const std::vector<double>& free, double ready, const Lanes& lanes,
@@ -110,9 +127,9 @@ class LaneScheduler {
     };
     LaneId best = 0;
     for (LaneId lane = 1; lane < lanes_; ++lane) {
-      const double begin = std::max(free[lane], ready), best_begin = std::max(free[best], ready);
-      if (begin > best_begin) continue;
-      if (begin < best_begin || is_near(lane) > is_near(best) ||
+      const double at = begin(free[lane], ready), best_at = begin(free[best], ready);
+      if (at > best_at) continue;
+      if (at < best_at || is_near(lane) > is_near(best) ||
           (is_near(lane) == is_near(best) && free[lane] > free[best])) {
         best = lane;
       }
@@ -122,10 +139,10 @@ class LaneScheduler {
 
   LaneSchedule timed(Lanes lanes) const {
     LaneSchedule schedule{.lanes = std::move(lanes)};
-    std::vector<double> free(lanes_), done(edges_.size());
+    std::vector<double> free = free_at_first(), done(edges_.size());
     for (OpId op = 0; op < edges_.size(); ++op) {
       double& lane = free[schedule.lanes[op]];
-      done[op] = lane = std::max(lane, ready_at(op, done)) + seconds_[op];
+      done[op] = lane = begin(lane, ready_at(op, done)) + seconds_[op];
       schedule.seconds = std::max(schedule.seconds, lane);
       schedule.critical_path = std::max(schedule.critical_path, to_the_end_[op]);
     }
@@ -136,24 +153,25 @@ class LaneScheduler {
   const StepEdges& edges_;
   std::span<const double> seconds_;
   std::size_t lanes_;
+  double wake_seconds_;
   std::vector<double> to_the_end_;  // seconds of the longest path from an op to the step's end
 };
 
 }  // namespace
 
 LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
-                          std::size_t lanes) {
-  return assign_lanes(step_edges(graph, simulate_uses(graph)), seconds, lanes);
+                          std::size_t lanes, double wake_seconds) {
+  return assign_lanes(step_edges(graph, simulate_uses(graph)), seconds, lanes, wake_seconds);
 }
 
 LaneSchedule assign_lanes(const StepEdges& edges, std::span<const double> seconds,
-                          std::size_t lanes) {
+                          std::size_t lanes, double wake_seconds) {
   if (lanes == 0) throw std::invalid_argument("lanes: got 0, expected at least 1");
   if (seconds.size() != edges.size()) {
     throw std::invalid_argument(
         fmt::format("lanes: got the seconds of {} ops, expected {}", seconds.size(), edges.size()));
   }
-  return LaneScheduler(edges, seconds, lanes).run();
+  return LaneScheduler(edges, seconds, lanes, wake_seconds).run();
 }
 
 }  // namespace skyline

@@ -2,7 +2,7 @@
 """Shows what budgets cost: bytes against the time of a step, for every network:
 
     python3 tests/benchmarks/budget.py [MODEL ...] [--build build/release]
-    python3 tests/benchmarks/budget.py --run [MODEL ...] [--steps 6] [--turns 3]
+    python3 tests/benchmarks/budget.py --run [MODEL ...] [--steps 6] [--turns 3] [--batch-size N]
 
 The first form asks dry runs at 66, 60, 53, 46, 40 and 33 % of the bytes that the step takes without
 a budget, with the batches of MONeT's table (Shah et al. 2021), and prints "longer by (at least)" and
@@ -100,9 +100,8 @@ def in_monets_bytes(build, model):
         yield [f"{model}, {BATCHES[model]}", f"{gigabytes:.2f} GB", ours, f"{theirs:.1f}"]
 
 
-def run(build, model, steps, turns, folder, ratios):
+def run(build, model, batch, steps, turns, folder, ratios):
     """Yields a row a share: foreseen and measured share of a step; adds to `ratios`."""
-    batch = RUN_BATCHES[model]
     draw_images(folder / "images", batch)
     data = data_of(model, folder / "images", batch)
     ask = ["train", "--model", model, "--batch-size", batch, "--steps", steps, *data, "--output"]
@@ -148,6 +147,7 @@ def main():
     parser.add_argument("--run", action="store_true")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--batch-size", type=int, help="of a run, instead of one that takes seconds")
     given = parser.parse_args()
     models = given.models or list(BATCHES)
     if not given.run:
@@ -163,8 +163,8 @@ def main():
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         rows = (row for model in models
-                for row in run(given.build, model, given.steps, given.turns,
-                               pathlib.Path(folder) / model, ratios))
+                for row in run(given.build, model, given.batch_size or RUN_BATCHES[model],
+                               given.steps, given.turns, pathlib.Path(folder) / model, ratios))
         print_table(["network, batch", "memory", "foreseen", "at least", "measured", "ratio"], rows)
     if ratios:
         print(f"\nworst ratio: {max(ratios, key=lambda ratio: abs(math.log(ratio))):.2f}")

@@ -5,8 +5,8 @@
 
 PyTorch's step is compiled once a budget, with its partitioner, which chooses what to make again,
 and eager kernels ("aot_eager_decomp_partition"), so that only the choice differs. Networks, loss and
-optimizer are those of pytorch_step.py. Its bytes are those of storages that its CPU allocator has
-handed out, at the step's peak, with parameters, gradients and momentum; "of all" divides them by
+optimizer are those of pytorch_step.py; sentences have 30 words. Its bytes are those of storages that its CPU allocator has
+handed out, at the step's peak, with parameters, gradients and the optimizer's state; "of all" divides them by
 the bytes at budget 1. Steps with and without a budget take turns; "longer by" compares the medians.
 Ours is the budget of a dry run at the same share of the bytes that our step takes without one:
 longer by (at least), as budget.py explains; "–" where no step fits.
@@ -20,14 +20,18 @@ import subprocess
 import time
 
 import torch
+import torch._dynamo
 import torch._functorch.config as functorch
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_sequence
 from torch.profiler import ProfilerActivity, profile
 
-from pytorch_networks import NETWORKS
+from pytorch_networks import NETWORKS, Seq2Seq
 
 BACKEND = "aot_eager_decomp_partition"
 PIECE = 4096  # bytes: our budgets are whole pages
+TEXT = "seq2seq"
+WORDS = 30  # of a sentence, as in a dry run
 
 
 class Step:
@@ -36,15 +40,19 @@ class Step:
     def __init__(self, model, batch, budget):
         torch._dynamo.reset()
         torch.manual_seed(1)
-        maker, extent = NETWORKS[model]
-        self.network = maker()
-        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
-        self.images = torch.rand(batch, 3, extent, extent) * 2 - 1
-        self.labels = torch.arange(batch) * 7 % 1000
+        self.prepare(model, batch)
         self.loss = torch.compile(self.loss_of, backend=BACKEND, dynamic=False)
         with functorch.patch(activation_memory_budget=budget):
             self.run()  # compiles
         self.run()  # makes the momentum
+
+    def prepare(self, model, batch):
+        maker, extent = NETWORKS[model]
+        self.network = maker()
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
+        self.inputs = (torch.rand(batch, 3, extent, extent) * 2 - 1, torch.arange(batch) * 7 % 1000)
+        # Beside parameters and gradients: momentum, which no step frees.
+        self.states = 1
 
     def loss_of(self, images, labels):
         output = self.network(images)
@@ -56,14 +64,15 @@ class Step:
         """Returns the seconds of one step."""
         start = time.perf_counter()
         self.optimizer.zero_grad()
-        self.loss(self.images, self.labels).backward()
+        self.loss(*self.inputs).backward()
         self.optimizer.step()
         return time.perf_counter() - start
 
     def bytes(self):
         """The most bytes of a step, resident ones included."""
         self.optimizer.zero_grad()
-        resident = self.images.nbytes + 2 * sum(p.nbytes for p in self.network.parameters())
+        parameters = sum(parameter.nbytes for parameter in self.network.parameters())
+        resident = self.input_bytes() + (1 + self.states) * parameters
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
             self.run()
         now = peak = 0
@@ -73,6 +82,34 @@ class Step:
             now += event.nbytes()
             peak = max(peak, now)
         return resident + peak
+
+
+    def input_bytes(self):
+        return self.inputs[0].nbytes
+
+
+class TranslationStep(Step):
+    """The same for text, with Adam: sentences of WORDS words. PyTorch compiles no LSTM: its layers
+    stay ops of their own, between the compiled parts."""
+
+    def prepare(self, model, batch):
+        self.network = Seq2Seq()
+        self.optimizer = torch.optim.Adam(self.network.parameters())
+        self.inputs = tuple(pack_sequence([torch.randint(Seq2Seq.WORDS, (WORDS,))
+                                           for _ in range(batch)]) for _ in range(2))
+        self.states = 2
+        self.batch = batch
+
+    def loss_of(self, source, target):
+        logits = self.network(source, target)
+        return functional.cross_entropy(logits, target.data, reduction="sum") / self.batch
+
+    def input_bytes(self):
+        return 0  # a word is a number
+
+
+def step_of(model, batch, budget):
+    return (TranslationStep if model == TEXT else Step)(model, batch, budget)
 
 
 def mib(size):
@@ -95,10 +132,10 @@ def ours(program, model, batch, share):
 
 
 def compare(given, model):
-    everything = Step(model, given.batch, 1.0)
+    everything = step_of(model, given.batch, 1.0)
     all_bytes = everything.bytes()
     for budget in map(float, given.budgets.split(",")):
-        step = Step(model, given.batch, budget)
+        step = step_of(model, given.batch, budget)
         size = step.bytes()
         share = size / all_bytes
         seconds = {True: [], False: []}
@@ -115,7 +152,7 @@ def compare(given, model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL", choices=[[], *NETWORKS])
+    parser.add_argument("models", nargs="*", metavar="MODEL", choices=[[], *NETWORKS, TEXT])
     parser.add_argument("--ours", required=True, help="the program skyline")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=5)
@@ -125,7 +162,7 @@ def main():
     print("| network, batch | budget | PyTorch | of all | longer by | ours, at that share | "
           "longer by (at least) |")
     print("|---|---|---|---|---|---|---|")
-    for model in given.models or NETWORKS:
+    for model in given.models or [*NETWORKS, TEXT]:
         compare(given, model)
 
 

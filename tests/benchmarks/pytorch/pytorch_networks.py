@@ -43,4 +43,6 @@ def image_network(name, **options):
 NETWORKS = {"alexnet": image_network("alexnet"),
             "googlenet": image_network("googlenet", heads=True),
             "resnet50": image_network("resnet50"),
-            "inception-resnet": image_network("inception-resnet")}
+            "inception-resnet": image_network("inception-resnet"),
+            "vgg16": image_network("vgg16"),
+            "mobilenet_v2": image_network("mobilenet_v2")}

@@ -44,6 +44,14 @@ TEST(LaneSchedule, GivesEachBranchALane) {
   EXPECT_NE(schedule.lanes[1], schedule.lanes[3]);
 }
 
+TEST(LaneSchedule, TakesALaneOnlyWhereThatPaysForItsWakingUp) {
+  const std::vector<double> seconds = {1, 2, 3, 2, 3, 1};
+  EXPECT_EQ(assign_lanes(two_branches(), seconds, 2, 2).seconds, 9);
+  const LaneSchedule one = assign_lanes(two_branches(), seconds, 2, 6);
+  EXPECT_EQ(one.seconds, one.sum);
+  EXPECT_EQ(one.lanes, Lanes(6));
+}
+
 TEST(LaneSchedule, LiesBetweenItsBounds) {
   for (const std::uint64_t seed : seeds(1000)) {
     const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
