@@ -25,9 +25,12 @@ class Seq2Seq(nn.Module):
         self.W = nn.Linear(units, words)
 
     def forward(self, source, target):
+        return self.W(self.decoded(source, target))
+
+    def decoded(self, source, target):
         _, (h, c) = self.encoder(embedded(self.embed_x, source))
         y, _ = self.decoder(embedded(self.embed_y, target), (h, c))
-        return self.W(y.data)
+        return y.data
 
 
 def embedded(embedding, words):
