@@ -20,6 +20,8 @@ struct CpuOptions {
   // outlive the compute object.
   EngineChoices* choices = nullptr;
   std::size_t lanes = 1;  // on which ops run at the same time
+  // A lane that has waited for about as long sleeps, and takes as long to wake up.
+  double wake_seconds = 100e-6;
 };
 
 // Device memory that an upload passes through, and what may still use it.

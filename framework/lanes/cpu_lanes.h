@@ -9,7 +9,7 @@ namespace skyline {
 
 // The lanes of a CPU, and which op of a step runs on which of them.
 struct CpuLanes {
-  explicit CpuLanes(std::size_t lanes) : queue(lanes), steps(lanes) {}
+  CpuLanes(std::size_t lanes, double wake_seconds) : queue(lanes), steps(lanes, wake_seconds) {}
 
   LaneQueue queue;
   StepLanes steps;

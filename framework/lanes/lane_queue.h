@@ -32,8 +32,6 @@ namespace skyline {
 class LaneQueue {
  public:
   static constexpr std::uint32_t kAhead = 8;
-  // A lane that has waited for about as long sleeps, and takes as long to wake up.
-  static constexpr double kWakeSeconds = 50e-6;
 
   // At least 1 lane. The threads begin with the first op of their lanes.
   explicit LaneQueue(std::size_t lanes);

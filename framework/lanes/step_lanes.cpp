@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/lanes/lane_queue.h"
 #include "memory/lanes/happens_before.h"
 #include "memory/lanes/lane_planner.h"
 #include "memory/lanes/step_edges.h"
@@ -40,8 +39,14 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
 }
 
 void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
+  Kind& known = this->kind();
+  if (known.seconds.size() == seconds.size()) {
+    std::ranges::transform(seconds, known.seconds, seconds.begin(), std::ranges::min);
+  }
+  known.seconds = seconds;
+  if (known.steps < kStepsOnOneLane) return;
   auto recorded = std::make_shared<Recorded>();
-  recorded->schedule = assign_lanes(graph, seconds, lanes_, LaneQueue::kWakeSeconds);
+  recorded->schedule = assign_lanes(graph, seconds, lanes_, wake_seconds_);
   recorded->alone = ops_alone(graph, recorded->schedule.lanes, lanes_);
   std::map<std::tuple<Phase, std::string, std::string>, int> counts;
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
@@ -52,7 +57,7 @@ void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
   recorded->lives = requests_before_free(simulate(graph));
   recorded->graph = std::move(graph);
   const std::lock_guard lock(mutex_);
-  kind().recorded = std::move(recorded);
+  known.recorded = std::move(recorded);
 }
 
 std::optional<LaneId> StepLanes::next(std::string_view op) {

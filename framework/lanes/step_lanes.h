@@ -23,7 +23,9 @@ namespace skyline {
 // Which op of a step runs on which lane. Training and inference steps are planned separately:
 //
 //   first step   on lane 0; libraries prepare their kernels
-//   second step  on lane 0, recorded and timed
+//   next three   on lane 0, timed, and the last of them recorded; the least seconds of each op
+//   count,
+//                because caches that are cold, and other programs, only make it slower
 //   from then on each op on the lane that assign_lanes() gave the recorded op in its place. Once a
 //                step differs from the recorded one, its further ops go where they can begin first,
 //                by the recorded seconds of such ops.
@@ -33,11 +35,15 @@ namespace skyline {
 class StepLanes {
  public:
   enum class Step { kFirst, kRecorded, kOnLanes };
+  static constexpr int kTimedSteps = 3;
+  static constexpr int kStepsOnOneLane = 1 + kTimedSteps;
 
-  explicit StepLanes(std::size_t lanes) : lanes_(lanes) {}
+  // `wake_seconds`: see assign_lanes().
+  explicit StepLanes(std::size_t lanes, double wake_seconds = 0)
+      : lanes_(lanes), wake_seconds_(wake_seconds) {}
 
   Step begin(StepKind kind);
-  // Ends a recorded step; `seconds` are those of each op of `graph`.
+  // Ends a timed step; `seconds` are those of each op of `graph`.
   void learn(StepGraph graph, std::vector<double> seconds);
 
   // Ends the step: ops outside of steps run on lane 0.
@@ -74,6 +80,7 @@ class StepLanes {
   };
   struct Kind {
     int steps = 0;
+    std::vector<double> seconds;               // the least of timed steps, by op
     std::shared_ptr<const Recorded> recorded;  // null: not yet
   };
   // When lanes are free and ops done, as far as `seconds` tell; since the step left its plan.
@@ -85,6 +92,7 @@ class StepLanes {
   Kind& kind() { return kinds_[kind_]; }
 
   std::size_t lanes_;
+  double wake_seconds_;
   std::map<StepKind, Kind> kinds_;
   StepKind kind_ = StepKind::kTraining;
   mutable std::mutex mutex_;             // of `recorded` of all kinds

@@ -1,5 +1,6 @@
 #include "train/options/train_options.h"
 
+#include "framework/lanes/step_lanes.h"
 #include "framework/ranks/rank_group.h"
 
 #include <fmt/format.h>
@@ -94,14 +95,15 @@ void check_ranks(const TrainOptions& options) {
   }
 }
 
-// The second step is recorded for the lanes, so the planned allocator records it, too. With lanes
-// still to be measured, threads that are not given stay open.
+// The last step before lanes begin is recorded for them, and the planned allocator records it, too.
+// With lanes still to be measured, threads that are not given stay open.
 void resolve_lanes(TrainOptions& options) {
   const std::int64_t lanes = options.device.lanes;
   const std::shared_ptr<RankGroup>& group = options.ranks.group;
   const auto here = group ? static_cast<std::int64_t>(group->ranks_here()) : 1;
   if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes * here);
-  if (lanes != 1) options.memory.warmup_steps = std::max(options.memory.warmup_steps, 2);
+  if (lanes == 1) return;
+  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsOnOneLane);
 }
 
 }  // namespace

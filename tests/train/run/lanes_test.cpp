@@ -25,12 +25,12 @@ namespace {
 
 using namespace tests;
 
-constexpr std::size_t kLaneSteps = 6;  // the first two run on lane 0
+constexpr std::size_t kLaneSteps = 8;  // the first four run on lane 0
 
 Context::Options on_lanes(std::size_t lanes, const StepOptions& step = {}) {
   Context::Options options = context_options(step);
   options.seed = seeded().seed;
-  options.compute = std::make_shared<CpuCompute>(CpuOptions{.lanes = lanes});
+  options.compute = std::make_shared<CpuCompute>(CpuOptions{.lanes = lanes, .wake_seconds = 0});
   return options;
 }
 
