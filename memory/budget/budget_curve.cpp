@@ -113,7 +113,8 @@ class CurveSearch {
   void find_smaller(std::uint32_t round) {
     for (std::uint32_t k = 0; k < kBudgets; ++k) {
       const std::uint64_t bytes = budget_of_round(round, k);
-      if (front_.within(bytes) == nullptr && !improve(bytes, measure_of(round))) return;
+      if (front_.within(bytes) != nullptr) continue;
+      if (!improve(bytes, measure_of(round), round > 0)) return;
     }
   }
 
@@ -170,8 +171,9 @@ class CurveSearch {
   }
 
   // Begins with the proof's remakes, then with the neighbours while the bound is far.
-  // Returns whether a step fits.
-  bool improve(std::uint64_t bytes, BudgetFit::Measure measure) {
+  // If all that fails and `all_again`, begins with everything made again. Returns whether a step
+  // fits.
+  bool improve(std::uint64_t bytes, BudgetFit::Measure measure, bool all_again = false) {
     const BudgetBound::Proof proof = bound_.proof(bytes);
     double best = std::numeric_limits<double>::infinity();
     const auto try_from = [&](const RemakeChoice& start) {
@@ -187,6 +189,10 @@ class CurveSearch {
     if (within != nullptr) try_from(RemakeChoice(within->choice));
     const BudgetPoint* beyond = front_.beyond(bytes);
     if (beyond != nullptr) try_from(RemakeChoice(beyond->choice));
+    if (all_again && front_.within(bytes) == nullptr) {
+      try_from(RemakeChoice(problem_.remakes.size(), Remake::kOnce));
+      if (problem_.makes_each) try_from(RemakeChoice(problem_.remakes.size(), Remake::kEach));
+    }
     return front_.within(bytes) != nullptr;
   }
 
