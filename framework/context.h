@@ -44,8 +44,7 @@ enum class Recomputing : char {
   kOnce,  // right before the first op that reads it
   kEach,  // right before each op that reads it, and freed after that op
 };
-// What each batch of a step does so that fewer bytes are alive at once. No bit of a result depends
-// on it.
+// Each batch of a step saves bytes in this way. No bit of a result depends on it.
 struct ByteSavings {
   // A turn of a loop that is not named is as the named one before it: the batch has longer
   // sentences than the one that was planned, or sentences end there. All other values that are not

@@ -109,7 +109,7 @@ class CurveSearch {
     }
   }
 
-  // Where no step is found, fewer bytes are hopeless, too, and would take the time of others.
+  // Stops where no step is found: fewer bytes are hopeless, too, and would take the time of others.
   void find_smaller(std::uint32_t round) {
     for (std::uint32_t k = 0; k < kBudgets; ++k) {
       const std::uint64_t bytes = budget_of_round(round, k);

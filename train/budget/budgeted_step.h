@@ -12,7 +12,7 @@
 
 namespace skyline {
 
-// What a BudgetedStep may change of a step.
+// A BudgetedStep may change these things of a step.
 struct BudgetFreedom {
   bool in_place = true;
   bool fits_engines = false;  // smaller engines may compute, with other bits
