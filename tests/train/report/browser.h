@@ -16,7 +16,7 @@ inline constexpr const char* kNoBrowser = "no chromium that runs here to open th
 
 // Returns the page after a browser has run its script; empty if no browser runs here. `fragment`
 // follows # in the page's address.
-inline std::string opened_in_browser(const std::string& page, const std::string& fragment = "") {
+inline std::string opened_once(const std::string& page, const std::string& fragment) {
   const TemporaryFolder folder;
   const std::string file = folder / "page.html";
   std::ofstream(file) << page;
@@ -31,6 +31,18 @@ inline std::string opened_in_browser(const std::string& page, const std::string&
   for (int c; (c = fgetc(pipe)) != EOF;) text += static_cast<char>(c);
   pclose(pipe);
   return text.find("</html>") == text.npos ? std::string() : text;
+}
+
+// The same. The browser's clock may run out before it has drawn the page, so the page is opened
+// again, up to ten times, until it has the text `until`.
+inline std::string opened_in_browser(const std::string& page, const std::string& fragment = "",
+                                     const std::string& until = "") {
+  std::string opened;
+  for (int times = 0; times < 10; ++times) {
+    opened = opened_once(page, fragment);
+    if (opened.empty() || opened.find(until) != opened.npos) break;
+  }
+  return opened;
 }
 
 // Expects these texts in the page after its script ran; skips the test if no browser runs here.

@@ -65,7 +65,7 @@ TEST(ReportPage, SavesThePlanAsSvg) {
     };
     setInterval(() => document.getElementById('plan-svg').click(), 500);
   </script>)");
-  page = opened_in_browser(page);
+  page = opened_in_browser(page, "", "data-svg=\"");
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t begin = page.find("data-svg=\"");
   ASSERT_NE(begin, page.npos);
@@ -124,7 +124,7 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
       canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
     }, 500);
   </script>)");
-  page = opened_in_browser(page);
+  page = opened_in_browser(page, "", "<strong>");
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t tooltip = page.find("<div id=\"tooltip\"");
   EXPECT_TRUE(std::regex_search(
