@@ -13,8 +13,7 @@ void Compute::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& 
 
 CpuCompute::CpuCompute(CpuOptions options)
     : options_(options),
-      lanes_(options.lanes > 1 ? std::make_unique<CpuLanes>(options.lanes, options.wake_seconds)
-                               : nullptr) {}
+      lanes_(options.lanes > 1 ? std::make_unique<CpuLanes>(options) : nullptr) {}
 
 CpuCompute::~CpuCompute() = default;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/wide_op.h"
 #include "memory/alignment.h"
 
 namespace skyline {
@@ -92,14 +93,15 @@ Recomputing Context::recomputing(const ValueName& value) const {
 
 void Context::begin_lanes(StepKind kind) {
   if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
-  lane_seconds_.reset();
+  lane_times_.reset();
   CpuLanes* const lanes = this->lanes();
   if (lanes == nullptr) return;
   lanes->queue.finish();
   lanes->queue.forget_error();
-  if (lanes->steps.begin(kind) != StepLanes::Step::kRecorded) return;
+  const StepLanes::Step step = lanes->steps.begin(kind);
+  if (step != StepLanes::Step::kTimed && step != StepLanes::Step::kTimedWide) return;
   recorded_for_lanes_ = !std::exchange(options_.record_graph, true);
-  lane_seconds_.emplace();
+  lane_times_.emplace();
 }
 
 void Context::wait_for_lanes() {
@@ -110,16 +112,21 @@ void Context::end_lanes() {
   CpuLanes* const lanes = this->lanes();
   if (lanes == nullptr) return;
   lanes->queue.wait();
+  if (lane_times_) {
+    LaneTimes times = *std::exchange(lane_times_, {});
+    times.seconds.resize(step_graph().ops.size());
+    times.shared.resize(step_graph().ops.size());
+    lanes->steps.learn(step_graph(), std::move(times.seconds), times.shared);
+  }
   lanes->steps.end();
-  if (!lane_seconds_) return;
-  lane_seconds_->resize(step_graph().ops.size());
-  lanes->steps.learn(step_graph(), *std::exchange(lane_seconds_, {}));
   if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
 }
 
-std::optional<std::size_t> Context::next_lane(std::string_view op) {
+std::optional<std::size_t> Context::next_lane(Phase phase, std::string_view op,
+                                              std::string_view layer) {
   CpuLanes* const lanes = this->lanes();
-  return lanes == nullptr ? std::nullopt : std::optional<std::size_t>(lanes->steps.next(op));
+  if (lanes == nullptr) return {};
+  return std::optional<std::size_t>(lanes->steps.next(phase, op, layer));
 }
 
 std::shared_ptr<Storage> Context::request(std::size_t bytes, const Tag& tag) {
@@ -179,7 +186,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   call.outputs = op.outputs(call.specs);
   if (op.is_view()) return view(call, std::move(inputs));
 
-  call.lane = next_lane(op.name());
+  call.lane = next_lane(phase, op.name(), layer);
   const std::shared_ptr<Kernel> kernel = this->kernel(op, call.specs, call.lane.value_or(0));
   std::vector<OutputMemory> memory = choose_memory(call, inputs);
   std::vector<Tensor> outputs = request_outputs(call, inputs, memory);
@@ -198,7 +205,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
 std::vector<Tensor> Context::view(const Call& call, std::vector<Tensor> inputs) {
   const Tensor& input = inputs.front();
   const TensorSpec& spec = call.outputs.front().spec;
-  next_lane(call.op.name());
+  next_lane(call.phase, call.op.name(), call.layer);
   if (options_.record_graph) {
     const ValueId owner = recorder_.value_of(input);
     const ValueId id = recorder_.add_view(owner, {op_of_layer(call.op.name(), call.layer), spec});
@@ -298,7 +305,10 @@ void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
   for (const Tensor& output : outputs) output_addresses.push_back(output.address());
   const KernelArguments arguments{input_addresses, output_addresses, workspace.address(),
                                   call.op.run_value()};
-  if (op_times_ == nullptr && !lane_seconds_) {
+  CpuLanes* const lanes = this->lanes();
+  std::optional<WideOp> wide;
+  if (lanes != nullptr && lanes->steps.wide() && op_times_ == nullptr) wide.emplace(lanes->queue);
+  if (op_times_ == nullptr && !lane_times_) {
     compute().run(kernel, arguments);
   } else {
     run_timed(call, *kernel, arguments);
@@ -311,18 +321,26 @@ bool Context::runs_at_once() {
   CpuLanes* const lanes = this->lanes();
   if (lanes == nullptr) return true;
   if (lanes->queue.idle() && lanes->steps.alone()) return true;
-  if (lanes->steps.on_lanes() && op_times_ == nullptr && !options_.check_finite) return false;
+  const bool lanes_run = lanes->steps.on_lanes() && !lanes->steps.wide();
+  if (lanes_run && op_times_ == nullptr && !options_.check_finite) return false;
   lanes->queue.wait();
   return true;
 }
 
 void Context::run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments) {
   compute().wait();
+  std::uint64_t shares = 0;
+  if (WideOp::running()) {
+    WideOp::share(static_cast<std::int64_t>(lanes()->queue.lanes()), 1,
+                  [](std::int64_t, std::int64_t) {});  // wakes the lanes
+    shares = lanes()->queue.shares();
+  }
   const auto started = std::chrono::steady_clock::now();
   kernel.run(arguments);
   compute().wait();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
   op_seconds_ = elapsed.count();
+  op_shared_ = WideOp::running() && shares < lanes()->queue.shares();
   if (op_times_ == nullptr) return;
   op_times_->push_back({.name = std::string(call.op.name()),
                         .layer = std::string(call.layer),
@@ -391,9 +409,11 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                                                      op_of_layer(op.name, layer)));
   }
   recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
-  if (!lane_seconds_) return;
-  lane_seconds_->resize(step_graph().ops.size());
-  lane_seconds_->back() = op_seconds_;
+  if (!lane_times_) return;
+  lane_times_->seconds.resize(step_graph().ops.size());
+  lane_times_->seconds.back() = op_seconds_;
+  lane_times_->shared.resize(step_graph().ops.size());
+  lane_times_->shared.back() = op_shared_;
 }
 
 void Context::stage_uploads(std::size_t bytes) {
@@ -415,7 +435,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
   const Tensor tensor(spec,
                       request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
   const std::optional<Staging> staged = staging(spec.bytes());
-  next_lane("upload");
+  next_lane(Phase::kForward, "upload", name);
   if (options_.execute) {
     compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
@@ -430,7 +450,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 }
 
 void Context::download(Tensor tensor, void* host) {
-  next_lane("download");
+  next_lane(Phase::kForward, "download", layer_);
   if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (options_.record_graph) {
     recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},

@@ -213,7 +213,7 @@ class Context {
   void begin_lanes(StepKind kind);
   void end_lanes();
   // Returns the lane that the next op of the step is planned on, if it is. Call it for each op.
-  std::optional<std::size_t> next_lane(std::string_view op);
+  std::optional<std::size_t> next_lane(Phase phase, std::string_view op, std::string_view layer);
   void run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments);
   void run(const Call& call, const std::shared_ptr<Kernel>& kernel, std::span<const Tensor> inputs,
            std::span<const Tensor> outputs, const Block& workspace);
@@ -236,9 +236,16 @@ class Context {
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
-  // While a step is recorded for its lanes: the seconds of each op of its graph.
-  std::optional<std::vector<double>> lane_seconds_;
-  double op_seconds_ = 0;            // of the op that ran last, if it was timed
+  // While a step is recorded for its lanes: the seconds of each op of its graph, and whether lanes
+  // have shared a loop of it.
+  struct LaneTimes {
+    std::vector<double> seconds;
+    std::vector<bool> shared;
+  };
+  std::optional<LaneTimes> lane_times_;
+  // Of the op that ran last, if it was timed.
+  double op_seconds_ = 0;
+  bool op_shared_ = false;
   bool recorded_for_lanes_ = false;  // record_graph is set only for that
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step

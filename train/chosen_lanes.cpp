@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "train/cli/median.h"
+#include "framework/lanes/step_lanes.h"
 #include "train/run/now_seconds.h"
 #include "train/workload.h"
 
@@ -16,8 +16,9 @@ namespace skyline {
 namespace {
 
 // The first steps make kernels, record and plan; only later ones are as fast as the rest of a run.
-constexpr int kUntimedSteps = 5;
-constexpr int kLeastTimedSteps = 3, kMostTimedSteps = 50;
+// Then steps run on lanes and on one lane in turns, and the run goes on in the faster way.
+constexpr int kUntimedSteps = StepLanes::kStepsBefore;
+constexpr int kLeastTimedSteps = 4, kMostTimedSteps = 50;
 constexpr double kTimedSeconds = 0.5;
 
 struct Division {
@@ -56,18 +57,19 @@ double step_seconds(TrainOptions options) {
   workload->prepare();
   const std::unique_ptr<ModelRun> run = workload->on(options.memory, Mode::kTraining);
   run->seek({}, options.data.seed);
-  std::vector<double> seconds;
+  std::optional<double> least;
   double sum = 0;
   for (int step = 1; step <= kUntimedSteps + kMostTimedSteps; ++step) {
     run->next();
     const double started = now_seconds();
     run->step({.learning_rate = 0, .step = step});
     if (step <= kUntimedSteps) continue;
-    seconds.push_back(now_seconds() - started);
-    sum += seconds.back();
-    if (std::ssize(seconds) >= kLeastTimedSteps && sum >= kTimedSeconds) break;
+    const double seconds = now_seconds() - started;
+    least = std::min(seconds, least.value_or(seconds));
+    sum += seconds;
+    if (step >= kUntimedSteps + kLeastTimedSteps && sum >= kTimedSeconds) break;
   }
-  return median(seconds).value();
+  return *least;
 }
 
 }  // namespace

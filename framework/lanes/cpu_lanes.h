@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstddef>
-
+#include "framework/compute.h"
 #include "framework/lanes/lane_queue.h"
 #include "framework/lanes/step_lanes.h"
 
@@ -9,7 +8,8 @@ namespace skyline {
 
 // The lanes of a CPU, and which op of a step runs on which of them.
 struct CpuLanes {
-  CpuLanes(std::size_t lanes, double wake_seconds) : queue(lanes), steps(lanes, wake_seconds) {}
+  explicit CpuLanes(const CpuOptions& options)
+      : queue(options.lanes), steps(options.lanes, options.wake_seconds, options.lanes_must_pay) {}
 
   LaneQueue queue;
   StepLanes steps;

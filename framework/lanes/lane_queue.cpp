@@ -1,5 +1,6 @@
 #include "framework/lanes/lane_queue.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,6 +12,8 @@ constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 // A sleeping thread takes some 50 microseconds to wake up, so short waits do not sleep. A few
 // thousand pauses are about as long.
 constexpr int kSpins = 2000;
+// Lanes that share a loop end it at nearly the same time, and nothing can run before that.
+constexpr int kJoinSpins = 20'000;
 
 thread_local bool within_op = false;
 
@@ -32,8 +35,8 @@ void LaneQueue::Counter::add_one() noexcept {
   number_.notify_all();
 }
 
-void LaneQueue::Counter::reach(std::uint32_t number) noexcept {
-  for (int spin = 0; spin < kSpins; ++spin) {
+void LaneQueue::Counter::reach(std::uint32_t number, int spins) noexcept {
+  for (int spin = 0; spin < spins; ++spin) {
     if (reached(number_.load(std::memory_order_acquire), number)) return;
     pause();
   }
@@ -64,7 +67,7 @@ LaneQueue::~LaneQueue() {
 void LaneQueue::enqueue(std::size_t lane, std::span<const ByteRange> reads,
                         std::span<const ByteRange> writes, std::function<void()> op) {
   Lane& own = *lanes_[lane];
-  if (lane > 0 && !own.thread.joinable()) own.thread = std::thread([this, &own] { serve(own); });
+  if (lane > 0) begin_thread(own);
   busy_ = true;
   Task task{.number = ++ops_, .waits = {}, .op = std::move(op)};
   const LaneClock clock = uses_.add({lane, ++own.enqueued}, reads, writes);
@@ -78,10 +81,45 @@ void LaneQueue::enqueue(std::size_t lane, std::span<const ByteRange> reads,
   if (lane == 0) run_here_until(kAhead);
 }
 
+void LaneQueue::share(std::int64_t count, std::int64_t grain,
+                      const std::function<void(std::int64_t, std::int64_t)>& body) {
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const auto begin = [&](std::size_t lane) {
+    const auto all = static_cast<std::int64_t>(lanes_.size());
+    return std::min(count, static_cast<std::int64_t>(lane) * grains / all * grain);
+  };
+  for (std::size_t lane = 1; lane < lanes_.size(); ++lane) begin_thread(*lanes_[lane]);
+  ++shares_;
+  const std::uint64_t first = ++ops_;
+  for (std::size_t lane = 1; lane < lanes_.size(); ++lane) {
+    if (begin(lane) == begin(lane + 1)) continue;
+    ++lanes_[lane]->enqueued;
+    push(*lanes_[lane],
+         {.number = ++ops_, .waits = {}, .op = [&body, from = begin(lane), to = begin(lane + 1)] {
+            body(from, to);
+          }});
+  }
+  try {
+    if (begin(1) > 0) body(0, begin(1));
+  } catch (...) {
+    fail(first, std::current_exception());
+  }
+  for (std::size_t lane = 1; lane < lanes_.size(); ++lane) {
+    lanes_[lane]->done.reach(lanes_[lane]->enqueued, kJoinSpins);
+  }
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  forget_error();
+  if (error) std::rethrow_exception(error);
+}
+
 LaneClock LaneQueue::enqueued() const {
   LaneClock counts;
   for (const auto& lane : lanes_) counts.push_back(lane->enqueued);
   return counts;
+}
+
+void LaneQueue::begin_thread(Lane& lane) {
+  if (!lane.thread.joinable()) lane.thread = std::thread([this, &lane] { serve(lane); });
 }
 
 void LaneQueue::push(Lane& lane, Task task) {
@@ -100,7 +138,7 @@ LaneQueue::Task LaneQueue::pop(Lane& lane) {
 }
 
 void LaneQueue::run(Lane& lane, Task task) noexcept {
-  for (const LaneOp& wait : task.waits) lanes_[wait.lane]->done.reach(wait.count);
+  for (const LaneOp& wait : task.waits) lanes_[wait.lane]->done.reach(wait.count, kSpins);
   within_op = true;
   try {
     if (task.number < failed_at_.load()) task.op();
@@ -115,7 +153,7 @@ void LaneQueue::run(Lane& lane, Task task) noexcept {
 // The thread of a lane.
 void LaneQueue::serve(Lane& lane) noexcept {
   for (std::uint32_t taken = 1;; ++taken) {
-    lane.announced.reach(taken);
+    lane.announced.reach(taken, kSpins);
     Task task = pop(lane);
     if (!task.op) return;
     run(lane, std::move(task));
@@ -139,7 +177,7 @@ void LaneQueue::finish() noexcept {
   if (within_op || !busy_) return;
   run_here_until(0);
   for (std::size_t lane = 1; lane < lanes_.size(); ++lane) {
-    lanes_[lane]->done.reach(lanes_[lane]->enqueued);
+    lanes_[lane]->done.reach(lanes_[lane]->enqueued, kSpins);
   }
   uses_.clear();
   busy_ = false;

@@ -51,6 +51,11 @@ class LaneQueue {
   // Adds the next op of the program, which reads and writes these bytes and no others.
   void enqueue(std::size_t lane, std::span<const ByteRange> reads,
                std::span<const ByteRange> writes, std::function<void()> op);
+  // Calls body(begin, end) on all lanes at the same time, for ranges that together are [0, count)
+  // and begin at multiples of `grain`, and returns once all are done. All ops must be done. Throws
+  // what the first range throws.
+  void share(std::int64_t count, std::int64_t grain,
+             const std::function<void(std::int64_t begin, std::int64_t end)>& body);
   // Returns once all ops are done; keeps an exception.
   void finish() noexcept;
   // Returns once all ops are done. Throws the kept exception, once.
@@ -63,13 +68,16 @@ class LaneQueue {
   // Waits of an op for an op of another lane, of all ops so far. One that an earlier op of the same
   // lane has waited for costs nothing and is not counted.
   std::uint64_t waits() const noexcept { return waits_; }
+  // Calls of share() so far.
+  std::uint64_t shares() const noexcept { return shares_; }
 
  private:
   // A number that only grows, for which threads can wait.
   class Counter {
    public:
     void add_one() noexcept;
-    void reach(std::uint32_t number) noexcept;
+    // Looks `spins` times before it sleeps.
+    void reach(std::uint32_t number, int spins) noexcept;
 
    private:
     std::atomic<std::uint32_t> number_{0};
@@ -88,6 +96,7 @@ class LaneQueue {
     std::thread thread;
   };
 
+  void begin_thread(Lane& lane);
   void push(Lane& lane, Task task);
   static Task pop(Lane& lane);
   void run(Lane& lane, Task task) noexcept;
@@ -99,6 +108,7 @@ class LaneQueue {
   ByteUses uses_;
   std::uint64_t ops_ = 0;
   std::uint64_t waits_ = 0;
+  std::uint64_t shares_ = 0;
   std::uint32_t run_here_ = 0;  // ops of lane 0 that have run
   bool busy_ = false;           // an op was enqueued since all were done
   // The op whose exception is kept; ops after it do nothing.

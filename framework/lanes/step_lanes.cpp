@@ -1,6 +1,8 @@
 #include "framework/lanes/step_lanes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "memory/lanes/happens_before.h"
@@ -9,6 +11,9 @@
 
 namespace skyline {
 namespace {
+
+// Seconds that a wide op must save where it is not planned: for all lanes to become free.
+constexpr double kLeastGain = 10e-6;
 
 // By op; see StepLanes::alone().
 std::vector<bool> ops_alone(const StepGraph& graph, const Lanes& op_lanes, std::size_t lanes) {
@@ -26,6 +31,10 @@ std::vector<bool> ops_alone(const StepGraph& graph, const Lanes& op_lanes, std::
   return alone;
 }
 
+bool same_ops(const StepGraph& graph, const StepGraph& other) {
+  return std::ranges::equal(graph.ops, other.ops, {}, &StepOp::name, &StepOp::name);
+}
+
 }  // namespace
 
 StepLanes::Step StepLanes::begin(StepKind kind) {
@@ -33,41 +42,91 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
   place_ = 0;
   differs_ = false;
   Kind& known = this->kind();
+  wide_ = false;
+  work_ = 0;
+  began_ = std::chrono::steady_clock::now();
   now_ = known.recorded;
-  if (now_) return Step::kOnLanes;
-  return known.steps++ == 0 ? Step::kFirst : Step::kRecorded;
+  step_ = Step::kOnLanes;
+  if (now_ && must_pay_ && !known.trial.on_lanes()) {
+    now_.reset();
+    step_ = Step::kOneLane;
+  }
+  if (known.recorded) return step_;
+  const int before = known.steps++;
+  step_ = before == 0 ? Step::kFirst : before <= kTimedSteps ? Step::kTimed : Step::kTimedWide;
+  return step_;
 }
 
-void StepLanes::learn(StepGraph graph, std::vector<double> seconds) {
+void StepLanes::learn(StepGraph graph, std::vector<double> seconds,
+                      const std::vector<bool>& shared) {
   Kind& known = this->kind();
-  if (known.seconds.size() == seconds.size()) {
-    std::ranges::transform(seconds, known.seconds, seconds.begin(), std::ranges::min);
+  const bool wide = step_ == Step::kTimedWide;
+  add_means(graph, seconds, wide ? &Means::wide : &Means::one_lane, known.means);
+  for (std::size_t op = 0; wide && op < seconds.size(); ++op) {
+    if (!shared[op]) seconds[op] = std::numeric_limits<double>::infinity();
   }
-  known.seconds = seconds;
-  if (known.steps < kStepsOnOneLane) return;
+  const bool same = same_ops(graph, known.graph);
+  std::vector<double>& least = wide ? known.wide_seconds : known.seconds;
+  if (same && least.size() == seconds.size()) {
+    std::ranges::transform(seconds, least, seconds.begin(), std::ranges::min);
+  }
+  // A wide step of other ops tells nothing about these.
+  if (same || !wide) least = std::move(seconds);
+  if (!wide) known.graph = std::move(graph);
+  if (known.steps < kStepsBefore) return;
+  graph = std::move(known.graph);
   auto recorded = std::make_shared<Recorded>();
-  recorded->schedule = assign_lanes(graph, seconds, lanes_, wake_seconds_);
+  recorded->schedule =
+      assign_lanes(graph, known.seconds, lanes_,
+                   {.wake_seconds = wake_seconds_, .wide_seconds = known.wide_seconds});
+  add_waits_of_wide_ops(graph, recorded->schedule);
   recorded->alone = ops_alone(graph, recorded->schedule.lanes, lanes_);
-  std::map<std::tuple<Phase, std::string, std::string>, int> counts;
-  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
-    const std::tuple key(graph.ops[op].phase, graph.ops[op].name, graph.ops[op].layer);
-    double& mean = recorded->seconds[key];
-    mean += (seconds[op] - mean) / ++counts[key];
-  }
+  recorded->means = std::move(known.means);
   recorded->lives = requests_before_free(simulate(graph));
   recorded->graph = std::move(graph);
   const std::lock_guard lock(mutex_);
   known.recorded = std::move(recorded);
 }
 
-std::optional<LaneId> StepLanes::next(std::string_view op) {
-  if (!now_ || differs_) return {};
+void StepLanes::add_means(const StepGraph& graph, std::span<const double> seconds,
+                          double Means::*place, MeansOfOps& means) {
+  std::map<double*, std::pair<double, int>> sums;
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    const auto [at, added] = means.try_emplace(
+        std::tuple(graph.ops[op].phase, graph.ops[op].name, graph.ops[op].layer), kUnknown);
+    auto& [sum, count] = sums[&(at->second.*place)];
+    sum += seconds[op];
+    ++count;
+  }
+  for (const auto& [least, sum] : sums) *least = std::min(*least, sum.first / sum.second);
+}
+
+const StepLanes::Means& StepLanes::means_of(const Recorded& recorded, Phase phase,
+                                            std::string_view op, std::string_view layer) {
+  const auto known = recorded.means.find(std::tuple(phase, op, layer));
+  return known == recorded.means.end() ? kUnknown : known->second;
+}
+
+std::optional<LaneId> StepLanes::next(Phase phase, std::string_view op, std::string_view layer) {
+  wide_ = step_ == Step::kTimedWide;
+  const Kind& known = kind();
+  if (must_pay_ && known.recorded && !known.trial.decided()) {
+    const double seconds = means_of(*known.recorded, phase, op, layer).one_lane;
+    if (std::isfinite(seconds)) work_ += seconds;
+  }
+  if (!now_) return {};
   const std::size_t place = place_++;
-  differs_ = place >= now_->graph.ops.size() || now_->graph.ops[place].name != op;
+  if (!differs_) {
+    differs_ = place >= now_->graph.ops.size() || now_->graph.ops[place].name != op;
+    if (differs_) clocks_ = {};
+  }
   if (differs_) {
-    clocks_ = {};
+    const Means& means = means_of(*now_, phase, op, layer);
+    wide_ = means.wide + kLeastGain < means.one_lane;
+    if (wide_) clocks_ = {};
     return {};
   }
+  wide_ = now_->schedule.wide[place];
   return now_->schedule.lanes[place];
 }
 
@@ -94,9 +153,21 @@ LaneId StepLanes::soonest(Phase phase, std::string_view op, std::string_view lay
     const double other = std::max(ready, free_at(lane));
     if (other < start) best = lane, start = other;
   }
-  const auto known = now_->seconds.find(std::tuple(phase, std::string(op), std::string(layer)));
-  clocks_.ends[best].push_back(start + (known == now_->seconds.end() ? 0 : known->second));
+  const double seconds = means_of(*now_, phase, op, layer).one_lane;
+  clocks_.ends[best].push_back(start + (std::isfinite(seconds) ? seconds : 0));
   return static_cast<LaneId>(best);
+}
+
+void StepLanes::end() {
+  Kind& known = kind();
+  if (work_ > 0) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began_;
+    const std::lock_guard lock(mutex_);
+    known.trial.add(seconds.count() / work_);
+  }
+  now_.reset();
+  step_ = Step::kFirst;
+  wide_ = false;
 }
 
 std::size_t StepLanes::learned() const {
@@ -105,14 +176,19 @@ std::size_t StepLanes::learned() const {
       kinds_, [](const auto& known) { return known.second.recorded != nullptr; }));
 }
 
-Plan StepLanes::plan(const Trace& trace) const {
+std::optional<Plan> StepLanes::plan(const Trace& trace) const {
   std::vector<std::shared_ptr<const Recorded>> all;
+  bool one_lane = false;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [kind, known] : kinds_) {
-      if (known.recorded) all.push_back(known.recorded);
+      if (!known.recorded) continue;
+      const bool on_lanes = !known.trial.decided() || known.trial.on_lanes();
+      if (on_lanes) all.push_back(known.recorded);
+      one_lane = one_lane || !on_lanes;
     }
   }
+  if (one_lane && all.empty()) return {};
   const std::vector<std::size_t> lives = requests_before_free(trace);
   for (const auto& recorded : all) {
     if (recorded->lives == lives) {

@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <stdexcept>
 
@@ -14,28 +18,38 @@ namespace {
 // small ones gained up to 7 %, those with more than a thousand ops less than 1 %.
 constexpr std::size_t kMoveWork = std::size_t{1} << 24;
 
+// The place of a wide op.
+constexpr LaneId kAllLanes = std::numeric_limits<LaneId>::max();
+
 class LaneScheduler {
  public:
   LaneScheduler(const StepEdges& edges, std::span<const double> seconds, std::size_t lanes,
-                double wake_seconds)
-      : edges_(edges),
-        seconds_(seconds),
-        lanes_(lanes),
-        wake_seconds_(wake_seconds),
-        to_the_end_(seconds.begin(), seconds.end()) {
+                const LaneOptions& options)
+      : edges_(edges), seconds_(seconds), lanes_(lanes), options_(options) {
+    for (OpId op = 0; op < edges.size(); ++op) {
+      to_the_end_.push_back(std::min(seconds[op], wide_seconds(op)));
+    }
+    const std::vector<double> least = to_the_end_;
     for (std::size_t op = edges.size(); op-- > 0;) {
       for (const OpId before : edges[op]) {
-        to_the_end_[before] = std::max(to_the_end_[before], seconds[before] + to_the_end_[op]);
+        to_the_end_[before] = std::max(to_the_end_[before], least[before] + to_the_end_[op]);
       }
     }
   }
 
   LaneSchedule run() const {
     LaneSchedule best = timed(Lanes(edges_.size()));
-    for (LaneSchedule other : {as_written(), timed(longest_path_first())}) {
-      if (other.seconds < best.seconds) best = std::move(other);
+    for (const bool wide : {false, true}) {
+      for (LaneSchedule other : {timed(as_written(wide)), timed(longest_path_first(wide))}) {
+        if (other.seconds < best.seconds) best = std::move(other);
+      }
+      if (lanes_ == 1 || options_.wide_seconds.empty()) break;
     }
     move_ops(best);
+    for (LaneId& lane : best.lanes) {
+      best.wide.push_back(lane == kAllLanes);
+      if (lane == kAllLanes) lane = 0;
+    }
     return best;
   }
 
@@ -48,8 +62,8 @@ class LaneScheduler {
     for (double before = -1; before != best.seconds && moves > 0;) {
       before = best.seconds;
       for (OpId op = 0; op < edges_.size(); ++op) {
-        for (LaneId lane = 0; lane < lanes_ && moves > 0; ++lane) {
-          if (lane == best.lanes[op]) continue;
+        for (const LaneId lane : places(op)) {
+          if (lane == best.lanes[op] || moves == 0) continue;
           --moves;
           Lanes moved = best.lanes;
           moved[op] = lane;
@@ -60,20 +74,28 @@ class LaneScheduler {
     }
   }
 
+  double wide_seconds(OpId op) const {
+    return lanes_ == 1 || options_.wide_seconds.empty() ? std::numeric_limits<double>::infinity()
+                                                        : options_.wide_seconds[op];
+  }
+
+  std::vector<LaneId> places(OpId op) const {
+    std::vector<LaneId> places(lanes_);
+    std::iota(places.begin(), places.end(), LaneId{0});
+    if (std::isfinite(wide_seconds(op))) places.push_back(kAllLanes);
+    return places;
+  }
+
   // Takes ops in the program's sequence, each on the lane where it ends first.
-  LaneSchedule as_written() const {
+  Lanes as_written(bool wide) const {
     Lanes lanes(edges_.size());
     std::vector<double> free = free_at_first(), done(edges_.size());
-    for (OpId op = 0; op < edges_.size(); ++op) {
-      const double ready = ready_at(op, done);
-      lanes[op] = first_free(free, ready, lanes, op);
-      done[op] = free[lanes[op]] = begin(free[lanes[op]], ready) + seconds_[op];
-    }
-    return timed(std::move(lanes));
+    for (OpId op = 0; op < edges_.size(); ++op) place(op, wide, lanes, free, done);
+    return lanes;
   }
 
   // Takes the ready op with the longest path to the end whenever a lane is free.
-  Lanes longest_path_first() const {
+  Lanes longest_path_first(bool wide) const {
     Lanes lanes(edges_.size());
     std::vector<double> free = free_at_first(), done(edges_.size());
     std::vector<std::size_t> missing(edges_.size());
@@ -90,14 +112,34 @@ class LaneScheduler {
     for (; !ready.empty();) {
       const OpId op = ready.top();
       ready.pop();
-      const double ready_op = ready_at(op, done);
-      lanes[op] = first_free(free, ready_op, lanes, op);
-      done[op] = free[lanes[op]] = begin(free[lanes[op]], ready_op) + seconds_[op];
+      place(op, wide, lanes, free, done);
       for (const OpId next : successors[op]) {
         if (--missing[next] == 0) ready.push(next);
       }
     }
     return lanes;
+  }
+
+  // Puts an op where it ends first.
+  void place(OpId op, bool wide, Lanes& lanes, std::vector<double>& free,
+             std::vector<double>& done) const {
+    const double ready = ready_at(op, done);
+    lanes[op] = first_free(free, ready, lanes, op);
+    if (wide &&
+        wide_begin(free, ready) + wide_seconds(op) < begin(free[lanes[op]], ready) + seconds_[op]) {
+      lanes[op] = kAllLanes;
+    }
+    run_op(op, lanes[op], ready, free, done);
+  }
+
+  void run_op(OpId op, LaneId lane, double ready, std::vector<double>& free,
+              std::vector<double>& done) const {
+    if (lane == kAllLanes) {
+      done[op] = wide_begin(free, ready) + wide_seconds(op);
+      std::ranges::fill(free, done[op]);
+    } else {
+      done[op] = free[lane] = begin(free[lane], ready) + seconds_[op];
+    }
   }
 
   double ready_at(OpId op, const std::vector<double>& done) const {
@@ -108,14 +150,23 @@ class LaneScheduler {
 
   // Lanes other than the first are asleep.
   std::vector<double> free_at_first() const {
-    std::vector<double> free(lanes_, -2 * wake_seconds_);
+    std::vector<double> free(lanes_, -2 * options_.wake_seconds);
     free.front() = 0;
     return free;
   }
 
   // Returns when an op begins that is ready at `ready`, on a lane that is free since `free`.
   double begin(double free, double ready) const {
-    return ready - free > wake_seconds_ ? ready + wake_seconds_ : std::max(free, ready);
+    const double wake = options_.wake_seconds;
+    return ready - free > wake ? ready + wake : std::max(free, ready);
+  }
+
+  double wide_begin(const std::vector<double>& free, double ready) const {
+    double at = ready;
+    for (const double lane : free) at = std::max(at, lane);
+    double all = at;
+    for (const double lane : free) all = std::max(all, begin(lane, at));
+    return all;
   }
 
   // Returns the lane on which an op that is ready at `ready` begins first; of ties the one that ran
@@ -141,9 +192,8 @@ class LaneScheduler {
     LaneSchedule schedule{.lanes = std::move(lanes)};
     std::vector<double> free = free_at_first(), done(edges_.size());
     for (OpId op = 0; op < edges_.size(); ++op) {
-      double& lane = free[schedule.lanes[op]];
-      done[op] = lane = begin(lane, ready_at(op, done)) + seconds_[op];
-      schedule.seconds = std::max(schedule.seconds, lane);
+      run_op(op, schedule.lanes[op], ready_at(op, done), free, done);
+      schedule.seconds = std::max(schedule.seconds, done[op]);
       schedule.critical_path = std::max(schedule.critical_path, to_the_end_[op]);
     }
     schedule.sum = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
@@ -153,25 +203,42 @@ class LaneScheduler {
   const StepEdges& edges_;
   std::span<const double> seconds_;
   std::size_t lanes_;
-  double wake_seconds_;
+  LaneOptions options_;
   std::vector<double> to_the_end_;  // seconds of the longest path from an op to the step's end
 };
 
 }  // namespace
 
 LaneSchedule assign_lanes(const StepGraph& graph, std::span<const double> seconds,
-                          std::size_t lanes, double wake_seconds) {
-  return assign_lanes(step_edges(graph, simulate_uses(graph)), seconds, lanes, wake_seconds);
+                          std::size_t lanes, const LaneOptions& options) {
+  return assign_lanes(step_edges(graph, simulate_uses(graph)), seconds, lanes, options);
 }
 
 LaneSchedule assign_lanes(const StepEdges& edges, std::span<const double> seconds,
-                          std::size_t lanes, double wake_seconds) {
+                          std::size_t lanes, const LaneOptions& options) {
   if (lanes == 0) throw std::invalid_argument("lanes: got 0, expected at least 1");
-  if (seconds.size() != edges.size()) {
+  const auto require = [&](std::span<const double> given) {
+    if (given.size() == edges.size()) return;
     throw std::invalid_argument(
-        fmt::format("lanes: got the seconds of {} ops, expected {}", seconds.size(), edges.size()));
+        fmt::format("lanes: got the seconds of {} ops, expected {}", given.size(), edges.size()));
+  };
+  require(seconds);
+  if (!options.wide_seconds.empty()) require(options.wide_seconds);
+  return LaneScheduler(edges, seconds, lanes, options).run();
+}
+
+void add_waits_of_wide_ops(StepGraph& graph, const LaneSchedule& schedule) {
+  std::map<LaneId, OpId> last;  // by lane
+  std::optional<OpId> last_wide;
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    std::vector<OpId>& after = graph.ops[op].after;
+    if (last_wide) after.push_back(*last_wide);
+    if (schedule.wide[op]) {
+      for (const auto& [lane, before] : last) after.push_back(before);
+      last_wide = op;
+    }
+    last[schedule.lanes[op]] = op;
   }
-  return LaneScheduler(edges, seconds, lanes, wake_seconds).run();
 }
 
 }  // namespace skyline

@@ -34,7 +34,7 @@ void expect_linear(const LinearProblem& problem) {
   const Bytes bias = random_operand(problem.weight[0], 3);
   const Bytes grad_output = random_operand(problem.y.elements(), 4);
   KernelPair forward{
-      .cpu = [=] { return make_linear_cpu(problem); },
+      .cpu = [=] { return make_linear_cpu({}, problem); },
       .cuda = [=](CudaCompute& compute) { return make_linear_cuda(compute, problem); },
       .inputs = {x, weight},
       .outputs = {{problem.y}},
@@ -53,7 +53,7 @@ void expect_linear(const LinearProblem& problem) {
   expect_same("linear_grad_weight " + what, grad_weight);
   expect_same(
       "linear_grad_input " + what,
-      {.cpu = [=] { return make_linear_grad_input_cpu(problem); },
+      {.cpu = [=] { return make_linear_grad_input_cpu({}, problem); },
        .cuda = [=](CudaCompute& compute) { return make_linear_grad_input_cuda(compute, problem); },
        .inputs = {weight, grad_output},
        .outputs = {{problem.x}},

@@ -103,7 +103,7 @@ void resolve_lanes(TrainOptions& options) {
   const auto here = group ? static_cast<std::int64_t>(group->ranks_here()) : 1;
   if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes * here);
   if (lanes == 1) return;
-  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsOnOneLane);
+  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsBefore);
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ StepPlanner MemoryChain::step_planner(const MemoryOptions& options,
   return [planner = options.planner, plans](const Trace& trace) {
     const std::uint64_t room = plans->room_bytes;
     if (room > 0) {
-      Plan parallel = plans->compute->lanes()->steps.plan(trace);
-      if (parallel.peak <= room) return parallel;
-      plans->refused_bytes = parallel.peak;
+      std::optional<Plan> parallel = plans->compute->lanes()->steps.plan(trace);
+      if (parallel && parallel->peak <= room) return *std::move(parallel);
+      if (parallel) plans->refused_bytes = parallel->peak;
     }
     return plan(trace, planner, {}, all_planners());
   };

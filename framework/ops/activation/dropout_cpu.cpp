@@ -1,6 +1,3 @@
-#include <thrust/for_each.h>
-#include <thrust/iterator/counting_iterator.h>
-
 #include <algorithm>
 
 #include "framework/ops/activation/dropout_kernels.h"
@@ -45,10 +42,8 @@ class DropoutKernelCpu : public Kernel {
     DropoutMask mask = mask_;
     mask.stream = arguments.run_value.value_or(mask.stream) + mask.offset;
     const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    with_policy(elements_, kSerialTranscendental, [&](const auto& policy) {
-      thrust::for_each_n(policy, thrust::counting_iterator<std::int64_t>(0), blocks,
-                         [=, this](std::int64_t block) { run_block(mask, block, input, output); });
-    });
+    for_each_index(blocks, elements_ >= kSerialTranscendental,
+                   [&](std::int64_t block) { run_block(mask, block, input, output); });
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "framework/ops/connection/conv2d_engines_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
+#include "framework/ops/support/row_products_cpu.h"
 
 namespace skyline {
 
@@ -96,36 +97,84 @@ dnnl::convolution_backward_weights::primitive_desc describe_grad_weight(
           describe(problem, ConvolutionEngine::kDirect), engine != ConvolutionEngine::kDirect};
 }
 
-std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, ConvolutionEngine engine) {
-  const auto descriptor = describe(problem, engine);
-  if (!descriptor) return nullptr;
+// Some images of a batch.
+struct ImagePart {
+  Conv2dProblem problem;                       // of these images alone
+  std::size_t x_offset_bytes, y_offset_bytes;  // of the first image
+};
+
+ImagePart image_part(const Conv2dProblem& problem, const RowRange& images) {
+  const auto of_images = [](const Shape& all, std::int64_t count) {
+    return Shape{count, all[1], all[2], all[3]};
+  };
+  ImagePart part{problem, TensorSpec{of_images(problem.x, images.first)}.bytes(),
+                 TensorSpec{of_images(problem.y, images.first)}.bytes()};
+  part.problem.x = of_images(problem.x, images.count);
+  part.problem.y = of_images(problem.y, images.count);
+  return part;
+}
+
+std::vector<ImagePart> image_parts(const Conv2dProblem& problem, std::size_t parts) {
+  std::vector<ImagePart> split;
+  for (const RowRange& images : row_parts({0, problem.x[0]}, parts)) {
+    split.push_back(image_part(problem, images));
+  }
+  return split;
+}
+
+// The two kernels below work on each part of the batch in a part of the kernel. They begin with the
+// weight in the library's layout, which all parts read.
+
+std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, ConvolutionEngine engine,
+                                         std::size_t parts) {
   auto kernel = std::make_unique<DnnlKernel>();
-  const auto x = kernel->input(0, dnnl_layout(problem.x));
   const auto weight = kernel->input(1, stored_weight(problem));
-  const auto y = kernel->output_as(0, dnnl_layout(problem.y), descriptor.dst_desc());
-  std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
-      {DNNL_ARG_SRC, kernel->reordered(x, descriptor.src_desc())},
-      {DNNL_ARG_DST, y}};
-  if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, descriptor.bias_desc());
-  kernel->call(descriptor, arguments);
-  kernel->finish_output(y, 0, dnnl_layout(problem.y));
+  const std::vector<ImagePart> images = image_parts(problem, parts);
+  for (const ImagePart& part : images) {
+    const auto descriptor = describe(part.problem, engine);
+    if (!descriptor) return nullptr;
+    kernel->reordered(weight, descriptor.weights_desc());
+  }
+  for (const ImagePart& part : images) {
+    kernel->begin_part();
+    const auto descriptor = describe(part.problem, engine);
+    const memory::desc plain = dnnl_layout(part.problem.y);
+    const auto x = kernel->input(0, dnnl_layout(part.problem.x), part.x_offset_bytes);
+    const auto y = kernel->output_as(0, plain, descriptor.dst_desc(), part.y_offset_bytes);
+    std::unordered_map<int, DnnlKernel::Operand> arguments = {
+        {DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
+        {DNNL_ARG_SRC, kernel->reordered(x, descriptor.src_desc())},
+        {DNNL_ARG_DST, y}};
+    if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, descriptor.bias_desc());
+    kernel->call(descriptor, arguments);
+    kernel->finish_output(y, 0, plain, part.y_offset_bytes);
+  }
   return kernel;
 }
 
-std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem,
-                                            ConvolutionEngine engine) {
-  const auto descriptor = describe_grad_input(problem, engine);
-  if (!descriptor) return nullptr;
+std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem, ConvolutionEngine engine,
+                                            std::size_t parts) {
   auto kernel = std::make_unique<DnnlKernel>();
   const auto weight = kernel->input(0, stored_weight(problem));
-  const auto grad_output = kernel->input(1, dnnl_layout(problem.y));
-  const auto grad_input = kernel->output_as(0, dnnl_layout(problem.x), descriptor.diff_src_desc());
-  kernel->call(descriptor,
-               {{DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
-                {DNNL_ARG_DIFF_DST, kernel->reordered(grad_output, descriptor.diff_dst_desc())},
-                {DNNL_ARG_DIFF_SRC, grad_input}});
-  kernel->finish_output(grad_input, 0, dnnl_layout(problem.x));
+  const std::vector<ImagePart> images = image_parts(problem, parts);
+  for (const ImagePart& part : images) {
+    const auto descriptor = describe_grad_input(part.problem, engine);
+    if (!descriptor) return nullptr;
+    kernel->reordered(weight, descriptor.weights_desc());
+  }
+  for (const ImagePart& part : images) {
+    kernel->begin_part();
+    const auto descriptor = describe_grad_input(part.problem, engine);
+    const memory::desc plain = dnnl_layout(part.problem.x);
+    const auto grad_y = kernel->input(1, dnnl_layout(part.problem.y), part.y_offset_bytes);
+    const auto grad_x =
+        kernel->output_as(0, plain, descriptor.diff_src_desc(), part.x_offset_bytes);
+    kernel->call(descriptor,
+                 {{DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
+                  {DNNL_ARG_DIFF_DST, kernel->reordered(grad_y, descriptor.diff_dst_desc())},
+                  {DNNL_ARG_DIFF_SRC, grad_x}});
+    kernel->finish_output(grad_x, 0, plain, part.x_offset_bytes);
+  }
   return kernel;
 }
 
@@ -170,57 +219,68 @@ bool has_product(ConvolutionKind kind, const Conv2dProblem& problem) {
          !(kind == ConvolutionKind::kGradWeight && problem.bias);
 }
 
-// The operands are inputs or outputs of the op, by number; `bias` is input 2.
+// An input or the output of the op, by number, from `offset_bytes` on.
 struct ProductOperand {
-  int index;
+  std::size_t index;
   memory::desc layout;
+  std::size_t offset_bytes = 0;
 };
 
-std::unique_ptr<DnnlKernel> make_product(const ProductOperand& left, const ProductOperand& right,
-                                         const memory::desc& result, const memory::desc* bias,
-                                         const dnnl::primitive_attr& attributes) {
+// `bias` is input 2.
+void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductOperand& right,
+                  const ProductOperand& result, const memory::desc* bias,
+                  const dnnl::primitive_attr& attributes) {
   using Description = dnnl::matmul::desc;
   const dnnl::matmul::primitive_desc descriptor(
-      bias ? Description(left.layout, right.layout, *bias, result)
-           : Description(left.layout, right.layout, result),
+      bias ? Description(left.layout, right.layout, *bias, result.layout)
+           : Description(left.layout, right.layout, result.layout),
       attributes, dnnl_engine());
-  auto kernel = std::make_unique<DnnlKernel>();
+  const auto input = [&](const ProductOperand& operand) {
+    return kernel.input(operand.index, operand.layout, operand.offset_bytes);
+  };
   std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_SRC, kernel->input(left.index, left.layout)},
-      {DNNL_ARG_WEIGHTS, kernel->input(right.index, right.layout)},
-      {DNNL_ARG_DST, kernel->output(0, result)}};
-  if (bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, *bias);
-  kernel->call(descriptor, std::move(arguments));
-  return kernel;
+      {DNNL_ARG_SRC, input(left)},
+      {DNNL_ARG_WEIGHTS, input(right)},
+      {DNNL_ARG_DST, kernel.output(result.index, result.layout, result.offset_bytes)}};
+  if (bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, *bias);
+  kernel.call(descriptor, std::move(arguments));
 }
 
-std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem) {
+std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
+                                         std::size_t parts) {
   if (!has_product(kind, problem)) return nullptr;
-  const Matrices of(problem);
-  const memory::desc x = dnnl_layout(of.x), weight = dnnl_layout(of.weight), y = dnnl_layout(of.y);
-  const memory::desc bias = dnnl_layout({1, of.y[1]});
-  switch (kind) {
-    case ConvolutionKind::kForward:
-      return make_product({0, x}, {1, transposed(of.weight)}, y, problem.bias ? &bias : nullptr,
-                          finish_of(problem));
-    case ConvolutionKind::kGradInput:
-      return make_product({1, y}, {0, weight}, x, nullptr, dnnl_user_scratchpad());
-    case ConvolutionKind::kGradWeight:
-      return make_product({1, transposed(of.y)}, {0, x}, weight, nullptr, dnnl_user_scratchpad());
-  }
-  return nullptr;
+  const auto call = [&](DnnlKernel& kernel, const RowRange& images) {
+    const ImagePart part = image_part(problem, images);
+    const Matrices of(part.problem);
+    const memory::desc x = dnnl_layout(of.x), weight = dnnl_layout(of.weight);
+    const memory::desc y = dnnl_layout(of.y), bias = dnnl_layout({1, of.y[1]});
+    const std::size_t x_at = part.x_offset_bytes, y_at = part.y_offset_bytes;
+    switch (kind) {
+      case ConvolutionKind::kForward:
+        return call_product(kernel, {0, x, x_at}, {1, transposed(of.weight)}, {0, y, y_at},
+                            problem.bias ? &bias : nullptr, finish_of(problem));
+      case ConvolutionKind::kGradInput:
+        return call_product(kernel, {1, y, y_at}, {0, weight}, {0, x, x_at}, nullptr,
+                            dnnl_user_scratchpad());
+      case ConvolutionKind::kGradWeight:
+        return call_product(kernel, {1, transposed(of.y)}, {0, x}, {0, weight}, nullptr,
+                            dnnl_user_scratchpad());
+    }
+  };
+  const RowRange images{0, problem.x[0]};
+  return make_row_products({&images, 1}, kind == ConvolutionKind::kGradWeight ? 1 : parts, call);
 }
 
 }  // namespace
 
 std::unique_ptr<DnnlKernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
-                                                 ConvolutionEngine engine) {
-  if (engine == ConvolutionEngine::kProduct) return make_product(kind, problem);
+                                                 ConvolutionEngine engine, std::size_t parts) {
+  if (engine == ConvolutionEngine::kProduct) return make_product(kind, problem, parts);
   switch (kind) {
     case ConvolutionKind::kForward:
-      return make_forward(problem, engine);
+      return make_forward(problem, engine, parts);
     case ConvolutionKind::kGradInput:
-      return make_grad_input(problem, engine);
+      return make_grad_input(problem, engine, parts);
     case ConvolutionKind::kGradWeight:
       return make_grad_weight(problem, engine);
   }

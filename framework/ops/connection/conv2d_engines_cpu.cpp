@@ -80,10 +80,11 @@ ConvolutionEngine fastest_engine(ConvolutionKind kind, const Conv2dProblem& prob
 
 // Returns the kernel of an engine that a file names. Throws std::runtime_error.
 std::unique_ptr<Kernel> named_kernel(ConvolutionKind kind, const Conv2dProblem& problem,
-                                     const std::string& problem_name, const std::string& name) {
+                                     std::size_t parts, const std::string& problem_name,
+                                     const std::string& name) {
   std::string names;
   for (const ConvolutionEngine engine : kConvolutionEngines) {
-    auto kernel = make_convolution_cpu(kind, problem, engine);
+    auto kernel = make_convolution_cpu(kind, problem, engine, parts);
     if (!kernel) continue;
     if (engine_name(engine) == name) return kernel;
     names.append(names.empty() ? "" : ", ").append(engine_name(engine));
@@ -95,12 +96,13 @@ std::unique_ptr<Kernel> named_kernel(ConvolutionKind kind, const Conv2dProblem& 
 // An engine, other than the direct one, that the rule by shape has chosen.
 class KernelByShape final : public Kernel {
  public:
-  KernelByShape(ConvolutionKind kind, const Conv2dProblem& problem, std::string problem_name,
-                ConvolutionEngine engine)
+  KernelByShape(ConvolutionKind kind, const Conv2dProblem& problem, std::size_t parts,
+                std::string problem_name, ConvolutionEngine engine)
       : engine_(engine),
-        kernel_(make_convolution_cpu(kind, problem, engine_)),
+        kernel_(make_convolution_cpu(kind, problem, engine_, parts)),
         kind_(kind),
         problem_(problem),
+        parts_(parts),
         problem_name_(std::move(problem_name)) {}
 
   std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
@@ -108,8 +110,8 @@ class KernelByShape final : public Kernel {
 
   std::optional<EngineUse> engine_use() const override {
     if (!direct_bytes_) {
-      direct_bytes_ =
-          make_convolution_cpu(kind_, problem_, ConvolutionEngine::kDirect)->workspace_bytes();
+      direct_bytes_ = make_convolution_cpu(kind_, problem_, ConvolutionEngine::kDirect, parts_)
+                          ->workspace_bytes();
     }
     if (*direct_bytes_ >= workspace_bytes()) return {};
     return EngineUse{.problem = problem_name_,
@@ -123,6 +125,7 @@ class KernelByShape final : public Kernel {
   std::unique_ptr<Kernel> kernel_;
   ConvolutionKind kind_;
   Conv2dProblem problem_;
+  std::size_t parts_;
   std::string problem_name_;
   mutable std::optional<std::size_t> direct_bytes_;  // once asked for
 };
@@ -137,14 +140,16 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       known[name].name = engine_name(fastest_engine(kind, problem));
     }
     if (const auto found = known.find(name); found != known.end()) {
-      return named_kernel(kind, problem, name, found->second.name);
+      return named_kernel(kind, problem, options.lanes, name, found->second.name);
     }
   }
   const bool direct = options.engines == Engines::kDirect;
   const ConvolutionEngine engine =
       direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem);
-  if (engine == ConvolutionEngine::kDirect) return make_convolution_cpu(kind, problem, engine);
-  return std::make_unique<KernelByShape>(kind, problem, name, engine);
+  if (engine == ConvolutionEngine::kDirect) {
+    return make_convolution_cpu(kind, problem, engine, options.lanes);
+  }
+  return std::make_unique<KernelByShape>(kind, problem, options.lanes, name, engine);
 }
 
 // Which engine is faster holds for resnet50, googlenet, inception-resnet and vgg16 with 16 images

@@ -27,9 +27,11 @@ inline constexpr ConvolutionEngine kConvolutionEngines[] = {
 std::string_view engine_name(ConvolutionEngine engine);
 
 // Returns the kernel for operands as in conv2d_kernels.h; null if the engine does not have this
-// convolution on this processor.
+// convolution on this processor. The kernel has `parts` parts of about as many images each, which
+// the lanes of a wide op compute at the same time; no bit depends on how many, and that of the
+// weight's gradient, which is a sum over all images, has one. The workspace depends on them.
 std::unique_ptr<DnnlKernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
-                                                 ConvolutionEngine engine);
+                                                 ConvolutionEngine engine, std::size_t parts = 1);
 
 struct EngineTime {
   ConvolutionEngine engine;

@@ -29,7 +29,7 @@ std::shared_ptr<const Op> grad_input_op(const LinearProblem& problem) {
                      {.name = "linear_grad_input",
                       .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
                       .outputs = {{problem.x}},
-                      .cpu = make_linear_grad_input_cpu,
+                      .cpu_by_options = make_linear_grad_input_cpu,
                       .cuda = make_linear_grad_input_cuda});
 }
 
@@ -55,7 +55,8 @@ class Linear final : public Op {
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
     const LinearProblem problem = problem_of(inputs);
-    return compute.cuda() ? make_linear_cuda(*compute.cuda(), problem) : make_linear_cpu(problem);
+    return compute.cuda() ? make_linear_cuda(*compute.cuda(), problem)
+                          : make_linear_cpu(compute.cpu(), problem);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

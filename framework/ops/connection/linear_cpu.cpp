@@ -3,7 +3,7 @@
 
 #include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/support/dnnl_kernel.h"
-#include "framework/ops/support/row_pieces.h"
+#include "framework/ops/support/row_products_cpu.h"
 
 namespace skyline {
 
@@ -88,37 +88,36 @@ class GradWeightKernel final : public DnnlKernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_linear_cpu(const LinearProblem& problem) {
+std::unique_ptr<Kernel> make_linear_cpu(const CpuOptions& options, const LinearProblem& problem) {
   const std::int64_t in = problem.x[1], out = problem.y[1];
   const memory::desc weight = transposed(problem.weight), bias = dnnl_layout({1, out});
-  auto kernel = std::make_unique<DnnlKernel>();
-  for (const RowRange& piece : row_pieces(problem.x[0])) {
-    const memory::desc x = dnnl_layout({piece.count, in}), y = dnnl_layout({piece.count, out});
+  const auto call = [&](DnnlKernel& kernel, const RowRange& rows) {
+    const memory::desc x = dnnl_layout({rows.count, in}), y = dnnl_layout({rows.count, out});
     std::unordered_map<int, DnnlKernel::Operand> arguments = {
-        {DNNL_ARG_SRC, kernel->input(0, x, offset_bytes(piece, in))},
-        {DNNL_ARG_WEIGHTS, kernel->input(1, weight)},
-        {DNNL_ARG_DST, kernel->output(0, y, offset_bytes(piece, out))}};
-    if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, bias);
-    kernel->call(describe(problem.bias ? dnnl::matmul::desc(x, weight, bias, y)
-                                       : dnnl::matmul::desc(x, weight, y),
-                          dnnl_user_scratchpad()),
-                 std::move(arguments));
-  }
-  return kernel;
+        {DNNL_ARG_SRC, kernel.input(0, x, offset_bytes(rows, in))},
+        {DNNL_ARG_WEIGHTS, kernel.input(1, weight)},
+        {DNNL_ARG_DST, kernel.output(0, y, offset_bytes(rows, out))}};
+    if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, bias);
+    kernel.call(describe(problem.bias ? dnnl::matmul::desc(x, weight, bias, y)
+                                      : dnnl::matmul::desc(x, weight, y),
+                         dnnl_user_scratchpad()),
+                std::move(arguments));
+  };
+  return make_row_products(row_pieces(problem.x[0]), options.lanes, call);
 }
 
-std::unique_ptr<Kernel> make_linear_grad_input_cpu(const LinearProblem& problem) {
+std::unique_ptr<Kernel> make_linear_grad_input_cpu(const CpuOptions& options,
+                                                   const LinearProblem& problem) {
   const std::int64_t in = problem.x[1], out = problem.y[1];
   const memory::desc weight = dnnl_layout(problem.weight);
-  auto kernel = std::make_unique<DnnlKernel>();
-  for (const RowRange& piece : row_pieces(problem.x[0])) {
-    const memory::desc x = dnnl_layout({piece.count, in}), y = dnnl_layout({piece.count, out});
-    kernel->call(describe({y, weight, x}, dnnl_user_scratchpad()),
-                 {{DNNL_ARG_WEIGHTS, kernel->input(0, weight)},
-                  {DNNL_ARG_SRC, kernel->input(1, y, offset_bytes(piece, out))},
-                  {DNNL_ARG_DST, kernel->output(0, x, offset_bytes(piece, in))}});
-  }
-  return kernel;
+  const auto call = [&](DnnlKernel& kernel, const RowRange& rows) {
+    const memory::desc x = dnnl_layout({rows.count, in}), y = dnnl_layout({rows.count, out});
+    kernel.call(describe({y, weight, x}, dnnl_user_scratchpad()),
+                {{DNNL_ARG_WEIGHTS, kernel.input(0, weight)},
+                 {DNNL_ARG_SRC, kernel.input(1, y, offset_bytes(rows, out))},
+                 {DNNL_ARG_DST, kernel.output(0, x, offset_bytes(rows, in))}});
+  };
+  return make_row_products(row_pieces(problem.x[0]), options.lanes, call);
 }
 
 std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem) {

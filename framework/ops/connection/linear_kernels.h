@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "framework/compute.h"
 #include "framework/kernel.h"
 #include "framework/shape.h"
 
@@ -15,13 +16,15 @@ struct LinearProblem {
   Shape bias_shape() const { return {weight[0]}; }
 };
 
-// Inputs x, weight and, with bias, bias; output y.
-std::unique_ptr<Kernel> make_linear_cpu(const LinearProblem& problem);
+// Inputs x, weight and, with bias, bias; output y. On the CPU with lanes, each lane of a wide op
+// computes some rows, and so for grad_input.
+std::unique_ptr<Kernel> make_linear_cpu(const CpuOptions& options, const LinearProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_linear_cuda(CudaCompute& compute,
                                                    const LinearProblem& problem);
 
 // Inputs weight, grad_output; output grad_input.
-std::unique_ptr<Kernel> make_linear_grad_input_cpu(const LinearProblem& problem);
+std::unique_ptr<Kernel> make_linear_grad_input_cpu(const CpuOptions& options,
+                                                   const LinearProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_linear_grad_input_cuda(CudaCompute& compute,
                                                               const LinearProblem& problem);
 

@@ -1,4 +1,4 @@
-#include <thrust/fill.h>
+#include <algorithm>
 
 #include "framework/ops/math/fill_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
@@ -11,9 +11,9 @@ class FillKernelCpu : public Kernel {
   FillKernelCpu(std::int64_t elements, float value) : elements_(elements), value_(value) {}
 
   void run(const KernelArguments& arguments) override {
-    with_policy(elements_, kSerialArithmetic, [&](const auto& policy) {
-      thrust::fill_n(policy, arguments.output<float>(0), elements_, value_);
-    });
+    float* const output = arguments.output<float>(0);
+    for_each_range(elements_, elements_ >= kSerialArithmetic, kVectors,
+                   [&](auto begin, auto end) { std::fill(output + begin, output + end, value_); });
   }
 
  private:

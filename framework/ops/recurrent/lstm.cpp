@@ -73,7 +73,7 @@ class LstmGrad : public Op {
 
   std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
     return compute.cuda() ? make_lstm_grad_cuda(*compute.cuda(), problem_, gradients_)
-                          : make_lstm_grad_cpu(problem_, gradients_);
+                          : make_lstm_grad_cpu(compute.cpu(), problem_, gradients_);
   }
 
  private:
@@ -101,7 +101,8 @@ class Lstm : public Op {
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_lstm_cuda(*compute.cuda(), problem_) : make_lstm_cpu(problem_);
+    return compute.cuda() ? make_lstm_cuda(*compute.cuda(), problem_)
+                          : make_lstm_cpu(compute.cpu(), problem_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

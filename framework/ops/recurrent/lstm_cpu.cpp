@@ -14,7 +14,7 @@ namespace {
 // the first ones of the step before, so every operand is a range of rows.
 class LstmKernelCpu : public Kernel {
  public:
-  explicit LstmKernelCpu(const LstmProblem& problem);
+  LstmKernelCpu(const LstmProblem& problem, std::size_t parts);
 
   std::size_t workspace_bytes() const override { return workspace_.bytes(); }
   void run(const KernelArguments& arguments) override;
@@ -36,23 +36,26 @@ class LstmKernelCpu : public Kernel {
   std::size_t packed_ = 0, scratch_ = 0, bias_ = 0, zeros_ = 0, dropped_ = 0, unretained_ = 0;
 };
 
-PackedProduct::Options projection_of(const LstmProblem& problem, std::int64_t in) {
+PackedProduct::Options projection_of(const LstmProblem& problem, std::int64_t in,
+                                     std::size_t parts) {
   return {.in = in,
           .out = problem.gates(),
           .transposed = true,
-          .result = PackedProduct::Result::kAddBias};
+          .result = PackedProduct::Result::kAddBias,
+          .parts = parts};
 }
 
-LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem)
+LstmKernelCpu::LstmKernelCpu(const LstmProblem& problem, std::size_t parts)
     : problem_(problem),
-      first_projection_(projection_of(problem, problem.in)),
+      first_projection_(projection_of(problem, problem.in, parts)),
       recurrence_({.in = problem.units,
                    .out = problem.gates(),
                    .transposed = true,
-                   .result = PackedProduct::Result::kAdd}) {
+                   .result = PackedProduct::Result::kAdd,
+                   .parts = parts}) {
   first_projection_.plan(problem.rows());
   if (problem.layers > 1 && problem.in != problem.units) {
-    inner_projection_.emplace(projection_of(problem, problem.units));
+    inner_projection_.emplace(projection_of(problem, problem.units, parts));
     inner_projection_->plan(problem.rows());
   }
   for (const std::int32_t size : problem.shape.batch_sizes()) recurrence_.plan(size);
@@ -126,8 +129,8 @@ void LstmKernelCpu::run(const KernelArguments& arguments) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem) {
-  return std::make_unique<LstmKernelCpu>(problem);
+std::unique_ptr<Kernel> make_lstm_cpu(const CpuOptions& options, const LstmProblem& problem) {
+  return std::make_unique<LstmKernelCpu>(problem, options.lanes);
 }
 
 }  // namespace skyline

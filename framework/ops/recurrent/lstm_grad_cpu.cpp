@@ -15,7 +15,7 @@ namespace {
 // below.
 class LstmGradKernelCpu : public Kernel {
  public:
-  LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients);
+  LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients, std::size_t parts);
 
   std::size_t workspace_bytes() const override { return workspace_.bytes(); }
   void run(const KernelArguments& arguments) override;
@@ -30,13 +30,15 @@ class LstmGradKernelCpu : public Kernel {
   PackedProduct& to_input(std::int64_t layer) {
     return layer > 0 && inner_to_input_ ? *inner_to_input_ : first_to_input_;
   }
-  WeightProduct& weight_product(std::int64_t layer) {
-    return layer == 0 ? first_weight_product_ : square_weight_product_;
+  WeightProduct& w_product(std::int64_t layer) {
+    return layer == 0 ? first_w_product_ : inner_w_product_;
   }
 
   void lay_out_workspace();
   void run_steps(const LstmGradLayer& layer, const KernelArguments& arguments);
   void write_weight_gradients(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_grad_w(const LstmGradLayer& layer, const KernelArguments& arguments);
+  void write_grad_u(const LstmGradLayer& layer, const KernelArguments& arguments);
   void write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments);
   void write_bias_gradients(const LstmGradLayer& layer, const float* grad_sums) const;
   void copy_input(const LstmGradLayer& layer, const KernelArguments& arguments) const;
@@ -51,25 +53,31 @@ class LstmGradKernelCpu : public Kernel {
   PackedProduct to_step_before_;
   PackedProduct first_to_input_;
   std::optional<PackedProduct> inner_to_input_;  // if it differs from the first one
-  WeightProduct first_weight_product_;
-  WeightProduct square_weight_product_;
+  WeightProduct first_w_product_, inner_w_product_, u_product_;
+  // The gradients of w and u are computed at the same time, so the latter needs memory of its own.
+  bool apart_;
   WorkspaceLayout workspace_;
   std::size_t packed_ = 0, scratch_ = 0, zeros_ = 0, grad_sums_ = 0, rows_ = 0;
+  std::size_t u_scratch_ = 0, u_rows_ = 0;
   std::size_t grad_h_ = 0, grad_c_ = 0;
 };
 
-LstmGradKernelCpu::LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients)
+LstmGradKernelCpu::LstmGradKernelCpu(const LstmProblem& problem, const LstmGradients& gradients,
+                                     std::size_t parts)
     : problem_(problem),
       gradients_(gradients),
       padded_rows_(WeightProduct::padded(problem.rows())),
-      to_step_before_({.in = problem.gates(), .out = problem.units}),
-      first_to_input_({.in = problem.gates(), .out = problem.in}),
-      first_weight_product_(padded_rows_, problem.gates(), problem.in),
-      square_weight_product_(padded_rows_, problem.gates(), problem.units) {
+      to_step_before_({.in = problem.gates(), .out = problem.units, .parts = parts}),
+      first_to_input_({.in = problem.gates(), .out = problem.in, .parts = parts}),
+      first_w_product_(padded_rows_, problem.gates(), problem.in),
+      inner_w_product_(padded_rows_, problem.gates(), problem.units),
+      u_product_(padded_rows_, problem.gates(), problem.units),
+      apart_(parts > 1) {
   for (const std::int32_t size : problem.shape.batch_sizes()) to_step_before_.plan(size);
   first_to_input_.plan(problem.rows());
   if (has_inner() && problem.in != problem.units) {
-    inner_to_input_.emplace(PackedProduct::Options{.in = problem.gates(), .out = problem.units});
+    inner_to_input_.emplace(
+        PackedProduct::Options{.in = problem.gates(), .out = problem.units, .parts = parts});
     inner_to_input_->plan(problem.rows());
   }
   lay_out_workspace();
@@ -81,10 +89,15 @@ void LstmGradKernelCpu::lay_out_workspace() {
       {to_step_before_.packed_bytes(), first_to_input_.packed_bytes(), inner.packed_bytes()}));
   scratch_ = workspace_.add(std::max(
       {to_step_before_.scratch_bytes(), first_to_input_.scratch_bytes(), inner.scratch_bytes(),
-       first_weight_product_.scratch_bytes(), square_weight_product_.scratch_bytes()}));
+       first_w_product_.scratch_bytes(), u_product_.scratch_bytes()}));
   zeros_ = workspace_.add_floats(problem_.units);
   grad_sums_ = workspace_.add_floats(padded_rows_ * problem_.gates());
-  rows_ = workspace_.add_floats(padded_rows_ * std::max(problem_.in, problem_.units));
+  u_rows_ = rows_ = workspace_.add_floats(padded_rows_ * std::max(problem_.in, problem_.units));
+  u_scratch_ = scratch_;
+  if (apart_ && gradients_.weights) {
+    u_scratch_ = workspace_.add(u_product_.scratch_bytes());
+    u_rows_ = workspace_.add_floats(padded_rows_ * problem_.units);
+  }
   if (gradients_.state) return;
   grad_h_ = workspace_.add_floats(problem_.sentences() * problem_.units);
   grad_c_ = workspace_.add_floats(problem_.sentences() * problem_.units);
@@ -172,14 +185,29 @@ void LstmGradKernelCpu::write_bias_gradients(const LstmGradLayer& layer,
 
 void LstmGradKernelCpu::write_weight_gradients(const LstmGradLayer& layer,
                                                const KernelArguments& arguments) {
-  const float* grad_sums = at(arguments, grad_sums_);
-  float* rows = at(arguments, rows_);
-  std::byte* scratch = arguments.workspace + scratch_;
-  write_bias_gradients(layer, grad_sums);
+  write_bias_gradients(layer, at(arguments, grad_sums_));
+  if (!apart_ || !WideOp::running()) {
+    write_grad_w(layer, arguments);
+    write_grad_u(layer, arguments);
+    return;
+  }
+  WideOp::share(2, 1, [&](std::int64_t begin, std::int64_t end) {
+    if (begin == 0) write_grad_w(layer, arguments);
+    if (end == 2) write_grad_u(layer, arguments);
+  });
+}
+
+void LstmGradKernelCpu::write_grad_w(const LstmGradLayer& layer, const KernelArguments& arguments) {
   copy_input(layer, arguments);
-  weight_product(layer.number).run(grad_sums, rows, layer.grad_w, scratch);
+  w_product(layer.number)
+      .run(at(arguments, grad_sums_), at(arguments, rows_), layer.grad_w,
+           arguments.workspace + scratch_);
+}
+
+void LstmGradKernelCpu::write_grad_u(const LstmGradLayer& layer, const KernelArguments& arguments) {
+  float* const rows = at(arguments, u_rows_);
   copy_outputs_before(layer, rows);
-  square_weight_product_.run(grad_sums, rows, layer.grad_u, scratch);
+  u_product_.run(at(arguments, grad_sums_), rows, layer.grad_u, arguments.workspace + u_scratch_);
 }
 
 void LstmGradKernelCpu::write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments) {
@@ -203,9 +231,9 @@ void LstmGradKernelCpu::run(const KernelArguments& arguments) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_lstm_grad_cpu(const LstmProblem& problem,
+std::unique_ptr<Kernel> make_lstm_grad_cpu(const CpuOptions& options, const LstmProblem& problem,
                                            const LstmGradients& gradients) {
-  return std::make_unique<LstmGradKernelCpu>(problem, gradients);
+  return std::make_unique<LstmGradKernelCpu>(problem, gradients, options.lanes);
 }
 
 }  // namespace skyline

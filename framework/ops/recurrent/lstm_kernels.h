@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "framework/compute.h"
 #include "framework/kernel.h"
 #include "framework/ops/activation/dropout_kernels.h"
 #include "framework/ops/recurrent/packed_shape.h"
@@ -65,12 +66,13 @@ struct LstmGradients {
 
 // Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and, if
 // retained, the reserve f32 [LstmReserve::floats()]. The run value is the stream of problem.mask,
-// in backward, too.
-std::unique_ptr<Kernel> make_lstm_cpu(const LstmProblem& problem);
+// in backward, too. On the CPU with lanes, those of a wide op share rows and products; no bit
+// depends on their number, but the workspace does.
+std::unique_ptr<Kernel> make_lstm_cpu(const CpuOptions& options, const LstmProblem& problem);
 CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& problem);
 
 // Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u layer by layer.
-std::unique_ptr<Kernel> make_lstm_grad_cpu(const LstmProblem& problem,
+std::unique_ptr<Kernel> make_lstm_grad_cpu(const CpuOptions& options, const LstmProblem& problem,
                                            const LstmGradients& gradients);
 CUDA_ONLY std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute,
                                                       const LstmProblem& problem,

@@ -50,17 +50,23 @@ void PackedProduct::plan(std::int64_t rows) {
 
 void PackedProduct::plan_piece(std::int64_t rows) {
   if (by_rows_.contains(rows)) return;
-  const auto descriptor = describe(rows, packed_);
-  DnnlKernel& kernel = by_rows_[rows];
-  std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_SRC, kernel.input(0, descriptor.src_desc())},
-      {DNNL_ARG_WEIGHTS, kernel.input(1, packed_)},
-      {DNNL_ARG_DST, kernel.output(0, descriptor.dst_desc())}};
-  if (options_.result == Result::kAddBias) {
-    arguments[DNNL_ARG_BIAS] = kernel.input(2, dnnl_layout({1, options_.out}));
-  }
-  kernel.call(descriptor, arguments);
-  scratch_bytes_ = std::max(scratch_bytes_, kernel.workspace_bytes());
+  const auto offset_bytes = [](const RowRange& part, std::int64_t columns) {
+    return static_cast<std::size_t>(part.first * columns) * sizeof(float);
+  };
+  const auto call = [&](DnnlKernel& kernel, const RowRange& part) {
+    const auto descriptor = describe(part.count, packed_);
+    std::unordered_map<int, DnnlKernel::Operand> arguments = {
+        {DNNL_ARG_SRC, kernel.input(0, descriptor.src_desc(), offset_bytes(part, options_.in))},
+        {DNNL_ARG_WEIGHTS, kernel.input(1, packed_)},
+        {DNNL_ARG_DST, kernel.output(0, descriptor.dst_desc(), offset_bytes(part, options_.out))}};
+    if (options_.result == Result::kAddBias) {
+      arguments[DNNL_ARG_BIAS] = kernel.input(2, dnnl_layout({1, options_.out}));
+    }
+    kernel.call(descriptor, arguments);
+  };
+  const RowRange all{0, rows};
+  by_rows_[rows] = make_row_products({&all, 1}, options_.parts, call);
+  scratch_bytes_ = std::max(scratch_bytes_, by_rows_[rows]->workspace_bytes());
 }
 
 void PackedProduct::pack(const float* weight, const Workspace& workspace) {
@@ -74,14 +80,14 @@ void PackedProduct::run(std::int64_t rows, const Operands& operands, const Works
     const std::byte* inputs[] = {bytes(operands.x + piece.first * options_.in), workspace.packed,
                                  bytes(operands.bias)};
     std::byte* outputs[] = {bytes(operands.y + piece.first * options_.out)};
-    by_rows_.at(piece.count).run({inputs, outputs, workspace.scratch});
+    by_rows_.at(piece.count)->run({inputs, outputs, workspace.scratch});
   }
 }
 
 std::vector<std::string> PackedProduct::implementations() const {
   std::vector<std::string> names;
   for (const auto& [rows, kernel] : by_rows_) {
-    for (const std::string& name : kernel.implementations()) names.push_back(name);
+    for (const std::string& name : kernel->implementations()) names.push_back(name);
   }
   return names;
 }

@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/ops/support/dnnl_kernel.h"
-#include "framework/ops/support/row_pieces.h"
+#include "framework/ops/support/row_products_cpu.h"
 
 namespace skyline {
 
@@ -22,6 +23,8 @@ class PackedProduct {
     std::int64_t out = 1;
     bool transposed = false;             // the weight is [out, in] in memory, else [in, out]
     Result result = Result::kOverwrite;  // y = x w, y += x w, or y = x w + bias
+    // In a wide op each lane computes one of so many parts of the rows. No bit depends on it.
+    std::size_t parts = 1;
   };
   struct Operands {
     const float* x = nullptr;
@@ -53,7 +56,7 @@ class PackedProduct {
   Options options_;
   dnnl::memory::desc packed_;
   DnnlKernel packing_;
-  std::map<std::int64_t, DnnlKernel> by_rows_;
+  std::map<std::int64_t, std::unique_ptr<DnnlKernel>> by_rows_;
   std::size_t scratch_bytes_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/lanes/wide_op.h"
 #include "memory/alignment.h"
 
 namespace skyline {
@@ -74,7 +75,11 @@ DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
 DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& layout) {
   const memory::desc from = places_[operand].memory.get_desc();
   if (from == layout) return operand;
+  for (const Copy& copy : copies_) {
+    if (copy.from == operand && places_[copy.to].memory.get_desc() == layout) return copy.to;
+  }
   const Operand to = scratch(layout);
+  copies_.push_back({operand, to});
   call(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), layout,
                                      dnnl_user_scratchpad()),
        {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, to}});
@@ -82,28 +87,34 @@ DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& l
 }
 
 DnnlKernel::Operand DnnlKernel::output_as(std::size_t index, const memory::desc& plain,
-                                          const memory::desc& layout) {
-  return layout == plain ? output(index, plain) : scratch(layout);
+                                          const memory::desc& layout, std::size_t offset_bytes) {
+  return layout == plain ? output(index, plain, offset_bytes) : scratch(layout);
 }
 
-void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain) {
+void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain,
+                               std::size_t offset_bytes) {
   if (places_[produced].kind == Place::Kind::kOutput) return;
   call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
                                      dnnl_engine(), plain, dnnl_user_scratchpad()),
-       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain)}});
+       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain, offset_bytes)}});
 }
 
 void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
                       std::unordered_map<int, Operand> arguments) {
-  Step step{descriptor, {}, {}};
+  Step step{descriptor, {}, {}, now_};
   for (const auto& [argument, operand] : arguments) {
     step.arguments.emplace(argument, places_[operand].memory);
   }
   const memory::desc scratchpad = descriptor.scratchpad_desc();
   if (scratchpad.get_size() > 0) {
-    scratchpads_.push_back(memory(scratchpad, dnnl_engine(), DNNL_MEMORY_NONE));
-    step.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpads_.back());
-    scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
+    scratchpads_.push_back({memory(scratchpad, dnnl_engine(), DNNL_MEMORY_NONE), now_});
+    step.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpads_.back().memory);
+    if (now_ == 0 || now_ == kWhole) {
+      scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
+    } else {
+      part_scratchpad_bytes_ =
+          std::max(part_scratchpad_bytes_, align_up(scratchpad.get_size(), kScratchAlignmentBytes));
+    }
   }
   steps_.push_back(std::move(step));
 }
@@ -114,7 +125,9 @@ std::vector<std::string> DnnlKernel::implementations() const {
   return names;
 }
 
-std::size_t DnnlKernel::workspace_bytes() const { return scratch_bytes_ + scratchpad_bytes_; }
+std::size_t DnnlKernel::workspace_bytes() const {
+  return scratch_bytes_ + std::max(scratchpad_bytes_, parts_ * part_scratchpad_bytes_);
+}
 
 void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
   switch (place.kind) {
@@ -134,10 +147,34 @@ void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
 
 void DnnlKernel::run(const KernelArguments& arguments) {
   for (Place& place : places_) point(place, arguments);
-  for (memory& scratchpad : scratchpads_) {
-    scratchpad.set_data_handle(arguments.workspace + scratch_bytes_);
+  for (Scratchpad& scratchpad : scratchpads_) {
+    const bool alone = scratchpad.part == 0 || scratchpad.part == kWhole;
+    scratchpad.memory.set_data_handle(arguments.workspace + scratch_bytes_ +
+                                      (alone ? 0 : (scratchpad.part - 1) * part_scratchpad_bytes_));
   }
+  run_part(0);
+  const auto run_parts = [this](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part) {
+      run_part(static_cast<std::size_t>(part) + 1);
+    }
+  };
+  const auto parts = static_cast<std::int64_t>(parts_);
+  if (parts > 1 && WideOp::running()) {
+    WideOp::share(parts, 1, run_parts);
+  } else if (has_whole()) {
+    run_part(kWhole);
+  } else {
+    run_parts(0, parts);
+  }
+}
+
+bool DnnlKernel::has_whole() const {
+  return std::ranges::any_of(steps_, [](const Step& step) { return step.part == kWhole; });
+}
+
+void DnnlKernel::run_part(std::size_t part) {
   for (Step& step : steps_) {
+    if (step.part != part) continue;
     if (!step.primitive) step.primitive = dnnl::primitive(step.descriptor.get());
     step.primitive.execute(dnnl_stream(), step.arguments);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
@@ -31,7 +33,8 @@ dnnl::primitive_attr dnnl_user_scratchpad();
 //   kernel.call(pd, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, …});
 //
 // Workspace: the operands of scratch(), each aligned to 64 bytes, then one region as large as the
-// largest scratchpad, which all primitives use in turn. The first run creates the primitives;
+// largest scratchpad, which all primitives use in turn; if there are parts, one for each of them.
+// The first run creates the primitives;
 // memory objects are made once and pointed at each run's arguments. The scratch and the order
 // of sums, and with it the last bits, depend on OpenMP's number of threads when the kernel is made.
 // One thread at a time.
@@ -46,16 +49,25 @@ class DnnlKernel : public Kernel {
   Operand scratch(const dnnl::memory::desc& layout);
 
   // Returns `operand` in another layout: itself if the layouts are equal, else a copy in the
-  // workspace.
+  // workspace, the same one each time.
   Operand reordered(Operand operand, const dnnl::memory::desc& layout);
-  // Returns where a primitive that writes `layout` shall put output `index`, stored as `plain`:
-  // there, or in the workspace. Call finish_output with the result after the primitive.
+  // Returns where a primitive that writes `layout` shall put output `index`, or the part of it that
+  // begins `offset_bytes` into it, stored as `plain`: there, or in the workspace. Call
+  // finish_output with the result after the primitive.
   Operand output_as(std::size_t index, const dnnl::memory::desc& plain,
-                    const dnnl::memory::desc& layout);
-  void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain);
+                    const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
+  void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain,
+                     std::size_t offset_bytes = 0);
 
   void call(const dnnl::primitive_desc_base& descriptor,
             std::unordered_map<int, Operand> arguments);
+
+  // The calls that follow are a new part of the kernel. Parts read results of calls before all of
+  // them, and nothing of each other's: the lanes of a wide op run them at the same time.
+  void begin_part() { now_ = ++parts_; }
+  // The calls that follow compute what all parts compute, and run instead of them in an op that is
+  // not wide.
+  void begin_whole() { now_ = kWhole; }
 
   // Returns oneDNN's names of the chosen implementations, in order of execution
   // ("jit:avx512_core").
@@ -75,17 +87,31 @@ class DnnlKernel : public Kernel {
     dnnl::primitive_desc_base descriptor;
     dnnl::primitive primitive;  // empty before the first run
     std::unordered_map<int, dnnl::memory> arguments;
+    std::size_t part;  // from 1; 0: before all parts; kWhole
+  };
+  static constexpr std::size_t kWhole = std::numeric_limits<std::size_t>::max();
+  struct Copy {
+    Operand from, to;
+  };
+  struct Scratchpad {
+    dnnl::memory memory;
+    std::size_t part;
   };
 
   Operand add(Place::Kind kind, std::size_t index, std::size_t offset_bytes,
               const dnnl::memory::desc& layout);
   void point(Place& place, const KernelArguments& arguments) const;
+  bool has_whole() const;
+  void run_part(std::size_t part);
 
   std::vector<Place> places_;
+  std::vector<Copy> copies_;
   std::vector<Step> steps_;
-  std::vector<dnnl::memory> scratchpads_;
+  std::vector<Scratchpad> scratchpads_;
+  std::size_t parts_ = 0, now_ = 0;
   std::size_t scratch_bytes_ = 0;
-  std::size_t scratchpad_bytes_ = 0;
+  std::size_t scratchpad_bytes_ = 0;       // of calls that run alone
+  std::size_t part_scratchpad_bytes_ = 0;  // of a call of a part; aligned
 };
 
 }  // namespace skyline

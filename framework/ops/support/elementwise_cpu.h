@@ -1,12 +1,13 @@
 #pragma once
 
-#include <thrust/execution_policy.h>
-#include <thrust/transform.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "framework/kernel.h"
+#include "framework/lanes/wide_op.h"
 
 namespace skyline {
 
@@ -15,27 +16,36 @@ namespace skyline {
 // at 4096.
 inline constexpr std::int64_t kSerialArithmetic = 16384;
 inline constexpr std::int64_t kSerialTranscendental = 4096;
+// Elements of whole vectors and whole lines of the cache: a range of elements that begins at a
+// multiple computes each with the instructions that one range would take.
+inline constexpr std::int64_t kVectors = 64;
 
-// Calls body(policy): on this thread below `serial_below` elements, else on all OpenMP threads.
+// Calls body(begin, end) for ranges that together are [0, count): on several threads if `parallel`,
+// on all lanes in a wide op. A range begins at a multiple of `grain`.
 template <typename Body>
-void with_policy(std::int64_t elements, std::int64_t serial_below, const Body& body) {
-  if (elements < serial_below) {
-    body(thrust::seq);
-  } else {
-    body(thrust::omp::par);
+void for_each_range(std::int64_t count, bool parallel, std::int64_t grain, const Body& body) {
+  if (!parallel) return body(std::int64_t{0}, count);
+  if (WideOp::running()) {
+    return WideOp::share(count, grain,
+                         [&body](std::int64_t begin, std::int64_t end) { body(begin, end); });
+  }
+  const std::int64_t grains = (count + grain - 1) / grain, threads = omp_get_max_threads();
+#pragma omp parallel for schedule(static)
+  for (std::int64_t thread = 0; thread < threads; ++thread) {
+    const auto begin = [&](std::int64_t of) {
+      return std::min(count, of * grains / threads * grain);
+    };
+    body(begin(thread), begin(thread + 1));
   }
 }
 
-// Calls body(0) … body(count - 1), on several threads if `parallel`. Does not use OpenMP's `if`
+// Calls body(0) … body(count - 1), each once, as for_each_range() does. Does not use OpenMP's `if`
 // clause, which sets up a team of one for every small array (0.8 us).
 template <typename Body>
 void for_each_index(std::int64_t count, bool parallel, const Body& body) {
-  if (!parallel) {
-    for (std::int64_t i = 0; i < count; ++i) body(i);
-    return;
-  }
-#pragma omp parallel for schedule(static)
-  for (std::int64_t i = 0; i < count; ++i) body(i);
+  for_each_range(count, parallel, 1, [&body](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
 }
 
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
@@ -49,12 +59,12 @@ class ElementwiseKernelCpu : public Kernel {
   void run(const KernelArguments& arguments) override {
     const float* first = arguments.input<float>(0);
     float* output = arguments.output<float>(0);
-    with_policy(elements_, serial_below_, [&](const auto& policy) {
+    for_each_range(elements_, elements_ >= serial_below_, kVectors, [&](auto begin, auto end) {
       if constexpr (kInputs == 1) {
-        thrust::transform(policy, first, first + elements_, output, function_);
+        std::transform(first + begin, first + end, output + begin, function_);
       } else {
-        const float* second = arguments.input<float>(1);
-        thrust::transform(policy, first, first + elements_, second, output, function_);
+        std::transform(first + begin, first + end, arguments.input<float>(1) + begin,
+                       output + begin, function_);
       }
     });
   }

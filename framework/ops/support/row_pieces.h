@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +24,17 @@ inline std::vector<RowRange> row_pieces(std::int64_t rows) {
   if (rest < rows) pieces.push_back({0, rows - rest});
   if (rest > 0) pieces.push_back({rows - rest, rest});
   return pieces;
+}
+
+// Splits rows into `parts` ranges of almost equal size, or one for each row if there are fewer.
+inline std::vector<RowRange> row_parts(const RowRange& rows, std::size_t parts) {
+  const std::int64_t count = std::min(static_cast<std::int64_t>(parts), rows.count);
+  std::vector<RowRange> ranges;
+  for (std::int64_t part = 0; part < count; ++part) {
+    const std::int64_t begin = part * rows.count / count, end = (part + 1) * rows.count / count;
+    ranges.push_back({rows.first + begin, end - begin});
+  }
+  return ranges;
 }
 
 }  // namespace skyline

@@ -4,9 +4,10 @@
 //
 // For each network: one lane of 1 thread, one of N threads, N lanes of 1 thread and of N, all as
 // `train` runs them. A turn is some steps on the same batches; a row's time is the median over all
-// its steps after ten untimed ones, `per turn` the median of each turn's median over that of one
-// lane of 1 thread in the same turn, which other programs on the machine disturb less. `waits` are
-// those of an op for an op of another lane, in a step. seq2seq-unrolled is seq2seq --unroll.
+// its steps after those in which lanes learn, `per turn` the median of each turn's median over that
+// of one lane of 1 thread in the same turn, which other programs on the machine disturb less.
+// `waits` are those of an op for an op of another lane, in a step. seq2seq-unrolled is seq2seq
+// --unroll.
 #include <fmt/core.h>
 #include <omp.h>
 
@@ -28,7 +29,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kUntimedSteps = 10;
+constexpr int kUntimedSteps = StepLanes::kStepsToSettle + 5;
 constexpr const char* kUnrolled = "seq2seq-unrolled";
 
 struct Options {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
@@ -14,6 +16,7 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using testing::Each;
 using testing::ElementsAre;
 
 using Cells = std::vector<std::uint64_t>;
@@ -282,6 +285,79 @@ TEST(LaneQueue, RandomProgramsGiveWhatOneLaneGives) {
     ASSERT_EQ(program.on(queue), program.in_sequence()) << "seed " << seed;
   }
   EXPECT_GT(queues[3]->waits(), 0u);
+}
+
+TEST(LaneQueue, SharesEachIndexOnce) {
+  for (const std::size_t lanes : {1, 2, 3, 4}) {
+    LaneQueue queue(lanes);
+    for (const std::int64_t count : {1, 2, 3, 7, 64, 65, 1000}) {
+      for (const std::int64_t grain : {1, 16, 64}) {
+        std::vector<int> met(static_cast<std::size_t>(count));
+        queue.share(count, grain, [&](std::int64_t begin, std::int64_t end) {
+          EXPECT_LT(begin, end);
+          EXPECT_EQ(begin % grain, 0);
+          for (; begin < end; ++begin) ++met[static_cast<std::size_t>(begin)];
+        });
+        EXPECT_THAT(met, Each(1)) << lanes << " lanes, " << count << " by " << grain;
+      }
+    }
+  }
+}
+
+TEST(LaneQueue, SharesALoopAtTheSameTime) {
+  LaneQueue queue(2);
+  std::array<std::atomic<bool>, 2> there{};
+  queue.share(2, 1, [&](std::int64_t begin, std::int64_t) {
+    there[static_cast<std::size_t>(begin)] = true;
+    wait_a_while(there[static_cast<std::size_t>(1 - begin)]);
+    EXPECT_TRUE(there[0] && there[1]);
+  });
+}
+
+// The message of what the ranges that begin at these places throw.
+std::string error_of_ranges(LaneQueue& queue, const std::vector<std::int64_t>& begins) {
+  try {
+    queue.share(4, 1, [&](std::int64_t begin, std::int64_t) {
+      if (std::ranges::count(begins, begin) > 0) throw std::runtime_error(std::to_string(begin));
+    });
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LaneQueue, SharedLoopsThrowWhatTheFirstRangeThrows) {
+  LaneQueue queue(4);
+  EXPECT_EQ(error_of_ranges(queue, {3, 1}), "1");
+  EXPECT_EQ(error_of_ranges(queue, {0, 2}), "0");
+  EXPECT_EQ(error_of_ranges(queue, {}), "");
+  bool ran = false;
+  queue.enqueue(1, {}, {}, [&] { ran = true; });
+  queue.wait();
+  EXPECT_TRUE(ran);
+}
+
+TEST(LaneQueue, SharesLoopsBetweenOps) {
+  LaneQueue queue(2);
+  std::vector<std::int64_t> cells(64), sums;
+  const auto bytes = [&](std::size_t first, std::size_t count) {
+    return ByteRange{reinterpret_cast<const std::byte*>(&cells[first]), count * sizeof cells[0]};
+  };
+  for (int round = 1; round <= 200; ++round) {
+    for (std::size_t half : {0, 32}) {
+      const ByteRange writes[] = {bytes(half, 32)};
+      queue.enqueue(half / 32, {}, writes, [&cells, half] {
+        for (std::size_t i = half; i < half + 32; ++i) ++cells[i];
+      });
+    }
+    queue.wait();
+    queue.share(64, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin) cells[static_cast<std::size_t>(begin)] *= 2;
+    });
+    sums.push_back(std::accumulate(cells.begin(), cells.end(), std::int64_t{0}));
+    std::ranges::fill(cells, 0);
+  }
+  EXPECT_THAT(sums, Each(128));
 }
 
 }  // namespace

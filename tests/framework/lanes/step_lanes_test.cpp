@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "framework/lanes/cpu_lanes.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/activation/sigmoid.h"
@@ -32,11 +35,13 @@ struct LearnedLanes : StepLanes {
   LearnedLanes() : StepLanes(2) {
     EXPECT_EQ(begin(StepKind::kTraining), Step::kFirst);
     end();
-    for (int step = 0; step < kTimedSteps; ++step) {
-      EXPECT_EQ(begin(StepKind::kTraining), Step::kRecorded);
-      EXPECT_FALSE(next("make"));
-      learn(diamond(), {1, 1, 1, 1});
-      end();
+    for (const Step kind : {Step::kTimed, Step::kTimedWide}) {
+      for (int step = 0; step < kTimedSteps; ++step) {
+        EXPECT_EQ(begin(StepKind::kTraining), kind);
+        EXPECT_FALSE(next(Phase::kForward, "make", ""));
+        learn(diamond(), {1, 1, 1, 1}, std::vector<bool>(4));
+        end();
+      }
     }
   }
 };
@@ -44,31 +49,75 @@ struct LearnedLanes : StepLanes {
 TEST(StepLanes, FollowsTheLastRecordedStep) {
   LearnedLanes lanes;
   EXPECT_EQ(lanes.begin(StepKind::kTraining), StepLanes::Step::kOnLanes);
-  EXPECT_TRUE(lanes.next("make"));
-  const std::optional<LaneId> left = lanes.next("left"), right = lanes.next("right");
+  EXPECT_TRUE(lanes.next(Phase::kForward, "make", ""));
+  const std::optional<LaneId> left = lanes.next(Phase::kForward, "left", ""),
+                              right = lanes.next(Phase::kForward, "right", "");
   ASSERT_TRUE(left && right);
   EXPECT_NE(*left, *right);
-  EXPECT_TRUE(lanes.next("join"));
-  EXPECT_FALSE(lanes.next("more")) << "the recorded step had four ops";
+  EXPECT_TRUE(lanes.next(Phase::kForward, "join", ""));
+  EXPECT_FALSE(lanes.next(Phase::kForward, "more", "")) << "the recorded step had four ops";
 }
 
 // Waking a lane costs more than the microsecond that the second timed step shows.
 TEST(StepLanes, TakesTheLeastSecondsOfEachOp) {
   StepLanes lanes(2, 1e-4);
   lanes.begin(StepKind::kTraining);
-  for (const double seconds : {1.0, 1e-6, 1.0}) {
+  for (const double seconds : {1.0, 1e-6, 1.0, 1.0, 1.0, 1.0}) {
     lanes.begin(StepKind::kTraining);
-    lanes.learn(diamond(), std::vector<double>(4, seconds));
+    lanes.learn(diamond(), std::vector<double>(4, seconds), std::vector<bool>(4));
   }
   lanes.begin(StepKind::kTraining);
-  for (const char* op : {"make", "left", "right", "join"}) EXPECT_EQ(lanes.next(op), 0u);
+  for (const char* op : {"make", "left", "right", "join"})
+    EXPECT_EQ(lanes.next(Phase::kForward, op, ""), 0u);
+}
+
+TEST(StepLanes, AllLanesRunAnOpThatIsFasterSo) {
+  StepLanes lanes(2);
+  lanes.begin(StepKind::kTraining);
+  EXPECT_FALSE(lanes.wide());
+  for (int step = 0; step < StepLanes::kTimedSteps; ++step) {
+    lanes.begin(StepKind::kTraining);
+    EXPECT_FALSE(lanes.next(Phase::kForward, "make", ""));
+    EXPECT_FALSE(lanes.wide());
+    lanes.learn(diamond(), {4, 4, 4, 4});
+  }
+  for (int step = 0; step < StepLanes::kTimedSteps; ++step) {
+    lanes.begin(StepKind::kTraining);
+    EXPECT_FALSE(lanes.next(Phase::kForward, "make", ""));
+    EXPECT_TRUE(lanes.wide());
+    lanes.learn(diamond(), {2, 3, 1, 1}, {true, true, false, false});
+  }
+  lanes.begin(StepKind::kTraining);
+  const std::vector<std::pair<const char*, bool>> expected = {
+      {"make", true}, {"left", false}, {"right", false}, {"join", false}};
+  for (const auto& [op, wide] : expected) {
+    EXPECT_TRUE(lanes.next(Phase::kForward, op, ""));
+    EXPECT_EQ(lanes.wide(), wide) << op << ": left beside right takes 4, before it 3 + 4";
+  }
+  lanes.end();
+  EXPECT_FALSE(lanes.wide()) << "no step runs";
+}
+
+TEST(StepLanes, AWideStepOfOtherOpsTellsNothing) {
+  StepLanes lanes(2);
+  lanes.begin(StepKind::kTraining);
+  StepGraph other = diamond();
+  other.ops.back().name = "other";
+  for (int step = 0; step < 2 * StepLanes::kTimedSteps; ++step) {
+    lanes.begin(StepKind::kTraining);
+    lanes.learn(step < StepLanes::kTimedSteps ? diamond() : other, {1, 1, 1, 1},
+                std::vector<bool>(4, true));
+  }
+  lanes.begin(StepKind::kTraining);
+  EXPECT_TRUE(lanes.next(Phase::kForward, "make", ""));
+  EXPECT_FALSE(lanes.wide());
 }
 
 TEST(StepLanes, KindsOfStepsAreLearnedSeparately) {
   LearnedLanes lanes;
   EXPECT_EQ(lanes.begin(StepKind::kInference), StepLanes::Step::kFirst);
   EXPECT_FALSE(lanes.on_lanes());
-  EXPECT_EQ(lanes.begin(StepKind::kInference), StepLanes::Step::kRecorded);
+  EXPECT_EQ(lanes.begin(StepKind::kInference), StepLanes::Step::kTimed);
   EXPECT_EQ(lanes.learned(), 1u);
   EXPECT_EQ(lanes.begin(StepKind::kTraining), StepLanes::Step::kOnLanes);
 }
@@ -76,8 +125,8 @@ TEST(StepLanes, KindsOfStepsAreLearnedSeparately) {
 TEST(StepLanes, AStepThatDiffersPutsOpsWhereTheyCanBeginFirst) {
   LearnedLanes lanes;
   lanes.begin(StepKind::kTraining);
-  EXPECT_FALSE(lanes.next("left"));
-  EXPECT_FALSE(lanes.next("right")) << "the rest differs, too";
+  EXPECT_FALSE(lanes.next(Phase::kForward, "left", ""));
+  EXPECT_FALSE(lanes.next(Phase::kForward, "right", "")) << "the rest differs, too";
   const auto soonest = [&lanes](const char* op, LaneClock before, LaneClock enqueued) {
     return lanes.soonest(Phase::kForward, op, "", before, enqueued);
   };
@@ -91,23 +140,87 @@ TEST(StepLanes, PlansStepsWhoseBlocksLiveAsTheRecordedOnes) {
   const LearnedLanes lanes;
   EXPECT_EQ(lanes.learned(), 1u);
   const Trace trace = simulate(diamond());
-  const Plan plan = lanes.plan(trace);
+  const Plan plan = lanes.plan(trace).value();
   EXPECT_NE(plan.planner, kApartPlanner);
   Trace larger = trace;
   larger.blocks.front().bytes *= 8;
-  EXPECT_NE(lanes.plan(larger).planner, kApartPlanner);
-  EXPECT_GT(lanes.plan(larger).peak, plan.peak);
+  EXPECT_NE(lanes.plan(larger)->planner, kApartPlanner);
+  EXPECT_GT(lanes.plan(larger)->peak, plan.peak);
   Trace longer = trace;
   longer.blocks.front().upper = longer.blocks.back().upper;
-  EXPECT_EQ(lanes.plan(longer).planner, kApartPlanner)
+  EXPECT_EQ(lanes.plan(longer)->planner, kApartPlanner)
       << "a block that lives longer must keep its bytes longer";
+}
+
+TEST(LaneTrial, TakesTurnsAndThenTheFasterWay) {
+  for (const bool pays : {false, true}) {
+    LaneTrial trial;
+    for (int step = 0; step < 2 * LaneTrial::kSteps; ++step) {
+      EXPECT_FALSE(trial.decided());
+      EXPECT_EQ(trial.on_lanes(), step % 2 == 0);
+      trial.add(step < 2 ? 9.0 : trial.on_lanes() == pays ? 1.0 : 2.0);
+    }
+    EXPECT_TRUE(trial.decided());
+    EXPECT_EQ(trial.on_lanes(), pays);
+  }
+}
+
+TEST(LaneTrial, OneSlowStepDecidesNothing) {
+  LaneTrial trial;
+  for (int step = 0; step < 2 * LaneTrial::kSteps; ++step) {
+    trial.add(step == 4 ? 100.0 : trial.on_lanes() ? 1.0 : 2.0);
+  }
+  EXPECT_TRUE(trial.on_lanes());
+}
+
+TEST(StepLanes, GoBackToOneLaneWhereTheyAreNoFaster) {
+  StepLanes lanes(2, 0, true);
+  for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
+    lanes.begin(StepKind::kTraining);
+    if (step > 0) lanes.learn(diamond(), {1, 1, 1, 1}, std::vector<bool>(4));
+    lanes.end();
+  }
+  EXPECT_TRUE(lanes.plan(simulate(diamond())));
+  for (int step = 0; step < 2 * LaneTrial::kSteps; ++step) {
+    const bool on_lanes = lanes.begin(StepKind::kTraining) == StepLanes::Step::kOnLanes;
+    EXPECT_EQ(on_lanes, step % 2 == 0);
+    EXPECT_EQ(lanes.on_lanes(), on_lanes);
+    lanes.next(Phase::kForward, "make", "");
+    if (on_lanes) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    lanes.end();
+  }
+  EXPECT_EQ(lanes.begin(StepKind::kTraining), StepLanes::Step::kOneLane);
+  EXPECT_FALSE(lanes.next(Phase::kForward, "make", ""));
+  EXPECT_FALSE(lanes.plan(simulate(diamond()))) << "a plan for one lane will do";
+}
+
+TEST(StepLanes, AStepThatDiffersRunsOpsOnAllLanesWhereThatPays) {
+  StepLanes lanes(2);
+  StepGraph other = diamond();
+  other.ops.push_back(other.ops.back());
+  for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
+    lanes.begin(StepKind::kTraining);
+    if (step > StepLanes::kTimedSteps) {
+      lanes.learn(other, {2, 0.5, 1, 3, 1}, {true, true, true, true, true});
+    } else if (step > 0) {
+      lanes.learn(diamond(), {1, 1, 1, 3});
+    }
+    lanes.end();
+  }
+  lanes.begin(StepKind::kTraining);
+  const std::vector<std::pair<const char*, bool>> expected = {
+      {"left", true}, {"make", false}, {"right", false}, {"join", true}, {"new", false}};
+  for (const auto& [op, wide] : expected) {
+    EXPECT_FALSE(lanes.next(Phase::kForward, op, ""));
+    EXPECT_EQ(lanes.wide(), wide) << op << ": two joins took 2 each on all lanes, 3 on one";
+  }
 }
 
 // A context on lanes of the CPU.
 struct LaneContext {
   explicit LaneContext(std::size_t lanes)
-      : context(pool, {.compute = std::make_shared<CpuCompute>(
-                           CpuOptions{.lanes = lanes, .wake_seconds = 0})}) {}
+      : context(pool, {.compute = std::make_shared<CpuCompute>(CpuOptions{
+                           .lanes = lanes, .wake_seconds = 0, .lanes_must_pay = false})}) {}
 
   std::vector<float> read(const Tensor& tensor) {
     std::vector<float> values(static_cast<std::size_t>(tensor.shape().elements()));

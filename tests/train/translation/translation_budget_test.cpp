@@ -128,7 +128,7 @@ TEST_P(TextBudget, IsKeptByEveryStepAndChangesNoBit) {
   ASSERT_NE(expected.losses.front(), expected.losses.back());
   const std::uint64_t most = all_kept(options()), least = least_budget(options(), most);
   ASSERT_LT(least, most);
-  for (const auto& [quarters, lanes] : {std::pair{0, 1}, {0, 2}, {1, 1}, {2, 1}, {3, 2}}) {
+  for (const auto& [quarters, lanes] : {std::pair{0, 1}, {1, 1}, {2, 1}, {2, 2}, {3, 2}}) {
     TrainOptions options = this->options();
     options.device.lanes = lanes;
     const std::uint64_t bytes = least + (most - least) * static_cast<unsigned>(quarters) / 4;

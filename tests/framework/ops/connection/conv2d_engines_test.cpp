@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "framework/engines/engine_choices.h"
+#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/wide_op.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "tests/framework/error_of.h"
 #include "tests/framework/ops/connection/conv_operands.h"
@@ -132,6 +134,32 @@ TEST_P(EnginesTest, RepeatsBitForBit) {
   EXPECT_EQ(first.outputs[0].values, second.outputs[0].values);
   for (std::size_t i = 0; i < first.gradients.size(); ++i) {
     EXPECT_EQ(first.gradients[i].values, second.gradients[i].values) << "gradient " << i;
+  }
+}
+
+// Each lane of a wide op computes some of the images.
+TEST_P(EnginesTest, GivesTheSameBitsOnAnyNumberOfLanes) {
+  Case more = c();
+  more.x = {7, c().x[1], c().x[2], c().x[3]};
+  EngineChoices choices = choices_of(problem_of(more), engine());
+  const ConvOperands operands = operands_of(more);
+  const HostTensor gradient = random_tensor(problem_of(more).y, kSeed, 3);
+  const auto expected =
+      KernelRun(compute_with(choices))(*conv2d_op(more.params), operands.list(), gradient);
+  for (const std::size_t lanes : {2, 3, 8}) {
+    const auto compute =
+        std::make_shared<CpuCompute>(CpuOptions{.choices = &choices, .lanes = lanes});
+    KernelRun run(compute);
+    for (const bool is_wide : {false, true}) {
+      std::optional<WideOp> wide;
+      if (is_wide) wide.emplace(compute->lanes()->queue);
+      const auto results = run(*conv2d_op(more.params), operands.list(), gradient);
+      EXPECT_EQ(results.outputs[0].values, expected.outputs[0].values) << lanes << is_wide;
+      for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
+        EXPECT_EQ(results.gradients[i].values, expected.gradients[i].values)
+            << lanes << is_wide << ", gradient " << i;
+      }
+    }
   }
 }
 

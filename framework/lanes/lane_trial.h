@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+namespace skyline {
+
+// Finds out whether lanes make steps faster: steps run on them and on one lane in turns.
+class LaneTrial {
+ public:
+  // Of both ways; the first of each prepares kernels and is not counted.
+  static constexpr int kSteps = 6;
+
+  // Returns whether the next step runs on lanes.
+  bool on_lanes() const noexcept { return decided() ? pays_ : one_lane_.size() >= lanes_.size(); }
+  bool decided() const noexcept { return one_lane_.size() == kSteps; }
+  // Ends the next step; `seconds` may be by some measure of its work.
+  void add(double seconds);
+
+ private:
+  std::vector<double> lanes_, one_lane_;
+  bool pays_ = true;
+};
+
+}  // namespace skyline

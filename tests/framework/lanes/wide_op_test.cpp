@@ -1,0 +1,138 @@
+#include "framework/lanes/wide_op.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "framework/lanes/cpu_lanes.h"
+#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/connection/conv2d.h"
+#include "framework/ops/connection/linear.h"
+#include "framework/ops/math/add.h"
+#include "framework/ops/normalization/local_response_norm.h"
+#include "framework/ops/pooling/pool2d.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/cpu_device.h"
+#include "tests/framework/host_tensor.h"
+#include "tests/framework/ops/recurrent/lstm_case.h"
+#include "tests/framework/test_ops.h"
+
+namespace skyline {
+namespace {
+
+TEST(WideOp, ALoopWithinALoopIsNotShared) {
+  LaneQueue queue(2);
+  const WideOp wide(queue);
+  WideOp::share(2, 1, [](std::int64_t, std::int64_t) { EXPECT_FALSE(WideOp::running()); });
+  EXPECT_TRUE(WideOp::running());
+}
+
+TEST(WideOp, EndsWithItsScope) {
+  LaneQueue queue(2);
+  { const WideOp wide(queue); }
+  EXPECT_FALSE(WideOp::running());
+}
+
+// A small program, which must give the same bits on any number of lanes.
+struct WideCase {
+  const char* name;
+  std::vector<Shape> inputs;
+  std::function<Tensor(Context&, std::vector<Tensor>)> apply;
+};
+void PrintTo(const WideCase& c, std::ostream* out) { *out << c.name; }
+
+class WideOps : public testing::TestWithParam<WideCase> {};
+
+Tensor lstm_of(Context& context, std::vector<Tensor> x) {
+  const LstmCase lstm{.lengths = {9, 9, 6, 5, 5, 2, 1},
+                      .in = 64,
+                      .units = 96,
+                      .layers = 2,
+                      .state = false,
+                      .dropout = 0.2f};
+  return lstm.apply(context, std::move(x)).y;
+}
+
+std::vector<Shape> lstm_inputs() {
+  std::vector<Shape> shapes = {{37, 64}};
+  for (const std::int64_t in : {64, 96}) {
+    shapes.insert(shapes.end(), {{384, in}, {384, 96}, Shape{384}, Shape{384}});
+  }
+  return shapes;
+}
+
+// Large enough that lanes share loops, with extents that no number of lanes divides.
+std::vector<WideCase> wide_cases() {
+  using Tensors = std::vector<Tensor>;
+  return {
+      {"relu", {{7, 11, 19, 23}}, [](Context& c, Tensors x) { return relu(c, x[0]); }},
+      {"sigmoid", {{7, 5003}}, [](Context& c, Tensors x) { return sigmoid(c, x[0]); }},
+      {"dropout", {{7, 5003}}, [](Context& c, Tensors x) { return dropout(c, x[0], 0.3f); }},
+      {"add", {{7, 5003}, {7, 5003}}, [](Context& c, Tensors x) { return add(c, x[0], x[1]); }},
+      {"linear",
+       {{130, 70}, {530, 70}, Shape{530}},
+       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); }},
+      {"linear_of_few_rows",
+       {{3, 512}, {1024, 512}, Shape{1024}},
+       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); }},
+      {"convolution",
+       {{7, 32, 17, 19}, {48, 32, 3, 3}, Shape{48}},
+       [](Context& c, Tensors x) { return conv2d(c, x[0], x[1], x[2], {.padding = 1}); }},
+      {"pointwise",
+       {{5, 256, 7, 7}, {320, 256, 1, 1}},
+       [](Context& c, Tensors x) { return conv2d(c, x[0], x[1], {}); }},
+      {"max_pool",
+       {{7, 16, 31, 29}},
+       [](Context& c, Tensors x) { return max_pool2d(c, x[0], {.kernel = 3, .stride = 2}); }},
+      {"average_pool",
+       {{7, 16, 31, 29}},
+       [](Context& c, Tensors x) { return average_pool2d(c, x[0], {.kernel = 5, .stride = 3}); }},
+      {"local_response_norm",
+       {{7, 16, 31, 29}},
+       [](Context& c, Tensors x) { return local_response_norm(c, x[0], {}); }},
+      {"lstm", lstm_inputs(), lstm_of},
+  };
+}
+
+// The result and the gradients of all inputs.
+std::vector<std::vector<float>> bits_on(std::size_t lanes, const WideCase& c) {
+  const auto compute = std::make_shared<CpuCompute>(CpuOptions{.lanes = lanes});
+  CpuDevice device;
+  BestFitPool pool(device);
+  Context context(pool, {.compute = compute, .seed = 7});
+  const auto read = [&](const Tensor& tensor) {
+    std::vector<float> values(static_cast<std::size_t>(tensor.shape().elements()));
+    compute->read(values.data(), tensor.address(), tensor.spec().bytes());
+    return values;
+  };
+  std::vector<Parameter> parameters;
+  std::vector<Tensor> inputs;
+  for (const Shape& shape : c.inputs) {
+    const HostTensor random = random_tensor(shape, 33, inputs.size(), {-0.3, 0.3});
+    parameters.push_back(make_parameter(context, {shape}, "x", stored_values(random).data()));
+    inputs.push_back(parameters.back().value);
+  }
+  std::optional<WideOp> wide;
+  if (lanes > 1) wide.emplace(compute->lanes()->queue);
+  const Tensor result = c.apply(context, std::move(inputs));
+  std::vector<std::vector<float>> bits = {read(result)};
+  backward(context, total(context, result));
+  for (const Parameter& parameter : parameters) bits.push_back(read(parameter.gradient));
+  EXPECT_TRUE(lanes == 1 || compute->lanes()->queue.shares() > 0);
+  return bits;
+}
+
+TEST_P(WideOps, GiveTheBitsOfOneLane) {
+  const auto expected = bits_on(1, GetParam());
+  for (const std::size_t lanes : {2, 3, 4}) {
+    EXPECT_EQ(bits_on(lanes, GetParam()), expected) << lanes << " lanes";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, WideOps, testing::ValuesIn(wide_cases()),
+                         [](const auto& of) { return of.param.name; });
+
+}  // namespace
+}  // namespace skyline
