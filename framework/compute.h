@@ -22,7 +22,7 @@ struct CpuOptions {
   std::size_t lanes = 1;  // on which ops run at the same time
   // A lane that has waited for about as long sleeps, and takes as long to wake up.
   double wake_seconds = 100e-6;
-  bool lanes_must_pay = true;  // where they are no faster, steps go back to one lane
+  bool lanes_must_pay = true;  // where they do not, steps go back to one lane; see LaneTrial
 };
 
 // Device memory that an upload passes through, and what may still use it.

@@ -72,6 +72,8 @@ class Trainer {
   CommandResult run_to_end();
   void step();
   LoggedStep timed_step();
+  // Says once that lanes do not pay.
+  void tell_lanes();
   void order(RankOrder order);
   std::string note_of(const LoggedStep& step) const;
   std::string slowest_rank() const;
@@ -107,6 +109,7 @@ class Trainer {
   std::optional<RunDirectory> directory_;
   std::optional<CheckpointStore> checkpoints_;
   std::optional<CheckpointStore> best_;  // set if keep_best
+  bool told_lanes_ = false;
   std::int64_t saved_step_ = -1;
   std::uint64_t plan_hash_ = 0;       // of the last step, for the other ranks
   double busy_seconds_ = 0;           // of the last step, on this rank

@@ -4,7 +4,8 @@
 
 namespace skyline {
 
-// Finds out whether lanes make steps faster: steps run on them and on one lane in turns.
+// Finds out whether lanes pay, which is if they take 15 % off a step: steps run on them and on one
+// lane in turns.
 class LaneTrial {
  public:
   // Of both ways; the first of each prepares kernels and is not counted.

@@ -170,6 +170,11 @@ void StepLanes::end() {
   wide_ = false;
 }
 
+bool StepLanes::gave_up(StepKind kind) const {
+  const auto known = kinds_.find(kind);
+  return known != kinds_.end() && known->second.trial.decided() && !known->second.trial.on_lanes();
+}
+
 std::size_t StepLanes::learned() const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::ranges::count_if(

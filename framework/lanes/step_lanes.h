@@ -29,8 +29,7 @@ namespace skyline {
 //   next three   on lane 0, timed, and the last of them recorded; the least seconds of each op
 //                count, because caches that are cold, and other programs, only make it slower
 //   next three   timed, each op on all lanes
-//   next twelve  on lanes and on lane 0 in turns; if lanes are no faster, all later steps run on
-//                lane 0
+//   next twelve  on lanes and on lane 0 in turns; if lanes do not pay, all later steps run on lane 0
 //   from then on each op on the lane that assign_lanes() gave the recorded op in its place, or on
 //                all. Once a step differs from the recorded one, its further ops go where they can
 //                begin first, or on all lanes if that saves more than waiting for them costs, by
@@ -73,6 +72,8 @@ class StepLanes {
   LaneId soonest(Phase phase, std::string_view op, std::string_view layer, const LaneClock& before,
                  const LaneClock& enqueued);
 
+  // True if steps of this kind went back to one lane because lanes do not pay.
+  bool gave_up(StepKind kind) const;
   // How many kinds of steps have been recorded.
   std::size_t learned() const;
   // If the blocks of the trace live as those of a recorded step do, whatever their sizes are,

@@ -2,6 +2,8 @@
 //
 //   lanes_benchmark [NETWORK…] [--lanes N] [--turns N] [--steps N] [--allocator A]
 //
+// A step's time includes the wait for its batch and, for text, its plan.
+//
 // For each network: one lane of 1 thread, one of N threads, N lanes of 1 thread and of N, all as
 // `train` runs them. A turn is some steps on the same batches; a row's time is the median over all
 // its steps after those in which lanes learn, `per turn` the median of each turn's median over that
@@ -64,9 +66,9 @@ class LaneTraining {
   }
 
   void step() {
-    run_->next();
     omp_set_num_threads(static_cast<int>(threads_));
     const double started = now_seconds();
+    run_->next();
     run_->step({.learning_rate = 1e-3f, .step = ++number_});
     steps_.push_back(now_seconds() - started);
   }

@@ -165,6 +165,14 @@ TEST(LaneTrial, TakesTurnsAndThenTheFasterWay) {
   }
 }
 
+TEST(LaneTrial, LanesMustSaveMoreThanALittle) {
+  for (const double saved : {0.1, 0.2}) {
+    LaneTrial trial;
+    while (!trial.decided()) trial.add(trial.on_lanes() ? 1 - saved : 1);
+    EXPECT_EQ(trial.on_lanes(), saved == 0.2);
+  }
+}
+
 TEST(LaneTrial, OneSlowStepDecidesNothing) {
   LaneTrial trial;
   for (int step = 0; step < 2 * LaneTrial::kSteps; ++step) {
