@@ -177,11 +177,13 @@ bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
          std::min(problem.x[1], problem.y[1]) >= fewest_channels;
 }
 
-// With more, training steps of resnet18 or vgg16 would need more memory than with direct kernels.
+// With more, training steps of resnet18, googlenet or vgg16 would need more memory than with direct
+// kernels. Winograd's weight is four times as large, and does not grow with the batch.
 std::size_t most_workspace_bytes(const Conv2dProblem& problem) {
-  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{12} << 20;
+  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{12} << 20, kTimesWeight = 4;
   return std::min(kTimesImages * (TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes()),
-                  kPerImage * static_cast<std::size_t>(problem.x[0]));
+                  kPerImage * static_cast<std::size_t>(problem.x[0])) +
+         kTimesWeight * TensorSpec{problem.weight}.bytes();
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {

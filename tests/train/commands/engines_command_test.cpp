@@ -43,8 +43,9 @@ class EnginesCommandTest : public ::testing::Test {
   std::vector<HostCopy> weights(const std::string& run) const {
     return host_copies(load_checkpoint(run).checkpoint.weights);
   }
-  std::uint64_t planned_bytes(const std::string& model, Words more) const {
-    Words words = {"dry-run", "--model",   model, "--batch-size", "16", "--allocators",
+  std::uint64_t planned_bytes(const std::string& model, const std::string& images,
+                              Words more) const {
+    Words words = {"dry-run", "--model",   model, "--batch-size", images, "--allocators",
                    "planned", "--threads", "1",   "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words).json()["allocators"]["planned"]["peak_reserved"];
@@ -88,10 +89,13 @@ TEST_F(EnginesCommandTest, TheRuleAndDirectKernelsKeepNoChoices) {
 
 TEST_F(EnginesCommandTest, TheRuleRaisesNoPeak) {
   std::ofstream(path("none.json")) << R"({"device": "cpu", "engines": {}})";
-  for (const std::string model : {"googlenet", "resnet18", "resnet50", "vgg16"}) {
-    const std::uint64_t by_shape = planned_bytes(model, {});
-    EXPECT_LE(by_shape, planned_bytes(model, {"--engines", "direct"})) << model;
-    EXPECT_EQ(by_shape, planned_bytes(model, {"--engines", path("none.json")})) << model;
+  for (const std::string model :
+       {"googlenet", "resnet18", "resnet50", "inception-resnet", "vgg16"}) {
+    for (const std::string images : {"1", "4", "16", "32"}) {
+      const std::uint64_t by_shape = planned_bytes(model, images, {});
+      EXPECT_LE(by_shape, planned_bytes(model, images, {"--engines", "direct"})) << model << images;
+      EXPECT_EQ(by_shape, planned_bytes(model, images, {"--engines", path("none.json")})) << model;
+    }
   }
 }
 
