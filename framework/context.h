@@ -243,9 +243,8 @@ class Context {
     std::vector<bool> shared;
   };
   std::optional<LaneTimes> lane_times_;
-  // Of the op that ran last, if it was timed.
-  double op_seconds_ = 0;
-  bool op_shared_ = false;
+  double op_seconds_ = 0;            // of the op that ran last, if it was timed
+  bool op_shared_ = false;           // whether lanes have shared a loop of it
   bool recorded_for_lanes_ = false;  // record_graph is set only for that
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step

@@ -8,8 +8,8 @@ namespace skyline {
 // lane in turns.
 class LaneTrial {
  public:
-  // Of both ways; the first of each prepares kernels and is not counted.
-  static constexpr int kSteps = 6;
+  static constexpr int kSteps =
+      6;  // both ways; the first of each prepares kernels and does not count
 
   // Returns whether the next step runs on lanes.
   bool on_lanes() const noexcept { return decided() ? pays_ : one_lane_.size() >= lanes_.size(); }

@@ -122,60 +122,66 @@ std::vector<ImagePart> image_parts(const Conv2dProblem& problem, std::size_t par
   return split;
 }
 
-// The two kernels below work on each part of the batch in a part of the kernel. They begin with the
-// weight in the library's layout, which all parts read.
-
-std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, ConvolutionEngine engine,
-                                         std::size_t parts) {
+// Returns a kernel that works on each part of a batch in a part of its own. It begins with input
+// `weight` in the library's layout, which all parts read. describe(problem) describes a part;
+// call(kernel, part, description, weight) calls it. Null if a description is empty.
+template <typename Describe, typename Call>
+std::unique_ptr<DnnlKernel> make_in_parts(const Conv2dProblem& problem, std::size_t parts,
+                                          std::size_t weight, const Describe& describe,
+                                          const Call& call) {
   auto kernel = std::make_unique<DnnlKernel>();
-  const auto weight = kernel->input(1, stored_weight(problem));
+  const auto stored = kernel->input(weight, stored_weight(problem));
   const std::vector<ImagePart> images = image_parts(problem, parts);
+  std::vector<decltype(describe(problem))> descriptors;
   for (const ImagePart& part : images) {
-    const auto descriptor = describe(part.problem, engine);
-    if (!descriptor) return nullptr;
-    kernel->reordered(weight, descriptor.weights_desc());
+    descriptors.push_back(describe(part.problem));
+    if (!descriptors.back()) return nullptr;
+    kernel->reordered(stored, descriptors.back().weights_desc());
   }
-  for (const ImagePart& part : images) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
     kernel->begin_part();
-    const auto descriptor = describe(part.problem, engine);
-    const memory::desc plain = dnnl_layout(part.problem.y);
-    const auto x = kernel->input(0, dnnl_layout(part.problem.x), part.x_offset_bytes);
-    const auto y = kernel->output_as(0, plain, descriptor.dst_desc(), part.y_offset_bytes);
-    std::unordered_map<int, DnnlKernel::Operand> arguments = {
-        {DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
-        {DNNL_ARG_SRC, kernel->reordered(x, descriptor.src_desc())},
-        {DNNL_ARG_DST, y}};
-    if (problem.bias) arguments[DNNL_ARG_BIAS] = kernel->input(2, descriptor.bias_desc());
-    kernel->call(descriptor, arguments);
-    kernel->finish_output(y, 0, plain, part.y_offset_bytes);
+    call(*kernel, images[i], descriptors[i],
+         kernel->reordered(stored, descriptors[i].weights_desc()));
   }
   return kernel;
 }
 
+std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, ConvolutionEngine engine,
+                                         std::size_t parts) {
+  const auto describe_part = [&](const Conv2dProblem& part) { return describe(part, engine); };
+  const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
+                       DnnlKernel::Operand weight) {
+    const memory::desc plain = dnnl_layout(part.problem.y);
+    const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x_offset_bytes);
+    const auto y = kernel.output_as(0, plain, descriptor.dst_desc(), part.y_offset_bytes);
+    std::unordered_map<int, DnnlKernel::Operand> arguments = {
+        {DNNL_ARG_WEIGHTS, weight},
+        {DNNL_ARG_SRC, kernel.reordered(x, descriptor.src_desc())},
+        {DNNL_ARG_DST, y}};
+    if (part.problem.bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, descriptor.bias_desc());
+    kernel.call(descriptor, arguments);
+    kernel.finish_output(y, 0, plain, part.y_offset_bytes);
+  };
+  return make_in_parts(problem, parts, 1, describe_part, call);
+}
+
 std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem, ConvolutionEngine engine,
                                             std::size_t parts) {
-  auto kernel = std::make_unique<DnnlKernel>();
-  const auto weight = kernel->input(0, stored_weight(problem));
-  const std::vector<ImagePart> images = image_parts(problem, parts);
-  for (const ImagePart& part : images) {
-    const auto descriptor = describe_grad_input(part.problem, engine);
-    if (!descriptor) return nullptr;
-    kernel->reordered(weight, descriptor.weights_desc());
-  }
-  for (const ImagePart& part : images) {
-    kernel->begin_part();
-    const auto descriptor = describe_grad_input(part.problem, engine);
+  const auto describe_part = [&](const Conv2dProblem& part) {
+    return describe_grad_input(part, engine);
+  };
+  const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
+                       DnnlKernel::Operand weight) {
     const memory::desc plain = dnnl_layout(part.problem.x);
-    const auto grad_y = kernel->input(1, dnnl_layout(part.problem.y), part.y_offset_bytes);
-    const auto grad_x =
-        kernel->output_as(0, plain, descriptor.diff_src_desc(), part.x_offset_bytes);
-    kernel->call(descriptor,
-                 {{DNNL_ARG_WEIGHTS, kernel->reordered(weight, descriptor.weights_desc())},
-                  {DNNL_ARG_DIFF_DST, kernel->reordered(grad_y, descriptor.diff_dst_desc())},
-                  {DNNL_ARG_DIFF_SRC, grad_x}});
-    kernel->finish_output(grad_x, 0, plain, part.x_offset_bytes);
-  }
-  return kernel;
+    const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y_offset_bytes);
+    const auto grad_x = kernel.output_as(0, plain, descriptor.diff_src_desc(), part.x_offset_bytes);
+    kernel.call(descriptor,
+                {{DNNL_ARG_WEIGHTS, weight},
+                 {DNNL_ARG_DIFF_DST, kernel.reordered(grad_y, descriptor.diff_dst_desc())},
+                 {DNNL_ARG_DIFF_SRC, grad_x}});
+    kernel.finish_output(grad_x, 0, plain, part.x_offset_bytes);
+  };
+  return make_in_parts(problem, parts, 0, describe_part, call);
 }
 
 std::unique_ptr<DnnlKernel> make_grad_weight(const Conv2dProblem& problem,
