@@ -33,11 +33,21 @@ struct Context::Call {
   Tag tag(Category category) const { return {op.name(), layer, phase, category}; }
 };
 
-NotFinite::NotFinite(std::string op, std::string layer, Phase phase)
-    : std::runtime_error("[" + op_of_layer(op, layer) + "] the " + std::string(phase_name(phase)) +
-                         " pass made a value that is not finite"),
-      op_(std::move(op)),
-      layer_(std::move(layer)) {}
+// The addresses of a call's operands.
+struct Context::Addresses {
+  Addresses(const Call& call, std::span<const Tensor> of_inputs, std::span<const Tensor> of_outputs,
+            const Block& of_workspace)
+      : workspace(of_workspace.address()), value(call.op.run_value()) {
+    for (const Tensor& input : of_inputs) inputs.push_back(input.address());
+    for (const Tensor& output : of_outputs) outputs.push_back(output.address());
+  }
+  KernelArguments arguments() const { return {inputs, outputs, workspace, value}; }
+
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::byte* workspace;
+  RunValue value;
+};
 
 Context::Context(Allocator& allocator, Options options)
     : allocator_(allocator), options_(options), random_{.seed = options.seed} {
@@ -93,15 +103,17 @@ Recomputing Context::recomputing(const ValueName& value) const {
 
 void Context::begin_lanes(StepKind kind) {
   if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
-  lane_times_.reset();
   CpuLanes* const lanes = this->lanes();
   if (lanes == nullptr) return;
   lanes->queue.finish();
   lanes->queue.forget_error();
-  const StepLanes::Step step = lanes->steps.begin(kind);
-  if (step != StepLanes::Step::kTimed && step != StepLanes::Step::kTimedWide) return;
-  recorded_for_lanes_ = !std::exchange(options_.record_graph, true);
-  lane_times_.emplace();
+  lanes->steps.begin(kind);
+  if (lanes->steps.is_timed()) recorded_for_lanes_ = !std::exchange(options_.record_graph, true);
+}
+
+bool Context::is_timed_for_lanes() {
+  CpuLanes* const lanes = this->lanes();
+  return lanes != nullptr && lanes->steps.is_timed();
 }
 
 void Context::wait_for_lanes() {
@@ -112,12 +124,7 @@ void Context::end_lanes() {
   CpuLanes* const lanes = this->lanes();
   if (lanes == nullptr) return;
   lanes->queue.wait();
-  if (lane_times_) {
-    LaneTimes times = *std::exchange(lane_times_, {});
-    times.seconds.resize(step_graph().ops.size());
-    times.shared.resize(step_graph().ops.size());
-    lanes->steps.learn(step_graph(), std::move(times.seconds), times.shared);
-  }
+  if (lanes->steps.is_timed()) lanes->steps.learn(step_graph());
   lanes->steps.end();
   if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
 }
@@ -299,19 +306,14 @@ void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
                   const Block& workspace) {
   if (!options_.execute) return;
   if (!runs_at_once()) return enqueue(call, kernel, inputs, outputs, workspace);
-  std::vector<const std::byte*> input_addresses;
-  for (const Tensor& input : inputs) input_addresses.push_back(input.address());
-  std::vector<std::byte*> output_addresses;
-  for (const Tensor& output : outputs) output_addresses.push_back(output.address());
-  const KernelArguments arguments{input_addresses, output_addresses, workspace.address(),
-                                  call.op.run_value()};
+  const Addresses addresses(call, inputs, outputs, workspace);
   CpuLanes* const lanes = this->lanes();
   std::optional<WideOp> wide;
   if (lanes != nullptr && lanes->steps.wide() && op_times_ == nullptr) wide.emplace(lanes->queue);
-  if (op_times_ == nullptr && !lane_times_) {
-    compute().run(kernel, arguments);
+  if (op_times_ == nullptr && !is_timed_for_lanes()) {
+    compute().run(kernel, addresses.arguments());
   } else {
-    run_timed(call, *kernel, arguments);
+    run_timed(call, *kernel, addresses.arguments());
   }
   if (options_.check_finite) check_outputs(call, outputs);
 }
@@ -354,16 +356,8 @@ void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
                       const Block& workspace) {
   CpuLanes& lanes = *this->lanes();
   std::vector<ByteRange> reads, writes;
-  std::vector<const std::byte*> input_addresses;
-  std::vector<std::byte*> output_addresses;
-  for (const Tensor& input : inputs) {
-    input_addresses.push_back(input.address());
-    reads.push_back({input.address(), input.spec().bytes()});
-  }
-  for (const Tensor& output : outputs) {
-    output_addresses.push_back(output.address());
-    writes.push_back({output.address(), output.spec().bytes()});
-  }
+  for (const Tensor& input : inputs) reads.push_back({input.address(), input.spec().bytes()});
+  for (const Tensor& output : outputs) writes.push_back({output.address(), output.spec().bytes()});
   if (workspace.bytes() > 0) writes.push_back({workspace.address(), workspace.bytes()});
   std::size_t lane = call.lane.value_or(0);
   if (!call.lane) {
@@ -373,11 +367,10 @@ void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
   }
   lanes.queue.enqueue(
       lane, reads, writes,
-      [kernel = std::move(kernel), input_addresses = std::move(input_addresses),
-       output_addresses = std::move(output_addresses), address = workspace.address(),
-       value = call.op.run_value(), threads = omp_get_max_threads()] {
+      [kernel = std::move(kernel), addresses = Addresses(call, inputs, outputs, workspace),
+       threads = omp_get_max_threads()] {
         omp_set_num_threads(threads);  // each lane has a number of its own
-        kernel->run({input_addresses, output_addresses, address, value});
+        kernel->run(addresses.arguments());
       });
 }
 
@@ -409,11 +402,8 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                                                      op_of_layer(op.name, layer)));
   }
   recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
-  if (!lane_times_) return;
-  lane_times_->seconds.resize(step_graph().ops.size());
-  lane_times_->seconds.back() = op_seconds_;
-  lane_times_->shared.resize(step_graph().ops.size());
-  lane_times_->shared.back() = op_shared_;
+  const auto last = static_cast<OpId>(step_graph().ops.size() - 1);
+  if (is_timed_for_lanes()) lanes()->steps.time(last, op_seconds_, op_shared_);
 }
 
 void Context::stage_uploads(std::size_t bytes) {
@@ -457,13 +447,5 @@ void Context::download(Tensor tensor, void* host) {
                      {});
   }
 }
-
-LayerScope::LayerScope(Context& context, std::string_view name)
-    : context_(context), length_before_(context.layer_.size()) {
-  if (length_before_ > 0) context_.layer_ += '.';
-  context_.layer_ += name;
-}
-
-LayerScope::~LayerScope() { context_.layer_.resize(length_before_); }
 
 }  // namespace skyline

@@ -29,7 +29,12 @@ inline constexpr std::string_view kStagingOp = "prefetch";  // requests Context'
 // An output with a NaN or an infinity, found under Context::Options::check_finite.
 class NotFinite : public std::runtime_error {
  public:
-  NotFinite(std::string op, std::string layer, Phase phase);
+  NotFinite(std::string op, std::string layer, Phase phase)
+      : std::runtime_error("[" + op_of_layer(op, layer) + "] the " +
+                           std::string(phase_name(phase)) +
+                           " pass made a value that is not finite"),
+        op_(std::move(op)),
+        layer_(std::move(layer)) {}
   const std::string& op() const noexcept { return op_; }
   const std::string& layer() const noexcept { return layer_; }
 
@@ -195,6 +200,7 @@ class Context {
   friend class LayerScope;
   friend class TurnScope;
   struct Call;
+  struct Addresses;
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
   // Returns room for an upload of the running step, if there is any left.
@@ -210,6 +216,7 @@ class Context {
                                       std::span<const OutputMemory> memory);
   // Null in a dry run.
   CpuLanes* lanes() noexcept { return options_.execute ? compute().lanes() : nullptr; }
+  bool is_timed_for_lanes();
   void begin_lanes(StepKind kind);
   void end_lanes();
   // Returns the lane that the next op of the step is planned on, if it is. Call it for each op.
@@ -236,13 +243,6 @@ class Context {
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
-  // While a step is recorded for its lanes: the seconds of each op of its graph, and whether lanes
-  // have shared a loop of it.
-  struct LaneTimes {
-    std::vector<double> seconds;
-    std::vector<bool> shared;
-  };
-  std::optional<LaneTimes> lane_times_;
   double op_seconds_ = 0;            // of the op that ran last, if it was timed
   bool op_shared_ = false;           // whether lanes have shared a loop of it
   bool recorded_for_lanes_ = false;  // record_graph is set only for that
@@ -255,8 +255,12 @@ class Context {
 // Names the layer of all ops applied during its life; nested names join with a dot: "block1.conv2".
 class LayerScope {
  public:
-  LayerScope(Context& context, std::string_view name);
-  ~LayerScope();
+  LayerScope(Context& context, std::string_view name)
+      : context_(context), length_before_(context.layer_.size()) {
+    if (length_before_ > 0) context_.layer_ += '.';
+    context_.layer_ += name;
+  }
+  ~LayerScope() { context_.layer_.resize(length_before_); }
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
 

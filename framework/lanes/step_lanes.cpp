@@ -44,6 +44,8 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
   Kind& known = this->kind();
   wide_ = false;
   work_ = 0;
+  seconds_.clear();
+  shared_.clear();
   began_ = std::chrono::steady_clock::now();
   now_ = known.recorded;
   step_ = Step::kOnLanes;
@@ -57,9 +59,19 @@ StepLanes::Step StepLanes::begin(StepKind kind) {
   return step_;
 }
 
-void StepLanes::learn(StepGraph graph, std::vector<double> seconds,
-                      const std::vector<bool>& shared) {
+void StepLanes::time(OpId op, double seconds, bool shared) {
+  seconds_.resize(op + 1);
+  seconds_.back() = seconds;
+  shared_.resize(op + 1);
+  shared_.back() = shared;
+}
+
+void StepLanes::learn(StepGraph graph) {
   Kind& known = this->kind();
+  seconds_.resize(graph.ops.size());
+  shared_.resize(graph.ops.size());
+  std::vector<double> seconds = std::exchange(seconds_, {});
+  const std::vector<bool> shared = std::exchange(shared_, {});
   const bool wide = step_ == Step::kTimedWide;
   add_means(graph, seconds, wide ? &Means::wide : &Means::one_lane, known.means);
   for (std::size_t op = 0; wide && op < seconds.size(); ++op) {

@@ -29,8 +29,8 @@ namespace skyline {
 //   next three   on lane 0, timed, and the last of them recorded; the least seconds of each op
 //                count, because caches that are cold, and other programs, only make it slower
 //   next three   timed, each op on all lanes
-//   next twelve  on lanes and on lane 0 in turns; if lanes do not pay, all later steps run on lane 0
-//   from then on each op on the lane that assign_lanes() gave the recorded op in its place, or on
+//   next twelve  on lanes and on lane 0 in turns; if lanes do not pay, all later steps run on lane
+//   0 from then on each op on the lane that assign_lanes() gave the recorded op in its place, or on
 //                all. Once a step differs from the recorded one, its further ops go where they can
 //                begin first, or on all lanes if that saves more than waiting for them costs, by
 //                the seconds of such ops.
@@ -50,9 +50,12 @@ class StepLanes {
       : lanes_(lanes), wake_seconds_(wake_seconds), must_pay_(must_pay) {}
 
   Step begin(StepKind kind);
-  // Ends a timed step; `seconds` are those of each op of `graph`. If the ops were wide, `shared`
-  // says of each whether lanes have shared a loop of it.
-  void learn(StepGraph graph, std::vector<double> seconds, const std::vector<bool>& shared = {});
+  // True if each op of the running step is timed.
+  bool is_timed() const noexcept { return step_ == Step::kTimed || step_ == Step::kTimedWide; }
+  // An op of a timed step took so long; `shared`: lanes have shared a loop of it.
+  void time(OpId op, double seconds, bool shared);
+  // Ends a timed step. Ops that were not timed took no time.
+  void learn(StepGraph graph);
 
   // Ends the step: ops outside of steps run on lane 0.
   void end();
@@ -123,7 +126,9 @@ class StepLanes {
   bool must_pay_;
   std::map<StepKind, Kind> kinds_;
   StepKind kind_ = StepKind::kTraining;
-  Step step_ = Step::kFirst;             // the running one
+  Step step_ = Step::kFirst;     // the running one
+  std::vector<double> seconds_;  // of its ops, if they are timed
+  std::vector<bool> shared_;
   mutable std::mutex mutex_;             // of `recorded` and `trial` of all kinds
   std::shared_ptr<const Recorded> now_;  // of the running step; null: on lane 0
   std::size_t place_ = 0;                // of its next op

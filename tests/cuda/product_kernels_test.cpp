@@ -266,7 +266,7 @@ std::vector<Bytes> weights_of(const LstmProblem& problem) {
 
 KernelPair lstm_pair(const LstmProblem& problem) {
   const Shape state{problem.layers * problem.sentences(), problem.units};
-  KernelPair pair{.cpu = [=] { return make_lstm_cpu(problem); },
+  KernelPair pair{.cpu = [=] { return make_lstm_cpu({}, problem); },
                   .cuda = [=](CudaCompute& compute) { return make_lstm_cuda(compute, problem); },
                   .inputs = {random_operand(problem.rows() * problem.in, 1)},
                   .outputs = {{{problem.rows(), problem.units}}, {state}, {state}},
@@ -296,7 +296,7 @@ KernelPair lstm_grad_pair(const LstmProblem& problem, const LstmGradients& gradi
   const Shape x{problem.rows(), problem.in}, y{problem.rows(), problem.units};
   const Shape state{problem.layers * problem.sentences(), problem.units};
   KernelPair pair{
-      .cpu = [=] { return make_lstm_grad_cpu(problem, gradients); },
+      .cpu = [=] { return make_lstm_grad_cpu({}, problem, gradients); },
       .cuda =
           [=](CudaCompute& compute) { return make_lstm_grad_cuda(compute, problem, gradients); },
       .inputs = {forward.inputs.begin(), forward.inputs.begin() + (problem.state ? 3 : 1)},

@@ -30,6 +30,15 @@ StepGraph diamond() {
   return graph;
 }
 
+// Ends a timed step in which the ops took so long.
+void learn_step(StepLanes& lanes, const StepGraph& graph, const std::vector<double>& seconds,
+                const std::vector<bool>& shared = {}) {
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    lanes.time(op, seconds[op], !shared.empty() && shared[op]);
+  }
+  lanes.learn(graph);
+}
+
 // Two lanes that have learned a training step.
 struct LearnedLanes : StepLanes {
   LearnedLanes() : StepLanes(2) {
@@ -39,7 +48,7 @@ struct LearnedLanes : StepLanes {
       for (int step = 0; step < kTimedSteps; ++step) {
         EXPECT_EQ(begin(StepKind::kTraining), kind);
         EXPECT_FALSE(next(Phase::kForward, "make", ""));
-        learn(diamond(), {1, 1, 1, 1}, std::vector<bool>(4));
+        learn_step(*this, diamond(), {1, 1, 1, 1});
         end();
       }
     }
@@ -64,7 +73,7 @@ TEST(StepLanes, TakesTheLeastSecondsOfEachOp) {
   lanes.begin(StepKind::kTraining);
   for (const double seconds : {1.0, 1e-6, 1.0, 1.0, 1.0, 1.0}) {
     lanes.begin(StepKind::kTraining);
-    lanes.learn(diamond(), std::vector<double>(4, seconds), std::vector<bool>(4));
+    learn_step(lanes, diamond(), std::vector<double>(4, seconds));
   }
   lanes.begin(StepKind::kTraining);
   for (const char* op : {"make", "left", "right", "join"})
@@ -79,13 +88,13 @@ TEST(StepLanes, AllLanesRunAnOpThatIsFasterSo) {
     lanes.begin(StepKind::kTraining);
     EXPECT_FALSE(lanes.next(Phase::kForward, "make", ""));
     EXPECT_FALSE(lanes.wide());
-    lanes.learn(diamond(), {4, 4, 4, 4});
+    learn_step(lanes, diamond(), {4, 4, 4, 4});
   }
   for (int step = 0; step < StepLanes::kTimedSteps; ++step) {
     lanes.begin(StepKind::kTraining);
     EXPECT_FALSE(lanes.next(Phase::kForward, "make", ""));
     EXPECT_TRUE(lanes.wide());
-    lanes.learn(diamond(), {2, 3, 1, 1}, {true, true, false, false});
+    learn_step(lanes, diamond(), {2, 3, 1, 1}, {true, true, false, false});
   }
   lanes.begin(StepKind::kTraining);
   const std::vector<std::pair<const char*, bool>> expected = {
@@ -105,8 +114,8 @@ TEST(StepLanes, AWideStepOfOtherOpsTellsNothing) {
   other.ops.back().name = "other";
   for (int step = 0; step < 2 * StepLanes::kTimedSteps; ++step) {
     lanes.begin(StepKind::kTraining);
-    lanes.learn(step < StepLanes::kTimedSteps ? diamond() : other, {1, 1, 1, 1},
-                std::vector<bool>(4, true));
+    learn_step(lanes, step < StepLanes::kTimedSteps ? diamond() : other, {1, 1, 1, 1},
+               std::vector<bool>(4, true));
   }
   lanes.begin(StepKind::kTraining);
   EXPECT_TRUE(lanes.next(Phase::kForward, "make", ""));
@@ -185,7 +194,7 @@ TEST(StepLanes, GoBackToOneLaneWhereTheyAreNoFaster) {
   StepLanes lanes(2, 0, true);
   for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
     lanes.begin(StepKind::kTraining);
-    if (step > 0) lanes.learn(diamond(), {1, 1, 1, 1}, std::vector<bool>(4));
+    if (step > 0) learn_step(lanes, diamond(), {1, 1, 1, 1});
     lanes.end();
   }
   EXPECT_TRUE(lanes.plan(simulate(diamond())));
@@ -209,9 +218,9 @@ TEST(StepLanes, AStepThatDiffersRunsOpsOnAllLanesWhereThatPays) {
   for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
     lanes.begin(StepKind::kTraining);
     if (step > StepLanes::kTimedSteps) {
-      lanes.learn(other, {2, 0.5, 1, 3, 1}, {true, true, true, true, true});
+      learn_step(lanes, other, {2, 0.5, 1, 3, 1}, {true, true, true, true, true});
     } else if (step > 0) {
-      lanes.learn(diamond(), {1, 1, 1, 3});
+      learn_step(lanes, diamond(), {1, 1, 1, 3});
     }
     lanes.end();
   }

@@ -25,8 +25,8 @@ void learn(StepLanes& steps, const StepGraph& graph) {
   for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
     const StepLanes::Step now = steps.begin(StepKind::kTraining);
     ASSERT_NE(now, StepLanes::Step::kOnLanes);
-    const std::size_t ops = graph.ops.size();
-    if (step > 0) steps.learn(graph, std::vector<double>(ops, 1.0), std::vector<bool>(ops));
+    for (OpId op = 0; op < graph.ops.size(); ++op) steps.time(op, 1, false);
+    if (step > 0) steps.learn(graph);
     steps.end();
   }
 }
