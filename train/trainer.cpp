@@ -242,9 +242,9 @@ void Trainer::tell_lanes() {
   const CpuLanes* const lanes = run_->context.compute().lanes();
   if (told_lanes_ || lanes == nullptr || !lanes->steps.gave_up(StepKind::kTraining)) return;
   told_lanes_ = true;
-  console_.say(fmt::format("--lanes {}: a step is not 15 % shorter than on one lane; the run goes "
-                           "on on one",
-                           options_.device.lanes));
+  console_.say(
+      fmt::format("--lanes {}: lanes take less than 15 % off a step; the run goes on with one lane",
+                  options_.device.lanes));
 }
 
 // Tells the other ranks what comes, and learns how long each computed in the step before.

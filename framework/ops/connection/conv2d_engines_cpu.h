@@ -46,8 +46,8 @@ std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& 
 
 // Returns the engine that computes the convolution by default: the fastest by measurements whose
 // workspace needs at most three times the bytes of x and y and 12 MiB an image, and besides four
-// times those of the weight, so that it raises no peak of a training step. Depends on the problem, the processor's instructions and, by the
-// workspace, on the number of threads.
+// times those of the weight, so that it raises no peak of a training step. Depends on the problem,
+// the processor's instructions and, by the workspace, on the number of threads.
 ConvolutionEngine engine_by_shape(ConvolutionKind kind, const Conv2dProblem& problem);
 
 }  // namespace skyline
