@@ -60,8 +60,8 @@ double step_seconds(TrainOptions options) {
   std::optional<double> least;
   double sum = 0;
   for (int step = 1; step <= kUntimedSteps + kMostTimedSteps; ++step) {
-    run->next();
     const double started = now_seconds();
+    run->next();
     run->step({.learning_rate = 0, .step = step});
     if (step <= kUntimedSteps) continue;
     const double seconds = now_seconds() - started;

@@ -8,8 +8,8 @@ namespace skyline {
 // lane in turns.
 class LaneTrial {
  public:
-  static constexpr int kSteps =
-      6;  // both ways; the first of each prepares kernels and does not count
+  // On lanes, and as many on one lane. The first of each prepares kernels and does not count.
+  static constexpr int kSteps = 6;
 
   // Returns whether the next step runs on lanes.
   bool on_lanes() const noexcept { return decided() ? pays_ : one_lane_.size() >= lanes_.size(); }

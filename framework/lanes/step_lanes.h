@@ -25,15 +25,17 @@ namespace skyline {
 
 // Which op of a step runs on which lane. Training and inference steps are planned separately:
 //
-//   first step   on lane 0; libraries prepare their kernels
-//   next three   on lane 0, timed, and the last of them recorded; the least seconds of each op
-//                count, because caches that are cold, and other programs, only make it slower
-//   next three   timed, each op on all lanes
-//   next twelve  on lanes and on lane 0 in turns; if lanes do not pay, all later steps run on lane
-//   0 from then on each op on the lane that assign_lanes() gave the recorded op in its place, or on
-//                all. Once a step differs from the recorded one, its further ops go where they can
-//                begin first, or on all lanes if that saves more than waiting for them costs, by
-//                the seconds of such ops.
+//   first step     on lane 0; libraries prepare their kernels
+//   next three     on lane 0, timed, and the last of them recorded; the least seconds of each op
+//                  count, because caches that are cold, and other programs, only make it slower
+//   next three     timed, each op on all lanes
+//   next twelve    on lanes and on lane 0 in turns
+//   all later      on lanes; on lane 0 if lanes do not pay
+//
+// On lanes, each op runs on the lane that assign_lanes() gave the recorded op in its place, or on
+// all lanes. Once a step differs from the recorded one, its further ops go where they can begin
+// first, or on all lanes if that saves more than waiting for them costs, by the seconds of such
+// ops.
 //
 // Nothing but speed depends on these choices.
 // Thread rule: one thread, the program's; plan() may run on any thread.
