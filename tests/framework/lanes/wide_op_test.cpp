@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "framework/lanes/cpu_lanes.h"
 #include "framework/ops/activation/dropout.h"
@@ -40,6 +41,7 @@ struct WideCase {
   const char* name;
   std::vector<Shape> inputs;
   std::function<Tensor(Context&, std::vector<Tensor>)> apply;
+  bool products_alone = false;  // matrix products and nothing else
 };
 void PrintTo(const WideCase& c, std::ostream* out) { *out << c.name; }
 
@@ -73,10 +75,12 @@ std::vector<WideCase> wide_cases() {
       {"add", {{7, 5003}, {7, 5003}}, [](Context& c, Tensors x) { return add(c, x[0], x[1]); }},
       {"linear",
        {{130, 70}, {530, 70}, Shape{530}},
-       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); }},
+       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); },
+       true},
       {"linear_of_few_rows",
        {{3, 512}, {1024, 512}, Shape{1024}},
-       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); }},
+       [](Context& c, Tensors x) { return linear(c, x[0], x[1], x[2]); },
+       true},
       {"convolution",
        {{7, 32, 17, 19}, {48, 32, 3, 3}, Shape{48}},
        [](Context& c, Tensors x) { return conv2d(c, x[0], x[1], x[2], {.padding = 1}); }},
@@ -94,6 +98,13 @@ std::vector<WideCase> wide_cases() {
        [](Context& c, Tensors x) { return local_response_norm(c, x[0], {}); }},
       {"lstm", lstm_inputs(), lstm_of},
   };
+}
+
+// Without AVX-512 oneDNN's products compute a row with other bits beside others, so lanes do not
+// share them.
+bool lanes_share_products() {
+  const auto avx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & avx512) == avx512;
 }
 
 // The result and the gradients of all inputs.
@@ -120,7 +131,9 @@ std::vector<std::vector<float>> bits_on(std::size_t lanes, const WideCase& c) {
   std::vector<std::vector<float>> bits = {read(result)};
   backward(context, total(context, result));
   for (const Parameter& parameter : parameters) bits.push_back(read(parameter.gradient));
-  EXPECT_TRUE(lanes == 1 || compute->lanes()->queue.shares() > 0);
+  if (lanes > 1 && (!c.products_alone || lanes_share_products())) {
+    EXPECT_GT(compute->lanes()->queue.shares(), 0);
+  }
   return bits;
 }
 
