@@ -161,6 +161,35 @@ TEST(StepLanes, PlansStepsWhoseBlocksLiveAsTheRecordedOnes) {
       << "a block that lives longer must keep its bytes longer";
 }
 
+// A block of lane 0 that is freed before a wide op serves one of lane 1 that is made after it.
+TEST(StepLanes, PlansShareBytesAcrossWideOps) {
+  StepGraph graph;
+  for (const std::uint64_t bytes : {16384, 4096, 64, 64, 64, 4096, 16384, 64}) {
+    graph.values.push_back({.bytes = bytes, .storage = static_cast<ValueId>(graph.values.size())});
+  }
+  graph.ops = {{.name = "left", .outputs = {0}},
+               {.name = "right", .outputs = {1}},
+               {.name = "end left", .inputs = {0}, .outputs = {2}},
+               {.name = "end right", .inputs = {1}, .outputs = {3}},
+               {.name = "wide", .inputs = {2}, .outputs = {4}},
+               {.name = "left again", .inputs = {4}, .outputs = {5}},
+               {.name = "right again", .inputs = {3}, .outputs = {6}},
+               {.name = "join", .inputs = {5, 6}, .outputs = {7}}};
+  StepLanes lanes(2);
+  for (int step = 0; step < StepLanes::kStepsBefore; ++step) {
+    lanes.begin(StepKind::kTraining);
+    const double wide = step > StepLanes::kTimedSteps ? 2 : 4;
+    if (step > 0) learn_step(lanes, graph, {1, 1, 1, 1, wide, 1, 1, 1}, std::vector<bool>(8, true));
+    lanes.end();
+  }
+  lanes.begin(StepKind::kTraining);
+  for (const StepOp& op : graph.ops) {
+    lanes.next(Phase::kForward, op.name, "");
+    EXPECT_EQ(lanes.wide(), op.name == "wide") << op.name;
+  }
+  EXPECT_LT(lanes.plan(simulate(graph))->peak, 24 * 1024u) << "without: 32 KiB";
+}
+
 TEST(LaneTrial, TakesTurnsAndThenTheFasterWay) {
   for (const bool pays : {false, true}) {
     LaneTrial trial;
@@ -255,7 +284,7 @@ std::vector<float> gradient_on(std::size_t lanes) {
   LaneContext run(lanes);
   const std::vector<float> host(1000, 0.25f);
   const Parameter w = make_parameter(run.context, {Shape{1000}}, "w", host.data());
-  for (int step = 0; step < 5; ++step) {
+  for (int step = 0; step < StepLanes::kStepsBefore + 3; ++step) {
     run.context.begin_step();
     Tensor left = sigmoid(run.context, relu(run.context, w.value));
     Tensor right = relu(run.context, sigmoid(run.context, w.value));
@@ -277,7 +306,7 @@ TEST(LaneContext, HostAccessWaitsForEnqueuedOps) {
   LaneContext run(2);
   const std::vector<float> host(4, -1.0f), other(4, 2.0f);
   const Tensor x = run.context.resident({Shape{4}}, Category::kState, "x", host.data());
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < StepLanes::kStepsBefore + 3; ++step) {
     run.context.begin_step();
     run.context.write(x, host.data());
     const Tensor y = relu(run.context, x);
