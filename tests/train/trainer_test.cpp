@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "data/errors.h"
+#include "framework/lanes/step_lanes.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/order/order_walk.h"
 #include "memory/validator.h"
@@ -279,20 +280,22 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
 }
 
 TEST_F(TrainerTest, ASignalSavesARunOnLanesAndItGoesOnOnOne) {
-  const TrainOptions options = small_options();
+  TrainOptions options = small_options();
+  options.data.images = 80;
   train(options, "whole");
   TrainOptions lanes = options;
   lanes.device.lanes = 2;
-  lanes.memory.warmup_steps = 2;
+  lanes = resolved(lanes);
   {
-    tests::SignallingBuffer buffer("switched to the plan", SIGINT);  // printed before step 3
+    // Printed before the first step on lanes.
+    tests::SignallingBuffer buffer("switched to the plan", SIGINT);
     std::ostream stream(&buffer);
     Console console(stream, {});
     Trainer trainer(lanes, console);
     trainer.start(folder_ / "cut");
     EXPECT_EQ(trainer.run().exit_code, 130);
   }
-  EXPECT_EQ(logged("cut", "step").size(), 3u);
+  EXPECT_EQ(logged("cut", "step").size(), StepLanes::kStepsBefore + 1u);
   EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
   expect_equal_ends("whole", "cut");
 }

@@ -17,7 +17,8 @@ class LanesCommand : public testing::Test {
  protected:
   // Five steps.
   Outcome train(const std::string& run, const Words& more) {
-    Words words = {"train",    "--images", "40",     "--batch-size", "8",
+    // Enough steps for lanes to run some.
+    Words words = {"train",    "--images", "80",     "--batch-size", "4",
                    "--epochs", "1",        "--json", "--output",     folder_ / run};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
@@ -73,7 +74,7 @@ TEST_F(LanesCommand, CompareRunsOnLanes) {
   if (omp_get_num_procs() < 2) GTEST_SKIP() << "two lanes need two cores";
   const auto compare = [](const std::string& lanes) {
     const Outcome outcome = skyline_program(
-        {"compare", "--images", "40", "--batch-size", "8", "--steps", "5", "--allocators",
+        {"compare", "--images", "40", "--batch-size", "4", "--steps", "12", "--allocators",
          "planned,caching,network-wise", "--lanes", lanes, "--json"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
     return outcome.json();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "framework/lanes/step_lanes.h"
 #include "framework/ops/optimizer/adam.h"
 #include "framework/ops/optimizer/sgd_momentum.h"
 #include "memory/order/order.h"
@@ -96,9 +97,9 @@ struct Training {
   std::vector<float> losses;
 };
 
-MicroBits trained(const TrainOptions& options) {
+MicroBits trained(const TrainOptions& options, std::int64_t steps = kMicroSteps) {
   Training training(options);
-  training.steps(kMicroSteps);
+  training.steps(steps);
   return training.bits();
 }
 
@@ -255,9 +256,14 @@ TEST_P(MicroBatches, HaveTheSameBitsHoweverTheStepSavesMemory) {
     other.step.order = order.name;
     EXPECT_EQ(trained(other), expected) << order.name;
   }
-  other.step = options.step;
-  other.device.lanes = 2;
-  EXPECT_EQ(trained(other), expected) << "lanes";
+}
+
+TEST_P(MicroBatches, HaveTheSameBitsOnLanes) {
+  const std::int64_t steps = StepLanes::kStepsBefore + 3;
+  TrainOptions options = options_of(GetParam());
+  const MicroBits expected = trained(options, steps);
+  options.device.lanes = 2;
+  EXPECT_EQ(trained(options, steps), expected);
 }
 
 // Steps whose peak is not at a large weight.
