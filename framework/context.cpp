@@ -131,9 +131,8 @@ void Context::end_lanes() {
 
 std::optional<std::size_t> Context::next_lane(Phase phase, std::string_view op,
                                               std::string_view layer) {
-  CpuLanes* const lanes = this->lanes();
-  if (lanes == nullptr) return {};
-  return std::optional<std::size_t>(lanes->steps.next(phase, op, layer));
+  if (lanes() == nullptr) return {};
+  return lanes()->steps.next(phase, op, layer);
 }
 
 std::shared_ptr<Storage> Context::request(std::size_t bytes, const Tag& tag) {
