@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "framework/engines/engine_choices.h"
 #include "framework/kernel.h"
 #include "framework/lanes/cpu_lanes.h"
 
@@ -12,8 +13,11 @@ void Compute::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& 
 }
 
 CpuCompute::CpuCompute(CpuOptions options)
-    : options_(options),
-      lanes_(options.lanes > 1 ? std::make_unique<CpuLanes>(options) : nullptr) {}
+    : own_choices_(options.choices == nullptr ? std::make_unique<EngineChoices>() : nullptr),
+      options_(options),
+      lanes_(options.lanes > 1 ? std::make_unique<CpuLanes>(options) : nullptr) {
+  if (own_choices_) options_.choices = own_choices_.get();
+}
 
 CpuCompute::~CpuCompute() = default;
 

@@ -16,8 +16,8 @@ struct KernelArguments;
 struct CpuOptions {
   enum class Engines { kByShape, kDirect, kMeasured };
   Engines engines = Engines::kByShape;  // for those that `choices` does not name
-  // Engines are read from here, and measured ones are added. Null: every kernel chooses anew. Must
-  // outlive the compute object.
+  // Engines are read from here, and measured ones are added. Must outlive the compute object; null:
+  // it has its own.
   EngineChoices* choices = nullptr;
   std::size_t lanes = 1;  // on which ops run at the same time
   // A lane that has waited for about as long sleeps, and takes as long to wake up.
@@ -94,6 +94,7 @@ class CpuCompute final : public Compute {
   void wait() override;
 
  private:
+  std::unique_ptr<EngineChoices> own_choices_;  // null if others were given
   CpuOptions options_;
   std::unique_ptr<CpuLanes> lanes_;  // null with one lane
 };

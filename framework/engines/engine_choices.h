@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,9 @@ struct EngineChoices {
   std::string card;        // cuDNN's description of it, JSON; empty: the CPU, or no card asked yet
   std::int64_t cudnn = 0;  // the library's version, 91900; 0 until it is asked
   std::map<std::string, EngineChoice> by_problem;  // keys name op, extents and options
+  // By the batch size of a step on the CPU: problems that direct kernels compute, because the
+  // engines of the rule by shape would raise the step's peak. Each run finds them again.
+  std::map<std::int64_t, std::set<std::string>> above_peak = {};
 
   // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", or "the CPU".
   std::string card_name() const;

@@ -5,11 +5,38 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/engines/engine_choices.h"
+#include "train/budget/engines_above_peak.h"
 #include "train/images/image_evaluation.h"
+#include "train/options/step_options.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
+
+void choose_engines(Compute& compute, const ImageRunOptions& options, std::size_t batch_size) {
+  const CpuOptions cpu = compute.cpu();
+  if (cpu.choices == nullptr || cpu.engines != CpuOptions::Engines::kByShape) return;
+  const auto size = static_cast<std::int64_t>(batch_size);
+  // The dry runs below find the entry, and make kernels by the rule alone.
+  const auto [chosen, is_new] = cpu.choices->above_peak.try_emplace(size);
+  if (!is_new) return;
+  const auto plain_step = [&](Mode mode, CpuOptions::Engines engines, std::string_view order) {
+    Context::Options plain = context_options({.order = std::string(order)});
+    plain.compute =
+        std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = cpu.choices});
+    return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(plain, mode), options))
+        .step(size, mode, DryRun::Graph::kOn);
+  };
+  std::set<std::string> above_peak;
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    const DryRunFacts by_rule = plain_step(mode, CpuOptions::Engines::kByShape, kProgramOrder);
+    if (by_rule.step.engines.empty()) continue;
+    const DryRunFacts direct = plain_step(mode, CpuOptions::Engines::kDirect, kDefaultOrder);
+    above_peak.merge(engines_above_peak(direct, by_rule));
+  }
+  chosen->second = std::move(above_peak);
+}
 
 ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
                    ImageRunOptions options, const ImageData* data)
@@ -71,11 +98,13 @@ AfterUpload ImageRun::give_back() {
 Tensor ImageRun::forward_loss(std::size_t batch) {
   for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
+  choose_engines(context.compute(), options_, batch_.size);
   return skyline::forward_loss(context, *model, batch_, give_back());
 }
 
 float ImageRun::inference_step() {
   read_again();
+  choose_engines(context.compute(), options_, batch_.size);
   return skyline::inference_step(context, *model, batch_, give_back()).loss;
 }
 
@@ -94,6 +123,7 @@ float ImageRun::step(const Batch& batch, const UpdateParams& params) {
 }
 
 Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) {
+  choose_engines(context.compute(), options_, evaluation_batch_size());
   plan_evaluation();
   const bool loads = loader_.has_value();
   loader_.reset();  // its batches' memory serves the evaluation

@@ -21,6 +21,12 @@ struct ImageRunOptions {
   std::size_t decode_threads = 1;
 };
 
+// Lets the rule by shape choose the engines of convolutions on the CPU, but keeps direct kernels
+// where others would raise the peak of a training or inference step with as many images. The plain
+// step decides, once for each size, so that the bits are the same for all options of a step and any
+// number of lanes.
+void choose_engines(Compute& compute, const ImageRunOptions& options, std::size_t batch_size);
+
 // A run of a model that classifies images.
 class ImageRun final : public ModelRun {
  public:

@@ -1,3 +1,8 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <vector>
+
 #include "framework/ops/connection/conv2d_engines_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/row_products_cpu.h"
@@ -97,51 +102,86 @@ dnnl::convolution_backward_weights::primitive_desc describe_grad_weight(
           describe(problem, ConvolutionEngine::kDirect), engine != ConvolutionEngine::kDirect};
 }
 
-// Some images of a batch.
+// Some images of a batch, or of each of several rounds that follow each other.
 struct ImagePart {
-  Conv2dProblem problem;                       // of these images alone
-  std::size_t x_offset_bytes, y_offset_bytes;  // of the first image
+  Conv2dProblem problem;   // of the images of one round
+  DnnlKernel::Slice x, y;  // of the first round
+  std::size_t rounds = 1;
 };
 
-ImagePart image_part(const Conv2dProblem& problem, const RowRange& images) {
+ImagePart image_part(const Conv2dProblem& problem, const RowRange& images,
+                     std::int64_t rounds = 1) {
   const auto of_images = [](const Shape& all, std::int64_t count) {
     return Shape{count, all[1], all[2], all[3]};
   };
-  ImagePart part{problem, TensorSpec{of_images(problem.x, images.first)}.bytes(),
-                 TensorSpec{of_images(problem.y, images.first)}.bytes()};
-  part.problem.x = of_images(problem.x, images.count);
-  part.problem.y = of_images(problem.y, images.count);
+  const auto slice = [&](const Shape& all) {
+    return DnnlKernel::Slice(TensorSpec{of_images(all, images.first)}.bytes(),
+                             TensorSpec{of_images(all, images.count / rounds)}.bytes());
+  };
+  ImagePart part{problem, slice(problem.x), slice(problem.y), static_cast<std::size_t>(rounds)};
+  part.problem.x = of_images(problem.x, images.count / rounds);
+  part.problem.y = of_images(problem.y, images.count / rounds);
   return part;
 }
 
-std::vector<ImagePart> image_parts(const Conv2dProblem& problem, std::size_t parts) {
-  std::vector<ImagePart> split;
-  for (const RowRange& images : row_parts({0, problem.x[0]}, parts)) {
-    split.push_back(image_part(problem, images));
+// How many calls compute a batch. Winograd's share a workspace: each has enough pixels for all
+// threads, and for each weight that it transforms. Its last bits depend on the images of a call.
+std::int64_t rounds_of(const Conv2dProblem& problem, ConvolutionEngine engine, std::size_t parts) {
+  const std::int64_t images = problem.x[0];
+  if (engine != ConvolutionEngine::kWinograd) {
+    return std::min(static_cast<std::int64_t>(parts), images);
   }
-  return split;
+  const std::int64_t fewest_pixels = std::max(3072, 1536 * omp_get_max_threads());
+  return std::clamp<std::int64_t>(images * problem.y[2] * problem.y[3] / fewest_pixels, 1, images);
 }
 
-// Returns a kernel that works on each part of a batch in a part of its own. It begins with input
-// `weight` in the library's layout, which all parts read. describe(problem) describes a part;
-// call(kernel, part, description, weight) calls it. Null if a description is empty.
+// Returns some rounds of a batch that is divided into `all` almost equal ones, the larger ones
+// first. Those of one size are one element.
+std::vector<ImagePart> image_rounds(const Conv2dProblem& problem, std::int64_t all,
+                                    const RowRange& rounds) {
+  const std::int64_t size = problem.x[0] / all, larger = problem.x[0] % all;
+  const std::int64_t end = rounds.first + rounds.count,
+                     turn = std::clamp(larger, rounds.first, end);
+  std::vector<ImagePart> parts;
+  if (const std::int64_t count = turn - rounds.first; count > 0) {
+    parts.push_back(image_part(problem, {rounds.first * (size + 1), count * (size + 1)}, count));
+  }
+  if (const std::int64_t count = end - turn; count > 0) {
+    parts.push_back(image_part(problem, {turn * size + larger, count * size}, count));
+  }
+  return parts;
+}
+
+// Returns a kernel that works on each part of a batch in a part of its own, by whole rounds. It
+// begins with input `weight` in the library's layout, which all parts read. describe(problem)
+// describes some images; call(kernel, images, description, weight) calls it. Null if a description
+// is empty.
 template <typename Describe, typename Call>
-std::unique_ptr<DnnlKernel> make_in_parts(const Conv2dProblem& problem, std::size_t parts,
-                                          std::size_t weight, const Describe& describe,
-                                          const Call& call) {
+std::unique_ptr<DnnlKernel> make_in_parts(const Conv2dProblem& problem, ConvolutionEngine engine,
+                                          std::size_t parts, std::size_t weight,
+                                          const Describe& describe, const Call& call) {
+  struct Described {
+    ImagePart images;
+    decltype(describe(problem)) descriptor;
+  };
   auto kernel = std::make_unique<DnnlKernel>();
   const auto stored = kernel->input(weight, stored_weight(problem));
-  const std::vector<ImagePart> images = image_parts(problem, parts);
-  std::vector<decltype(describe(problem))> descriptors;
-  for (const ImagePart& part : images) {
-    descriptors.push_back(describe(part.problem));
-    if (!descriptors.back()) return nullptr;
-    kernel->reordered(stored, descriptors.back().weights_desc());
+  const std::int64_t all = rounds_of(problem, engine, parts);
+  std::vector<std::vector<Described>> split;
+  for (const RowRange& rounds : row_parts({0, all}, parts)) {
+    split.emplace_back();
+    for (const ImagePart& images : image_rounds(problem, all, rounds)) {
+      split.back().push_back({images, describe(images.problem)});
+      if (!split.back().back().descriptor) return nullptr;
+      kernel->reordered(stored, split.back().back().descriptor.weights_desc());
+    }
   }
-  for (std::size_t i = 0; i < images.size(); ++i) {
+  for (const std::vector<Described>& part : split) {
     kernel->begin_part();
-    call(*kernel, images[i], descriptors[i],
-         kernel->reordered(stored, descriptors[i].weights_desc()));
+    for (const auto& [images, descriptor] : part) {
+      kernel->begin_rounds(images.rounds);
+      call(*kernel, images, descriptor, kernel->reordered(stored, descriptor.weights_desc()));
+    }
   }
   return kernel;
 }
@@ -152,17 +192,17 @@ std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, Convoluti
   const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
                        DnnlKernel::Operand weight) {
     const memory::desc plain = dnnl_layout(part.problem.y);
-    const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x_offset_bytes);
-    const auto y = kernel.output_as(0, plain, descriptor.dst_desc(), part.y_offset_bytes);
+    const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x);
+    const auto y = kernel.output_as(0, plain, descriptor.dst_desc(), part.y);
     std::unordered_map<int, DnnlKernel::Operand> arguments = {
         {DNNL_ARG_WEIGHTS, weight},
         {DNNL_ARG_SRC, kernel.reordered(x, descriptor.src_desc())},
         {DNNL_ARG_DST, y}};
     if (part.problem.bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, descriptor.bias_desc());
     kernel.call(descriptor, arguments);
-    kernel.finish_output(y, 0, plain, part.y_offset_bytes);
+    kernel.finish_output(y, 0, plain, part.y);
   };
-  return make_in_parts(problem, parts, 1, describe_part, call);
+  return make_in_parts(problem, engine, parts, 1, describe_part, call);
 }
 
 std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem, ConvolutionEngine engine,
@@ -173,33 +213,57 @@ std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem, Convol
   const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
                        DnnlKernel::Operand weight) {
     const memory::desc plain = dnnl_layout(part.problem.x);
-    const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y_offset_bytes);
-    const auto grad_x = kernel.output_as(0, plain, descriptor.diff_src_desc(), part.x_offset_bytes);
+    const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y);
+    const auto grad_x = kernel.output_as(0, plain, descriptor.diff_src_desc(), part.x);
     kernel.call(descriptor,
                 {{DNNL_ARG_WEIGHTS, weight},
                  {DNNL_ARG_DIFF_DST, kernel.reordered(grad_y, descriptor.diff_dst_desc())},
                  {DNNL_ARG_DIFF_SRC, grad_x}});
-    kernel.finish_output(grad_x, 0, plain, part.x_offset_bytes);
+    kernel.finish_output(grad_x, 0, plain, part.x);
   };
-  return make_in_parts(problem, parts, 0, describe_part, call);
+  return make_in_parts(problem, engine, parts, 0, describe_part, call);
 }
 
+// Adds the gradient of the weight over some images to the outputs, or writes it.
+bool call_grad_weight(DnnlKernel& kernel, const ImagePart& part, ConvolutionEngine engine,
+                      bool adds) {
+  const auto descriptor = describe_grad_weight(part.problem, engine);
+  if (!descriptor) return false;
+  kernel.begin_rounds(part.rounds);
+  const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x);
+  const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y);
+  const auto begin = [&](std::size_t index, const memory::desc& plain, const memory::desc& layout) {
+    return adds ? kernel.scratch(layout) : kernel.output_as(index, plain, layout);
+  };
+  const auto finish = [&](DnnlKernel::Operand result, std::size_t index,
+                          const memory::desc& plain) {
+    if (adds) return kernel.add_to_output(result, index, plain);
+    kernel.finish_output(result, index, plain);
+  };
+  const memory::desc weight = stored_weight(part.problem);
+  const memory::desc bias = dnnl_layout(part.problem.bias_shape());
+  const auto grad_weight = begin(0, weight, descriptor.diff_weights_desc());
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, kernel.reordered(x, descriptor.src_desc())},
+      {DNNL_ARG_DIFF_DST, kernel.reordered(grad_y, descriptor.diff_dst_desc())},
+      {DNNL_ARG_DIFF_WEIGHTS, grad_weight}};
+  if (part.problem.bias) arguments[DNNL_ARG_DIFF_BIAS] = begin(1, bias, bias);
+  kernel.call(descriptor, arguments);
+  finish(grad_weight, 0, weight);
+  if (part.problem.bias) finish(arguments[DNNL_ARG_DIFF_BIAS], 1, bias);
+  return true;
+}
+
+// The first round writes the gradient, the others add to it.
 std::unique_ptr<DnnlKernel> make_grad_weight(const Conv2dProblem& problem,
                                              ConvolutionEngine engine) {
-  const auto descriptor = describe_grad_weight(problem, engine);
-  if (!descriptor) return nullptr;
-  const memory::desc plain = stored_weight(problem);
   auto kernel = std::make_unique<DnnlKernel>();
-  const auto x = kernel->input(0, dnnl_layout(problem.x));
-  const auto grad_output = kernel->input(1, dnnl_layout(problem.y));
-  const auto grad_weight = kernel->output_as(0, plain, descriptor.diff_weights_desc());
-  std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_SRC, kernel->reordered(x, descriptor.src_desc())},
-      {DNNL_ARG_DIFF_DST, kernel->reordered(grad_output, descriptor.diff_dst_desc())},
-      {DNNL_ARG_DIFF_WEIGHTS, grad_weight}};
-  if (problem.bias) arguments[DNNL_ARG_DIFF_BIAS] = kernel->output(1, descriptor.diff_bias_desc());
-  kernel->call(descriptor, arguments);
-  kernel->finish_output(grad_weight, 0, plain);
+  const std::int64_t all = rounds_of(problem, engine, 1);
+  for (const RowRange& rounds : {RowRange{0, 1}, RowRange{1, all - 1}}) {
+    for (const ImagePart& images : image_rounds(problem, all, rounds)) {
+      if (!call_grad_weight(*kernel, images, engine, rounds.first > 0)) return nullptr;
+    }
+  }
   return kernel;
 }
 
@@ -260,7 +324,7 @@ std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProbl
     const Matrices of(part.problem);
     const memory::desc x = dnnl_layout(of.x), weight = dnnl_layout(of.weight);
     const memory::desc y = dnnl_layout(of.y), bias = dnnl_layout({1, of.y[1]});
-    const std::size_t x_at = part.x_offset_bytes, y_at = part.y_offset_bytes;
+    const std::size_t x_at = part.x.offset_bytes, y_at = part.y.offset_bytes;
     switch (kind) {
       case ConvolutionKind::kForward:
         return call_product(kernel, {0, x, x_at}, {1, transposed(of.weight)}, {0, y, y_at},

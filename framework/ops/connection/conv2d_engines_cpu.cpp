@@ -130,6 +130,12 @@ class KernelByShape final : public Kernel {
   mutable std::optional<std::size_t> direct_bytes_;  // once asked for
 };
 
+bool raises_peak(const EngineChoices* choices, std::int64_t batch_size, const std::string& name) {
+  if (choices == nullptr) return false;
+  const auto found = choices->above_peak.find(batch_size);
+  return found != choices->above_peak.end() && found->second.contains(name);
+}
+
 std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
                              const Conv2dProblem& problem) {
   using Engines = CpuOptions::Engines;
@@ -143,7 +149,8 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       return named_kernel(kind, problem, options.lanes, name, found->second.name);
     }
   }
-  const bool direct = options.engines == Engines::kDirect;
+  const bool direct =
+      options.engines == Engines::kDirect || raises_peak(options.choices, problem.x[0], name);
   const ConvolutionEngine engine =
       direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem);
   if (engine == ConvolutionEngine::kDirect) {
@@ -152,8 +159,8 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
   return std::make_unique<KernelByShape>(kind, problem, options.lanes, name, engine);
 }
 
-// Which engine is faster holds for resnet50, googlenet, inception-resnet and vgg16 with 16 images
-// (convolution_engines_benchmark, one thread of a 2.5 GHz Xeon with AVX-512).
+// Which engine is faster was measured for resnet50, googlenet, inception-resnet and vgg16 with 4
+// and 16 images (convolution_engines_benchmark, processors with AVX-512).
 
 bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
   const std::int64_t pixels = problem.y[2] * problem.y[3], in = problem.x[1], out = problem.y[1];
@@ -168,22 +175,14 @@ bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
   return false;
 }
 
-// Small images leave much of the tiles of 4 x 4 outputs empty, and few channels do not pay for the
-// transformations. Forward gains least, and with fewer than 128 channels its workspace would raise
-// the peak of inference: googlenet's by a half.
+// Small images leave much of the tiles of 4 x 4 outputs empty. Few pixels or channels do not pay
+// for the transformations; forward gains least.
 bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
-  const std::int64_t fewest_channels = kind == ConvolutionKind::kForward ? 128 : 32;
+  constexpr std::int64_t kFewestPixels = 1024;
+  const std::int64_t fewest_channels = kind == ConvolutionKind::kForward ? 48 : 32;
   return std::min(problem.y[2], problem.y[3]) >= 14 &&
+         problem.y[0] * problem.y[2] * problem.y[3] >= kFewestPixels &&
          std::min(problem.x[1], problem.y[1]) >= fewest_channels;
-}
-
-// With more, training steps of resnet18, googlenet or vgg16 would need more memory than with direct
-// kernels. Winograd's weight is four times as large, and does not grow with the batch.
-std::size_t most_workspace_bytes(const Conv2dProblem& problem) {
-  constexpr std::size_t kTimesImages = 3, kPerImage = std::size_t{12} << 20, kTimesWeight = 4;
-  return std::min(kTimesImages * (TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes()),
-                  kPerImage * static_cast<std::size_t>(problem.x[0])) +
-         kTimesWeight * TensorSpec{problem.weight}.bytes();
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
@@ -191,8 +190,7 @@ bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEng
   if (!(product ? product_is_faster(kind, problem) : winograd_is_faster(kind, problem))) {
     return false;
   }
-  const auto kernel = make_convolution_cpu(kind, problem, engine);
-  return kernel && kernel->workspace_bytes() <= most_workspace_bytes(problem);
+  return make_convolution_cpu(kind, problem, engine) != nullptr;
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ class DnnlKernel;
 //   kDirect    reads and writes channels-last as stored. Every convolution has it.
 //   kWinograd  3 x 3 windows of stride 1 by fewer multiplications (Lavin, Gray 2016, "Fast
 //              algorithms for convolutional neural networks", F(4 x 4, 3 x 3)). The library wants
-//              other layouts, so the workspace holds copies of x and y, too.
+//              other layouts, so the workspace holds copies of x and y, too. A batch is computed in
+//              rounds of a few images, which share it (Oyama et al. 2018, "Accelerating deep
+//              learning frameworks with micro-batches"): it does not grow with the batch.
 //   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices: all pixels
 //              by channels. Not for the gradient of the weight of a convolution with a bias.
 enum class ConvolutionEngine { kDirect, kWinograd, kProduct };
@@ -44,10 +46,8 @@ struct EngineTime {
 // one thread, seconds are the processor's, else the clock's.
 std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& problem, int turns);
 
-// Returns the engine that computes the convolution by default: the fastest by measurements whose
-// workspace needs at most three times the bytes of x and y and 12 MiB an image, and besides four
-// times those of the weight, so that it raises no peak of a training step. Depends on the problem,
-// the processor's instructions and, by the workspace, on the number of threads.
+// Returns the fastest engine by measurements, whatever its workspace. Depends on the problem and
+// the processor's instructions.
 ConvolutionEngine engine_by_shape(ConvolutionKind kind, const Conv2dProblem& problem);
 
 }  // namespace skyline

@@ -50,25 +50,26 @@ dnnl::primitive_attr dnnl_user_scratchpad() {
   return attributes;
 }
 
-DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index, std::size_t offset_bytes,
+DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index, Slice slice,
                                     const memory::desc& layout) {
-  places_.push_back({kind, index, offset_bytes, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
-  return places_.size() - 1;
+  const Operand operand = places_.size();
+  places_.push_back({kind, index, slice, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
+  if (slice.round_bytes > 0) rounds_[now_rounds_].moving.push_back(operand);
+  return operand;
 }
 
-DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout,
-                                      std::size_t offset_bytes) {
-  return add(Place::Kind::kInput, index, offset_bytes, layout);
+DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout, Slice slice) {
+  return add(Place::Kind::kInput, index, slice, layout);
 }
 
-DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout,
-                                       std::size_t offset_bytes) {
-  return add(Place::Kind::kOutput, index, offset_bytes, layout);
+DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout, Slice slice) {
+  return add(Place::Kind::kOutput, index, slice, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
-  const std::size_t offset_bytes = scratch_bytes_;
-  scratch_bytes_ += align_up(layout.get_size(), kScratchAlignmentBytes);
+  const std::size_t offset_bytes = next_scratch_byte_;
+  next_scratch_byte_ += align_up(layout.get_size(), kScratchAlignmentBytes);
+  scratch_bytes_ = std::max(scratch_bytes_, next_scratch_byte_);
   return add(Place::Kind::kScratch, 0, offset_bytes, layout);
 }
 
@@ -87,21 +88,31 @@ DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& l
 }
 
 DnnlKernel::Operand DnnlKernel::output_as(std::size_t index, const memory::desc& plain,
-                                          const memory::desc& layout, std::size_t offset_bytes) {
-  return layout == plain ? output(index, plain, offset_bytes) : scratch(layout);
+                                          const memory::desc& layout, Slice slice) {
+  return layout == plain ? output(index, plain, slice) : scratch(layout);
 }
 
 void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain,
-                               std::size_t offset_bytes) {
+                               Slice slice) {
   if (places_[produced].kind == Place::Kind::kOutput) return;
   call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
                                      dnnl_engine(), plain, dnnl_user_scratchpad()),
-       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain, offset_bytes)}});
+       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain, slice)}});
+}
+
+void DnnlKernel::add_to_output(Operand produced, std::size_t index, const memory::desc& plain) {
+  dnnl::primitive_attr attributes = dnnl_user_scratchpad();
+  dnnl::post_ops sum;
+  sum.append_sum();
+  attributes.set_post_ops(sum);
+  call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
+                                     dnnl_engine(), plain, attributes),
+       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain)}});
 }
 
 void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
                       std::unordered_map<int, Operand> arguments) {
-  Step step{descriptor, {}, {}, now_};
+  Step step{descriptor, {}, {}, now_, now_rounds_};
   for (const auto& [argument, operand] : arguments) {
     step.arguments.emplace(argument, places_[operand].memory);
   }
@@ -134,13 +145,13 @@ void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
     case Place::Kind::kInput:
       // oneDNN takes inputs without const, but only reads what is not an output of a primitive.
       place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index]) +
-                                   place.offset_bytes);
+                                   place.slice.offset_bytes);
       return;
     case Place::Kind::kOutput:
-      place.memory.set_data_handle(arguments.outputs[place.index] + place.offset_bytes);
+      place.memory.set_data_handle(arguments.outputs[place.index] + place.slice.offset_bytes);
       return;
     case Place::Kind::kScratch:
-      place.memory.set_data_handle(arguments.workspace + place.offset_bytes);
+      place.memory.set_data_handle(arguments.workspace + place.slice.offset_bytes);
       return;
   }
 }
@@ -172,11 +183,29 @@ bool DnnlKernel::has_whole() const {
   return std::ranges::any_of(steps_, [](const Step& step) { return step.part == kWhole; });
 }
 
+// The calls of some rounds follow each other.
 void DnnlKernel::run_part(std::size_t part) {
-  for (Step& step : steps_) {
-    if (step.part != part) continue;
-    if (!step.primitive) step.primitive = dnnl::primitive(step.descriptor.get());
-    step.primitive.execute(dnnl_stream(), step.arguments);
+  for (auto step = steps_.begin(); step != steps_.end();) {
+    const auto end = std::find_if(step, steps_.end(), [&](const Step& next) {
+      return next.part != step->part || next.rounds != step->rounds;
+    });
+    if (step->part == part) run_rounds({step, end});
+    step = end;
+  }
+}
+
+void DnnlKernel::run_rounds(std::span<Step> steps) {
+  const Rounds& rounds = rounds_[steps.front().rounds];
+  for (std::size_t round = 0; round < rounds.count; ++round) {
+    for (Step& step : steps) {
+      if (!step.primitive) step.primitive = dnnl::primitive(step.descriptor.get());
+      step.primitive.execute(dnnl_stream(), step.arguments);
+    }
+    for (const Operand operand : rounds.moving) {
+      Place& place = places_[operand];
+      place.memory.set_data_handle(static_cast<std::byte*>(place.memory.get_data_handle()) +
+                                   place.slice.round_bytes);
+    }
   }
 }
 

@@ -55,8 +55,13 @@ Conv2dProblem problem_of(ConvolutionKind kind, const ExecutedOp& op) {
 }
 
 std::map<std::string, Work> work_of(const std::string& model, std::int64_t batch) {
+  const DryRunOptions step{.model = model,
+                           .shape = find_model(model).shape,
+                           .batch_size = batch,
+                           .compute = std::make_shared<CpuCompute>()};
+  dry_run(step);  // chooses engines in dry runs of its own
   OpLog log;
-  dry_run({.model = model, .shape = find_model(model).shape, .batch_size = batch});
+  dry_run(step);
   std::map<std::string, Work> all;
   for (const ExecutedOp& op : log.take()) {
     for (const auto kind :

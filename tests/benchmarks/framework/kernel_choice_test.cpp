@@ -18,8 +18,14 @@ namespace {
 constexpr std::int64_t kBatch = 2;
 
 std::vector<ExecutedOp> ops_of(const std::string& model, Mode mode) {
+  const DryRunOptions step{.model = model,
+                           .shape = find_model(model).shape,
+                           .batch_size = kBatch,
+                           .mode = mode,
+                           .compute = std::make_shared<CpuCompute>()};
+  dry_run(step);  // chooses engines in dry runs of its own
   OpLog log;
-  dry_run({.model = model, .shape = find_model(model).shape, .batch_size = kBatch, .mode = mode});
+  dry_run(step);
   return log.take();
 }
 

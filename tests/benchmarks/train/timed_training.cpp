@@ -5,6 +5,7 @@
 #include "memory/allocators/allocators.h"
 #include "memory/session/session.h"
 #include "tests/benchmarks/memory/malloc_allocator.h"
+#include "train/images/image_run.h"
 #include "train/run/training_step.h"
 
 namespace skyline {
@@ -53,6 +54,7 @@ Batch noise_batch(const ModelShape& shape, int batch_size) {
 TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry,
                              const StepOptions& step, CpuOptions::Engines engines)
     : name_(allocator),
+      entry_(entry),
       step_(step),
       allocator_(make(allocator, device_)),
       context_(std::make_unique<Context>(*allocator_, with_engines(step, engines, choices_))),
@@ -60,6 +62,8 @@ TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry
       optimizer_(make_optimizer(*context_, *model_, {.weight_decay = 0})) {}
 
 double TimedTraining::step(const Batch& batch) {
+  choose_engines(context_->compute(), {.model = std::string(entry_.name), .shape = entry_.shape},
+                 batch.size);
   const auto start = std::chrono::steady_clock::now();
   training_step(*context_, *optimizer_, kStepParams,
                 {.key = training_key(batch.size), .forward_loss = [&](std::size_t) {

@@ -50,6 +50,7 @@ class TimedTraining {
 
  private:
   std::string name_;
+  const ModelEntry& entry_;
   StepOptions step_;
   EngineChoices choices_;
   CpuDevice device_;

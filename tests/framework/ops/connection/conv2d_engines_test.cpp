@@ -47,6 +47,8 @@ const Case kCases[] = {
     {"uneven_padding", {1, 32, 11, 7}, {16, 32, 3, 3}, {.padding = {0, 1}}, false, kWinograd},
     {"uneven_channels", {2, 17, 7, 5}, {19, 17, 3, 3}, {.padding = 1}, true, kWinograd},
     {"deep", {1, 96, 7, 7}, {112, 96, 3, 3}, {.padding = 1}, false, kWinograd},
+    {"rounds", {5, 32, 56, 56}, {32, 32, 3, 3}, {.padding = 1}, true, kWinograd},
+    {"uneven_rounds", {7, 32, 30, 33}, {48, 32, 3, 3}, {.padding = 1}, true, kWinograd},
     {"stride_2", {2, 16, 9, 9}, {16, 16, 3, 3}, {.stride = 2, .padding = 1}},
     {"five_by_five", {1, 16, 9, 9}, {16, 16, 5, 5}, {.padding = 2}},
     {"groups", {2, 32, 6, 6}, {32, 16, 3, 3}, {.padding = 1, .groups = 2}},
@@ -220,6 +222,30 @@ TEST(Engines, MeasuredOnesAreKeptAndTakenAgain) {
   const EngineChoices first = choices;
   EXPECT_EQ(workspace(), measured);
   EXPECT_EQ(choices.by_problem, first.by_problem);
+}
+
+// A batch is computed in rounds, which share a workspace.
+TEST(Engines, WinogradsWorkspaceDoesNotGrowWithTheBatch) {
+  const auto workspace = [](ConvolutionKind kind, std::int64_t images) -> std::size_t {
+    const Conv2dProblem problem =
+        problem_of({"", {images, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}, false});
+    const auto kernel = make_convolution_cpu(kind, problem, kWinograd);
+    return kernel ? kernel->workspace_bytes() : 0;
+  };
+  for (const ConvolutionKind kind : kKinds) EXPECT_EQ(workspace(kind, 64), workspace(kind, 8));
+}
+
+TEST(Engines, ThoseAboveAStepsPeakAreDirect) {
+  const Case c{"", {16, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}, false};
+  const Conv2dProblem problem = problem_of(c);
+  EngineChoices choices;
+  const CpuOptions options{.choices = &choices};
+  const std::size_t by_shape = make_conv2d_grad_input_cpu(options, problem)->workspace_bytes();
+  const std::size_t direct = make_convolution_cpu(kGradInput, problem, kDirect)->workspace_bytes();
+  choices.above_peak[8] = {"conv2d_grad_input " + problem.str()};
+  EXPECT_EQ(make_conv2d_grad_input_cpu(options, problem)->workspace_bytes(), by_shape);
+  choices.above_peak[16] = {"conv2d_grad_input " + problem.str()};
+  EXPECT_EQ(make_conv2d_grad_input_cpu(options, problem)->workspace_bytes(), direct);
 }
 
 TEST(Engines, AreTimedInTurns) {

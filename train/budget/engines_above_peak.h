@@ -1,0 +1,16 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "train/run/dry_run.h"
+
+namespace skyline {
+
+// Returns the problems whose engines would raise the peak of a step: in the order of the step with
+// direct kernels (`direct`), one of their ops has more bytes alive than any op of that step. A
+// workspace lives as long as its op, so no engine depends on another. `by_rule` is the same step in
+// the program's sequence, with the engines that a rule chose.
+std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRunFacts& by_rule);
+
+}  // namespace skyline
