@@ -168,18 +168,20 @@ bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
     case ConvolutionKind::kForward:
       return pixels <= 64 && in >= 2048;
     case ConvolutionKind::kGradInput:
-      return in <= 192 || in <= 2 * out || out >= 192;
+      return true;
     case ConvolutionKind::kGradWeight:
-      return pixels <= 200;
+      return pixels <= 64 || out >= in;
   }
   return false;
 }
 
 // Small images leave much of the tiles of 4 x 4 outputs empty. Few pixels or channels do not pay
-// for the transformations; forward gains least.
+// for the transformations; forward gains least, for large images least of all.
 bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
-  constexpr std::int64_t kFewestPixels = 1024;
-  const std::int64_t fewest_channels = kind == ConvolutionKind::kForward ? 48 : 32;
+  constexpr std::int64_t kFewestPixels = 1024, kLargeImage = 112;
+  const bool gains_little =
+      kind == ConvolutionKind::kForward && std::max(problem.y[2], problem.y[3]) >= kLargeImage;
+  const std::int64_t fewest_channels = gains_little ? 48 : 32;
   return std::min(problem.y[2], problem.y[3]) >= 14 &&
          problem.y[0] * problem.y[2] * problem.y[3] >= kFewestPixels &&
          std::min(problem.x[1], problem.y[1]) >= fewest_channels;
