@@ -24,7 +24,7 @@ struct DeviceOptions {
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
   std::int64_t lanes = 1;                        // of the CPU, see --lanes; 0: to be measured
   // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
-  // empty: cuDNN's heuristics, or the CPU's rule by shape.
+  // empty: cuDNN's heuristics, or the CPU's rule (see choose_engines).
   std::string engines_file;
   std::string run_engines_file;  // the choices of the run that goes on, which count more
   // The engine choices of the whole run, so that all compared allocators use the same ones: read
@@ -33,7 +33,7 @@ struct DeviceOptions {
   std::shared_ptr<CudaRanks> ranks;  // the cards of a run of several ranks, once they are connected
 };
 
-// True if a budget may choose smaller engines than those of the rule by shape.
+// True if a budget may choose smaller engines than those of the rule.
 bool fits_engines(const DeviceOptions& options);
 
 // --device: cpu or cuda. `help` says what the command does there.
