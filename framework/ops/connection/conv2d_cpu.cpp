@@ -277,16 +277,10 @@ struct Matrices {
   Shape x, weight, y;
 };
 
-// Describes a [rows, columns] matrix that is stored as its transpose.
-memory::desc transposed(const Shape& lies_as) {
-  return memory::desc({lies_as[1], lies_as[0]}, memory::data_type::f32, memory::format_tag::ba);
-}
-
-bool has_product(ConvolutionKind kind, const Conv2dProblem& problem) {
+bool has_product(const Conv2dProblem& problem) {
   const Conv2dParams& params = problem.params;
   return problem.weight[2] == 1 && problem.weight[3] == 1 && params.stride == Size2d(1) &&
-         params.padding == Size2d(0) && params.groups == 1 &&
-         !(kind == ConvolutionKind::kGradWeight && problem.bias);
+         params.padding == Size2d(0) && params.groups == 1;
 }
 
 // An input or the output of the op, by number, from `offset_bytes` on.
@@ -318,27 +312,28 @@ void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductO
 
 std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
                                          std::size_t parts) {
-  if (!has_product(kind, problem)) return nullptr;
+  if (!has_product(problem)) return nullptr;
+  if (kind == ConvolutionKind::kGradWeight) {
+    const Matrices of(problem);
+    const RowRange rows{0, of.x[0]};
+    return make_grad_weight_products({&rows, 1}, of.x, of.y, problem.bias);
+  }
   const auto call = [&](DnnlKernel& kernel, const RowRange& images) {
     const ImagePart part = image_part(problem, images);
     const Matrices of(part.problem);
     const memory::desc x = dnnl_layout(of.x), weight = dnnl_layout(of.weight);
     const memory::desc y = dnnl_layout(of.y), bias = dnnl_layout({1, of.y[1]});
     const std::size_t x_at = part.x.offset_bytes, y_at = part.y.offset_bytes;
-    switch (kind) {
-      case ConvolutionKind::kForward:
-        return call_product(kernel, {0, x, x_at}, {1, transposed(of.weight)}, {0, y, y_at},
-                            problem.bias ? &bias : nullptr, finish_of(problem));
-      case ConvolutionKind::kGradInput:
-        return call_product(kernel, {1, y, y_at}, {0, weight}, {0, x, x_at}, nullptr,
-                            dnnl_user_scratchpad());
-      case ConvolutionKind::kGradWeight:
-        return call_product(kernel, {1, transposed(of.y)}, {0, x}, {0, weight}, nullptr,
-                            dnnl_user_scratchpad());
+    if (kind == ConvolutionKind::kForward) {
+      call_product(kernel, {0, x, x_at}, {1, transposed(of.weight)}, {0, y, y_at},
+                   problem.bias ? &bias : nullptr, finish_of(problem));
+    } else {
+      call_product(kernel, {1, y, y_at}, {0, weight}, {0, x, x_at}, nullptr,
+                   dnnl_user_scratchpad());
     }
   };
   const RowRange images{0, problem.x[0]};
-  return make_row_products({&images, 1}, kind == ConvolutionKind::kGradWeight ? 1 : parts, call);
+  return make_row_products({&images, 1}, parts, call);
 }
 
 }  // namespace

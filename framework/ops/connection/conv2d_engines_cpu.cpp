@@ -8,10 +8,12 @@
 #include <ctime>
 #include <limits>
 #include <optional>
+#include <random>
 #include <stdexcept>
 
 #include "framework/engines/engine_choices.h"
 #include "framework/ops/support/dnnl_kernel.h"
+#include "framework/ops/support/elementwise_cpu.h"
 
 namespace skyline {
 namespace {
@@ -32,7 +34,9 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Memory for the operands and the workspace of any engine, for the time of a measurement.
+// Memory for the operands and the workspace of any engine, for the time of a measurement. Each run
+// finds them as in a step: the op before it has just written the images or their gradient, and the
+// rest has left the caches.
 class Operands {
  public:
   Operands(ConvolutionKind kind, const Conv2dProblem& problem)
@@ -51,6 +55,8 @@ class Operands {
     std::vector<std::byte*> out = {y};
     if (kind_ == ConvolutionKind::kGradInput) in = {weight, y}, out = {x};
     if (kind_ == ConvolutionKind::kGradWeight) in = {x, y}, out = {weight, bias};
+    overwrite(others_);
+    overwrite(kind_ == ConvolutionKind::kForward ? images_ : results_);
     const double start = seconds_now();
     kernel.run({in, out, address(workspace_)});
     return seconds_now() - start;
@@ -58,10 +64,24 @@ class Operands {
 
  private:
   using Floats = std::vector<float>;
-  static constexpr std::size_t kLineBytes = 64;
 
+  static constexpr std::size_t kLineBytes = 64;
+  static constexpr std::size_t kCacheBytes = std::size_t{64} << 20;
+
+  static void overwrite(Floats& values) {
+    for_each_range(std::ssize(values), true, kVectors, [&](std::int64_t begin, std::int64_t end) {
+      std::transform(values.data() + begin, values.data() + end, values.data() + begin,
+                     std::negate());
+    });
+  }
+
+  // Values of all kinds: a processor multiplies zeros at a higher clock.
   static Floats floats(const Shape& shape) {
-    return Floats(static_cast<std::size_t>(shape.elements()) + kLineBytes / sizeof(float));
+    Floats values(static_cast<std::size_t>(shape.elements()) + kLineBytes / sizeof(float));
+    std::minstd_rand bits;
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::ranges::generate(values, [&] { return uniform(bits); });
+    return values;
   }
   // Returns the first address that is aligned as oneDNN likes it.
   static std::byte* address(Floats& values) {
@@ -71,6 +91,7 @@ class Operands {
 
   ConvolutionKind kind_;
   Floats images_, weight_, bias_, results_, workspace_;
+  Floats others_ = Floats(kCacheBytes / sizeof(float));
 };
 
 ConvolutionEngine fastest_engine(ConvolutionKind kind, const Conv2dProblem& problem) {
@@ -163,33 +184,20 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
 // and 16 images (convolution_engines_benchmark, processors with AVX-512).
 
 bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
-  const std::int64_t pixels = problem.y[2] * problem.y[3], in = problem.x[1], out = problem.y[1];
-  switch (kind) {
-    case ConvolutionKind::kForward:
-      return pixels <= 64 && in >= 2048;
-    case ConvolutionKind::kGradInput:
-      return true;
-    case ConvolutionKind::kGradWeight:
-      return pixels <= 64 || out >= in;
-  }
-  return false;
+  return kind != ConvolutionKind::kForward || problem.y[2] * problem.y[3] <= 64;
 }
 
 // Small images leave much of the tiles of 4 x 4 outputs empty. Few pixels or channels do not pay
-// for the transformations; forward gains least, for large images least of all.
-bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
-  constexpr std::int64_t kFewestPixels = 1024, kLargeImage = 112;
-  const bool gains_little =
-      kind == ConvolutionKind::kForward && std::max(problem.y[2], problem.y[3]) >= kLargeImage;
-  const std::int64_t fewest_channels = gains_little ? 48 : 32;
+// for the transformations.
+bool winograd_is_faster(const Conv2dProblem& problem) {
   return std::min(problem.y[2], problem.y[3]) >= 14 &&
-         problem.y[0] * problem.y[2] * problem.y[3] >= kFewestPixels &&
-         std::min(problem.x[1], problem.y[1]) >= fewest_channels;
+         problem.y[0] * problem.y[2] * problem.y[3] >= 1024 &&
+         std::min(problem.x[1], problem.y[1]) >= 48;
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
   const bool product = engine == ConvolutionEngine::kProduct;
-  if (!(product ? product_is_faster(kind, problem) : winograd_is_faster(kind, problem))) {
+  if (!(product ? product_is_faster(kind, problem) : winograd_is_faster(problem))) {
     return false;
   }
   return make_convolution_cpu(kind, problem, engine) != nullptr;

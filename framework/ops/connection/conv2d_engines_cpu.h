@@ -19,7 +19,7 @@ class DnnlKernel;
 //              rounds of a few images, which share it (Oyama et al. 2018, "Accelerating deep
 //              learning frameworks with micro-batches"): it does not grow with the batch.
 //   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices: all pixels
-//              by channels. Not for the gradient of the weight of a convolution with a bias.
+//              by channels.
 enum class ConvolutionEngine { kDirect, kWinograd, kProduct };
 
 inline constexpr ConvolutionEngine kConvolutionEngines[] = {

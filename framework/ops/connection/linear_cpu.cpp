@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/support/dnnl_kernel.h"
@@ -24,67 +24,9 @@ dnnl::matmul::primitive_desc describe(const dnnl::matmul::desc& description,
   return {description, attributes, dnnl_engine()};
 }
 
-// Returns how many bytes into the matrix a piece of its rows begins.
-std::size_t offset_bytes(const RowRange& piece, std::int64_t columns) {
-  return static_cast<std::size_t>(piece.first * columns) * sizeof(float);
-}
-
-// Describes a [rows, columns] matrix that is stored as its transpose.
-memory::desc transposed(const Shape& lies_as) {
-  return memory::desc({lies_as[1], lies_as[0]}, memory::data_type::f32, memory::format_tag::ba);
-}
-
 // Adding the product of the last rows to that of the others reads and writes the weight's gradient
 // once more. For weights of at least this many elements that takes longer than compiling code.
 constexpr std::int64_t kSumOfAllRows = std::int64_t{1} << 20;
-
-// Computes grad_weight as a product and grad_bias as the sum of grad_output over the batch.
-class GradWeightKernel final : public DnnlKernel {
- public:
-  explicit GradWeightKernel(const LinearProblem& problem) : problem_(problem) {
-    if (problem.weight.elements() > kSumOfAllRows) {
-      add_product({0, problem.x[0]});
-    } else {
-      for (const RowRange& piece : row_pieces(problem.x[0])) add_product(piece);
-    }
-  }
-
-  void run(const KernelArguments& arguments) override {
-    DnnlKernel::run(arguments);
-    if (problem_.bias) add_rows(arguments.input<float>(1), arguments.output<float>(1));
-  }
-
- private:
-  // The product of these rows is the gradient, or is added to it if it is not the first piece.
-  void add_product(const RowRange& piece) {
-    const Shape x{piece.count, problem_.x[1]}, y{piece.count, problem_.y[1]};
-    dnnl::primitive_attr attributes = dnnl_user_scratchpad();
-    if (piece.first > 0) {
-      dnnl::post_ops add;
-      add.append_sum();
-      attributes.set_post_ops(add);
-    }
-    const auto descriptor =
-        describe({transposed(y), dnnl_layout(x), dnnl_layout(problem_.weight)}, attributes);
-    call(descriptor,
-         {{DNNL_ARG_SRC, input(1, descriptor.src_desc(), offset_bytes(piece, y[1]))},
-          {DNNL_ARG_WEIGHTS, input(0, descriptor.weights_desc(), offset_bytes(piece, x[1]))},
-          {DNNL_ARG_DST, output(0, descriptor.dst_desc())}});
-  }
-
-  void add_rows(const float* grad_output, float* grad_bias) const {
-    const std::int64_t columns = problem_.y[1];
-    std::fill_n(grad_bias, columns, 0.0f);
-    for (std::int64_t row = 0; row < problem_.y[0]; ++row) {
-      const float* values = grad_output + row * columns;
-      for (std::int64_t column = 0; column < columns; ++column) {
-        grad_bias[column] += values[column];
-      }
-    }
-  }
-
-  LinearProblem problem_;
-};
 
 }  // namespace
 
@@ -121,7 +63,11 @@ std::unique_ptr<Kernel> make_linear_grad_input_cpu(const CpuOptions& options,
 }
 
 std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem) {
-  return std::make_unique<GradWeightKernel>(problem);
+  const RowRange all{0, problem.x[0]};
+  const std::vector<RowRange> pieces = problem.weight.elements() > kSumOfAllRows
+                                           ? std::vector<RowRange>{all}
+                                           : row_pieces(all.count);
+  return make_grad_weight_products(pieces, problem.x, problem.y, problem.bias);
 }
 
 }  // namespace skyline

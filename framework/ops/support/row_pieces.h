@@ -12,6 +12,11 @@ struct RowRange {
   std::int64_t count = 0;
 };
 
+// Returns how many bytes into a matrix of floats a piece of its rows begins.
+inline std::size_t offset_bytes(const RowRange& piece, std::int64_t columns) {
+  return static_cast<std::size_t>(piece.first * columns) * sizeof(float);
+}
+
 inline constexpr std::int64_t kRowGrain = 64;
 
 // Splits a product of `rows` rows into one whose rows are a multiple of kRowGrain and one of the

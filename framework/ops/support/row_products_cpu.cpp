@@ -4,8 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "framework/ops/support/elementwise_cpu.h"
+
 namespace skyline {
 namespace {
+
+using dnnl::memory;
 
 // Small products of blocks (AVX-512) add along a row of the left matrix in one sequence, whatever
 // the number of rows is. oneDNN's other products ("gemm:jit") do not.
@@ -14,7 +18,66 @@ bool computes_rows_alike(const DnnlKernel& kernel) {
                              [](const std::string& name) { return name.starts_with("brg:"); });
 }
 
+// Each task sums the rows of some columns: in floats within a block of rows, in doubles beyond.
+void add_rows(const float* matrix, const Shape& shape, float* sums) {
+  constexpr std::int64_t kBlockRows = 256, kTaskColumns = 128;
+  const std::int64_t rows = shape[0], columns = shape[1];
+  const bool parallel = shape.elements() >= kSerialArithmetic;
+  for_each_index((columns + kTaskColumns - 1) / kTaskColumns, parallel, [&](std::int64_t task) {
+    const std::int64_t first = task * kTaskColumns;
+    const std::int64_t count = std::min(kTaskColumns, columns - first);
+    double total[kTaskColumns] = {};
+    for (std::int64_t block = 0; block < rows; block += kBlockRows) {
+      float partial[kTaskColumns] = {};
+      for (std::int64_t row = block; row < std::min(block + kBlockRows, rows); ++row) {
+        const float* values = matrix + row * columns + first;
+        for (std::int64_t i = 0; i < count; ++i) partial[i] += values[i];
+      }
+      for (std::int64_t i = 0; i < count; ++i) total[i] += partial[i];
+    }
+    for (std::int64_t i = 0; i < count; ++i) sums[first + i] = static_cast<float>(total[i]);
+  });
+}
+
+class GradWeightProducts final : public DnnlKernel {
+ public:
+  GradWeightProducts(std::span<const RowRange> pieces, const Shape& x, const Shape& y, bool bias)
+      : y_(y), bias_(bias) {
+    for (const RowRange& piece : pieces) add_product(piece, x[1]);
+  }
+
+  void run(const KernelArguments& arguments) override {
+    DnnlKernel::run(arguments);
+    if (bias_) add_rows(arguments.input<float>(1), y_, arguments.output<float>(1));
+  }
+
+ private:
+  // The product of these rows is the gradient, or is added to it if it is not the first piece.
+  void add_product(const RowRange& piece, std::int64_t features) {
+    const Shape x{piece.count, features}, y{piece.count, y_[1]};
+    dnnl::primitive_attr attributes = dnnl_user_scratchpad();
+    if (piece.first > 0) {
+      dnnl::post_ops add;
+      add.append_sum();
+      attributes.set_post_ops(add);
+    }
+    const dnnl::matmul::primitive_desc descriptor(
+        {transposed(y), dnnl_layout(x), dnnl_layout({y[1], x[1]})}, attributes, dnnl_engine());
+    call(descriptor,
+         {{DNNL_ARG_SRC, input(1, descriptor.src_desc(), offset_bytes(piece, y[1]))},
+          {DNNL_ARG_WEIGHTS, input(0, descriptor.weights_desc(), offset_bytes(piece, x[1]))},
+          {DNNL_ARG_DST, output(0, descriptor.dst_desc())}});
+  }
+
+  Shape y_;
+  bool bias_;
+};
+
 }  // namespace
+
+memory::desc transposed(const Shape& lies_as) {
+  return memory::desc({lies_as[1], lies_as[0]}, memory::data_type::f32, memory::format_tag::ba);
+}
 
 std::unique_ptr<DnnlKernel> make_row_products(
     std::span<const RowRange> pieces, std::size_t parts,
@@ -31,6 +94,11 @@ std::unique_ptr<DnnlKernel> make_row_products(
     }
   }
   return computes_rows_alike(*kernel) ? std::move(kernel) : make_row_products(pieces, 1, call);
+}
+
+std::unique_ptr<DnnlKernel> make_grad_weight_products(std::span<const RowRange> pieces,
+                                                      const Shape& x, const Shape& y, bool bias) {
+  return std::make_unique<GradWeightProducts>(pieces, x, y, bias);
 }
 
 }  // namespace skyline

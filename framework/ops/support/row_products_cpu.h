@@ -10,6 +10,9 @@
 
 namespace skyline {
 
+// Describes a [rows, columns] matrix that is stored as its transpose, `lies_as`.
+dnnl::memory::desc transposed(const Shape& lies_as);
+
 // Returns the kernel of a product that call(kernel, rows) adds for some of its rows: one product
 // for each piece. With several `parts`, each lane of a wide op computes some rows of each piece
 // instead, if the library's implementation gives every row the same bits whatever rows are beside
@@ -17,5 +20,11 @@ namespace skyline {
 std::unique_ptr<DnnlKernel> make_row_products(
     std::span<const RowRange> pieces, std::size_t parts,
     const std::function<void(DnnlKernel& kernel, const RowRange& rows)>& call);
+
+// Returns the kernel of the gradient of a weight [O, F] that multiplies the rows of x [N, F] to
+// those of y [N, O]: the sum of one product for each piece of the rows. Inputs x, grad_y; outputs
+// grad_weight and, with `bias`, grad_bias [O], the sum of the rows of grad_y.
+std::unique_ptr<DnnlKernel> make_grad_weight_products(std::span<const RowRange> pieces,
+                                                      const Shape& x, const Shape& y, bool bias);
 
 }  // namespace skyline

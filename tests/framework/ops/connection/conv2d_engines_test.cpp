@@ -55,6 +55,7 @@ const Case kCases[] = {
     {"pointwise", {2, 4, 5, 7}, {6, 4, 1, 1}, {}, true, kProduct},
     {"pointwise_without_bias", {3, 64, 7, 7}, {32, 64, 1, 1}, {}, false, kProduct},
     {"pointwise_uneven", {1, 17, 3, 3}, {19, 17, 1, 1}, {}, false, kProduct},
+    {"pointwise_large", {2, 8, 17, 19}, {301, 8, 1, 1}, {}, true, kProduct},
     {"pointwise_single", {1, 1, 1, 1}, {1, 1, 1, 1}, {}, false, kProduct},
     {"pointwise_stride_2", {2, 8, 5, 5}, {6, 8, 1, 1}, {.stride = 2}, false},
     {"pointwise_padded", {1, 8, 5, 5}, {6, 8, 1, 1}, {.padding = 1}, false},
@@ -187,7 +188,7 @@ TEST(Engines, HaveTheShapesThatTheyName) {
         return make_convolution_cpu(kind, problem, engine) != nullptr;
       };
       EXPECT_TRUE(has(kDirect)) << c.name;
-      EXPECT_EQ(has(kProduct), c.also == kProduct && !(kind == kGradWeight && c.bias)) << c.name;
+      EXPECT_EQ(has(kProduct), c.also == kProduct) << c.name;
       EXPECT_TRUE(c.also == kWinograd || !has(kWinograd)) << c.name;
     }
   }
