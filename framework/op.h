@@ -42,6 +42,7 @@ struct Recomputation {
   std::vector<GradientSource> sources;  // inputs, and other outputs that a gradient call reads
   bool cheap = true;                    // takes one or two passes over memory
   int output = 0;                       // of the op
+  double share = 1;                     // of the op's seconds that this takes
 
   // Runs the same op again on its `count` inputs.
   static Recomputation from_inputs(std::size_t count);

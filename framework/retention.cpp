@@ -158,6 +158,7 @@ void Retention::complete_step(Candidate& output, const std::vector<Tensor>& outp
 void Retention::begin_remake(Candidate& output, const std::vector<Tensor>& inputs) {
   RecordedRemake& remake = output.remake.emplace();
   remake.name = output.name;
+  remake.share = output.how.share;
   for (const InPlacePair& pair : output.op->in_place()) {
     const int written = output.how.op ? 0 : output.how.output;
     if (pair.output == written) remake.in_place.push_back({.input = pair.input, .output = 0});

@@ -45,6 +45,7 @@ struct RecordedRemake {
   std::vector<ValueId> inputs;
   std::uint64_t workspace_bytes = 0;  // with outputs that the op makes besides, rounded
   std::vector<InPlacePair> in_place;  // of the value, as output 0
+  double share = 1;                   // of the op's seconds
   std::optional<EngineUse> engine = {};
 };
 

@@ -40,7 +40,7 @@ Remake remake_of(const RecordedRemake& recorded, const BudgetProblem& problem, b
   Remake remake{.value = recorded.value,
                 .inputs = recorded.inputs,
                 .workspace_bytes = align_up(recorded.workspace_bytes, kAlignmentBytes),
-                .seconds = problem.seconds[recorded.op]};
+                .seconds = recorded.share * problem.seconds[recorded.op]};
   for (const InPlacePair& pair : recorded.in_place) {
     const ValueId input = recorded.inputs[static_cast<std::size_t>(pair.input)];
     if (in_place && bytes(input) == bytes(recorded.value)) remake.in_place.push_back(pair);

@@ -72,6 +72,8 @@ std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed
   const OpModel model(step, speed);
   std::vector<double> seconds;
   for (const StepOp& op : step.graph.ops) seconds.push_back(model.seconds(op));
+  // The model counts what a remake moves, and the op may read its input more than once.
+  for (const RecordedRemake& remake : step.remakes) seconds[remake.op] /= remake.share;
   return seconds;
 }
 

@@ -67,9 +67,12 @@ class BatchNorm final : public Op {
   }
 
   std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
-    return {{batch_norm_inference_op(params_),
-             {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
-              GradientSource::output(1), GradientSource::output(2)}}};
+    // The op reads x twice and writes y; with mean and variance known, it reads x once.
+    return {
+        {.op = batch_norm_inference_op(params_),
+         .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
+                     GradientSource::output(1), GradientSource::output(2)},
+         .share = 2.0 / 3}};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
