@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "framework/ops/normalization/batch_norm.h"
+
 namespace skyline {
 namespace {
 
@@ -20,6 +22,7 @@ class OpModel {
     for (const ValueId input : op.inputs) bytes += bytes_of(input);
     for (const ValueId output : op.outputs) bytes += bytes_of(output);
     if (is_view(op)) return 0;
+    if (op.name == kBatchNorm) bytes += bytes_of(op.inputs.front());  // for its sums
     return bytes / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
   }
 
@@ -35,6 +38,8 @@ class OpModel {
     if (op.phase == Phase::kUpdate || op.name.starts_with("embedding") || op.outputs.empty()) {
       return 0;
     }
+    // Backward also makes values of forward again.
+    const bool is_gradient = op.name.find("_grad") != std::string::npos;
     ValueId result = op.outputs.front();
     double weights = 0;
     const auto add = [&](ValueId id, Category category) {
@@ -43,7 +48,7 @@ class OpModel {
       }
     };
     for (const ValueId input : op.inputs) {
-      if (op.phase == Phase::kBackward && !value(input).resident) result = input;
+      if (is_gradient && !value(input).resident) result = input;
       add(input, Category::kParameter);
     }
     for (const ValueId output : op.outputs) add(output, Category::kParameterGradient);
@@ -72,8 +77,6 @@ std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed
   const OpModel model(step, speed);
   std::vector<double> seconds;
   for (const StepOp& op : step.graph.ops) seconds.push_back(model.seconds(op));
-  // The model counts what a remake moves, and the op may read its input more than once.
-  for (const RecordedRemake& remake : step.remakes) seconds[remake.op] /= remake.share;
   return seconds;
 }
 

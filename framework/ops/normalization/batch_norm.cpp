@@ -44,7 +44,7 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
 class BatchNorm final : public Op {
  public:
   explicit BatchNorm(const BatchNormParams& params) : params_(params) {}
-  std::string_view name() const override { return "batch_norm"; }
+  std::string_view name() const override { return kBatchNorm; }
   std::string parameters() const override {
     return fmt::format("{} decay={}", params_text(params_), params_.decay);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include "framework/apply.h"
 
@@ -34,6 +35,8 @@ struct BatchNormParams {
 // CUDA at most 1.25 MiB and 8 C bytes. Throws ShapeError on wrong ranks or unequal channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
+
+inline constexpr std::string_view kBatchNorm = "batch_norm";  // the op's name in training
 
 // The ops that batch_norm() applies. Training: inputs x, gamma, beta and, to update them,
 // running_mean, running_variance; outputs y, mean, variance and the new running values.

@@ -110,8 +110,13 @@ class MaxPool2d final : public Op {
                           : make_max_pool2d_cpu(problem, argmax_);
   }
 
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
-    return {{max_pool2d_op(params_, false), {GradientSource::input(0)}}};
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
+    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
+    const std::size_t bytes = TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes();
+    const std::size_t argmax = argmax_ ? problem.argmax().bytes() : 0;  // not written again
+    return {{.op = max_pool2d_op(params_, false),
+             .sources = {GradientSource::input(0)},
+             .share = static_cast<double>(bytes) / static_cast<double>(bytes + argmax)}};
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,

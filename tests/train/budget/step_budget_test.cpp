@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "memory/alignment.h"
 #include "models/models.h"
 #include "tests/train/budget/small_budget.h"
+#include "train/budget/device_speed.h"
 #include "train/cli/usage_error.h"
 #include "train/options/train_options.h"
 
@@ -69,14 +71,22 @@ TEST_P(EveryModelsBudget, CostsNoMoreForMoreBytes) {
   EXPECT_EQ(before, 0);
 }
 
+double modelled_seconds(const DryRunFacts& step) {
+  const std::vector<double> seconds = foreseen_seconds(step.step, assumed_speed("cpu"));
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
 // What the search counts is what the step does.
 TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
   DryRunOptions options = program();
   options.step.order = std::string(kProgramOrder);
+  const double all_kept = modelled_seconds(dry_run(options));
   for (const BudgetStep& point : small_.budget.curve(12)) {
     options.step.savings = point.savings;
     const DryRunFacts step = dry_run(options);
     EXPECT_EQ(step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes), point.bytes);
+    EXPECT_NEAR(modelled_seconds(step) / all_kept - 1, point.overhead,
+                0.01 * point.overhead + 1e-9);
   }
 }
 
