@@ -42,12 +42,12 @@ struct EngineTime {
 };
 
 // Times all engines that have this convolution, kDirect first, in turns, so that other programs
-// slow down all of them. Takes the memory of operands and the largest workspace from the heap. With
-// one thread, seconds are the processor's, else the clock's.
+// slow down all of them. Takes the memory of operands, the largest workspace and 64 MiB from the
+// heap. With one thread, seconds are the processor's, else the clock's.
 std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& problem, int turns);
 
-// Returns the fastest engine by measurements, whatever its workspace. Depends on the problem and
-// the processor's instructions.
+// Returns the engine that a rule by shape, made from measurements, expects to be the fastest,
+// whatever its workspace. Depends on the problem and the processor's instructions.
 ConvolutionEngine engine_by_shape(ConvolutionKind kind, const Conv2dProblem& problem);
 
 }  // namespace skyline
