@@ -21,7 +21,7 @@ struct StepStory {
   struct Op {
     std::string name;  // "conv2d of conv1"
     Tick begins = 0;
-    double seconds = 0;
+    double seconds = 0;  // to run it again
   };
   std::vector<Op> ops;               // in the order in which they run
   std::vector<BlockUse> uses;        // of the blocks of the trace
@@ -30,7 +30,7 @@ struct StepStory {
   std::string seconds_source;  // "by a model: 150 GFLOP/s, 10 GB/s"
 };
 
-// How long each op of a step takes, and where that is from.
+// How long it takes to run each op of a step again, and where that is from.
 struct OpSeconds {
   std::vector<double> of;
   std::string source;

@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/graph_text.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "tests/train/images/small_training.h"
+#include "train/budget/device_speed.h"
 #include "train/lab/dry_run/model_dry_run.h"
+#include "train/lab/order/model_story.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {
@@ -46,6 +49,18 @@ TEST(StepStory, TellsTheUsesOfEveryBlock) {
       if (op + 1 == story->ops.size()) continue;
       EXPECT_LE(upper, story->ops[op + 1].begins) << block;
     }
+  }
+}
+
+// Mean and variance of a batch normalization are kept.
+TEST(StepStory, CountsWhatRunsAgain) {
+  const DryRunFacts facts = step_of("resnet20");
+  const auto story = model_story(facts.step, facts.trace, {});
+  ASSERT_TRUE(story);
+  const std::vector<double> seconds = foreseen_seconds(facts.step, assumed_speed("cpu"));
+  for (std::size_t op = 0; op < seconds.size(); ++op) {
+    const double share = facts.step.graph.ops[op].name == kBatchNorm ? 2.0 / 3 : 1;
+    EXPECT_DOUBLE_EQ(story->ops[op].seconds, share * seconds[op]) << story->ops[op].name;
   }
 }
 

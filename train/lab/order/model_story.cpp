@@ -1,5 +1,7 @@
 #include "train/lab/order/model_story.h"
 
+#include <utility>
+
 #include "train/budget/device_speed.h"
 
 namespace skyline {
@@ -7,8 +9,10 @@ namespace skyline {
 std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trace,
                                      const TrainOptions& options) {
   const DeviceSpeed speed = assumed_speed(options.memory.device);
+  std::vector<double> again = foreseen_seconds(step, speed);
+  for (const RecordedRemake& remake : step.remakes) again[remake.op] *= remake.share;
   return step_story(step, trace, options.step.in_place,
-                    {.of = foreseen_seconds(step, speed), .source = speed.text()});
+                    {.of = std::move(again), .source = speed.text()});
 }
 
 }  // namespace skyline
