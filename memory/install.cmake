@@ -32,7 +32,9 @@ install(DIRECTORY . DESTINATION ${headers_folder} COMPONENT memory
         PATTERN python EXCLUDE)
 install(DIRECTORY formats DESTINATION ${headers_folder} COMPONENT formats
         FILES_MATCHING PATTERN *.h)
-foreach(folder order planners)
+install(DIRECTORY solvers DESTINATION ${headers_folder} COMPONENT solvers
+        FILES_MATCHING PATTERN *.h)
+foreach(folder budget order planners)
   install(DIRECTORY ${folder}/solvers DESTINATION ${headers_folder}/${folder} COMPONENT solvers
           FILES_MATCHING PATTERN *.h)
 endforeach()

@@ -2,7 +2,7 @@
 
 # The one list of Debian packages that Skyline is built from.
 packages=(
-  ccache cmake coinor-libcbc-dev g++ ninja-build
+  ccache cmake coinor-libcbc-dev coinor-libclp-dev g++ ninja-build
   libcli11-dev libdnnl-dev libfmt-dev libssl-dev libstb-dev libthrust-dev libutfcpp-dev libz3-dev
   nlohmann-json3-dev zlib1g-dev
 )

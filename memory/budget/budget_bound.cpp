@@ -6,12 +6,10 @@
 #include <queue>
 #include <utility>
 
-#include "memory/order/order.h"
-
 namespace skyline {
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNone = ExitGraph::kNone;
 // Nodes of the network; values follow, then remakes.
 enum : MaxFlow::Node { kSource, kSink, kFirst };
 // Capacities are integers: rounded down, so that the flow stays a bound.
@@ -19,111 +17,27 @@ constexpr double kUnitsPerSecond = 1e9;
 // Another price is tried if it may raise an exit's bound by this share.
 constexpr double kWorthwhile = 1e-6;
 
-// Returns the outputs that are not written over an input.
-std::vector<std::uint32_t> new_outputs(const OrderProblem::Op& op) {
-  std::vector<std::uint32_t> outputs = op.outputs;
-  std::erase_if(outputs, [&op](std::uint32_t output) {
-    return std::ranges::find(op.in_place, output, &OrderProblem::Pair::output) != op.in_place.end();
-  });
-  return outputs;
-}
-
 std::uint64_t capacity(double cost) { return static_cast<std::uint64_t>(cost); }
 
 }  // namespace
 
 BudgetBound::BudgetBound(const BudgetProblem& problem)
-    : problem_(problem),
-      order_(order_problem(problem.graph, {})),
-      value_of_(problem.graph.values.size(), kNone),
-      remake_of_(order_.values.size(), kNone),
-      engine_of_(problem.graph.ops.size(), kNone),
-      engine_bytes_(problem.graph.ops.size()),
-      engine_seconds_(problem.engines.size()) {
-  const std::vector<StepValue>& values = problem.graph.values;
-  for (std::uint32_t k = 0; k < order_.values.size(); ++k) value_of_[order_.values[k].id] = k;
-  for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
-    const Remake& remake = problem.remakes[k];
-    remake_of_[value_of_[remake.value]] = k;
-    remake_workspaces_.push_back(remake.workspace_bytes);
-    std::vector<std::uint32_t>& inputs = remake_inputs_.emplace_back();
-    for (const ValueId input : remake.inputs) {
-      if (!values[values[input].storage].resident) {
-        inputs.push_back(value_of_[values[input].storage]);
-      }
-    }
-  }
-  for (std::uint32_t k = 0; k < problem.engines.size(); ++k) {
-    for (const SmallerEngine::Use& use : problem.engines[k].uses) {
-      if (use.op.is_remake) {
-        remake_workspaces_[use.op.index] = use.workspace_bytes;
-        continue;
-      }
-      engine_of_[use.op.index] = k;
-      engine_bytes_[use.op.index] =
-          problem.graph.ops[use.op.index].workspace_bytes - use.workspace_bytes;
-      engine_seconds_[k] += use.extra_seconds;
-    }
-  }
-}
-
-// Marks the exit's ancestors, or its descendants.
-void BudgetBound::mark(OpId exit, bool before, std::vector<char>& marked) const {
-  marked.assign(order_.ops.size(), false);
-  std::vector<OpId> stack = {exit};
-  while (!stack.empty()) {
-    const OrderProblem::Op& op = order_.ops[stack.back()];
-    stack.pop_back();
-    for (const OpId next : before ? op.predecessors : op.successors) {
-      if (marked[next]) continue;
-      marked[next] = true;
-      stack.push_back(next);
-    }
-  }
-}
-
-BudgetBound::Moment BudgetBound::moment_of(OpId exit) const {
-  std::vector<char> ancestors, descendants;
-  mark(exit, true, ancestors);
-  mark(exit, false, descendants);
-  Moment moment;
-  const OrderProblem::Op& op = order_.ops[exit];
-  moment.exit_bytes = op.workspace_bytes - engine_bytes_[exit];
-  moment.engine_bytes = engine_bytes_[exit];
-  if (engine_of_[exit] != kNone) moment.engine_seconds = engine_seconds_[engine_of_[exit]];
-  for (const std::uint32_t input : op.inputs) moment.exit_bytes += order_.values[input].bytes;
-  for (const std::uint32_t output : new_outputs(op)) {
-    moment.exit_bytes += order_.values[output].bytes;
-  }
-  for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
-    const OrderProblem::Value& value = order_.values[k];
-    moment.written.push_back(ancestors[value.producer]);
-    if (!ancestors[value.producer] || std::ranges::find(op.inputs, k) != op.inputs.end()) continue;
-    const auto reads_later = [&](OpId reader) { return descendants[reader] != 0; };
-    if (value.kept) {
-      moment.exit_bytes += value.bytes;
-    } else if (std::ranges::any_of(value.readers, reads_later)) {
-      moment.needed.push_back(k);
-    }
-  }
-  // The exit's inputs are alive anyway.
-  for (const std::uint32_t input : op.inputs) moment.written[input] = false;
-  return moment;
-}
+    : problem_(problem), graph_(problem), order_(graph_.order()) {}
 
 std::vector<BudgetBound::Maker> BudgetBound::makers_of(std::uint32_t value) const {
   const OpId producer = order_.values[value].producer;
   const OrderProblem::Op& op = order_.ops[producer];
-  std::vector<Maker> makers = {{.inputs = op.inputs,
-                                .outputs = op.outputs,
-                                .new_outputs = new_outputs(op),
-                                .workspace_bytes = op.workspace_bytes - engine_bytes_[producer]}};
-  const std::uint32_t remake = remake_of_[value];
+  std::vector<Maker> makers = {
+      {.inputs = op.inputs,
+       .outputs = op.outputs,
+       .new_outputs = graph_.new_outputs(producer),
+       .workspace_bytes = op.workspace_bytes - graph_.engine_bytes(producer)}};
+  const std::uint32_t remake = graph_.remake_of(value);
   if (remake == kNone) return makers;
-  makers.push_back({.inputs = remake_inputs_[remake],
+  makers.push_back({.inputs = graph_.remake_inputs(remake),
                     .outputs = {value},
                     .new_outputs = {},
-                    .workspace_bytes = remake_workspaces_[remake]});
+                    .workspace_bytes = graph_.remake_workspace(remake)});
   if (problem_.remakes[remake].in_place.empty()) makers.back().new_outputs = {value};
   return makers;
 }
@@ -134,16 +48,16 @@ BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
   const std::vector<std::uint32_t>& inputs = order_.ops[exit].inputs;
   if (inputs.empty()) return {};
   std::vector<char> ancestors, descendants;
-  mark(exit, false, descendants);
+  graph_.mark(exit, false, descendants);
   const auto reads_later = [&](OpId reader) { return descendants[reader] != 0; };
   LastInput least{.bytes = std::numeric_limits<std::uint64_t>::max()};
   for (const std::uint32_t input : inputs) {
-    mark(order_.values[input].producer, true, ancestors);
+    graph_.mark(order_.values[input].producer, true, ancestors);
     for (const Maker& maker : makers_of(input)) {
       std::vector<char> alive(order_.values.size());
       for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
         const OrderProblem::Value& value = order_.values[k];
-        const bool stays = value.kept || (remake_of_[k] == kNone &&
+        const bool stays = value.kept || (graph_.remake_of(k) == kNone &&
                                           std::ranges::any_of(value.readers, reads_later));
         alive[k] = stays && ancestors[value.producer];
       }
@@ -165,7 +79,7 @@ BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
 
 // The source's side holds what is made again: a remake on it runs after the exit, a value on it is
 // read after the exit. `second` and `byte` are what these cost.
-void BudgetBound::build(const Moment& moment, double second, double byte) {
+void BudgetBound::build(const ExitGraph::Moment& moment, double second, double byte) {
   const auto first_remake = static_cast<MaxFlow::Node>(kFirst + order_.values.size());
   flow_.reset(first_remake + problem_.remakes.size());
   reached_.assign(order_.values.size(), false);
@@ -181,7 +95,7 @@ void BudgetBound::build(const Moment& moment, double second, double byte) {
     flow_.add_arc(kSource, kFirst + value, MaxFlow::kUnlimited);
   }
   while (!stack.empty()) {
-    const std::uint32_t value = stack.back(), remake = remake_of_[value];
+    const std::uint32_t value = stack.back(), remake = graph_.remake_of(value);
     stack.pop_back();
     const bool alone = remake == kNone;
     const std::uint64_t cost = capacity(byte * static_cast<double>(order_.values[value].bytes));
@@ -189,7 +103,7 @@ void BudgetBound::build(const Moment& moment, double second, double byte) {
     if (alone) continue;
     flow_.add_arc(first_remake + remake, kSink,
                   capacity(second * problem_.remakes[remake].seconds));
-    for (const std::uint32_t input : remake_inputs_[remake]) {
+    for (const std::uint32_t input : graph_.remake_inputs(remake)) {
       if (!moment.written[input]) continue;
       reach(input);
       flow_.add_arc(first_remake + remake, kFirst + input, MaxFlow::kUnlimited);
@@ -201,24 +115,24 @@ void BudgetBound::build(const Moment& moment, double second, double byte) {
   flowed_ = flow_.run(kSource, kSink) + std::min(own, smaller);
 }
 
-void BudgetBound::build_least(const Moment& moment) { build(moment, 0, 1); }
+void BudgetBound::build_least(const ExitGraph::Moment& moment) { build(moment, 0, 1); }
 
 // On the source's side of the cut, together with its remake.
 bool BudgetBound::is_remade(std::uint32_t value) const {
-  const std::uint32_t remake = remake_of_[value];
+  const std::uint32_t remake = graph_.remake_of(value);
   const std::size_t first_remake = kFirst + order_.values.size();
   return remake != kNone && flow_.on_source_side(static_cast<MaxFlow::Node>(first_remake + remake));
 }
 
-BudgetBound::Line BudgetBound::cut(const Moment& moment) {
+BudgetBound::Line BudgetBound::cut(const ExitGraph::Moment& moment) {
   Line line{.seconds = smaller_ ? moment.engine_seconds : 0,
             .bytes = moment.exit_bytes + (smaller_ ? 0 : moment.engine_bytes),
             .remade = RemakeChoice(problem_.remakes.size())};
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
     if (is_remade(value)) {
-      line.seconds += problem_.remakes[remake_of_[value]].seconds;
-      line.remade[remake_of_[value]] = Remake::kOnce;
+      line.seconds += problem_.remakes[graph_.remake_of(value)].seconds;
+      line.remade[graph_.remake_of(value)] = Remake::kOnce;
     } else {
       line.bytes += order_.values[value].bytes;
     }
@@ -230,7 +144,7 @@ BudgetBound::Line BudgetBound::cut(const Moment& moment) {
 void BudgetBound::find_exits() {
   if (!exits_.empty()) return;
   for (OpId op = problem_.backward; op < order_.ops.size(); ++op) {
-    const Moment moment = moment_of(op);
+    const ExitGraph::Moment moment = graph_.moment_of(op);
     Line all_kept{.bytes = moment.exit_bytes + moment.engine_bytes,
                   .remade = RemakeChoice(problem_.remakes.size())};
     for (const std::uint32_t value : moment.needed) {
@@ -240,7 +154,7 @@ void BudgetBound::find_exits() {
     exits_.push_back({.op = op,
                       .lines = {std::move(all_kept), cut(moment)},
                       .last_input_bytes = last_input_of(op).bytes,
-                      .engine = engine_of_[op],
+                      .engine = graph_.engine_of(op),
                       .engine_bytes = moment.engine_bytes});
   }
 }
@@ -256,35 +170,46 @@ BudgetBound::Crossing BudgetBound::crossing(const Exit& exit, std::uint64_t byte
       if (falling.bytes > bytes) continue;
       const auto fall = static_cast<double>(bytes - falling.bytes);
       const double price = (falling.seconds - rising.seconds) / (rise + fall);
-      const double seconds = rising.seconds + price * rise;
-      if (seconds >= best.seconds) continue;
+      const double seconds = falling.seconds - price * fall;
+      // Where a line is level, only the last that crosses it is above it from there on.
+      if (seconds > best.seconds || (seconds == best.seconds && price <= best.price)) continue;
       best = {seconds, price, static_cast<std::size_t>(&falling - exit.lines.data())};
     }
   }
   return best;
 }
 
-// Returns the exit's bound at a price, and adds the line of its cut.
-double BudgetBound::lower(Exit& exit, double price, std::uint64_t bytes) {
-  const Moment moment = moment_of(exit.op);
-  build(moment, kUnitsPerSecond, kUnitsPerSecond * price);
-  exit.lines.push_back(cut(moment));
-  const double beyond = static_cast<double>(moment.exit_bytes) - static_cast<double>(bytes);
-  return static_cast<double>(flowed_) / kUnitsPerSecond + price * beyond;
+double BudgetBound::known(const Exit& exit, std::uint64_t bytes) {
+  double seconds = 0;
+  for (const Proved& proved : exit.proved) {
+    seconds = std::max(seconds, proved.seconds - proved.price * static_cast<double>(bytes));
+  }
+  return seconds;
 }
 
-// Returns the seconds of each engine that does not fit even if all else takes the fewest bytes.
-std::vector<double> BudgetBound::forced_seconds(std::uint64_t bytes) const {
-  std::vector<double> forced(engine_seconds_.size());
+// Returns the exit's bound after a further price, and adds the line of its cut.
+double BudgetBound::lower(Exit& exit, double price, std::uint64_t bytes) {
+  const ExitGraph::Moment moment = graph_.moment_of(exit.op);
+  build(moment, kUnitsPerSecond, kUnitsPerSecond * price);
+  exit.lines.push_back(cut(moment));
+  exit.proved.push_back({static_cast<double>(flowed_) / kUnitsPerSecond +
+                             price * static_cast<double>(moment.exit_bytes),
+                         price});
+  return known(exit, bytes);
+}
+
+// An engine is forced if it does not fit even where all else takes the fewest bytes.
+std::vector<double> BudgetBound::forced_seconds(std::uint64_t bytes) {
+  find_exits();
+  std::vector<double> forced(graph_.engine_seconds().size());
   for (const Exit& exit : exits_) {
     if (exit.engine == kNone || exit.lines[1].bytes + exit.engine_bytes <= bytes) continue;
-    forced[exit.engine] = engine_seconds_[exit.engine];
+    forced[exit.engine] = graph_.engine_seconds()[exit.engine];
   }
   return forced;
 }
 
 BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
-  find_exits();
   const std::vector<double> forced = forced_seconds(bytes);
   const double all_forced = std::accumulate(forced.begin(), forced.end(), 0.0);
   // Returns the seconds of the engines that other ops are forced to take.
@@ -299,7 +224,10 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
       return {std::numeric_limits<double>::infinity(), exits_[k].op, {}};
     }
     if (lines[0].bytes <= bytes) continue;
-    open.push({crossing(exits_[k], bytes).seconds + besides(exits_[k]), k});
+    const Crossing most = crossing(exits_[k], bytes);
+    open.push({most.seconds + besides(exits_[k]), k});
+    const double seconds = known(exits_[k], bytes) + besides(exits_[k]);
+    if (seconds > best.extra_seconds) best = {seconds, exits_[k].op, lines[most.line].remade};
   }
   while (!open.empty() && open.top().first > best.extra_seconds * (1 + kWorthwhile)) {
     Exit& exit = exits_[open.top().second];
@@ -311,7 +239,7 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
     const Crossing after = crossing(exit, bytes);
     const std::size_t k = open.top().second;
     open.pop();
-    if (after.seconds < before.seconds * (1 - kWorthwhile)) {
+    if (after.price != before.price || after.seconds < before.seconds * (1 - kWorthwhile)) {
       open.push({after.seconds + besides(exit), k});
     }
   }
@@ -340,9 +268,9 @@ BudgetBound::Least BudgetBound::least() {
 
 // Returns the values of the fewest bytes that may be alive when an op runs.
 std::vector<std::uint32_t> BudgetBound::values_at(OpId exit) {
-  build_least(moment_of(exit));
+  build_least(graph_.moment_of(exit));
   const OrderProblem::Op& op = order_.ops[exit];
-  std::vector<std::uint32_t> values = new_outputs(op);
+  std::vector<std::uint32_t> values = graph_.new_outputs(exit);
   values.insert(values.end(), op.inputs.begin(), op.inputs.end());
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory/budget/budget_problem.h"
-#include "memory/order/order_problem.h"
+#include "memory/budget/exit_graph.h"
 #include "memory/order/search/max_flow.h"
 
 namespace skyline {
@@ -32,7 +32,8 @@ namespace skyline {
 //
 // As a function of the price, an exit's bound is concave and every cut lies above it as a line. So
 // the next price to try is where the lowest lines cross (Kelley 1960, "The cutting-plane method"),
-// at the exit whose lines leave room for the greatest bound. Lines are kept from budget to budget.
+// at the exit whose lines leave room for the greatest bound. Lines, and what prices proved, are
+// kept from budget to budget.
 class BudgetBound {
  public:
   // The problem must outlive the bound. Throws GraphError for an unsound graph.
@@ -59,20 +60,19 @@ class BudgetBound {
   };
   Proof proof(std::uint64_t bytes);
 
+  // Returns the seconds of each smaller engine that every step within `bytes` takes; 0 for others.
+  std::vector<double> forced_seconds(std::uint64_t bytes);
+
  private:
-  // When an exit runs.
-  struct Moment {
-    std::uint64_t exit_bytes = 0;       // new ones, and those of values that the exit reads
-    std::uint64_t engine_bytes = 0;     // more, unless a smaller engine computes
-    double engine_seconds = 0;          // that this costs
-    std::vector<std::uint32_t> needed;  // values that only later ops read
-    std::vector<char> written;          // by value: an ancestor wrote it
-  };
   // A cut, which costs seconds + price × (bytes − budget) at any price.
   struct Line {
     double seconds = 0;       // of remakes
     std::uint64_t bytes = 0;  // alive at the exit, its own included
     RemakeChoice remade;
+  };
+  // What a price proved, for any bytes: seconds − price × bytes.
+  struct Proved {
+    double seconds = 0, price = 0;
   };
   // The lowest point at which two lines of an exit cross.
   struct Crossing {
@@ -92,6 +92,7 @@ class BudgetBound {
   struct Exit {
     OpId op = 0;
     std::vector<Line> lines;  // the first keeps everything, the second keeps the fewest bytes
+    std::vector<Proved> proved;
     std::uint64_t last_input_bytes = 0;
     // No step needs fewer.
     std::uint64_t least_bytes() const { return std::max(lines[1].bytes, last_input_bytes); }
@@ -99,34 +100,26 @@ class BudgetBound {
     std::uint64_t engine_bytes = 0;
   };
 
-  Moment moment_of(OpId exit) const;
-  void mark(OpId exit, bool before, std::vector<char>& marked) const;
   std::vector<Maker> makers_of(std::uint32_t value) const;
   LastInput last_input_of(OpId exit) const;
   void find_exits();
-  std::vector<double> forced_seconds(std::uint64_t bytes) const;
-  void build(const Moment& moment, double second, double byte);
-  void build_least(const Moment& moment);
+  void build(const ExitGraph::Moment& moment, double second, double byte);
+  void build_least(const ExitGraph::Moment& moment);
   std::vector<std::uint32_t> values_at(OpId exit);
-  Line cut(const Moment& moment);
+  Line cut(const ExitGraph::Moment& moment);
   bool is_remade(std::uint32_t value) const;
   static Crossing crossing(const Exit& exit, std::uint64_t bytes);
+  static double known(const Exit& exit, std::uint64_t bytes);
   double lower(Exit& exit, double price, std::uint64_t bytes);
 
   const BudgetProblem& problem_;
-  OrderProblem order_;                    // the same ops; values that are requested
-  std::vector<std::uint32_t> value_of_;   // in order_, by value of the graph
-  std::vector<std::uint32_t> remake_of_;  // by value of order_
-  std::vector<std::vector<std::uint32_t>> remake_inputs_;  // values of order_, by remake
-  std::vector<Exit> exits_;                                // found at the first proof
+  ExitGraph graph_;
+  const OrderProblem& order_;
+  std::vector<Exit> exits_;  // found at the first proof
   MaxFlow flow_;
   std::uint64_t flowed_ = 0;
-  bool smaller_ = false;                     // the exit's smaller engine is on the cut's cheap side
-  std::vector<std::uint32_t> engine_of_;     // by op
-  std::vector<std::uint64_t> engine_bytes_;  // by op: saved by the smaller engine
-  std::vector<double> engine_seconds_;       // by engine
-  std::vector<std::uint64_t> remake_workspaces_;  // bytes, by remake, of its smaller engine
-  std::vector<char> reached_;                     // by value of order_: part of the network
+  bool smaller_ = false;       // the exit's smaller engine is on the cut's cheap side
+  std::vector<char> reached_;  // by value of order_: part of the network
 };
 
 }  // namespace skyline

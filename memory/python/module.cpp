@@ -9,6 +9,7 @@
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_checker.h"
 #include "memory/budget/budget_curve.h"
+#include "memory/budget/solvers/chain_bound.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "memory/formats/order_file.h"
@@ -113,6 +114,7 @@ py::dict order_text(const std::string& text, const std::string& algorithm,
 }
 
 py::list budget_text(const std::string& text, std::vector<double> seconds, OpId backward) {
+  constexpr double kNear = 0.95;  // a bound that is this share of what was found is near enough
   struct Point {
     std::uint64_t peak;
     double extra_seconds, bound_seconds;
@@ -121,13 +123,15 @@ py::list budget_text(const std::string& text, std::vector<double> seconds, OpId 
   const std::vector<Point> points =
       interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
         const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
-        BudgetBound bound(remade.problem());
+        BudgetBound one_exit(remade.problem());
+        ChainBound bound(remade.problem(), one_exit);
         std::vector<Point> found;
         for (const BudgetPoint& point : budget_curve(remade.problem())) {
           if (stop.stop_requested()) break;
           const BudgetVerdict verdict = check_budget(remade.problem(), point);
           if (!verdict.valid) throw std::logic_error(verdict.reason);
-          found.push_back({point.peak, point.extra_seconds, bound.extra_seconds(point.peak),
+          found.push_back({point.peak, point.extra_seconds,
+                           bound.extra_seconds(point.peak, kNear * point.extra_seconds),
                            remade.remade_ops(point.choice)});
         }
         return found;

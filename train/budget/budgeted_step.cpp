@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory/alignment.h"
+#include "memory/budget/solvers/chain_bound.h"
 #include "train/budget/device_speed.h"
 #include "train/cli/byte_sizes.h"
 #include "train/lab/order/program_graph.h"
@@ -16,6 +17,8 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kNamedValues = 5;
+// A bound this share of a step below what was found is near.
+constexpr double kNear = 0.01;
 
 // The first op of backward. It overwrites the loss with its gradient.
 OpId first_of_backward(const StepGraph& graph) {
@@ -124,8 +127,9 @@ Savings BudgetedStep::savings_of(const BudgetPoint& point) const {
   return any ? std::make_shared<const ByteSavings>(std::move(savings)) : nullptr;
 }
 
-double BudgetedStep::bound_within(std::uint64_t bytes) {
-  return bound_->extra_seconds(bytes - std::min(bytes, resident_bytes_));
+double BudgetedStep::bound_within(std::uint64_t bytes, double found) {
+  return ChainBound(problem_, *bound_)
+      .extra_seconds(bytes - std::min(bytes, resident_bytes_), found - kNear * seconds_);
 }
 
 std::string BudgetedStep::why_least() {

@@ -40,8 +40,9 @@ class BudgetedStep {
   EngineNames engines_of(const BudgetPoint& point) const;
 
   // Returns the fewest extra seconds of any step within `bytes`, with resident values. It counts
-  // bytes alive, so it holds for every order and every placement.
-  double bound_within(std::uint64_t bytes);
+  // bytes alive, so it holds for every order and every placement. A bound that is near `found`, the
+  // extra seconds of a known step, is near enough.
+  double bound_within(std::uint64_t bytes, double found);
   // Returns the fewest bytes of any step, with resident values.
   std::uint64_t least_bytes() { return resident_bytes_ + bound_->least_bytes(); }
   // "It needs 2 MiB for resident values and, when relu_grad of conv1 runs, 588 KiB: …".

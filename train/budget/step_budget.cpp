@@ -146,7 +146,7 @@ BudgetAnswer StepBudget::within(std::uint64_t bytes) {
   const std::optional<std::size_t> point = point_within(bytes);
   if (!point) throw UsageError(why_too_small(bytes));
   BudgetAnswer found = answer(*point, bytes);
-  found.bound_seconds = bound_within(bytes);
+  found.bound_seconds = bound_within(bytes, found.extra_seconds);
   found.planning_seconds = search_seconds_ + now_seconds() - started;
   return found;
 }
@@ -157,7 +157,7 @@ BudgetAnswer StepBudget::at_most_longer(double share) {
          curve_[point + 1].extra_seconds <= share * steps_.front()->seconds())
     ++point;
   BudgetAnswer found = answer(point, reserved_bytes(point));
-  found.bound_seconds = bound_within(found.reserved_bytes);
+  found.bound_seconds = bound_within(found.reserved_bytes, found.extra_seconds);
   return found;
 }
 
@@ -177,11 +177,11 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
 }
 
 // A step sums either late or early.
-double StepBudget::bound_within(std::uint64_t bytes) {
+double StepBudget::bound_within(std::uint64_t bytes, double found) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& step : steps_) {
     const double slower = step->seconds() - steps_.front()->seconds();
-    least = std::min(least, slower + step->bound_within(bytes));
+    least = std::min(least, slower + step->bound_within(bytes, found - slower));
   }
   return least;
 }
@@ -190,6 +190,7 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
   std::vector<BudgetStep> steps;
   const std::uint64_t most = bytes_of(curve_.front()), least = bytes_of(curve_.back());
   std::size_t k = 0;
+  double bound = 0;  // of more bytes holds for fewer
   for (std::size_t shown = 0; shown < points; ++shown) {
     const std::uint64_t limit =
         most - (most - least) * shown / std::max<std::size_t>(points - 1, 1);
@@ -197,9 +198,10 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
     while (bytes_of(curve_[k]) > limit) ++k;
     if (shown > 0 && k == last) continue;
     const auto& [step, point, extra_seconds] = curve_[k];
+    bound = std::max(bound, bound_within(bytes_of(curve_[k]), extra_seconds));
     steps.push_back({.bytes = bytes_of(curve_[k]),
                      .overhead = extra_seconds / steps_.front()->seconds(),
-                     .bound = bound_within(bytes_of(curve_[k])) / steps_.front()->seconds(),
+                     .bound = bound / steps_.front()->seconds(),
                      .savings = step->savings_of(*point),
                      .engines = step->engines_of(*point)});
   }

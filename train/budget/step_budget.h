@@ -106,7 +106,7 @@ class StepBudget {
   std::uint64_t reserved_bytes(std::size_t point);
   std::optional<std::size_t> point_within(std::uint64_t bytes);
   BudgetAnswer answer(std::size_t point, std::uint64_t budget_bytes);
-  double bound_within(std::uint64_t bytes);
+  double bound_within(std::uint64_t bytes, double found);
   std::string why_too_small(std::uint64_t bytes);
 
   BudgetQuestion question_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory/order/order_problem.h"
-#include "memory/planners/solvers/integer_program.h"
+#include "memory/solvers/integer_program.h"
 
 namespace skyline {
 

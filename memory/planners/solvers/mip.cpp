@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "memory/planners/solvers/integer_program.h"
 #include "memory/planners/solvers/pair_model.h"
+#include "memory/solvers/integer_program.h"
 
 namespace skyline {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
+#include "memory/budget/solvers/chain_bound.h"
 #include "memory/errors.h"
 #include "tests/memory/budget/checkmate_program.h"
 #include "tests/memory/budget/exhaustive_budget.h"
@@ -59,7 +60,8 @@ TEST(Rotor, LiesBetweenBoundAndChoices) {
     problem.makes_each = true;
     const ExhaustiveBudget choices(problem);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
-    BudgetBound bound(problem);
+    BudgetBound one(problem);
+    ChainBound bound(problem, one);
     Rotor rotor(chain);
     for (const auto& [bytes, unused] : choices.points()) {
       const double below = bound.extra_seconds(bytes), best = choices.extra_seconds(bytes);
@@ -82,7 +84,8 @@ TEST(Checkmate, IsAtMostRotorOnChains) {
     BudgetProblem problem = chain.problem();
     problem.makes_each = true;
     const ExhaustiveBudget choices(problem);
-    BudgetBound bound(problem);
+    BudgetBound one(problem);
+    ChainBound bound(problem, one);
     Rotor rotor(chain);
     for (const auto& [bytes, unused] : choices.points()) {
       const CheckmateAnswer answer = checkmate_program(problem, bytes);
@@ -100,7 +103,8 @@ TEST(Checkmate, LiesBetweenBoundAndChoices) {
     problem.makes_each = true;
     const ExhaustiveBudget choices(problem);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
-    BudgetBound bound(problem);
+    BudgetBound one(problem);
+    ChainBound bound(problem, one);
     // The fewest bytes, the middle and the most.
     const std::uint64_t least = choices.points().begin()->first;
     for (const std::uint64_t bytes : {least, (least + curve.front().peak) / 2}) {

@@ -115,14 +115,16 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
   ReportData data = small_report();
   data.steps = steps_chart(100000);
   std::string page = render_report(data);
-  // Points at a third of the chart's width.
+  // Points at a third of the chart's width until the page answers.
   page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => {
+    const pointing = setInterval(() => {
       const canvas = document.querySelector('#steps-chart canvas');
+      if (!canvas) return;
       const box = canvas.getBoundingClientRect();
       const clientX = box.left + box.width / 3, clientY = box.top + box.height / 2;
       canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
-    }, 500);
+      if (document.querySelector('#tooltip strong')) clearInterval(pointing);
+    }, 100);
   </script>)");
   page = opened_in_browser(page, "", "<strong>");
   if (page.empty()) GTEST_SKIP() << kNoBrowser;

@@ -1,0 +1,253 @@
+#include "memory/budget/solvers/chain_bound.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <utility>
+
+#include "memory/solvers/linear_program.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::size_t kExits = 4, kCandidates = 32, kPromising = 12;
+// Another exit is added if it raises the bound by this share.
+constexpr double kWorthwhile = 0.002;
+// Columns and rows of a program, and of all programs of a proof.
+constexpr std::size_t kMostSize = 40'000, kMostWork = 400'000;
+
+// The linear program of a chain of exits.
+class ChainProgram {
+ public:
+  ChainProgram(const BudgetProblem& problem, const ExitGraph& graph,
+               std::vector<const ExitGraph::Moment*> chain, std::uint64_t bytes, double unit)
+      : problem_(problem),
+        graph_(graph),
+        chain_(std::move(chain)),
+        bytes_(static_cast<double>(bytes)),
+        unit_(unit),
+        rooms_(chain_.size()) {}
+
+  // `engines`: of each exit. `forced`: seconds of engines that every step takes.
+  void add_engines(const std::vector<std::uint32_t>& engines, const std::vector<double>& forced) {
+    std::map<std::uint32_t, int> columns;
+    for (std::size_t k = 0; k < chain_.size(); ++k) {
+      if (engines[k] == ExitGraph::kNone) continue;
+      const auto [column, is_new] = columns.try_emplace(engines[k], program_.columns());
+      if (is_new) {
+        program_.add_column(forced[engines[k]] > 0 ? 1 : 0, 1, chain_[k]->engine_seconds / unit_);
+      }
+      rooms_[k].push_back({column->second, -share(chain_[k]->engine_bytes)});
+    }
+  }
+
+  void add_reads(const std::vector<OpId>& exits) {
+    const std::vector<OrderProblem::Op>& ops = graph_.order().ops;
+    for (std::size_t first = 0; first < chain_.size(); ++first) {
+      for (std::size_t end = first + 1; end <= chain_.size(); ++end) {
+        std::vector<char> read(graph_.order().values.size());
+        for (OpId op = 0; op < ops.size(); ++op) {
+          const bool runs_before =
+              end == chain_.size() || op == exits[end] || chain_[end]->before[op];
+          if (!chain_[first]->after[op] || !runs_before) continue;
+          for (const std::uint32_t value : ops[op].inputs) read[value] = true;
+        }
+        for (std::uint32_t value = 0; value < read.size(); ++value) {
+          if (read[value]) add_available({first, end, value}, {}, -1);
+        }
+      }
+    }
+    add_consequences();
+    for (std::size_t k = 0; k < chain_.size(); ++k) {
+      program_.add_row(rooms_[k], 1 - share(chain_[k]->exit_bytes + chain_[k]->engine_bytes));
+    }
+  }
+
+  std::size_t size() const {
+    return static_cast<std::size_t>(program_.columns() + program_.rows());
+  }
+  double least_seconds() const { return program_.least_cost() * unit_; }
+
+ private:
+  using Terms = LinearProgram::Terms;
+  // Between two exits of the chain; `end` may be the end of the step.
+  struct Between {
+    std::size_t first = 0, end = 0;
+    std::uint32_t value = 0;
+    auto operator<=>(const Between&) const = default;
+  };
+
+  double share(std::uint64_t bytes) const { return static_cast<double>(bytes) / bytes_; }
+
+  // Adds a row: terms ≤ limit + the value is alive at the first exit + it is made again before the
+  // end. Values that are alive anyway, or that are written later, need no row.
+  void add_available(const Between& place, Terms terms, double limit) {
+    if (!chain_[place.first]->written[place.value]) return;
+    terms.push_back({alive(place.first, place.value), -1});
+    if (graph_.remake_of(place.value) != ExitGraph::kNone) terms.push_back({made(place), -1});
+    program_.add_row(terms, limit);
+  }
+
+  // Returns the column of a value that is alive at an exit.
+  int alive(std::size_t exit, std::uint32_t value) {
+    const auto [column, is_new] = alive_.try_emplace({exit, value}, program_.columns());
+    if (!is_new) return column->second;
+    program_.add_column(0, 1);
+    rooms_[exit].push_back({column->second, share(graph_.order().values[value].bytes)});
+    new_alive_.push_back({0, exit, value});
+    return column->second;
+  }
+
+  // Returns the column of a value that is made again. Only what is between neighbours costs.
+  int made(const Between& place) {
+    const auto [column, is_new] = made_.try_emplace(place, program_.columns());
+    if (!is_new) return column->second;
+    const double seconds = problem_.remakes[graph_.remake_of(place.value)].seconds;
+    program_.add_column(0, 1, place.end == place.first + 1 ? seconds / unit_ : 0);
+    new_made_.push_back(place);
+    return column->second;
+  }
+
+  void add_consequences() {
+    while (!new_alive_.empty() || !new_made_.empty()) {
+      if (new_made_.empty()) {
+        const Between place = new_alive_.back();
+        new_alive_.pop_back();
+        const int column = alive(place.end, place.value);
+        for (std::size_t first = 0; first < place.end; ++first) {
+          add_available({first, place.end, place.value}, {{column, 1}}, 0);
+        }
+        continue;
+      }
+      const Between place = new_made_.back();
+      new_made_.pop_back();
+      const int column = made(place);
+      for (const std::uint32_t input : graph_.remake_inputs(graph_.remake_of(place.value))) {
+        add_available({place.first, place.end, input}, {{column, 1}}, 0);
+      }
+      if (place.end == place.first + 1) continue;
+      Terms terms = {{column, 1}};
+      for (std::size_t k = place.first; k < place.end; ++k) {
+        terms.push_back({made({k, k + 1, place.value}), -1});
+      }
+      program_.add_row(terms, 0);
+    }
+  }
+
+  const BudgetProblem& problem_;
+  const ExitGraph& graph_;
+  const std::vector<const ExitGraph::Moment*> chain_;
+  const double bytes_, unit_;
+  LinearProgram program_;
+  std::vector<Terms> rooms_;  // by exit: the shares of the bytes that are alive
+  std::map<std::pair<std::size_t, std::uint32_t>, int> alive_;
+  std::map<Between, int> made_;
+  std::vector<Between> new_alive_, new_made_;
+};
+
+}  // namespace
+
+ChainBound::ChainBound(const BudgetProblem& problem, BudgetBound& bound)
+    : problem_(problem), bound_(bound), graph_(problem) {}
+
+bool ChainBound::reads_remade(OpId op, const RemakeChoice& remade) const {
+  return std::ranges::any_of(graph_.order().ops[op].inputs, [&](std::uint32_t value) {
+    const std::uint32_t remake = graph_.remake_of(value);
+    return remake != ExitGraph::kNone && remade[remake] != Remake::kNever;
+  });
+}
+
+// Returns the exits that may raise the bound: something was made again for them, something must be
+// made again after them, and they run before or after the first in every order.
+std::vector<ChainBound::Exit> ChainBound::candidates(const BudgetBound::Proof& first,
+                                                     std::uint64_t bytes) const {
+  const ExitGraph::Moment at_first = graph_.moment_of(first.exit);
+  std::vector<Exit> found;
+  for (OpId op = problem_.backward; op < graph_.order().ops.size(); ++op) {
+    const bool comparable = at_first.before[op] || at_first.after[op];
+    if (!comparable || !reads_remade(op, first.remade)) continue;
+    Exit exit{op, graph_.moment_of(op)};
+    std::uint64_t all_kept = exit.moment.exit_bytes + exit.moment.engine_bytes;
+    for (const std::uint32_t value : exit.moment.needed)
+      all_kept += graph_.order().values[value].bytes;
+    if (all_kept > bytes) found.push_back(std::move(exit));
+  }
+  if (found.size() <= kCandidates) return found;
+  std::vector<Exit> spread;
+  for (std::size_t k = 0; k < kCandidates; ++k) {
+    spread.push_back(std::move(found[k * found.size() / kCandidates]));
+  }
+  return spread;
+}
+
+// Whether an exit runs before or after each of a chain in every order.
+bool ChainBound::extends(const Chain& chain, const Exit& exit) {
+  return std::ranges::all_of(chain, [&exit](const Exit* other) {
+    return exit.moment.before[other->op] || exit.moment.after[other->op];
+  });
+}
+
+// Descendants have greater numbers.
+ChainBound::Chain ChainBound::with(Chain chain, const Exit& exit) {
+  chain.insert(std::ranges::upper_bound(chain, exit.op, {}, &Exit::op), &exit);
+  return chain;
+}
+
+// Returns what the exits of a chain prove together; 0 if that would take too long. `unit`: seconds
+// of about the size of the answer.
+double ChainBound::least_seconds(const Chain& chain, std::uint64_t bytes, double unit) {
+  std::vector<const ExitGraph::Moment*> moments;
+  std::vector<OpId> exits;
+  std::vector<std::uint32_t> engines;
+  for (const Exit* exit : chain) {
+    moments.push_back(&exit->moment);
+    exits.push_back(exit->op);
+    engines.push_back(graph_.engine_of(exit->op));
+  }
+  std::vector<double> forced = bound_.forced_seconds(bytes);
+  ChainProgram program(problem_, graph_, std::move(moments), bytes, unit);
+  program.add_engines(engines, forced);
+  program.add_reads(exits);
+  work_ += program.size();
+  if (program.size() > kMostSize || work_ > kMostWork) return 0;
+  for (const std::uint32_t engine : engines) {
+    if (engine != ExitGraph::kNone) forced[engine] = 0;  // the program counts them
+  }
+  double seconds = program.least_seconds();
+  for (const double besides : forced) seconds += besides;
+  return seconds;
+}
+
+ChainBound::Proof ChainBound::proof(std::uint64_t bytes, double enough) {
+  const BudgetBound::Proof first = bound_.proof(bytes);
+  Proof best{first.extra_seconds, {first.exit}};
+  if (first.remade.empty() || first.extra_seconds >= enough) return best;
+  work_ = 0;
+  const Exit start{first.exit, graph_.moment_of(first.exit)};
+  const std::vector<Exit> exits = candidates(first, bytes);
+  Chain chain = {&start}, open;
+  for (const Exit& exit : exits) open.push_back(&exit);
+  while (chain.size() < kExits) {
+    std::vector<std::pair<double, const Exit*>> helpful;
+    for (const Exit* exit : open) {
+      if (!extends(chain, *exit)) continue;
+      const double seconds = least_seconds(with(chain, *exit), bytes, first.extra_seconds);
+      if (seconds > best.extra_seconds * (1 + kWorthwhile)) helpful.push_back({seconds, exit});
+    }
+    if (helpful.empty()) break;
+    std::ranges::stable_sort(helpful, std::ranges::greater(),
+                             &std::pair<double, const Exit*>::first);
+    best.extra_seconds = helpful.front().first;
+    chain = with(chain, *helpful.front().second);
+    open.clear();
+    for (const auto& [seconds, exit] :
+         helpful | std::views::drop(1) | std::views::take(kPromising)) {
+      open.push_back(exit);
+    }
+  }
+  best.exits.clear();
+  for (const Exit* exit : chain) best.exits.push_back(exit->op);
+  return best;
+}
+
+}  // namespace skyline

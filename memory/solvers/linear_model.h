@@ -1,0 +1,53 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace skyline {
+
+// What linear and integer programs are made of: columns between two limits, and rows that bound
+// sums of them. The sum of cost × column is minimized.
+class LinearModel {
+ public:
+  struct Term {
+    int column;
+    double factor;
+  };
+  using Terms = std::vector<Term>;
+
+  // Adds a column and returns its number.
+  int add_column(double lower, double upper, double cost = 0);
+  // Adds the row Σ factor × column ≤ limit. A column may occur in several terms.
+  void add_row(std::span<const Term> terms, double limit);
+  // Adds the row Σ factor × column = value.
+  void add_equation(std::span<const Term> terms, double value);
+
+  int columns() const { return static_cast<int>(costs_.size()); }
+  int rows() const { return static_cast<int>(row_uppers_.size()); }
+  const std::vector<double>& lowers() const { return lowers_; }  // by column
+  const std::vector<double>& uppers() const { return uppers_; }
+  const std::vector<double>& costs() const { return costs_; }
+  const std::vector<double>& row_lowers() const { return row_lowers_; }
+  const std::vector<double>& row_uppers() const { return row_uppers_; }
+
+  // The factors, column by column, as COIN-OR's solvers take them.
+  struct Matrix {
+    std::vector<int> starts, rows;  // starts: of each column in rows and factors, and an end
+    std::vector<double> factors;
+  };
+  Matrix matrix() const;
+
+ private:
+  void add_bounded_row(std::span<const Term> terms, double lower, double upper);
+
+  struct Entry {
+    int column, row;
+    double factor;
+  };
+
+  std::vector<double> lowers_, uppers_, costs_;
+  std::vector<double> row_lowers_, row_uppers_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace skyline

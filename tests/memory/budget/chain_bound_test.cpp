@@ -1,0 +1,109 @@
+#include "memory/budget/solvers/chain_bound.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "memory/budget/budget_curve.h"
+#include "tests/memory/budget/exhaustive_budget.h"
+#include "tests/memory/budget/random_budget_problem.h"
+#include "tests/memory/planners/effort.h"
+
+namespace skyline {
+namespace {
+
+constexpr double kRounding = 1e-6;  // seconds
+
+// a is made from x, b from a. Two exits need so many bytes that neither a nor b fits beside the
+// first, nor a beside the second, which reads b. So a is made again for b, and again at the end.
+BudgetProblem two_exits() {
+  BudgetProblem problem;
+  StepGraph& graph = problem.graph;
+  for (const std::uint64_t bytes : {1, 4, 4, 1, 1, 1, 1}) {
+    const auto id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({.bytes = 1000 * bytes, .storage = id});
+  }
+  enum : ValueId { kX, kA, kB, kLoss, kG, kH, kI };
+  graph.ops = {{.name = "x", .outputs = {kX}},
+               {.name = "a", .inputs = {kX}, .outputs = {kA}},
+               {.name = "b", .inputs = {kA}, .outputs = {kB}},
+               {.name = "loss", .inputs = {kB}, .outputs = {kLoss}},
+               {.name = "first", .inputs = {kLoss}, .outputs = {kG}},
+               {.name = "second", .inputs = {kB, kG}, .outputs = {kH}},
+               {.name = "last", .inputs = {kA, kH}, .outputs = {kI}}};
+  graph.ops[4].workspace_bytes = 16'000;
+  graph.ops[5].workspace_bytes = 12'000;
+  problem.seconds.assign(graph.ops.size(), 10);
+  problem.backward = 4;
+  problem.remakes = {{.value = kA, .inputs = {kX}, .seconds = 10},
+                     {.value = kB, .inputs = {kA}, .seconds = 3}};
+  problem.makes_each = true;
+  return problem;
+}
+
+TEST(ChainBound, CountsWhatIsMadeAgainTwice) {
+  constexpr std::uint64_t kBytes = 19'000;
+  const BudgetProblem problem = two_exits();
+  BudgetBound one(problem);
+  EXPECT_NEAR(one.extra_seconds(kBytes), 13, kRounding);
+  const ChainBound::Proof proof = ChainBound(problem, one).proof(kBytes);
+  EXPECT_NEAR(proof.extra_seconds, 23, kRounding);
+  EXPECT_EQ(proof.exits, (std::vector<OpId>{4, 5}));
+  EXPECT_NEAR(ExhaustiveBudget(problem).extra_seconds(kBytes), 23, kRounding);
+}
+
+// A value that lives to the end of the step takes its bytes once, although a remake reads it.
+TEST(ChainBound, CountsWhatIsKeptOnce) {
+  constexpr std::uint64_t kBytes = 19'000;
+  BudgetProblem problem = two_exits();
+  problem.graph.values[0].kept = true;
+  BudgetBound one(problem);
+  EXPECT_EQ(one.least_bytes(), kBytes);
+  EXPECT_NEAR(ChainBound(problem, one).extra_seconds(kBytes), 23, kRounding);
+  EXPECT_NEAR(ExhaustiveBudget(problem).extra_seconds(kBytes), 23, kRounding);
+}
+
+TEST(ChainBound, IsThatOfOneExitWhereNothingOrTooMuchIsMadeAgain) {
+  const BudgetProblem problem = two_exits();
+  BudgetBound one(problem);
+  ChainBound several(problem, one);
+  EXPECT_EQ(several.extra_seconds(budget_curve(problem).front().peak), 0);
+  EXPECT_EQ(several.extra_seconds(one.least_bytes() - 1), std::numeric_limits<double>::infinity());
+}
+
+TEST(ChainBound, IsTheSameEachTime) {
+  const BudgetProblem problem = RandomBudgetProblem(3).draw(30);
+  const std::uint64_t bytes = budget_curve(problem).front().peak / 2;
+  BudgetBound first(problem), second(problem);
+  const ChainBound::Proof once = ChainBound(problem, first).proof(bytes);
+  const ChainBound::Proof again = ChainBound(problem, second).proof(bytes);
+  EXPECT_EQ(once.extra_seconds, again.extra_seconds);
+  EXPECT_EQ(once.exits, again.exits);
+}
+
+// Larger steps than can be tried exhaustively: no step that the search finds is faster.
+TEST(ChainBound, IsBelowEveryStepThatIsFound) {
+  std::size_t points = 0, raised = 0;
+  for (const std::uint64_t seed : seeds(60)) {
+    RandomBudgetProblem random(seed);
+    BudgetProblem problem = seed % 3 == 0 ? random.draw_with_engines(12) : random.draw(30);
+    problem.makes_each = true;
+    BudgetBound one(problem);
+    ChainBound several(problem, one);
+    for (const BudgetPoint& point : budget_curve(problem)) {
+      const double below = one.extra_seconds(point.peak);
+      const double seconds = several.extra_seconds(point.peak);
+      ASSERT_GE(seconds, below) << "seed " << seed << ", " << point.peak;
+      ASSERT_LE(seconds, point.extra_seconds + kRounding) << "seed " << seed << ", " << point.peak;
+      ++points;
+      raised += seconds > below + kRounding;
+    }
+  }
+  fmt::print("{} points, higher than by one exit at {}\n", points, raised);
+  EXPECT_GT(raised, points / 20);
+}
+
+}  // namespace
+}  // namespace skyline
