@@ -57,7 +57,7 @@ class ChainProgram {
         }
       }
     }
-    add_consequences();
+    add_remakes();
     for (std::size_t k = 0; k < chain_.size(); ++k) {
       program_.add_row(rooms_[k], 1 - share(chain_[k]->exit_bytes + chain_[k]->engine_bytes));
     }
@@ -94,7 +94,6 @@ class ChainProgram {
     if (!is_new) return column->second;
     program_.add_column(0, 1);
     rooms_[exit].push_back({column->second, share(graph_.order().values[value].bytes)});
-    new_alive_.push_back({0, exit, value});
     return column->second;
   }
 
@@ -104,23 +103,15 @@ class ChainProgram {
     if (!is_new) return column->second;
     const double seconds = problem_.remakes[graph_.remake_of(place.value)].seconds;
     program_.add_column(0, 1, place.end == place.first + 1 ? seconds / unit_ : 0);
-    new_made_.push_back(place);
+    open_.push_back(place);
     return column->second;
   }
 
-  void add_consequences() {
-    while (!new_alive_.empty() || !new_made_.empty()) {
-      if (new_made_.empty()) {
-        const Between place = new_alive_.back();
-        new_alive_.pop_back();
-        const int column = alive(place.end, place.value);
-        for (std::size_t first = 0; first < place.end; ++first) {
-          add_available({first, place.end, place.value}, {{column, 1}}, 0);
-        }
-        continue;
-      }
-      const Between place = new_made_.back();
-      new_made_.pop_back();
+  // What is made again reads its inputs, and is made between two neighbours.
+  void add_remakes() {
+    while (!open_.empty()) {
+      const Between place = open_.back();
+      open_.pop_back();
       const int column = made(place);
       for (const std::uint32_t input : graph_.remake_inputs(graph_.remake_of(place.value))) {
         add_available({place.first, place.end, input}, {{column, 1}}, 0);
@@ -142,7 +133,7 @@ class ChainProgram {
   std::vector<Terms> rooms_;  // by exit: the shares of the bytes that are alive
   std::map<std::pair<std::size_t, std::uint32_t>, int> alive_;
   std::map<Between, int> made_;
-  std::vector<Between> new_alive_, new_made_;
+  std::vector<Between> open_;  // made again; their rows are still to add
 };
 
 }  // namespace

@@ -21,9 +21,9 @@ namespace skyline {
 //   any two exits and a value: the value is made again between them
 //
 // and a row for each thing that every step does: what an op reads between two exits was alive at
-// the first or is made again between them; so is what a remake reads, and what is alive at the
-// second; and what is alive at an exit fits into the bytes. The least seconds of all remakes, whole
-// or in parts, are a bound for every order and for any number of remakes.
+// the first or is made again between them, and so is what a remake reads; and what is alive at an
+// exit fits into the bytes. The least seconds of all remakes, whole or in parts, are a bound for
+// every order and for any number of remakes.
 //
 // The first exit is BudgetBound's. The others are added one by one, each where it raises the bound
 // most.
