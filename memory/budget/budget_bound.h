@@ -60,6 +60,7 @@ class BudgetBound {
   };
   Proof proof(std::uint64_t bytes);
 
+  const ExitGraph& graph() const { return graph_; }
   // Returns the seconds of each smaller engine that every step within `bytes` takes; 0 for others.
   std::vector<double> forced_seconds(std::uint64_t bytes);
 

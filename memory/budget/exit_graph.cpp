@@ -40,7 +40,6 @@ ExitGraph::ExitGraph(const BudgetProblem& problem)
   }
 }
 
-// Marks the exit's ancestors, or its descendants.
 void ExitGraph::mark(OpId exit, bool before, std::vector<char>& marked) const {
   marked.assign(order_.ops.size(), false);
   std::vector<OpId> stack = {exit};
@@ -65,13 +64,13 @@ std::vector<std::uint32_t> ExitGraph::new_outputs(OpId op) const {
 }
 
 ExitGraph::Moment ExitGraph::moment_of(OpId exit) const {
-  Moment moment;
+  Moment moment{.exit = exit, .engine = engine_of_[exit]};
   mark(exit, true, moment.before);
   mark(exit, false, moment.after);
   const OrderProblem::Op& op = order_.ops[exit];
   moment.exit_bytes = op.workspace_bytes - engine_bytes_[exit];
   moment.engine_bytes = engine_bytes_[exit];
-  if (engine_of_[exit] != kNone) moment.engine_seconds = engine_seconds_[engine_of_[exit]];
+  if (moment.engine != kNone) moment.engine_seconds = engine_seconds_[moment.engine];
   for (const std::uint32_t input : op.inputs) moment.exit_bytes += order_.values[input].bytes;
   for (const std::uint32_t output : new_outputs(exit)) {
     moment.exit_bytes += order_.values[output].bytes;

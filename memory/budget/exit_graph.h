@@ -20,10 +20,12 @@ class ExitGraph {
 
   // When an exit runs. Values are those of order().
   struct Moment {
+    OpId exit = 0;
     std::vector<char> before, after;    // by op: its ancestors, its descendants
     std::uint64_t exit_bytes = 0;       // new ones, and those of values that are alive anyway
-    std::uint64_t engine_bytes = 0;     // more, unless a smaller engine computes
-    double engine_seconds = 0;          // that this costs
+    std::uint32_t engine = kNone;       // its smaller engine
+    std::uint64_t engine_bytes = 0;     // more than that engine takes
+    double engine_seconds = 0;          // that it costs
     std::vector<std::uint32_t> needed;  // values that only later ops read
     // By value: an ancestor wrote it, and it may be made again later. The exit's inputs and values
     // that are kept to the end of the step are alive anyway.
@@ -43,6 +45,7 @@ class ExitGraph {
   std::uint64_t engine_bytes(OpId op) const { return engine_bytes_[op]; }  // that it saves
   const std::vector<double>& engine_seconds() const { return engine_seconds_; }  // by engine
 
+  // Marks the ancestors of an exit, or its descendants.
   void mark(OpId exit, bool before, std::vector<char>& marked) const;
   // The outputs of an op that are not written over an input.
   std::vector<std::uint32_t> new_outputs(OpId op) const;

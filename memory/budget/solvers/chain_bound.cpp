@@ -19,44 +19,18 @@ constexpr std::size_t kMostSize = 40'000, kMostWork = 400'000;
 // The linear program of a chain of exits.
 class ChainProgram {
  public:
+  // `forced`: by engine, the seconds of those that every step takes.
   ChainProgram(const BudgetProblem& problem, const ExitGraph& graph,
-               std::vector<const ExitGraph::Moment*> chain, std::uint64_t bytes, double unit)
+               const std::vector<const ExitGraph::Moment*>& chain, std::uint64_t bytes, double unit,
+               const std::vector<double>& forced)
       : problem_(problem),
         graph_(graph),
-        chain_(std::move(chain)),
+        chain_(chain),
         bytes_(static_cast<double>(bytes)),
         unit_(unit),
-        rooms_(chain_.size()) {}
-
-  // `engines`: of each exit. `forced`: seconds of engines that every step takes.
-  void add_engines(const std::vector<std::uint32_t>& engines, const std::vector<double>& forced) {
-    std::map<std::uint32_t, int> columns;
-    for (std::size_t k = 0; k < chain_.size(); ++k) {
-      if (engines[k] == ExitGraph::kNone) continue;
-      const auto [column, is_new] = columns.try_emplace(engines[k], program_.columns());
-      if (is_new) {
-        program_.add_column(forced[engines[k]] > 0 ? 1 : 0, 1, chain_[k]->engine_seconds / unit_);
-      }
-      rooms_[k].push_back({column->second, -share(chain_[k]->engine_bytes)});
-    }
-  }
-
-  void add_reads(const std::vector<OpId>& exits) {
-    const std::vector<OrderProblem::Op>& ops = graph_.order().ops;
-    for (std::size_t first = 0; first < chain_.size(); ++first) {
-      for (std::size_t end = first + 1; end <= chain_.size(); ++end) {
-        std::vector<char> read(graph_.order().values.size());
-        for (OpId op = 0; op < ops.size(); ++op) {
-          const bool runs_before =
-              end == chain_.size() || op == exits[end] || chain_[end]->before[op];
-          if (!chain_[first]->after[op] || !runs_before) continue;
-          for (const std::uint32_t value : ops[op].inputs) read[value] = true;
-        }
-        for (std::uint32_t value = 0; value < read.size(); ++value) {
-          if (read[value]) add_available({first, end, value}, {}, -1);
-        }
-      }
-    }
+        rooms_(chain.size()) {
+    add_engines(forced);
+    add_reads();
     add_remakes();
     for (std::size_t k = 0; k < chain_.size(); ++k) {
       program_.add_row(rooms_[k], 1 - share(chain_[k]->exit_bytes + chain_[k]->engine_bytes));
@@ -78,6 +52,43 @@ class ChainProgram {
   };
 
   double share(std::uint64_t bytes) const { return static_cast<double>(bytes) / bytes_; }
+
+  void add_engines(const std::vector<double>& forced) {
+    std::map<std::uint32_t, int> columns;
+    for (std::size_t k = 0; k < chain_.size(); ++k) {
+      const ExitGraph::Moment& exit = *chain_[k];
+      if (exit.engine == ExitGraph::kNone) continue;
+      const auto [column, is_new] = columns.try_emplace(exit.engine, program_.columns());
+      if (is_new) {
+        program_.add_column(forced[exit.engine] > 0 ? 1 : 0, 1, exit.engine_seconds / unit_);
+      }
+      rooms_[k].push_back({column->second, -share(exit.engine_bytes)});
+    }
+  }
+
+  void add_reads() {
+    for (std::size_t first = 0; first < chain_.size(); ++first) {
+      for (std::size_t end = first + 1; end <= chain_.size(); ++end) {
+        const std::vector<char> read = read_between(first, end);
+        for (std::uint32_t value = 0; value < read.size(); ++value) {
+          if (read[value]) add_available({first, end, value}, {}, -1);
+        }
+      }
+    }
+  }
+
+  // Marks what is read after an exit and no later than by the other, in every order.
+  std::vector<char> read_between(std::size_t first, std::size_t end) const {
+    const std::vector<OrderProblem::Op>& ops = graph_.order().ops;
+    std::vector<char> read(graph_.order().values.size());
+    for (OpId op = 0; op < ops.size(); ++op) {
+      const bool runs_before =
+          end == chain_.size() || op == chain_[end]->exit || chain_[end]->before[op];
+      if (!chain_[first]->after[op] || !runs_before) continue;
+      for (const std::uint32_t value : ops[op].inputs) read[value] = true;
+    }
+    return read;
+  }
 
   // Adds a row: terms ≤ limit + the value is alive at the first exit + it is made again before the
   // end. Values that are alive anyway, or that are written later, need no row.
@@ -127,7 +138,7 @@ class ChainProgram {
 
   const BudgetProblem& problem_;
   const ExitGraph& graph_;
-  const std::vector<const ExitGraph::Moment*> chain_;
+  const std::vector<const ExitGraph::Moment*>& chain_;
   const double bytes_, unit_;
   LinearProgram program_;
   std::vector<Terms> rooms_;  // by exit: the shares of the bytes that are alive
@@ -139,7 +150,7 @@ class ChainProgram {
 }  // namespace
 
 ChainBound::ChainBound(const BudgetProblem& problem, BudgetBound& bound)
-    : problem_(problem), bound_(bound), graph_(problem) {}
+    : problem_(problem), bound_(bound), graph_(bound.graph()) {}
 
 bool ChainBound::reads_remade(OpId op, const RemakeChoice& remade) const {
   return std::ranges::any_of(graph_.order().ops[op].inputs, [&](std::uint32_t value) {
@@ -157,10 +168,9 @@ std::vector<ChainBound::Exit> ChainBound::candidates(const BudgetBound::Proof& f
   for (OpId op = problem_.backward; op < graph_.order().ops.size(); ++op) {
     const bool comparable = at_first.before[op] || at_first.after[op];
     if (!comparable || !reads_remade(op, first.remade)) continue;
-    Exit exit{op, graph_.moment_of(op)};
-    std::uint64_t all_kept = exit.moment.exit_bytes + exit.moment.engine_bytes;
-    for (const std::uint32_t value : exit.moment.needed)
-      all_kept += graph_.order().values[value].bytes;
+    Exit exit = graph_.moment_of(op);
+    std::uint64_t all_kept = exit.exit_bytes + exit.engine_bytes;
+    for (const std::uint32_t value : exit.needed) all_kept += graph_.order().values[value].bytes;
     if (all_kept > bytes) found.push_back(std::move(exit));
   }
   if (found.size() <= kCandidates) return found;
@@ -174,35 +184,26 @@ std::vector<ChainBound::Exit> ChainBound::candidates(const BudgetBound::Proof& f
 // Whether an exit runs before or after each of a chain in every order.
 bool ChainBound::extends(const Chain& chain, const Exit& exit) {
   return std::ranges::all_of(chain, [&exit](const Exit* other) {
-    return exit.moment.before[other->op] || exit.moment.after[other->op];
+    return exit.before[other->exit] || exit.after[other->exit];
   });
 }
 
 // Descendants have greater numbers.
 ChainBound::Chain ChainBound::with(Chain chain, const Exit& exit) {
-  chain.insert(std::ranges::upper_bound(chain, exit.op, {}, &Exit::op), &exit);
+  chain.insert(std::ranges::upper_bound(chain, exit.exit, {}, &Exit::exit), &exit);
   return chain;
 }
 
 // Returns what the exits of a chain prove together; 0 if that would take too long. `unit`: seconds
 // of about the size of the answer.
 double ChainBound::least_seconds(const Chain& chain, std::uint64_t bytes, double unit) {
-  std::vector<const ExitGraph::Moment*> moments;
-  std::vector<OpId> exits;
-  std::vector<std::uint32_t> engines;
-  for (const Exit* exit : chain) {
-    moments.push_back(&exit->moment);
-    exits.push_back(exit->op);
-    engines.push_back(graph_.engine_of(exit->op));
-  }
+  if (work_ > kMostWork) return 0;
   std::vector<double> forced = bound_.forced_seconds(bytes);
-  ChainProgram program(problem_, graph_, std::move(moments), bytes, unit);
-  program.add_engines(engines, forced);
-  program.add_reads(exits);
+  const ChainProgram program(problem_, graph_, chain, bytes, unit, forced);
   work_ += program.size();
-  if (program.size() > kMostSize || work_ > kMostWork) return 0;
-  for (const std::uint32_t engine : engines) {
-    if (engine != ExitGraph::kNone) forced[engine] = 0;  // the program counts them
+  if (program.size() > kMostSize) return 0;
+  for (const Exit* exit : chain) {
+    if (exit->engine != ExitGraph::kNone) forced[exit->engine] = 0;  // the program counts them
   }
   double seconds = program.least_seconds();
   for (const double besides : forced) seconds += besides;
@@ -214,7 +215,7 @@ ChainBound::Proof ChainBound::proof(std::uint64_t bytes, double enough) {
   Proof best{first.extra_seconds, {first.exit}};
   if (first.remade.empty() || first.extra_seconds >= enough) return best;
   work_ = 0;
-  const Exit start{first.exit, graph_.moment_of(first.exit)};
+  const Exit start = graph_.moment_of(first.exit);
   const std::vector<Exit> exits = candidates(first, bytes);
   Chain chain = {&start}, open;
   for (const Exit& exit : exits) open.push_back(&exit);
@@ -237,7 +238,7 @@ ChainBound::Proof ChainBound::proof(std::uint64_t bytes, double enough) {
     }
   }
   best.exits.clear();
-  for (const Exit* exit : chain) best.exits.push_back(exit->op);
+  for (const Exit* exit : chain) best.exits.push_back(exit->exit);
   return best;
 }
 

@@ -29,7 +29,7 @@ namespace skyline {
 // most.
 class ChainBound {
  public:
-  // Both must outlive it.
+  // `bound`: of the problem. Both must outlive it.
   ChainBound(const BudgetProblem& problem, BudgetBound& bound);
 
   struct Proof {
@@ -46,10 +46,7 @@ class ChainBound {
   }
 
  private:
-  struct Exit {
-    OpId op = 0;
-    ExitGraph::Moment moment;
-  };
+  using Exit = ExitGraph::Moment;
   using Chain = std::vector<const Exit*>;
 
   std::vector<Exit> candidates(const BudgetBound::Proof& first, std::uint64_t bytes) const;
@@ -60,7 +57,7 @@ class ChainBound {
 
   const BudgetProblem& problem_;
   BudgetBound& bound_;
-  ExitGraph graph_;
+  const ExitGraph& graph_;
   std::size_t work_ = 0;  // columns and rows of the programs of a proof
 };
 
