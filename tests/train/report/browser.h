@@ -45,11 +45,25 @@ inline std::string opened_in_browser(const std::string& page, const std::string&
   return opened;
 }
 
-// Expects these texts in the page after its script ran; skips the test if no browser runs here.
-inline void expect_in_browser(const std::string& page, std::initializer_list<const char*> texts) {
-  const std::string opened = opened_in_browser(page);
+// The same, after `action`, a JavaScript function, has returned true: it is called every 100 ms, so
+// it need not know when the page is drawn. What it throws counts as false.
+inline std::string opened_after(const std::string& action, std::string page) {
+  const std::string script = "<script>const acting = setInterval(() => { try { if (!(" + action +
+                             ")()) return; } catch { return; } clearInterval(acting); "
+                             "document.body.dataset.acted = 'yes'; }, 100);</script>";
+  page.insert(page.rfind("</body>"), script);
+  return opened_in_browser(page, "", "data-acted");
+}
+
+// Expects these texts in a page that a browser opened; skips the test if none runs here.
+inline void expect_in(const std::string& opened, std::initializer_list<const char*> texts) {
   if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* text : texts) EXPECT_THAT(opened, testing::HasSubstr(text));
+}
+
+// Expects these texts in the page after its script ran.
+inline void expect_in_browser(const std::string& page, std::initializer_list<const char*> texts) {
+  expect_in(opened_in_browser(page), texts);
 }
 
 }  // namespace skyline

@@ -114,19 +114,15 @@ TEST(ReportPage, SaysWhatAPointOfALongRunStandsFor) {
 TEST(ReportPage, ShowsAHundredThousandSteps) {
   ReportData data = small_report();
   data.steps = steps_chart(100000);
-  std::string page = render_report(data);
-  // Points at a third of the chart's width until the page answers.
-  page.insert(page.find("</body>"), R"(<script>
-    const pointing = setInterval(() => {
+  // Points at a third of the chart's width.
+  const std::string page = opened_after(R"(() => {
       const canvas = document.querySelector('#steps-chart canvas');
-      if (!canvas) return;
       const box = canvas.getBoundingClientRect();
       const clientX = box.left + box.width / 3, clientY = box.top + box.height / 2;
       canvas.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY}));
-      if (document.querySelector('#tooltip strong')) clearInterval(pointing);
-    }, 100);
-  </script>)");
-  page = opened_in_browser(page, "", "<strong>");
+      return document.querySelector('#tooltip strong');
+    })",
+                                        render_report(data));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t tooltip = page.find("<div id=\"tooltip\"");
   EXPECT_TRUE(std::regex_search(
@@ -162,15 +158,13 @@ TEST(ReportPage, HasALaneOfSumsOverRanks) {
                          {.block = 2, .gradients = 3, .bytes = 1024}},
                 .sum_seconds = 0.5,
                 .wait_seconds = 0.125};
-  std::string page = render_report(data);
-  page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => {
+  const std::string page = opened_after(R"(() => {
       const canvas = document.querySelector('#ranks-chart canvas');
       for (const key of ['ArrowRight', 'ArrowRight', 'Enter'])
         canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
-    }, 500);
-  </script>)");
-  page = opened_in_browser(page);
+      return document.getElementById('block-name').textContent.startsWith('Block 2');
+    })",
+                                        render_report(data));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made :
        {"<figure id=\"ranks-figure\">", "A step sums 2 buckets of gradients over 2 ranks.",
@@ -186,10 +180,6 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
   ReportData data = small_report();
   data.trace.blocks[1].upper = 3;  // is there with the gradient of the story below
   data.story = small_story();
-  std::string page = render_report(data);
-  page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => [...document.querySelectorAll('#fullest button')][1].click(), 500);
-  </script>)");
   const std::string first = opened_in_browser(render_report(data));
   if (first.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* made :
@@ -201,7 +191,11 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
         "So this step would take <strong id=\"box-total\">5 KiB</strong>"}) {
     EXPECT_NE(first.find(made), first.npos) << made;
   }
-  const std::string second = opened_in_browser(page);
+  const std::string second = opened_after(R"(() => {
+      document.querySelectorAll('#fullest button')[1].click();
+      return document.getElementById('block-name').textContent.startsWith('Block 1');
+    })",
+                                          render_report(data));
   EXPECT_NE(second.find("Block 1: linear of fc1"), second.npos);
   EXPECT_NE(second.find("A workspace takes no value’s place."), second.npos);
 }
@@ -210,15 +204,13 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
 TEST(ReportPage, SelectsABlockByKeyboard) {
   ReportData data = small_report();
   data.story = small_story();
-  std::string page = render_report(data);
-  page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => {
+  const std::string page = opened_after(R"(() => {
       const canvas = document.querySelector('#plan-chart canvas');
       for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter'])
         canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
-    }, 500);
-  </script>)");
-  page = opened_in_browser(page);
+      return document.getElementById('block-name').textContent.startsWith('Block 2');
+    })",
+                                        render_report(data));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("<h3 id=\"block-name\">Block 2: linear of fc2</h3>"), page.npos);
   EXPECT_NE(page.find("<div id=\"fullest\" class=\"table-scroll\" tabindex=\"0\""), page.npos)
@@ -233,15 +225,16 @@ TEST(ReportPage, ShowsAllBlocksOfTheFullestTickWhenAsked) {
     data.trace.tags.push_back(data.trace.tags[0]);
     data.plan.offsets.push_back(8192 + 512 * i);
   }
-  std::string page = render_report(data);
+  const std::string page = render_report(data);
   const std::string folded = opened_in_browser(page);
   if (folded.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(folded.find("2 more blocks"), folded.npos);
   EXPECT_NE(folded.find("Show all 10"), folded.npos);
-  page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => document.querySelector('#fullest > button').click(), 500);
-  </script>)");
-  const std::string open = opened_in_browser(page);
+  const std::string open = opened_after(R"(() => {
+      document.querySelector('#fullest > button').click();
+      return document.querySelectorAll('#fullest button.link').length === 10;
+    })",
+                                        page);
   EXPECT_EQ(open.find("2 more blocks"), open.npos);
   EXPECT_EQ(count_of(open, "<button type=\"button\" class=\"link\">"), 10u);
 }

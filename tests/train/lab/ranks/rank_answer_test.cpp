@@ -138,20 +138,18 @@ RankStep step_of(std::size_t ranks, std::uint64_t bytes, double seconds) {
 TEST(RankPage, ShowsTwoProgramsBesideEachOther) {
   const RankAnswer all{.steps = {step_of(1, 4096, 2), step_of(2, 4096, 2.5)}};
   const RankAnswer part{.steps = {step_of(1, 4096, 2), step_of(2, 2048, 2.75)}};
-  std::string page =
-      rank_page(std::vector<RankCurve>{{"all <state>", all}, {"a part", part}}, "two");
-  page.insert(page.find("</body>"), R"(<script>
-    setTimeout(() => {
-      const canvas = document.querySelector('#seconds-chart canvas');
-      for (const key of ['ArrowRight', 'ArrowRight'])
-        canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
-    }, 500);
-  </script>)");
-  expect_in_browser(page,
-                    {"</svg>all &lt;state&gt;</span>", "</svg>a part</span>",
-                     "2 ranks: all &lt;state&gt;  , step 2.50 s", "hidden 50.0 %", "hidden 25.0 %",
-                     "bytes of a rank 3 KiB", "<td class=\"number\">1.38 ×</td>",
-                     "A step of one rank waits for nobody; on 2 it takes 1.25 × as long"});
+  const std::string page = opened_after(
+      R"(() => {
+        const canvas = document.querySelector('#seconds-chart canvas');
+        for (const key of ['ArrowRight', 'ArrowRight'])
+          canvas.dispatchEvent(new KeyboardEvent('keydown', {key}));
+        return document.getElementById('announcer').textContent.includes('2 ranks');
+      })",
+      rank_page(std::vector<RankCurve>{{"all <state>", all}, {"a part", part}}, "two"));
+  expect_in(page, {"</svg>all &lt;state&gt;</span>", "</svg>a part</span>",
+                   "2 ranks: all &lt;state&gt;  , step 2.50 s", "hidden 50.0 %", "hidden 25.0 %",
+                   "bytes of a rank 3 KiB", "<td class=\"number\">1.38 ×</td>",
+                   "A step of one rank waits for nobody; on 2 it takes 1.25 × as long"});
 }
 
 TEST(DryRunRanks, ThatMakeNoSenseAreWrongUsage) {

@@ -256,23 +256,21 @@ TEST_F(TwoRuns, ThePageHoldsBothPlans) {
 TEST(RunsPage, DrawsBothPlansOnOneScale) {
   const RunDifference difference =
       compare_runs(stored({{0, 10, 1024}}, {"a"}), stored({{0, 10, 512}}, {"a"}));
-  std::string page = difference_page(difference);
-  const std::string test = R"(<script>
-    const point = (id) => {
-      const canvas = document.querySelector(`#${id} canvas.base`);
-      const box = canvas.getBoundingClientRect();
-      canvas.dispatchEvent(
-          new PointerEvent('pointermove', {clientX: box.left + 300, clientY: box.top + 140}));
-      return document.getElementById('tooltip').textContent;
-    };
-    setTimeout(() => {
+  const std::string opened = opened_after(R"(() => {
+      const point = (id) => {
+        const canvas = document.querySelector(`#${id} canvas.base`);
+        const box = canvas.getBoundingClientRect();
+        canvas.dispatchEvent(
+            new PointerEvent('pointermove', {clientX: box.left + 300, clientY: box.top + 140}));
+        return document.getElementById('tooltip').textContent;
+      };
       document.body.dataset.first = point('first-chart');
       document.body.dataset.second = point('second-chart');
+      if (!document.body.dataset.first || !document.body.dataset.second) return false;
       document.getElementById('only-changed').click();
-    }, 500);
-  </script></body>)";
-  page.replace(page.rfind("</body>"), 7, test);
-  const std::string opened = opened_in_browser(page);
+      return true;
+    })",
+                                          difference_page(difference));
   if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   const auto shown = [&opened](const std::string& name) {
     const std::size_t at = opened.find("data-" + name + "=");
