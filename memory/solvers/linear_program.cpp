@@ -27,7 +27,7 @@ double LinearProgram::least_cost() const {
   Clp_loadProblem(clp.get(), columns(), rows(), all.starts.data(), all.rows.data(),
                   all.factors.data(), lowers().data(), uppers().data(), costs().data(),
                   row_lowers().data(), row_uppers().data());
-  Clp_dual(clp.get(), 0);
+  Clp_initialDualSolve(clp.get());
   const std::span<const double> found(Clp_dualRowSolution(clp.get()), row_uppers().size());
   std::vector<double> prices(found.begin(), found.end());
   double cost = 0;

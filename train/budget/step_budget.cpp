@@ -181,7 +181,7 @@ double StepBudget::bound_within(std::uint64_t bytes, double found) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& step : steps_) {
     const double slower = step->seconds() - steps_.front()->seconds();
-    least = std::min(least, slower + step->bound_within(bytes, found - slower));
+    least = std::min(least, slower + step->bound_within(bytes, std::min(found, least) - slower));
   }
   return least;
 }

@@ -10,11 +10,22 @@
 namespace skyline {
 namespace {
 
-constexpr std::size_t kExits = 4, kCandidates = 32, kPromising = 12;
+constexpr std::size_t kExits = 4, kPromising = 12;
 // Another exit is added if it raises the bound by this share.
 constexpr double kWorthwhile = 0.002;
-// Columns and rows of a program, and of all programs of a proof.
-constexpr std::size_t kMostSize = 40'000, kMostWork = 400'000;
+// Columns and rows of a program, and of all programs of a proof: some tenths of a second.
+constexpr std::size_t kMostSize = 16'000, kMostWork = 110'000;
+// A program of two exits is so many times the size of a program of one.
+constexpr std::size_t kTimesForTwo = 3;
+
+// Returns `count` elements, evenly spread.
+template <typename T>
+std::vector<T> spread(const std::vector<T>& all, std::size_t count) {
+  if (all.size() <= count) return all;
+  std::vector<T> some;
+  for (std::size_t k = 0; k < count; ++k) some.push_back(all[k * all.size() / count]);
+  return some;
+}
 
 // The linear program of a chain of exits.
 class ChainProgram {
@@ -173,12 +184,7 @@ std::vector<ChainBound::Exit> ChainBound::candidates(const BudgetBound::Proof& f
     for (const std::uint32_t value : exit.needed) all_kept += graph_.order().values[value].bytes;
     if (all_kept > bytes) found.push_back(std::move(exit));
   }
-  if (found.size() <= kCandidates) return found;
-  std::vector<Exit> spread;
-  for (std::size_t k = 0; k < kCandidates; ++k) {
-    spread.push_back(std::move(found[k * found.size() / kCandidates]));
-  }
-  return spread;
+  return found;
 }
 
 // Whether an exit runs before or after each of a chain in every order.
@@ -213,13 +219,18 @@ double ChainBound::least_seconds(const Chain& chain, std::uint64_t bytes, double
 ChainBound::Proof ChainBound::proof(std::uint64_t bytes, double enough) {
   const BudgetBound::Proof first = bound_.proof(bytes);
   Proof best{first.extra_seconds, {first.exit}};
-  if (first.remade.empty() || first.extra_seconds >= enough) return best;
-  work_ = 0;
+  if (first.remade.empty()) return best;
   const Exit start = graph_.moment_of(first.exit);
   const std::vector<Exit> exits = candidates(first, bytes);
   Chain chain = {&start}, open;
   for (const Exit& exit : exits) open.push_back(&exit);
-  while (chain.size() < kExits) {
+  work_ = 0;
+  while (chain.size() < kExits && best.extra_seconds < enough) {
+    // Half of the work is for the second exit.
+    if (chain.size() == 1) {
+      least_seconds(chain, bytes, first.extra_seconds);
+      open = spread(open, kMostWork / 2 / (kTimesForTwo * work_));
+    }
     std::vector<std::pair<double, const Exit*>> helpful;
     for (const Exit* exit : open) {
       if (!extends(chain, *exit)) continue;

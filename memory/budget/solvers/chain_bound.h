@@ -37,8 +37,8 @@ class ChainBound {
     std::vector<OpId> exits = {};  // that gave the bound, each a descendant of the one before
   };
   // Returns a lower bound of the extra seconds of a step within `bytes`, without resident values;
-  // infinity if BudgetBound proves that no step fits. Looks at one exit only where that proves
-  // `enough` seconds. A hundred remakes take some 200 ms.
+  // infinity if BudgetBound proves that no step fits. Adds exits until they prove `enough` seconds.
+  // A hundred remakes take some 200 ms, any number at most about a second.
   Proof proof(std::uint64_t bytes, double enough = std::numeric_limits<double>::infinity());
   double extra_seconds(std::uint64_t bytes,
                        double enough = std::numeric_limits<double>::infinity()) {
