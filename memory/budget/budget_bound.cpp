@@ -171,7 +171,7 @@ BudgetBound::Crossing BudgetBound::crossing(const Exit& exit, std::uint64_t byte
       const auto fall = static_cast<double>(bytes - falling.bytes);
       const double price = (falling.seconds - rising.seconds) / (rise + fall);
       const double seconds = falling.seconds - price * fall;
-      // Where a line is level, only the last that crosses it is above it from there on.
+      // A level line is the lowest only from its last crossing on.
       if (seconds > best.seconds || (seconds == best.seconds && price <= best.price)) continue;
       best = {seconds, price, static_cast<std::size_t>(&falling - exit.lines.data())};
     }

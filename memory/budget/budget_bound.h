@@ -71,7 +71,7 @@ class BudgetBound {
     std::uint64_t bytes = 0;  // alive at the exit, its own included
     RemakeChoice remade;
   };
-  // What a price proved, for any bytes: seconds − price × bytes.
+  // A price proved this bound for any bytes: seconds − price × bytes.
   struct Proved {
     double seconds = 0, price = 0;
   };

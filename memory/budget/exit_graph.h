@@ -18,7 +18,7 @@ class ExitGraph {
 
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  // When an exit runs. Values are those of order().
+  // The moment when an exit runs. Values are those of order().
   struct Moment {
     OpId exit = 0;
     std::vector<char> before, after;    // by op: its ancestors, its descendants
@@ -27,8 +27,8 @@ class ExitGraph {
     std::uint64_t engine_bytes = 0;     // more than that engine takes
     double engine_seconds = 0;          // that it costs
     std::vector<std::uint32_t> needed;  // values that only later ops read
-    // By value: an ancestor wrote it, and it may be made again later. The exit's inputs and values
-    // that are kept to the end of the step are alive anyway.
+    // True for a value that an ancestor wrote and that may be dropped and made again later. The
+    // exit's inputs and values that are kept to the end of the step are alive anyway.
     std::vector<char> written;
   };
   Moment moment_of(OpId exit) const;

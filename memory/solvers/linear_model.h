@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// What linear and integer programs are made of: columns between two limits, and rows that bound
-// sums of them. The sum of cost × column is minimized.
+// A linear model has columns between two limits, and rows that bound sums of them. Its solvers,
+// LinearProgram and IntegerProgram, minimize the sum of cost × column.
 class LinearModel {
  public:
   struct Term {

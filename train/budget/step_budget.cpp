@@ -190,7 +190,7 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
   std::vector<BudgetStep> steps;
   const std::uint64_t most = bytes_of(curve_.front()), least = bytes_of(curve_.back());
   std::size_t k = 0;
-  double bound = 0;  // of more bytes holds for fewer
+  double bound = 0;  // a bound of more bytes holds for fewer, too
   for (std::size_t shown = 0; shown < points; ++shown) {
     const std::uint64_t limit =
         most - (most - least) * shown / std::max<std::size_t>(points - 1, 1);

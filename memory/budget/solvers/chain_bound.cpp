@@ -129,7 +129,7 @@ class ChainProgram {
     return column->second;
   }
 
-  // What is made again reads its inputs, and is made between two neighbours.
+  // A remake reads its inputs, and runs between two neighbours.
   void add_remakes() {
     while (!open_.empty()) {
       const Between place = open_.back();

@@ -13,8 +13,8 @@ namespace skyline {
 // Proves at least what BudgetBound proves, and often more: it looks at several exits of a step, one
 // after the other.
 //
-// For a single exit, a step may make everything again right after it, as if bytes did not count
-// any more. But the next exit must fit, too: what was made again before it is alive there, or is
+// One exit permits a step to make everything again right after it, as if bytes did not count any
+// more. But the next exit must fit, too: what was made again before it is alive there, or is
 // made once more later. A linear program has a column for
 //
 //   each exit and value: the value is alive when the exit runs

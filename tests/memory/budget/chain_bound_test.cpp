@@ -83,7 +83,7 @@ TEST(ChainBound, IsTheSameEachTime) {
   EXPECT_EQ(once.exits, again.exits);
 }
 
-// Larger steps than can be tried exhaustively: no step that the search finds is faster.
+// The steps are too large to try all choices: no step that the search finds is faster.
 TEST(ChainBound, IsBelowEveryStepThatIsFound) {
   std::size_t points = 0, raised = 0;
   double distance = 0, closed = 0;  // seconds from one exit's bound to the step that was found

@@ -29,7 +29,7 @@ TEST(LinearProgram, AddsTermsOfTheSameColumn) {
   EXPECT_NEAR(program.least_cost(), -2, kRounding);
 }
 
-// Without rows, and without a solution: whatever the prices are, what they prove is true.
+// A program may have no rows, or no solution: its prices prove something true all the same.
 TEST(LinearProgram, NeedsNoSolution) {
   LinearProgram empty;
   empty.add_column(-3, 5, 2);
