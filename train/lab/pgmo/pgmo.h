@@ -73,7 +73,8 @@ struct PgmoFigure {
   double paper = 0;
   std::string relation = {};        // "at most", "above"; empty: the paper gives the exact figure
   std::optional<double> ours = {};  // empty: not measured
-  // Our saving if the paper's pool was the exact-size pool; only rows of savings have it.
+  // Our saving if the paper's pool was the exact-size pool; only rows of savings have it. A largest
+  // saving is the largest against this pool.
   std::optional<double> against_exact_pool = {};
   std::string note = {};  // why the two may differ
 };
