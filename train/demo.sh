@@ -25,3 +25,4 @@ say "--- the same training under three allocators ---"
   --allocators network-wise,best-fit-pool,planned --report "$run/compare.html"
 say ''
 say "open in a browser: $PWD/$run/report.html and $PWD/$run/compare.html"
+say "for commands such as skyline --help: export PATH=$PWD/build/release/train:\$PATH"

@@ -1,0 +1,122 @@
+// Runs the commands that stand in README files, as a reader would.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/data/images/image_files.h"
+#include "tests/train/images/idx_folder_files.h"
+#include "tests/train/images/image_folder_files.h"
+#include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
+
+namespace skyline {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Lines = std::vector<std::string>;
+
+constexpr const char* kFindsTheProgram = "export PATH=$PWD/build/release/train:$PATH";
+
+fs::path source(const std::string& file) { return fs::path(SKYLINE_SOURCE_DIR) / file; }
+
+Lines matches(const std::string& text, const std::string& pattern) {
+  Lines found;
+  const std::regex regex(pattern);
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), none; at != none; ++at) {
+    found.push_back((*at)[1].matched ? (*at)[1].str() : (*at)[2].str());
+  }
+  return found;
+}
+
+// Returns the commands that call the program or set the shell's path, in a page's order: lines of a
+// block, with or without a prompt, and words in backquotes.
+Lines commands_of(const std::string& page) {
+  Lines commands = matches(page,
+                           "\n    (?:\\$ )?((?:skyline|export|build/release/train/skyline) [^\n]*)"
+                           "|`((?:skyline|export) [^`]*)`");
+  for (std::string& command : commands) std::ranges::replace(command, '\n', ' ');
+  return commands;
+}
+
+// A folder with the program where a build leaves it. Training is one small step, whatever the
+// commands leave open.
+class DocumentedCommands : public testing::Test {
+ protected:
+  DocumentedCommands() {
+    const fs::path program = folder_ / "build/release/train/skyline";
+    tests::write_text(folder_ / "small.json", R"({"steps": 1, "batch_size": 4})");
+    tests::write_text(
+        program,
+        "#!/bin/bash\n"
+        "if [ \"$1\" = train ]; then shift; set -- train --config small.json \"$@\"; fi\n"
+        "exec '" SKYLINE_PROGRAM "' \"$@\"\n");
+    fs::permissions(program, fs::perms::owner_all);
+  }
+
+  // Runs the commands in one shell that knows no other build of the program. Returns what they
+  // print, each behind the command.
+  std::string run(const Lines& commands) {
+    std::ofstream script(folder_ / "commands.bash");
+    for (const std::string& command : commands) script << command << '\n';
+    script.close();
+    const std::string line =
+        "cd '" + folder_.path().string() + "' && PATH=/usr/bin:/bin bash -ex commands.bash 2>&1";
+    std::string output;
+    FILE* const shell = popen(line.c_str(), "r");
+    for (int c; (c = std::fgetc(shell)) != EOF;) output += static_cast<char>(c);
+    EXPECT_EQ(pclose(shell), 0) << output;
+    return output;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(DocumentedCommands, OfTheFirstRunAndOfOwnDataWork) {
+  tests::write_image_folder(folder_ / "pets", 4, 2);
+  tests::write_file(folder_ / "new.jpg", tests::baseline_jpeg());
+  tests::write_file(folder_ / "photos/old.jpg", tests::baseline_jpeg());
+  tests::write_idx_folder(folder_ / "DIR", 12, 6);
+  std::string images, english, french;
+  for (const char* number : {"0", "1", "2", "3"}) {
+    images += std::string("pets/train/blue/") + number + ".png 0\npets/train/red ones/" + number +
+              ".png 1\n";
+    english += "one two\nthree\n";
+    french += "un deux\ntrois\n";
+  }
+  for (const char* name : {"A", "B"}) {
+    tests::write_text(folder_ / name, images);
+    tests::write_text(folder_ / (std::string(name) + ".en"), english);
+    tests::write_text(folder_ / (std::string(name) + ".fr"), french);
+  }
+  const std::string page = read_file(source("README.md"));
+  const std::size_t start = page.find("\n## A first run\n"), end = page.find("\n## The rooms\n");
+  const Lines commands = commands_of(page.substr(start, end - start));
+  EXPECT_GT(commands.size(), 12u);
+  run(commands);
+}
+
+// A reader who begins with any page learns first how a shell finds the program.
+TEST(DocumentedPages, SayHowTheProgramIsFoundBeforeTheyNameIt) {
+  for (const char* name :
+       {"README.md", "data/README.md", "framework/README.md", "memory/README.md", "train/README.md",
+        "train/labs/README.md", "tests/benchmarks/README.md"}) {
+    const Lines commands = commands_of(read_file(source(name)));
+    ASSERT_THAT(commands, testing::Not(IsEmpty())) << name;
+    EXPECT_THAT(commands.front(), testing::StartsWith(kFindsTheProgram)) << name;
+  }
+  EXPECT_THAT(read_file(source("train/demo.sh")),
+              HasSubstr("export PATH=$PWD/build/release/train:\\$PATH"));
+}
+
+}  // namespace
+}  // namespace skyline
