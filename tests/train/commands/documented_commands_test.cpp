@@ -1,4 +1,4 @@
-// Runs the commands that stand in README files, as a reader would.
+// Runs the commands that stand in README files and the labs' pages, as a reader would.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -48,6 +48,11 @@ Lines commands_of(const std::string& page) {
   return commands;
 }
 
+// Returns what a page shows of the commands' output: all lines of its blocks that are no commands.
+Lines shown_output_of(const std::string& page) {
+  return matches(page, "\n    (?!(?:\\$ )?(?:skyline|export|cmake) )([^\n]+)");
+}
+
 // A folder with the program where a build leaves it. Training is one small step, whatever the
 // commands leave open.
 class DocumentedCommands : public testing::Test {
@@ -80,6 +85,18 @@ class DocumentedCommands : public testing::Test {
 
   const TemporaryFolder folder_;
 };
+
+TEST_F(DocumentedCommands, OfTheLabsPrintWhatThePagesShow) {
+  std::string pages = read_file(source("train/labs/README.md"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(source("train/labs/exercises"))) {
+    if (entry.path().extension() == ".md") pages += read_file(entry.path());
+  }
+  const Lines commands = commands_of(pages), shown = shown_output_of(pages);
+  EXPECT_GT(commands.size(), 6u);
+  EXPECT_GT(shown.size(), 6u);
+  const std::string output = run(commands);
+  for (const std::string& line : shown) EXPECT_THAT(output, HasSubstr(line));
+}
 
 TEST_F(DocumentedCommands, OfTheFirstRunAndOfOwnDataWork) {
   tests::write_image_folder(folder_ / "pets", 4, 2);
