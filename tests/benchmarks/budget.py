@@ -7,19 +7,18 @@
 The first form asks dry runs at 66, 60, 53, 46, 40 and 33 % of the bytes that the step takes without
 a budget, with the batches of MONeT's table (Shah et al. 2021), and prints "longer by (at least)" and
 the longest planning. "impossible" means that no step fits, which is proved, and "not found" that a
-step may fit; both say what is missing, to what every step needs or to the least that was found. Below
-the table stands which op needs these bytes. A second table puts MONeT's points beside ours in as many
-bytes, not in as large a share: our step needs fewer than PyTorch's before anything is made again. The
-second form also trains: one run without a budget
-gives the profile, then a run without a budget and one for each share take turns, and the least of
-their medians are compared with what was foreseen: "ratio" is (1 + measured) / (1 + foreseen), and the
-worst one stands below the table.
+step may fit; both say what is missing, to what every step needs or to the least that was found. A
+model's row ends with the first share at which no step fits, and below the table stands which op needs
+these bytes. A second table puts MONeT's points beside ours in as many bytes, not in as large a share:
+our step needs fewer than PyTorch's before it recomputes anything. The second form also trains: one
+run without a budget gives the profile, then a run without a budget and one for each share take turns.
+A row compares the least of their medians with what was foreseen, and ends with the least and the
+largest ratio, (1 + measured) / (1 + foreseen).
 Generated numbers and small images serve as data. Exits 1 if a step reserves more than its budget.
 """
 
 import argparse
 import json
-import math
 import pathlib
 import re
 import subprocess
@@ -39,8 +38,9 @@ MONET = {  # gigabytes, and how much longer the step takes in them, in per cent 
     "googlenet": [(9.98, 7.13), (8.01, 8.44), (6.01, 12.14), (4.99, 15.77)],
     "vgg16": [(7.88, -2.18), (6.82, 1.99), (5.51, 9.11)],
     "mobilenet_v2": [(10.02, 2.40), (7.01, 5.53), (5.01, 8.72)]}
+MOST_POINTS = max(map(len, MONET.values()))
 KIB = 1024
-ROOMY = "20GiB"  # nothing is made again; the step is planned before it runs, as within budgets
+ROOMY = "20GiB"  # nothing is recomputed; the step is planned before it runs, as within budgets
 
 
 def skyline(build, *words):
@@ -83,25 +83,29 @@ def foreseen(build, model, needs):
         if isinstance(answer, str):
             cells.append(refusal(answer))
             needs[model] = answer[answer.index("It needs"):]
-            continue
+            break
         budget = answer["budget"]
         longest = max(longest, budget["seconds"])
         cells.append(longer_by(budget))
     bytes_without = everything["budget"]["reserved_without"] / 2**30
+    cells += [""] * (len(SHARES) - len(cells))
     return [f"{model}, {BATCHES[model]}", f"{bytes_without:.2f} GiB", *cells, f"{longest:.2f} s"]
 
 
 def in_monets_bytes(build, model):
-    """Yields a row a point of MONeT."""
-    for gigabytes, theirs in MONET.get(model, []):
+    """Returns a row with the points of MONeT."""
+    def point(gigabytes, theirs):
         limit = f"{int(gigabytes * 1e9) // KIB}KiB"
         answer = skyline(build, *dry_run(model), "--memory", limit)
         ours = refusal(answer) if isinstance(answer, str) else longer_by(answer["budget"])
-        yield [f"{model}, {BATCHES[model]}", f"{gigabytes:.2f} GB", ours, f"{theirs:.1f}"]
+        return f"{gigabytes:.2f} GB: {ours}, {theirs:.1f}"
+
+    points = [point(*numbers) for numbers in MONET[model]]
+    return [f"{model}, {BATCHES[model]}", *points, *[""] * (MOST_POINTS - len(points))]
 
 
-def run(build, model, batch, steps, turns, folder, ratios):
-    """Yields a row a share: foreseen and measured share of a step; adds to `ratios`."""
+def run(build, model, batch, steps, turns, folder):
+    """Returns a row: of each share "foreseen (at least), measured", until no step fits."""
     draw_images(folder / "images", batch)
     data = data_of(model, folder / "images", batch)
     ask = ["train", "--model", model, "--batch-size", batch, "--steps", steps, *data, "--output"]
@@ -118,18 +122,21 @@ def run(build, model, batch, steps, turns, folder, ratios):
                                      "--profile", profile)
             if not isinstance(answers[share], str):
                 seconds[share].append(answers[share]["step_seconds_median"])
+    cells, ratios = [], []
     for share in SHARES:
         answer = answers[share]
         if isinstance(answer, str):
-            yield [f"{model}, {batch}", f"{share} %", refusal(answer), "", "", ""]
-            continue
+            cells.append(refusal(answer))
+            break
         budget = answer["budget"]
         if answer["memory"]["peak_reserved"] > budget["budget"]:
             sys.exit(f"{model} reserved more than {budget['budget']} bytes")
         measured = min(seconds[share]) / min(seconds[100]) - 1
         ratios.append((1 + measured) / (1 + budget["overhead"]))
-        yield [f"{model}, {batch}", f"{share} %", f"{100 * budget['overhead']:.1f} %",
-               f"{100 * budget['bound']:.1f} %", f"{100 * measured:.1f} %", f"{ratios[-1]:.2f}"]
+        cells.append(f"{longer_by(budget)}, {100 * measured:.1f}")
+    cells += [""] * (len(SHARES) - len(cells))
+    extremes = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+    return [f"{model}, {batch}", *cells, extremes]
 
 
 def print_table(head, rows):
@@ -154,20 +161,17 @@ def main():
         needs = {}
         print_table(["network, batch", "without", *(f"{share} %" for share in SHARES), "planned in"],
                     (foreseen(given.build, model, needs) for model in models))
-        for model, why in needs.items():
-            print(f"\n{model}: {why}")
         print()
-        print_table(["network, batch", "bytes", "ours", "MONeT"],
-                    (row for model in models for row in in_monets_bytes(given.build, model)))
+        for model, why in needs.items():
+            print(f"- {model}: {why}")
+        print()
+        print_table(["network, batch", "bytes: ours (at least), MONeT", *[""] * (MOST_POINTS - 1)],
+                    (in_monets_bytes(given.build, model) for model in models if model in MONET))
         return
-    ratios = []
     with tempfile.TemporaryDirectory() as folder:
-        rows = (row for model in models
-                for row in run(given.build, model, given.batch_size or RUN_BATCHES[model],
-                               given.steps, given.turns, pathlib.Path(folder) / model, ratios))
-        print_table(["network, batch", "memory", "foreseen", "at least", "measured", "ratio"], rows)
-    if ratios:
-        print(f"\nworst ratio: {max(ratios, key=lambda ratio: abs(math.log(ratio))):.2f}")
+        rows = (run(given.build, model, given.batch_size or RUN_BATCHES[model], given.steps,
+                    given.turns, pathlib.Path(folder) / model) for model in models)
+        print_table(["network, batch", *(f"{share} %" for share in SHARES), "ratio"], rows)
 
 
 if __name__ == "__main__":

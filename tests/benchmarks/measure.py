@@ -10,22 +10,20 @@ lacks its data or PyTorch says so and leaves its table as it is:
     planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv; times
                    MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
                    (github.com/google/minimalloc)
-    predicted      needs a build with cuDNN, but no card: h200.json describes one
-    workspaces     needs the same
+    predicted, workspaces
+                   need a build with cuDNN, but no card: h200.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
-    pytorch        needs a python3 with torch, torchvision and safetensors ($SKYLINE_PYTHON names
-                   another one)
-    pytorch-memory, pytorch-budget
-                   need the same
-    ranks          needs mpirun
-    ddp            needs mpirun and the python3 of part pytorch
+    pytorch, pytorch-memory, pytorch-budget, ddp
+                   need a python3 ($SKYLINE_PYTHON) with torch, torchvision and safetensors
+    ranks, ddp     need mpirun
 
---dry-run prints the commands and what is missing, and measures nothing.
+Rows that decide nothing are summed up: a function's docstring says by which rule. --dry-run prints
+the commands and what is missing, and measures nothing.
 """
 
 import argparse
-import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -79,12 +77,8 @@ def folder(variable):
 
 
 def require_torch():
-    if PYTHON == sys.executable:
-        found = importlib.util.find_spec("torch") is not None
-    else:
-        found = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                               check=False).returncode == 0
-    if not found:
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
         raise Missing(f"{PYTHON} has no torch")
 
 
@@ -98,13 +92,35 @@ def as_printed(*outputs):
     return "```\n" + "\n".join(output.strip("\n") for output in outputs) + "\n```"
 
 
-def google_benchmark(runner, name, *flags):
-    output = runner.output(runner.program(name), "--benchmark_format=json", *flags,
-                           shown=" ".join([name, *flags]))
-    rows = [[f"`{run['name']}`", f"{run['real_time']:.4g} {run['time_unit']}",
-             f"{run['items_per_second']:.4g}" if "items_per_second" in run else ""]
-            for run in json.loads(output or '{"benchmarks": []}')["benchmarks"]]
-    return markdown(["benchmark", "time", "items/s"], rows)
+def by_first_cell(rows):
+    """One row for the rows with one first cell; other cells that differ are joined by commas."""
+    found = {}
+    for row in rows:
+        found.setdefault(row[0], []).append([str(cell) for cell in row])
+    return [[cells[0] if len(set(cells)) == 1 else ", ".join(cells) for cells in zip(*same)]
+            for same in found.values()]
+
+
+def shortened(output):
+    """A script's table with one row a network, below what else it says."""
+    lines = [re.split(r"\s*\|\s*|\s{2,}", line.strip("| ")) for line in output.splitlines()]
+    said = [line[0] for line in lines if len(line) < 4 and line[0]]
+    header, *rows = [line for line in lines if len(line) >= 4 and line[0] != "---"] or [[]]
+    return "; ".join(said) + "\n\n" * bool(said) + markdown(header, by_first_cell(rows))
+
+
+def timed(name, *flags, data=None):
+    """A Google Benchmark; `data` names the variable with the folder that it reads."""
+    def measure_program(runner):
+        if data:
+            folder(data)
+        output = runner.output(runner.program(name), "--benchmark_format=json", *flags,
+                               shown=" ".join([name, *flags]))
+        rows = [[f"`{run['name']}`", f"{run['real_time']:.4g} {run['time_unit']}",
+                 f"{run['items_per_second']:.4g}" if "items_per_second" in run else ""]
+                for run in json.loads(output or '{"benchmarks": []}')["benchmarks"]]
+        return markdown(["benchmark", "time", "items/s"], rows)
+    return measure_program
 
 
 def mebibytes(count):
@@ -121,20 +137,16 @@ def allocators(runner):
         for name, run in result["allocators"].items():
             allocation_ns = run["allocate_ns_median"] - result["clock_ns"]
             after_switch = run["peak_reserved_after_switch"]
-            rows.append([model, name, mebibytes(run["peak_reserved"]),
+            rows.append([name, model, mebibytes(run["peak_reserved"]),
                          mebibytes(after_switch) if after_switch else "–",
                          f"{100 * run['gap_to_lower_bound']:.1f} %", f"{allocation_ns:.0f} ns",
                          f"{1e3 * run['step_seconds_median']:.3g} ms"])
-    return markdown(["model", "allocator", "reserved peak", "after the switch", "above the least possible",
-                     "one allocation", "step"], rows)
+    return markdown(["allocator", "model", "reserved peak", "after the switch",
+                     "above the least possible", "one allocation", "step"], by_first_cell(rows))
 
 
 def printed(program, *arguments):
     return lambda runner: as_printed(runner.output(runner.program(program), *arguments))
-
-
-def timed(name, *flags):
-    return lambda runner: google_benchmark(runner, name, *flags)
 
 
 def planners(runner):
@@ -165,15 +177,6 @@ def predicted(runner):
     """Reserved MiB of a step on the card of h200.json, which is only described."""
     skyline, card = runner.program("skyline"), "tests/benchmarks/h200.json"
     columns = ["planned", "best-fit-pool", "caching", "bfc", "exact-pool", "network-wise"]
-    peer = {}
-    try:
-        require_torch()
-        script = "tests/benchmarks/pytorch/pytorch_memory.py"
-        output = runner.output(PYTHON, script, "--ours", skyline, "--batches", 64, "--with=",
-                               shown=f"python3 {script} --ours skyline --batches 64")
-        peer = {row.split()[0]: row.split()[2] for row in output.splitlines()[3:]}
-    except Missing as reason:
-        print(f"  without PyTorch's column: {reason}", file=sys.stderr)
 
     def peaks(model, *flags):
         text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", 64, "--device",
@@ -186,13 +189,24 @@ def predicted(runner):
         plain = peaks(model)
         less = peaks(model, "--recompute", 4, "--fused-update", "--allocators", "planned")
         row = [plain.get(name, "") for name in columns]
-        rows.append([model, row[0], less.get("planned", ""), *row[1:], peer.get(model, "–")])
+        rows.append([model, row[0], less.get("planned", ""), *row[1:]])
     header = ["MiB at batch 64", "planned", "with `--recompute 4 --fused-update`", "best-fit pool",
-              "caching (PyTorch)", "bfc (TensorFlow)", "exact-size pool", "network-wise",
-              "PyTorch's own step, alive"]
+              "caching (PyTorch)", "bfc (TensorFlow)", "exact-size pool", "network-wise"]
     runner.commands = [f"skyline dry-run --model M --batch-size 64 --device cuda --engines {card} "
                        "[--recompute 4 --fused-update] --json"]
     return markdown(header, rows)
+
+
+def decisive_workspaces(rows):
+    """The steps that workspaces make at least 1 % larger, and a line on the others."""
+    others = [row for row in rows if row[3] < 1.01 * row[6]]
+    shown = [[*row[:2], *(f"{mib:,.1f}" for mib in row[2:])] for row in rows if row not in others]
+    most = max(others, key=lambda row: row[3] / row[6])
+    header = ["network", "batch", "largest workspace, fp32", "planned", "largest, TF32", "planned",
+              "planned without workspaces"]
+    return (markdown(header, shown) + "\n\n") * bool(shown) + (
+        f"In {len(others)} steps, workspaces of up to {max(row[2] for row in others):,.1f} MiB "
+        f"cost at most {most[3]:,.0f} instead of {most[6]:,.0f} MiB ({most[0]}, {most[1]}).")
 
 
 def workspaces(runner):
@@ -203,26 +217,16 @@ def workspaces(runner):
         text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
                              "--device", "cuda", "--engines", card, "--allocators", "planned",
                              "--json", *flags)
-        answer = json.loads(text or '{"categories": {}, "allocators": {}}')
-        largest = answer["categories"].get("workspace", {"peak_bytes": 0})["peak_bytes"]
-        planned = answer["allocators"].get("planned", {"peak_reserved": 0})["peak_reserved"]
-        return f"{largest / 2**20:,.1f}", f"{planned / 2**20:,.0f}"
+        answer = json.loads(text or '{"categories": {}, "allocators": {"planned": {"peak_reserved": 1}}}')
+        return (answer["categories"].get("workspace", {"peak_bytes": 0})["peak_bytes"] / 2**20,
+                answer["allocators"]["planned"]["peak_reserved"] / 2**20)
 
-    rows = []
-    for model in ("alexnet", "googlenet", "resnet50", "inception-resnet", "vgg16"):
-        for batch_size in (32, 64, 128):
-            rows.append([model, batch_size, *step(model, batch_size),
-                         *step(model, batch_size, "--tf32"),
-                         step(model, batch_size, "--workspace", 0)[1]])
+    rows = [[*case, *step(*case), *step(*case, "--tf32"), step(*case, "--workspace", 0)[1]]
+            for case in itertools.product(["alexnet", "googlenet", "resnet50", "inception-resnet",
+                                           "vgg16"], [32, 64, 128])]
     runner.commands = [f"skyline dry-run --model M --batch-size B --device cuda --engines {card} "
                        "--allocators planned [--tf32] [--workspace 0] --json"]
-    return markdown(["network", "batch", "largest workspace, fp32", "planned", "largest, TF32",
-                     "planned", "planned without workspaces"], rows)
-
-
-def images(runner):
-    folder("SKYLINE_IMAGES")
-    return google_benchmark(runner, "data_benchmark", "--benchmark_filter=image")
+    return decisive_workspaces(rows)
 
 
 def wmt(runner):
@@ -236,48 +240,54 @@ NETWORKS = ["mlp", "lenet", "resnet20", "resnet18", "mobilenet_v2", "alexnet", "
             "resnet50", "inception-resnet", "inception-resnet-figure", "vgg16", "seq2seq"]
 
 
+WAYS = {"order alone": [], "--fused-update": ["--fused-update"],
+        "--recompute 4": ["--recompute", 4]}
+
+
+def decisive_orders(steps):
+    """The steps of which the order saves 5 %, and a row a way on the others; none below 10 MiB. A
+    step: network, batch, way, MiB of program, early, Inductor, XLA and optimal, whether proved."""
+    rows, sums = [], []
+    for way in WAYS:
+        these = [(1 - step[7] / step[3], *step)
+                 for step in steps if step[2] == way and step[3] >= 10]
+        others = [step for step in these if step[0] < 0.05]
+        rows += [[*step[1:4], *(f"{peak:.1f}" for peak in step[4:9]), f"{100 * step[0]:.1f} %",
+                  "yes" if step[9] else "no"] for step in these if step not in others]
+        most = max(others)
+        farthest = {peer: max(these, key=lambda step: step[peer] / step[8]) for peer in (6, 7)}
+        sums.append([way, len(others), f"{100 * most[0]:.1f} % ({most[1]}, {most[2]})",
+                     sum(not step[9] for step in others),
+                     *(f"{step[peer]:.1f} to {step[8]:.1f} ({step[1]}, {step[2]})"
+                       for peer, step in farthest.items())])
+    return markdown(["network", "batch", "way", "program", "early", "Inductor", "XLA", "optimal",
+                     "saves", "proved"], by_first_cell(rows)) + "\n\n" + markdown(
+        ["way", "other steps", "they save at most", "not proved", "farthest from optimal: Inductor",
+         "XLA"], sums)
+
+
 def orders(runner):
     """Peaks of a step in several orders, in MiB without resident bytes."""
-    ways = {"order alone": [], "--fused-update": ["--fused-update"],
-            "--recompute 4": ["--recompute", "4"], "inference": ["--infer"]}
-    skyline = runner.program("skyline")
-
-    def order_of(*flags):
-        text = runner.output(skyline, "dry-run", *flags, "--allocators", "planned", "--json")
-        return json.loads(text)["order"] if text else None
-
-    def mib(count):
-        return f"{count / 2**20:.1f}"
-
-    rows = []
-    for network in NETWORKS:
-        for batch_size in (1, 32, 128):
-            for way, flags in ways.items():
-                flags = ["--model", network, "--batch-size", batch_size, *flags]
-                executed = order_of(*flags)
-                if not executed:
-                    continue
-                peers = [mib(order_of(*flags, "--order", peer)["peak"])
-                         for peer in ("early", "inductor", "xla")]
-                peak, proved = executed["peak"], executed["proved_optimal"]
-                if way == "inference":  # nothing is reordered: what a free forward order would save
-                    peers = ["", "", ""]
-                    peak, proved = executed["free"], executed["free_proved_optimal"]
-                saved = 100 * (1 - peak / executed["program"])
-                rows.append([network, str(batch_size), way, mib(executed["program"]), *peers,
-                             mib(peak), f"{saved:.1f} %", "yes" if proved else "no"])
-    # One command stands for all.
+    skyline, steps = runner.program("skyline"), []
+    for network, batch_size, way in itertools.product(NETWORKS, (1, 32, 128), WAYS):
+        texts = [runner.output(skyline, "dry-run", "--model", network, "--batch-size", batch_size,
+                               *WAYS[way], "--order", order, "--allocators", "planned", "--json")
+                 for order in ("program", "early", "inductor", "xla", "optimal")]
+        if all(texts):
+            found = [json.loads(text)["order"] for text in texts]
+            steps.append((network, batch_size, way, *(order["peak"] / 2**20 for order in found),
+                          found[-1]["proved_optimal"]))
     runner.commands = ["skyline dry-run --model M --batch-size B [--order inductor | xla | early]"]
-    header = ["network", "batch", "way", "program", "early", "Inductor", "XLA", "optimal", "saves",
-              "proved"]
-    return markdown(header, rows)
+    return decisive_orders(steps) if steps else ""
 
 
-def scripted(name, *flags):
+def scripted(name, *flags, shape=str.strip, needs="python3"):
     def measure_script(runner):
+        if shutil.which(needs) is None:
+            raise Missing(f"{needs} is not installed")
         script = f"tests/benchmarks/{name}"
-        return runner.output(sys.executable, script, "--build", runner.build, *flags,
-                             shown=" ".join(["python3", script, *flags])).strip()
+        return shape(runner.output(sys.executable, script, "--build", runner.build, *flags,
+                                   shown=" ".join(["python3", script, *flags])))
     return measure_script
 
 
@@ -306,35 +316,25 @@ def lanes(runner):
     runner.commands = ["skyline dry-run --model M --batch-size 32 --lanes N"]
     header = ["network", "lanes", "one lane", "these lanes", "path colours", "any order",
               "ops at once", "faster with one lane's plan", "with these lanes'", "at most"]
-    return markdown(header, rows)
+    return markdown(header, by_first_cell(rows))
 
 
-def require_mpirun():
-    if shutil.which("mpirun") is None:
-        raise Missing("mpirun is not installed")
+def olla(runner):
+    """The steps of which the order saves 1 %; a line of the program names the others."""
+    text = runner.output(runner.program("skyline"), "reproduce", "olla")
+    text = text.partition("\n\n")[2].partition("\nwhy no order needs less")[0]
+    others = text.partition("order gains less than 1 %: ")[2].split("\n")[0].split(", ")
+    return as_printed("\n".join(line for line in text.splitlines()
+                                if not line or line.split()[0] not in others))
 
 
-def ranks(runner):
-    """What sums over two ranks take, and bytes foreseen beside reserved ones."""
-    require_mpirun()
-    return scripted("ranks.py")(runner)
-
-
-def against_ddp(runner):
-    require_mpirun()
-    require_torch()
-    script = "tests/benchmarks/pytorch/ranks_against_ddp.py"
-    return runner.output(PYTHON, script, "--ours", runner.program("skyline"),
-                         shown=f"python3 {script} --ours build/release/train/skyline").strip()
-
-
-def pytorch(script, program, *flags):
+def pytorch(script, program, *flags, shape=as_printed):
     def measure_script(runner):
         require_torch()
         path = f"tests/benchmarks/pytorch/{script}"
         words = [path, "--ours", program, *flags]
-        return as_printed(runner.output(PYTHON, path, "--ours", runner.program(program), *flags,
-                                        shown=" ".join(["python3", *words])))
+        return shape(runner.output(PYTHON, path, "--ours", runner.program(program), *flags,
+                                   shown=" ".join(["python3", *words])))
     return measure_script
 
 
@@ -344,27 +344,26 @@ PARTS = {
     "bare": printed("bare_step_benchmark", "alexnet", "googlenet", "resnet50", "inception-resnet"),
     "pytorch": pytorch("pytorch_step.py", "cnn_step_benchmark"),
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
-                              "cuda", "--engines", "tests/benchmarks/h200.json"),
+                              "cuda", "--engines", "tests/benchmarks/h200.json", shape=shortened),
     "predicted": predicted,
     "workspaces": workspaces,
-    "ranks": ranks,
-    "ddp": against_ddp,
+    "ranks": scripted("ranks.py", shape=shortened, needs="mpirun"),
+    "ddp": pytorch("ranks_against_ddp.py", "skyline", shape=shortened),
     "dry-runs": printed("dry_run_benchmark"),
     "orders": orders,
     "lanes": lanes,
-    "olla": printed("skyline", "reproduce", "olla"),
+    "olla": olla,
     "pgmo": printed("skyline", "reproduce", "pgmo"),
     "resident-set": scripted("resident_set.py"),
     "budgets": scripted("budget.py"),
     "budget-runs": scripted("budget.py", "--run"),
-    "pytorch-budget": pytorch("pytorch_budget.py", "skyline"),
+    "pytorch-budget": pytorch("pytorch_budget.py", "skyline", shape=shortened),
     "sessions": timed("session_benchmark", "--benchmark_filter=planned"),
-    "requests": timed("allocators_benchmark", "--benchmark_filter=resnet20"),
     "planners": planners,
     "planner-scale": printed("planner_scale_benchmark"),
     "validator": timed("planners_benchmark", "--benchmark_filter=validate"),
     "replay": timed("replay_benchmark"),
-    "images": images,
+    "images": timed("data_benchmark", "--benchmark_filter=image", data="SKYLINE_IMAGES"),
     "text": timed("text_benchmark"),
     "wmt": wmt,
 }

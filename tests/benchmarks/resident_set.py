@@ -6,7 +6,8 @@
 Each run has two epochs of three steps, each with a checkpoint before and after its evaluation, on
 images that are drawn for it (PNG files; generated ones for mlp, lenet, resnet20; numbers for
 seq2seq). Prints two pairs of peaks, of the whole run and after the switch to the plan, in MiB, and
-what the resident set at the end consists of. Exits 1 if a peak is above its target, 1.02 times the
+what the resident set at the end consists of, for models whose resident set is above 98 % of its
+target then, and one line for the others. Exits 1 if a peak is above its target, 1.02 times the
 reserved peak + 48 MiB. Needs Linux: the kernel keeps the peaks (VmHWM), and is told to begin anew at
 the switch (/proc/PID/clear_refs).
 """
@@ -115,7 +116,7 @@ def row_of(model, run, before, after):
     for reserved, resident in (whole, steady):
         held = held and resident <= target(reserved)
         cells += [mebibytes(reserved), mebibytes(resident), mebibytes(target(reserved))]
-    return [*cells, "yes" if held else "NO", *rest], held
+    return [*cells, "yes" if held else "NO", *rest], held, steady
 
 
 def main():
@@ -130,15 +131,22 @@ def main():
               "resident", "target", "held", "program, libraries", "kernels", "host batches",
               "other heap", "slack", "other"]
     print("| " + " | ".join(header) + " |\n" + "|" + "---|" * len(header))
-    all_held = True
+    all_held, others = True, {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         draw_images(folder / "images", options.batch_size)
         for model in options.models or MODELS:
-            cells, held = row_of(model, *trained(program, model, options, folder))
+            cells, held, (reserved, resident) = row_of(
+                model, *trained(program, model, options, folder))
             all_held = all_held and held
-            print("| " + " | ".join(cells) + " |", flush=True)
+            if held and resident < 0.98 * target(reserved):
+                others[model] = resident - reserved
+            else:
+                print("| " + " | ".join(cells) + " |", flush=True)
             subprocess.run(["rm", "-rf", str(folder / f"run-{model}")], check=True)
+    if others:
+        print(f"\nTargets are held, too, by {', '.join(others)}; resident beyond reserved after the "
+              f"switch: {mebibytes(min(others.values()))} to {mebibytes(max(others.values()))} MiB")
     return 0 if all_held else 1
 
 

@@ -3,13 +3,14 @@
     python3 pytorch_budget.py --ours build/release/train/skyline [MODEL ...] [--batch B] [--steps N]
                               [--budgets 0.66,0.53,...]
 
-PyTorch's step is compiled once a budget, with its partitioner, which chooses what to make again,
+PyTorch's step is compiled once a budget, with its partitioner, which chooses what to recompute,
 and eager kernels ("aot_eager_decomp_partition"), so that only the choice differs. Networks, loss and
 optimizer are those of pytorch_step.py; sentences have 30 words. Its bytes are those of storages that its CPU allocator has
 handed out, at the step's peak, with parameters, gradients and the optimizer's state; "of all" divides them by
 the bytes at budget 1. Steps with and without a budget take turns; "longer by" compares the medians.
 Ours is the budget of a dry run at the same share of the bytes that our step takes without one:
-longer by (at least), as budget.py explains; "–" where no step fits.
+longer by (at least), as budget.py explains; "–" where no step fits. Rows in which PyTorch saves less
+than 1 % of the bytes are named below the table instead.
 """
 
 import argparse
@@ -132,20 +133,24 @@ def ours(program, model, batch, share):
     return f"{mib(answer['reserved'])} | {100 * answer['overhead']:.1f} ({100 * answer['bound']:.1f}) %"
 
 
-def compare(given, model):
+def compare(given, model, unchanged):
+    """Prints a row a budget; appends those in which PyTorch saves nothing to `unchanged`."""
     everything = step_of(model, given.batch, 1.0)
     all_bytes = everything.bytes()
     for budget in map(float, given.budgets.split(",")):
         step = step_of(model, given.batch, budget)
         size = step.bytes()
         share = size / all_bytes
-        seconds = {True: [], False: []}
-        for _ in range(given.steps):
-            seconds[True].append(step.run())
-            seconds[False].append(everything.run())
-        longer = statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1
-        print(f"| {model}, {given.batch} | {budget:.2f} | {mib(size)} | {100 * share:.0f} % | "
-              f"{100 * longer:+.1f} % | {ours(given.ours, model, given.batch, share)} |", flush=True)
+        if share > 0.99:
+            unchanged.append(f"{model} at {budget:.2f} ({100 * share:.0f} %)")
+        else:
+            seconds = {True: [], False: []}
+            for _ in range(given.steps):
+                seconds[True].append(step.run())
+                seconds[False].append(everything.run())
+            longer = statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1
+            print(f"| {model}, {given.batch} | {budget:.2f} | {mib(size)} | {100 * share:.0f} % | "
+                  f"{100 * longer:+.1f} % | {ours(given.ours, model, given.batch, share)} |", flush=True)
         del step
         gc.collect()
 
@@ -163,8 +168,11 @@ def main():
     print("| network, batch | budget | PyTorch | of all | longer by | ours, at that share | "
           "longer by (at least) |")
     print("|---|---|---|---|---|---|---|")
+    unchanged = []
     for model in given.models or [*NETWORKS, TEXT]:
-        compare(given, model)
+        compare(given, model, unchanged)
+    if unchanged:
+        print(f"\nPyTorch saves nothing: {', '.join(unchanged)} of all bytes")
 
 
 if __name__ == "__main__":
