@@ -93,6 +93,10 @@ class OrderReader {
     return static_cast<OpId>(whole(json, name, kMostIndex));
   }
 
+  OpId op_or_end(const Json& json, const char* name) const {
+    return json.is_null() ? kNoOp : index(json, name);
+  }
+
   const Json& list(const Json& object, const char* name) const {
     const auto found = object.find(name);
     if (found == object.end()) fail(fmt::format("has no {}", name));
@@ -124,7 +128,7 @@ class OrderReader {
                    .bytes = whole(json.value("bytes", Json()), "bytes", kMostStepBytes)};
     for_each_flow(json, "values", [&](const Json& flow) {
       read.values.push_back({.value = index(flow[0], "values"),
-                             .reader = flow[1].is_null() ? kNoOp : index(flow[1], "values"),
+                             .reader = op_or_end(flow[1], "values"),
                              .bytes = whole(flow[2], "values", kMostStepBytes)});
     });
     for_each_flow(json, "needs", [&](const Json& flow) {
@@ -137,7 +141,8 @@ class OrderReader {
 
   BoundExit exit_of(const Json& json) const {
     if (!json.is_object()) fail("exits: got " + shown(json) + ", expected an object");
-    BoundExit read{.op = index(json.value("op", Json()), "op"),
+    if (!json.contains("op")) fail("exits: has no op");
+    BoundExit read{.op = op_or_end(json["op"], "op"),
                    .cases = {},
                    .bytes = whole(json.value("bytes", Json()), "bytes", kMostStepBytes)};
     for (const Json& item : list(json, "cases")) read.cases.push_back(case_of(item));
@@ -146,7 +151,11 @@ class OrderReader {
 
   BoundCertificate certificate_of(const Json& json) const {
     if (!json.is_object()) fail("certificate: got " + shown(json) + ", expected an object");
-    BoundCertificate read{.region = indices(json, "region"),
+    const Json from_end = json.value("from_end", Json(false));
+    if (!from_end.is_boolean())
+      fail("from_end: got " + shown(from_end) + ", expected true or false");
+    BoundCertificate read{.from_end = from_end.get<bool>(),
+                          .region = indices(json, "region"),
                           .exits = {},
                           .bytes = whole(json.value("bytes", Json()), "bytes", kMostStepBytes)};
     for (const Json& item : list(json, "exits")) read.exits.push_back(exit_of(item));
@@ -187,16 +196,19 @@ class OrderWriter {
     }
     out_.append("]");
   }
+  static std::string op_or_end(OpId op) { return op == kNoOp ? "null" : std::to_string(op); }
+
   void list(std::string_view name, const std::vector<std::uint32_t>& items) {
     list(name, items, [this](std::uint32_t item) { out_.print("{}", item); });
   }
 
   void write_certificate(const BoundCertificate& certificate) {
     out_.print(",\n\"certificate\":{{\"bytes\":{},", certificate.bytes);
+    if (certificate.from_end) out_.append("\"from_end\":true,");
     list("region", certificate.region);
     out_.append(",\n");
     list("exits", certificate.exits, [this](const BoundExit& exit) {
-      out_.print("\n {{\"op\":{},\"bytes\":{},", exit.op, exit.bytes);
+      out_.print("\n {{\"op\":{},\"bytes\":{},", op_or_end(exit.op), exit.bytes);
       list("cases", exit.cases, [this](const BoundCase& bound) { write_case(bound); });
       out_.append("}");
     });
@@ -208,8 +220,7 @@ class OrderWriter {
     list("pairs", bound.pairs);
     out_.append(",\n   ");
     list("values", bound.values, [this](const ValueFlow& flow) {
-      const std::string reader = flow.reader == kNoOp ? "null" : std::to_string(flow.reader);
-      out_.print("[{},{},{}]", flow.value, reader, flow.bytes);
+      out_.print("[{},{},{}]", flow.value, op_or_end(flow.reader), flow.bytes);
     });
     out_.append(",\n   ");
     list("needs", bound.needs, [this](const NeedFlow& flow) {

@@ -19,9 +19,10 @@ namespace skyline {
 // - graph, graph_hash: name and fingerprint of the graph; algorithm
 // - peak, lower_bound, resident_bytes, proved_optimal
 // - order: ops by their index in the graph, in their new sequence
-// - certificate = {bytes, region, exits}; exits[i] = {op, bytes, cases}; cases[j] = {bytes, pairs,
-//   values, needs, closed_set} with values a list of [tensor, reader or null for the end, bytes],
-//   needs of [op, predecessor, bytes]
+// - certificate = {bytes, from_end (unset: false), region, exits}; exits[i] = {op or null for the
+// end, bytes, cases};
+//   cases[j] = {bytes, pairs, values, needs, closed_set} with values a list of [tensor, reader or
+//   null for the end, bytes], needs of [op, predecessor, bytes]
 struct OrderFile {
   std::string graph_name, graph_hash, algorithm;  // empty: not said
   std::vector<OpId> order;

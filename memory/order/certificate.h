@@ -39,7 +39,7 @@ struct BoundCase {
 };
 
 struct BoundExit {
-  OpId op = 0;
+  OpId op = 0;  // kNoOp: the end of the step
   std::vector<BoundCase> cases;
   std::uint64_t bytes = 0;  // the least bound of the cases
 };
@@ -51,6 +51,16 @@ struct BoundExit {
 // exits. When that exit runs, the ops done are a closed set within the region, which holds the
 // exit's ancestors (all that must run before it). So the least of what the exits need is a bound. A
 // region that lacks only one op and its descendants has one exit, and the bound is one flow.
+//
+// If the region holds all ops, its exit is the end of the step: an op that all others precede, that
+// requests nothing and reads what is kept. The flow from all ops to the end is the kept values,
+// which are alive together then.
+//
+// The mirror image (`from_end`): the region holds the ops that need its members. The exits are the
+// ops outside that only members need. In every order one of them is the last op outside the region.
+// When that exit runs, the ops done are a closed set that holds all others outside, and neither the
+// exit nor an op that needs it. For "the exit's ancestors" read: all others outside; for "the
+// region": all ops but the exit and those that need it.
 //
 // A value is alive if its producer is done and a reader is not, or if it is kept. Take a flow from
 // the exit's ancestors to the ops outside the region and to the end: along values from producer to
@@ -65,6 +75,7 @@ struct BoundExit {
 // holds for every subset of its pairs, too. Its pairs have distinct inputs and distinct outputs, as
 // those that one op can use at once. The cases of an exit cover all such sets of pairs.
 struct BoundCertificate {
+  bool from_end = false;
   std::vector<OpId> region;  // ascending
   std::vector<BoundExit> exits;
   std::uint64_t bytes = 0;  // the least bound of the exits; 0 if there are none

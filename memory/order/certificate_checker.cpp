@@ -38,18 +38,22 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> find_clash(const CheckedG
   return std::nullopt;
 }
 
+// The ops that must have run when an exit does, and those that may have. By op.
+struct Done {
+  std::vector<char> must, may;
+};
+
 // Checks one case of an exit.
 class CaseCheck {
  public:
-  CaseCheck(const CheckedGraph& graph, const std::vector<char>& region,
-            const std::vector<char>& ancestors, OpId exit, const BoundCase& proof)
+  CaseCheck(const CheckedGraph& graph, const Done& done, OpId exit, const BoundCase& proof)
       : graph_(graph),
-        region_(region),
-        ancestors_(ancestors),
+        may_(done.may),
+        must_(done.must),
         exit_(exit),
         proof_(proof),
-        in_(region.size()),
-        out_(region.size()) {}
+        in_(may_.size()),
+        out_(may_.size()) {}
 
   std::string fault() {
     std::string found = fault_of_pairs();
@@ -63,7 +67,7 @@ class CaseCheck {
  private:
   std::string fault_of_pairs() {
     for (const std::uint32_t position : proof_.pairs) {
-      if (position >= graph_.graph.ops[exit_].in_place.size() ||
+      if (exit_ == kNoOp || position >= graph_.graph.ops[exit_].in_place.size() ||
           !graph_.can_use(exit_, pair_at(graph_, exit_, position))) {
         return fmt::format("its in-place pair {} cannot be used", position);
       }
@@ -82,7 +86,7 @@ class CaseCheck {
       return "no bytes of this step";
     }
     const CheckedGraph::Value& value = graph_.values[flow.value];
-    if (!region_[value.producer]) return "its producer is outside the region";
+    if (!may_[value.producer]) return "its producer cannot run before";
     if (flow.reader == kNoOp) return value.kept ? "" : "it is not kept to the end";
     const bool reads = std::ranges::count(value.readers, flow.reader, &CheckedGraph::Reads::op) > 0;
     return reads ? "" : "that op does not read it";
@@ -116,7 +120,7 @@ class CaseCheck {
     for (const NeedFlow& flow : proof_.needs) {
       const std::string arc =
           fmt::format("the flow from op {} to its predecessor op {}", flow.op, flow.predecessor);
-      if (flow.op >= region_.size() || !region_[flow.op]) return arc + " is outside the region";
+      if (flow.op >= may_.size() || !may_[flow.op]) return arc + ": it cannot run before";
       if (std::ranges::count(graph_.needs[flow.op], flow.predecessor) == 0) {
         return fmt::format("{}: it does not need that op", arc);
       }
@@ -127,14 +131,13 @@ class CaseCheck {
     return {};
   }
 
-  // Ops between the ancestors and the outside pass on what they receive; the ancestors send the
-  // flow's value.
+  // Ops that may have run pass on what they receive; those that must have send the flow's value.
   std::string fault_of_conservation() {
     std::uint64_t sent = 0, returned = 0;
-    for (OpId op = 0; op < region_.size(); ++op) {
-      if (ancestors_[op]) {
+    for (OpId op = 0; op < may_.size(); ++op) {
+      if (must_[op]) {
         if (!add(sent, out_[op]) || !add(returned, in_[op])) return "the flow is too large to add";
-      } else if (region_[op] && in_[op] != out_[op]) {
+      } else if (may_[op] && in_[op] != out_[op]) {
         return fmt::format("{} receives {} bytes but passes on {}", graph_.name(op), in_[op],
                            out_[op]);
       }
@@ -148,6 +151,7 @@ class CaseCheck {
 
   // Bytes that the exit requests, whatever ran before.
   std::uint64_t own_bytes() const {
+    if (exit_ == kNoOp) return 0;
     std::uint64_t bytes = graph_.workspaces[exit_];
     for (const ValueId output : graph_.outputs(exit_)) {
       const bool paired = std::ranges::any_of(proof_.pairs, [&](std::uint32_t position) {
@@ -160,13 +164,13 @@ class CaseCheck {
 
   // The set that explains the bound must be possible and need exactly that much.
   std::string fault_of_set() const {
-    std::vector<char> done(region_.size());
+    std::vector<char> done(may_.size());
     for (const OpId op : proof_.closed_set) {
-      if (op >= region_.size() || !region_[op]) return fmt::format("op {} cannot run before", op);
+      if (op >= may_.size() || !may_[op]) return fmt::format("op {} cannot run before", op);
       done[op] = true;
     }
-    for (OpId op = 0; op < region_.size(); ++op) {
-      const bool must = ancestors_[op] && !done[op];
+    for (OpId op = 0; op < may_.size(); ++op) {
+      const bool must = must_[op] && !done[op];
       if (must) return fmt::format("its set lacks {}, which must run before", graph_.name(op));
       for (const OpId before : graph_.needs[op]) {
         if (!done[op] || done[before]) continue;
@@ -193,7 +197,7 @@ class CaseCheck {
   }
 
   const CheckedGraph& graph_;
-  const std::vector<char>&region_, &ancestors_;
+  const std::vector<char>&may_, &must_;
   const OpId exit_;
   const BoundCase& proof_;
   std::vector<std::uint64_t> in_, out_;  // bytes, by op
@@ -205,8 +209,8 @@ class CaseCheck {
 std::string fault_of_cover(const CheckedGraph& graph, const BoundExit& exit) {
   constexpr int kMostSteps = 4096;
   Positions usable;
-  for (std::uint32_t position = 0; position < graph.graph.ops[exit.op].in_place.size();
-       ++position) {
+  const std::size_t count = exit.op == kNoOp ? 0 : graph.graph.ops[exit.op].in_place.size();
+  for (std::uint32_t position = 0; position < count; ++position) {
     if (graph.can_use(exit.op, pair_at(graph, exit.op, position))) usable.push_back(position);
   }
   std::vector<Positions> open = {usable};
@@ -231,8 +235,10 @@ std::string fault_of_cover(const CheckedGraph& graph, const BoundExit& exit) {
   return {};
 }
 
+// Of the end all ops.
 std::vector<char> ancestors_of(const CheckedGraph& graph, OpId op) {
-  std::vector<char> found(graph.needs.size());
+  std::vector<char> found(graph.needs.size(), op == kNoOp);
+  if (op == kNoOp) return found;
   std::vector<OpId> open = {op};
   while (!open.empty()) {
     const OpId at = open.back();
@@ -245,12 +251,26 @@ std::vector<char> ancestors_of(const CheckedGraph& graph, OpId op) {
   return found;
 }
 
-std::string fault_of_exit(const CheckedGraph& graph, const std::vector<char>& region,
+// From the end: all others outside the region must have run, and whatever does not need the exit
+// may have. What an op needs stands before it in the graph.
+Done done_from_end(const CheckedGraph& graph, const std::vector<char>& region, OpId exit) {
+  Done done{.must = std::vector<char>(region.size()),
+            .may = std::vector<char>(region.size(), true)};
+  for (OpId op = 0; op < region.size(); ++op) {
+    const auto waits = [&](OpId before) { return done.may[before] == 0; };
+    if (op == exit || std::ranges::any_of(graph.needs[op], waits)) done.may[op] = false;
+    done.must[op] = op != exit && !region[op];
+  }
+  return done;
+}
+
+std::string fault_of_exit(const CheckedGraph& graph, bool from_end, const std::vector<char>& region,
                           const BoundExit& exit) {
-  const std::vector<char> ancestors = ancestors_of(graph, exit.op);
+  const Done done = from_end ? done_from_end(graph, region, exit.op)
+                             : Done{.must = ancestors_of(graph, exit.op), .may = region};
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const BoundCase& proof : exit.cases) {
-    const std::string found = CaseCheck(graph, region, ancestors, exit.op, proof).fault();
+    const std::string found = CaseCheck(graph, done, exit.op, proof).fault();
     if (!found.empty()) return found;
     least = std::min(least, proof.bytes);
   }
@@ -260,38 +280,61 @@ std::string fault_of_exit(const CheckedGraph& graph, const std::vector<char>& re
                      least);
 }
 
-// The exits are exactly the ops outside the region that need only ops inside.
-std::string fault_of_exits(const CheckedGraph& graph, const std::vector<char>& region,
-                           const std::vector<BoundExit>& exits) {
+// Returns the ops outside the region that need only ops inside, or that only ops inside need.
+std::vector<char> ways_out(const CheckedGraph& graph, bool from_end,
+                           const std::vector<char>& region) {
+  std::vector<char> ways(region.size());
+  for (OpId op = 0; op < region.size(); ++op) {
+    ways[op] = !region[op];
+    for (const OpId before : graph.needs[op]) {
+      if (region[op] || region[before]) continue;
+      ways[from_end ? before : op] = false;
+    }
+  }
+  return ways;
+}
+
+// The exits are exactly the ways out. The end is one if there is no other, but not from the end.
+std::string fault_of_exits(const CheckedGraph& graph, bool from_end,
+                           const std::vector<char>& region, const std::vector<BoundExit>& exits) {
+  const std::vector<char> ways = ways_out(graph, from_end, region);
+  const bool whole = !from_end && std::ranges::find(region, 0) == region.end();
   std::vector<int> listed(region.size());
+  int ends = 0;
   for (const BoundExit& exit : exits) {
-    if (exit.op >= region.size()) return fmt::format("exit {} is no op", exit.op);
-    if (++listed[exit.op] > 1) return fmt::format("{} is an exit twice", graph.name(exit.op));
+    const bool end = exit.op == kNoOp;
+    if (!end && exit.op >= region.size()) return fmt::format("exit {} is no op", exit.op);
+    if (end && !whole) return "the end of the step is no way out of the region";
+    if (++(end ? ends : listed[exit.op]) > 1) {
+      return fmt::format("{} is an exit twice", graph.name(exit.op));
+    }
   }
   for (OpId op = 0; op < region.size(); ++op) {
-    const auto inside = [&](OpId before) { return region[before] != 0; };
-    const bool exit = !region[op] && std::ranges::all_of(graph.needs[op], inside);
-    if (exit && listed[op] == 0) {
+    if (ways[op] && listed[op] == 0) {
       return fmt::format("{} leaves the region, but is no exit", graph.name(op));
     }
-    if (!exit && listed[op] > 0) {
+    if (!ways[op] && listed[op] > 0) {
       return fmt::format("{} is no way out of the region", graph.name(op));
     }
   }
   return {};
 }
 
-std::string fault_of_region(const CheckedGraph& graph, const std::vector<OpId>& members,
+std::string fault_of_region(const CheckedGraph& graph, const BoundCertificate& certificate,
                             std::vector<char>& region) {
-  for (const OpId op : members) {
+  for (const OpId op : certificate.region) {
     if (op >= region.size()) return fmt::format("the region holds op {}, which does not exist", op);
     region[op] = true;
   }
   for (OpId op = 0; op < region.size(); ++op) {
     for (const OpId before : graph.needs[op]) {
-      if (!region[op] || region[before]) continue;
-      return fmt::format("the region holds {} but not {}, which that needs", graph.name(op),
-                         graph.name(before));
+      if (certificate.from_end ? region[before] <= region[op] : region[op] <= region[before]) {
+        continue;
+      }
+      return certificate.from_end ? fmt::format("the region holds {} but not {}, which needs that",
+                                                graph.name(before), graph.name(op))
+                                  : fmt::format("the region holds {} but not {}, which that needs",
+                                                graph.name(op), graph.name(before));
     }
   }
   return {};
@@ -304,11 +347,12 @@ std::string fault_of_certificate(const CheckedGraph& graph, const BoundCertifica
     return certificate.bytes == 0 ? "" : "the certificate has no exits and proves nothing";
   }
   std::vector<char> region(graph.needs.size());
-  std::string found = fault_of_region(graph, certificate.region, region);
-  if (found.empty()) found = fault_of_exits(graph, region, certificate.exits);
+  const bool from_end = certificate.from_end;
+  std::string found = fault_of_region(graph, certificate, region);
+  if (found.empty()) found = fault_of_exits(graph, from_end, region, certificate.exits);
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const BoundExit& exit : certificate.exits) {
-    if (found.empty()) found = fault_of_exit(graph, region, exit);
+    if (found.empty()) found = fault_of_exit(graph, from_end, region, exit);
     least = std::min(least, exit.bytes);
   }
   if (!found.empty() || certificate.bytes == least) return found;

@@ -49,6 +49,7 @@ CheckedGraph::CheckedGraph(const StepGraph& of, const OrderOptions& options)
 }
 
 std::string CheckedGraph::name(OpId op) const {
+  if (op == kNoOp) return "the end of the step";
   const std::string& called = graph.ops[op].name;
   return called.empty() ? fmt::format("op {}", op) : fmt::format("op {} ({})", op, called);
 }

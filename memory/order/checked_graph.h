@@ -33,7 +33,7 @@ struct CheckedGraph {
   CheckedGraph(const StepGraph& of, const OrderOptions& options);
 
   ValueId owner(ValueId value) const { return graph.values[value].storage; }
-  std::string name(OpId op) const;
+  std::string name(OpId op) const;  // kNoOp: the end of the step
   // The values that the op requests.
   std::vector<ValueId> outputs(OpId op) const;
   // True if the pair may ever be used: both are counted and of one size, the input is not kept and

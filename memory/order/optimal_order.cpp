@@ -25,7 +25,7 @@ struct Stage {
 };
 // A flow takes as long as some seven states, and there are up to ten proofs.
 constexpr std::uint64_t kStatesPerFlow = 32;
-constexpr Stage kStages[] = {{512, 1}, {8192, 2}, {kUnlimited, 64}};
+constexpr Stage kStages[] = {{512, 1}, {8192, 4}, {kUnlimited, 64}};
 
 OrderEffort effort_of(const OrderOptions& options) {
   const bool limited = options.time_limit_seconds || options.state_limit;
@@ -64,11 +64,11 @@ class Solver {
     if (peak() > 0) consider(greedy_order(problem_, TieRule::kProgramLast));
   }
 
-  // Bounds the op where the order peaks, by one flow.
+  // Bounds the op where the order peaks, by one flow, and the end of the step.
   void bound_peak() {
     if (proved()) return;
     const auto at = std::ranges::max_element(bytes_) - bytes_.begin();
-    adopt(bound_.bound_of(order_[static_cast<std::size_t>(at)]));
+    adopt(bound_.bound_of_peak(order_[static_cast<std::size_t>(at)]));
   }
 
   // Lowers the peak or raises the bound until they meet or the effort is spent. Longer stages begin
@@ -191,11 +191,19 @@ class Solver {
     return std::min(std::clamp(stage.flow_factor * fewest, fewest, most), most_flows_);
   }
 
+  // By a region that grows from the start, or from the end.
   std::optional<BoundCertificate> prove_above(std::uint64_t level, std::uint64_t flow_limit) {
-    const auto above =
-        std::ranges::find_if(bytes_, [&](std::uint64_t bytes) { return bytes > level; });
-    const auto count = static_cast<std::size_t>(above - bytes_.begin());
-    return bound_.prove_above(level, std::span(order_).first(count), flow_limit, effort_.deadline);
+    const auto is_above = [&](std::uint64_t bytes) { return bytes > level; };
+    const auto first = std::ranges::find_if(bytes_, is_above) - bytes_.begin();
+    const auto after = std::find_if(bytes_.rbegin(), bytes_.rend(), is_above) - bytes_.rbegin();
+    const std::span order(order_);
+    using Side = RegionBound::Side;
+    auto found =
+        bound_.prove_above(level, Side::kStart, order.first(static_cast<std::size_t>(first)),
+                           flow_limit, effort_.deadline);
+    if (found) return found;
+    return bound_.prove_above(level, Side::kEnd, order.last(static_cast<std::size_t>(after)),
+                              flow_limit, effort_.deadline);
   }
 
   const OrderProblem problem_;

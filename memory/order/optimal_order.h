@@ -12,10 +12,12 @@ inline constexpr std::uint64_t kDefaultOrderRuns = std::uint64_t{1} << 24;
 //
 // 1. The program's order and two greedy ones. Where all orders meet (order_parts.h), the best
 //    stretches of several are joined.
-// 2. One minimum cut at the op where the order peaks: often it equals the peak (region_bound.h).
+// 2. One minimum cut at the op where the order peaks, or the end of the step: often one of them
+//    equals the peak (region_bound.h).
 // 3. Otherwise, decides at a level just below the peak (order_search.h): there is no such order, or
 //    one is found and the level is halved towards the highest proved bound.
-// 4. A certificate for the bound: a region and its exits (region_bound.h).
+// 4. A certificate for the bound: a region and its exits (region_bound.h), from the start or from
+//    the end.
 // 5. If a limit ended the search: bounds by regions at halved levels, and the other algorithms'
 //    orders, so that none of them has a lower peak.
 //

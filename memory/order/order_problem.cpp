@@ -242,6 +242,7 @@ class Builder {
 }  // namespace
 
 std::string op_name(const StepGraph& graph, OpId op) {
+  if (op == kNoOp) return "the end of the step";
   return graph.ops[op].name.empty() ? fmt::format("op {}", op)
                                     : fmt::format("op {} ({})", op, graph.ops[op].name);
 }

@@ -38,7 +38,7 @@ struct OrderProblem {
   std::vector<Op> ops;
 };
 
-// Returns "op 3 (conv)", as errors name an op.
+// Returns "op 3 (conv)", as errors name an op. kNoOp is the end of the step.
 std::string op_name(const StepGraph& graph, OpId op);
 
 // Throws GraphError, which names the op: a value or an op that does not exist, a value with two

@@ -21,8 +21,10 @@ class RandomStepGraph {
  public:
   explicit RandomStepGraph(std::uint64_t seed) : random_(seed) {}
 
-  StepGraph draw(std::uint64_t most_ops) {
+  // One value of `values_a_kept` is kept, on average.
+  StepGraph draw(std::uint64_t most_ops, std::uint64_t values_a_kept = 12) {
     graph_ = {};
+    values_a_kept_ = values_a_kept;
     const std::uint64_t ops = 1 + random_.below(most_ops);
     // Few sizes make in-place pairs; many make distinct peaks.
     most_bytes_ = chance(2) ? 4 : 20;
@@ -39,7 +41,7 @@ class RandomStepGraph {
     const auto id = static_cast<ValueId>(graph_.values.size());
     graph_.values.push_back({.bytes = random_.below(most_bytes_ + 1),
                              .resident = resident,
-                             .kept = chance(12),
+                             .kept = chance(values_a_kept_),
                              .storage = id});
     return id;
   }
@@ -79,6 +81,7 @@ class RandomStepGraph {
   SplitMix random_;
   StepGraph graph_;
   std::uint64_t most_bytes_ = 0;
+  std::uint64_t values_a_kept_ = 0;
   std::uint64_t recent_ = 0;  // most inputs are among so many newest values
 };
 

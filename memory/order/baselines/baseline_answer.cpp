@@ -13,7 +13,8 @@ void add_bound(const OrderProblem& problem, OrderAnswer& answer) {
   const auto most = std::ranges::max_element(bytes);
   if (most == bytes.end()) return;
   RegionBound bound(problem);
-  answer.certificate = bound.bound_of(answer.order[static_cast<std::size_t>(most - bytes.begin())]);
+  answer.certificate =
+      bound.bound_of_peak(answer.order[static_cast<std::size_t>(most - bytes.begin())]);
   answer.lower_bound = answer.certificate.bytes;
   answer.flows = bound.flows();
 }

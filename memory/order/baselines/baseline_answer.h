@@ -9,8 +9,8 @@
 
 namespace skyline {
 
-// Returns the order with the lowest peak, of ties the first. One flow, at the op where it peaks,
-// bounds all orders. `orders` must not be empty.
+// Returns the order with the lowest peak, of ties the first. The op where it peaks, or the end of
+// the step, bounds all orders. `orders` must not be empty.
 OrderAnswer best_answer(const OrderProblem& problem, std::span<const std::vector<OpId>> orders,
                         std::string_view algorithm);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/order/order_walk.h"
+
 namespace skyline {
 namespace {
 
@@ -47,23 +49,35 @@ std::vector<Pairs> covering_sets(const Pairs& all) {
 }  // namespace
 
 RegionBound::RegionBound(const OrderProblem& problem)
-    : problem_(problem), cut_(problem), region_(problem.ops.size()), sides_(problem.ops.size()) {}
-
-// The exit's ancestors ran before; ops outside the region did not.
-void RegionBound::mark_sides(OpId exit) {
-  for (OpId op = 0; op < sides_.size(); ++op) {
-    sides_[op] = region_[op] ? OpSide::kFree : OpSide::kAfter;
+    : problem_(problem), cut_(problem), region_(problem.ops.size()), sides_(problem.ops.size()) {
+  for (const OrderProblem::Value& value : problem.values) {
+    if (value.kept) kept_bytes_ += value.bytes;
   }
+}
+
+// From the start: the exit's ancestors ran before; ops outside the region did not. From the end:
+// all others outside ran before; those that need the exit did not.
+void RegionBound::mark_sides(OpId exit) {
+  const bool start = side_ == Side::kStart;
+  for (OpId op = 0; op < sides_.size(); ++op) {
+    sides_[op] = region_[op] ? OpSide::kFree : start ? OpSide::kAfter : OpSide::kBefore;
+  }
+  sides_[exit] = OpSide::kAfter;
   stack_.assign(1, exit);
   while (!stack_.empty()) {
     const OpId op = stack_.back();
     stack_.pop_back();
-    for (const OpId before : problem_.ops[op].predecessors) {
-      if (sides_[before] != OpSide::kFree) continue;
-      sides_[before] = OpSide::kBefore;
-      stack_.push_back(before);
+    for (const OpId next : inwards(op)) {
+      if (sides_[next] != OpSide::kFree) continue;
+      sides_[next] = start ? OpSide::kBefore : OpSide::kAfter;
+      stack_.push_back(next);
     }
   }
+}
+
+// The ops that a region with this one must hold.
+const std::vector<OpId>& RegionBound::inwards(OpId op) const {
+  return side_ == Side::kStart ? problem_.ops[op].predecessors : problem_.ops[op].successors;
 }
 
 // Bytes that the exit requests, whatever ran before.
@@ -108,7 +122,7 @@ BoundExit RegionBound::proof_of(OpId exit) {
 }
 
 BoundCertificate RegionBound::certificate_of(std::span<const OpId> exits) {
-  BoundCertificate certificate;
+  BoundCertificate certificate{.from_end = side_ == Side::kEnd};
   for (OpId op = 0; op < region_.size(); ++op) {
     if (region_[op]) certificate.region.push_back(op);
   }
@@ -118,6 +132,7 @@ BoundCertificate RegionBound::certificate_of(std::span<const OpId> exits) {
 }
 
 BoundCertificate RegionBound::bound_of(OpId op) {
+  side_ = Side::kStart;
   region_.assign(region_.size(), true);
   region_[op] = false;
   stack_.assign(1, op);
@@ -133,22 +148,36 @@ BoundCertificate RegionBound::bound_of(OpId op) {
   return certificate_of({&op, 1});
 }
 
+BoundCertificate RegionBound::bound_of_end() const {
+  BoundCase all{.closed_set = program_sequence(problem_), .bytes = kept_bytes_};
+  for (const OrderProblem::Value& value : problem_.values) {
+    if (value.kept && value.bytes > 0) all.values.push_back({value.id, kNoOp, value.bytes});
+  }
+  return {.region = all.closed_set,
+          .exits = {{.op = kNoOp, .cases = {all}, .bytes = kept_bytes_}},
+          .bytes = kept_bytes_};
+}
+
+BoundCertificate RegionBound::bound_of_peak(OpId op) {
+  BoundCertificate alone = bound_of(op);
+  return alone.bytes >= kept_bytes_ ? alone : bound_of_end();
+}
+
 std::vector<OpId> RegionBound::exits() const {
   std::vector<OpId> exits;
   for (OpId op = 0; op < region_.size(); ++op) {
-    if (!region_[op] && std::ranges::all_of(problem_.ops[op].predecessors,
-                                            [&](OpId before) { return region_[before]; })) {
-      exits.push_back(op);
-    }
+    const auto inside = [this](OpId next) { return region_[next] != 0; };
+    if (!region_[op] && std::ranges::all_of(inwards(op), inside)) exits.push_back(op);
   }
   return exits;
 }
 
-std::optional<BoundCertificate> RegionBound::prove_above(std::uint64_t level,
+std::optional<BoundCertificate> RegionBound::prove_above(std::uint64_t level, Side side,
                                                          std::span<const OpId> reachable,
                                                          std::uint64_t flow_limit,
                                                          const Deadline& deadline) {
   const std::uint64_t last_flow = flows_ + flow_limit;
+  side_ = side;
   region_.assign(region_.size(), false);
   for (const OpId op : reachable) region_[op] = true;
   std::vector<OpId> border = exits();
@@ -161,8 +190,8 @@ std::optional<BoundCertificate> RegionBound::prove_above(std::uint64_t level,
       grew = true;
     }
   }
-  if (border.empty()) return std::nullopt;
-  return certificate_of(border);
+  if (!border.empty()) return certificate_of(border);
+  return kept_bytes_ > level ? std::optional(bound_of_end()) : std::nullopt;
 }
 
 }  // namespace skyline

@@ -63,20 +63,25 @@ TEST(OrderFile, IsReadAsItWasWritten) {
   EXPECT_EQ(file.certificate->bytes, 7u) << "without resident bytes";
 }
 
-// Certificates of random graphs have several exits, cases with in-place pairs and kept values.
+// Certificates of random graphs have several exits, cases with in-place pairs and kept values, the
+// end of the step and regions from the end.
 TEST(OrderFile, CertificatesPassTheCheckerAfterReading) {
-  std::size_t flows = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  std::size_t flows = 0, ends = 0, from_end = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);
-    const GraphFile graph{.graph = RandomStepGraph(seed).draw(12)};
+    const GraphFile graph{.graph = RandomStepGraph(seed).draw(12, 1 + seed % 12)};
     const OrderAnswer answer = order(graph.graph);
     const OrderFile file = read(written(graph, answer));
     const BoundCertificate certificate = file.certificate.value_or(BoundCertificate());
+    EXPECT_EQ(certificate.from_end, answer.certificate.from_end);
+    from_end += certificate.from_end;
     EXPECT_EQ(certificate.region, answer.certificate.region);
     EXPECT_EQ(certificate.bytes, answer.certificate.bytes);
     ASSERT_EQ(certificate.exits.size(), answer.certificate.exits.size());
     for (std::size_t i = 0; i < certificate.exits.size(); ++i) {
       const BoundExit &before = answer.certificate.exits[i], &after = certificate.exits[i];
+      EXPECT_EQ(after.op, before.op);
+      ends += after.op == kNoOp;
       ASSERT_EQ(after.cases.size(), before.cases.size());
       for (std::size_t j = 0; j < after.cases.size(); ++j) {
         EXPECT_EQ(after.cases[j].pairs, before.cases[j].pairs);
@@ -89,6 +94,8 @@ TEST(OrderFile, CertificatesPassTheCheckerAfterReading) {
     EXPECT_EQ(check_certificate(graph.graph, certificate).reason, "");
   }
   EXPECT_GT(flows, 200u);
+  EXPECT_GT(ends, 0u);
+  EXPECT_GT(from_end, 0u);
 }
 
 TEST(OrderFile, OnlyTheOrderMustBeThere) {
@@ -143,6 +150,12 @@ TEST(OrderFile, FaultsAreNamed) {
       {R"({"certificate":[],"order":[]})", "o.json: certificate: got [], expected an object"},
       {R"({"certificate":{},"order":[]})", "o.json: has no region"},
       {R"({"certificate":{"region":[],"bytes":1},"order":[]})", "o.json: has no exits"},
+      {R"({"certificate":{"region":[],"bytes":1,"from_end":1,"exits":[]},"order":[]})",
+       "o.json: from_end: got 1, expected true or false"},
+      {R"({"certificate":{"region":[],"bytes":1,"exits":[{"bytes":1,"cases":[]}]},"order":[]})",
+       "o.json: exits: has no op"},
+      {R"({"certificate":{"region":[],"bytes":1,"exits":[{"op":4294967295}]},"order":[]})",
+       "o.json: op: got 4294967295, expected a whole number from 0 to 4294967294"},
       {R"({"certificate":{"region":[],"bytes":1,"exits":[4]},"order":[]})",
        "o.json: exits: got 4, expected an object"},
       {R"({"certificate":{"region":[],"bytes":1,"exits":[{"op":0,"bytes":1,"cases":[

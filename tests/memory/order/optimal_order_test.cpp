@@ -5,6 +5,7 @@
 
 #include "memory/errors.h"
 #include "memory/order/greedy_order.h"
+#include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "memory/order/random_step_graph.h"
@@ -41,6 +42,15 @@ TEST(OptimalOrder, EqualsExhaustiveSearchWithoutInPlacePairs) {
     const StepGraph graph = RandomStepGraph(seed).draw(11);
     const OrderAnswer answer = order(graph, "optimal", {.in_place = false});
     ASSERT_EQ(answer.peak, ExhaustiveOrder(graph, false).least_peak()) << "seed " << seed;
+    ASSERT_TRUE(answer.proved_optimal) << "seed " << seed;
+  }
+}
+
+TEST(OptimalOrder, EqualsExhaustiveSearchWithManyKeptValues) {
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs; ++seed) {
+    const StepGraph graph = RandomStepGraph(seed).draw(11, 1 + seed % 3);
+    const OrderAnswer answer = order(graph);
+    ASSERT_EQ(answer.peak, ExhaustiveOrder(graph).least_peak()) << "seed " << seed;
     ASSERT_TRUE(answer.proved_optimal) << "seed " << seed;
   }
 }
@@ -189,8 +199,74 @@ TEST(RegionBound, OneOpsBoundIsNeverAboveTheOptimum) {
     for (OpId op = 0; op < graph.ops.size(); ++op) {
       ASSERT_LE(bound.bound_of(op).bytes, least) << "op " << op << ", seed " << seed;
     }
-    EXPECT_EQ(bound.prove_above(least, {}, 1000, {}), std::nullopt) << "seed " << seed;
   }
+}
+
+using Side = RegionBound::Side;
+
+TEST(RegionBound, RegionsOfBothSidesAreNeverAboveTheOptimum) {
+  std::size_t from_start = 0, from_end = 0;
+  for (std::uint64_t seed = kGraphSeed; seed < kGraphSeed + kGraphs; ++seed) {
+    const StepGraph graph = RandomStepGraph(seed).draw(11, 1 + seed % 8);
+    const std::uint64_t least = ExhaustiveOrder(graph).least_peak();
+    const OrderProblem problem = order_problem(graph, {});
+    RegionBound bound(problem);
+    for (const Side side : {Side::kStart, Side::kEnd}) {
+      EXPECT_EQ(bound.prove_above(least, side, {}, 1000, {}), std::nullopt) << "seed " << seed;
+      if (least == 0) continue;
+      const auto proof = bound.prove_above(least - 1, side, {}, 1000, {});
+      if (!proof) continue;
+      EXPECT_EQ(proof->bytes, least) << "seed " << seed;
+      EXPECT_EQ(check_certificate(graph, *proof).reason, "") << "seed " << seed;
+      ++(side == Side::kStart ? from_start : from_end);
+    }
+    ASSERT_LE(bound.bound_of_end().bytes, least) << "seed " << seed;
+    ASSERT_EQ(check_certificate(graph, bound.bound_of_end()).reason, "") << "seed " << seed;
+  }
+  EXPECT_GT(from_start, kGraphs / 2);
+  EXPECT_GT(from_end, kGraphs / 4);
+}
+
+// Each op alone needs 10 bytes.
+TEST(RegionBound, TheEndAloneCanBeTheBound) {
+  GraphBuilder b;
+  for (int k = 0; k < 3; ++k) b.op("f", {}, {b.value(10, true)});
+  const OrderAnswer answer = order(b.graph);
+  EXPECT_EQ(answer.peak, 30u);
+  EXPECT_TRUE(answer.proved_optimal);
+  ASSERT_EQ(answer.certificate.exits.size(), 1u);
+  EXPECT_EQ(answer.certificate.exits[0].op, kNoOp);
+  EXPECT_EQ(answer.certificate.bytes, 30u);
+  const OrderProblem problem = order_problem(b.graph, {});
+  RegionBound bound(problem);
+  EXPECT_EQ(bound.bound_of(2).bytes, 10u);
+  const auto proof = bound.prove_above(29, Side::kStart, {}, 1000, {});
+  ASSERT_TRUE(proof.has_value());
+  EXPECT_EQ(proof->exits[0].op, kNoOp) << "a region of all ops";
+  for (const OrderEntry& entry : order_algorithms()) {
+    EXPECT_TRUE(order(b.graph, entry.name).proved_optimal) << entry.name;
+  }
+}
+
+// The last op reads 5 bytes beside 30 that are kept; any op alone needs 15, the end 30.
+TEST(RegionBound, TheLastOfSeveralOpsCanBeTheBound) {
+  GraphBuilder b;
+  std::vector<ValueId> activations;
+  for (int k = 0; k < 3; ++k) activations.push_back(b.value(5));
+  b.op("forward", {}, activations);
+  for (const ValueId x : activations) b.op("dW", {x}, {b.value(10, true)});
+  const OrderAnswer answer = order(b.graph);
+  EXPECT_EQ(answer.peak, 35u);
+  EXPECT_TRUE(answer.proved_optimal);
+  const OrderProblem problem = order_problem(b.graph, {});
+  RegionBound bound(problem);
+  EXPECT_EQ(bound.prove_above(34, Side::kStart, {}, 1000, {}), std::nullopt);
+  const auto proof = bound.prove_above(34, Side::kEnd, {}, 1000, {});
+  ASSERT_TRUE(proof.has_value());
+  EXPECT_TRUE(proof->from_end);
+  EXPECT_EQ(proof->bytes, 35u);
+  EXPECT_EQ(proof->exits.size(), 3u);
+  EXPECT_EQ(check_certificate(b.graph, *proof).reason, "");
 }
 
 }  // namespace

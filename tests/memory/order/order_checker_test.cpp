@@ -128,7 +128,7 @@ TEST(CertificateChecker, RefusesFlows) {
   EXPECT_THAT(fault([&](auto& c) { first(c).values[0].value = 99; }),
               HasSubstr("no bytes of this step"));
   EXPECT_THAT(fault([&](auto& c) { first(c).values[0].value = 4; }),
-              HasSubstr("its producer is outside the region"));
+              HasSubstr("its producer cannot run before"));
   EXPECT_THAT(fault([&](auto& c) { first(c).values[0].reader = 0; }),
               HasSubstr("that op does not read it"));
   EXPECT_THAT(fault([&](auto& c) { first(c).values[0].reader = kNoOp; }),
@@ -144,7 +144,7 @@ TEST(CertificateChecker, RefusesFlows) {
   EXPECT_THAT(fault([&](auto& c) {
                 first(c).needs.push_back({6, 5, 2});
               }),
-              HasSubstr("from op 6 to its predecessor op 5 is outside the region"));
+              HasSubstr("from op 6 to its predecessor op 5: it cannot run before"));
   EXPECT_THAT(fault([&](auto& c) { first(c).pairs = {7}; }), HasSubstr("pair 7 cannot be used"));
 }
 
@@ -157,11 +157,108 @@ TEST(CertificateChecker, RefusesSets) {
   EXPECT_THAT(fault([&](auto& c) { set(c).push_back(3); }), HasSubstr("its set needs"));
 }
 
+// --- certificates of the end of the step
+
+// `keep` and `use` write what is kept, 2 and 7 bytes.
+StepGraph branches_with_result() {
+  StepGraph graph = branches();
+  graph.values.push_back({.bytes = 7, .kept = true, .storage = 6});
+  graph.ops[6].outputs = {6};
+  return graph;
+}
+
+std::string fault_of_end(const std::function<void(BoundCertificate&)>& tamper) {
+  const StepGraph graph = branches_with_result();
+  const OrderProblem problem = order_problem(graph, {});
+  BoundCertificate certificate = RegionBound(problem).bound_of_end();
+  EXPECT_EQ(certificate.bytes, 9u);
+  EXPECT_EQ(check_certificate(graph, certificate).reason, "");
+  tamper(certificate);
+  return check_certificate(graph, certificate).reason;
+}
+
+void claim(BoundCertificate& certificate, std::uint64_t bytes) {
+  certificate.bytes = certificate.exits[0].bytes = certificate.exits[0].cases[0].bytes = bytes;
+}
+
+TEST(CertificateChecker, RefusesFalseSumsOfTheEnd) {
+  EXPECT_EQ(fault_of_end([](auto& c) { claim(c, 10); }),
+            "the end of the step: the flow proves 9 bytes, not 10");
+  EXPECT_EQ(fault_of_end([](auto& c) { claim(c, 8); }),
+            "the end of the step: the flow proves 9 bytes, not 8");
+  EXPECT_EQ(fault_of_end([](auto& c) { c.exits[0].cases[0].values.pop_back(); }),
+            "the end of the step: the flow proves 2 bytes, not 9");
+  EXPECT_EQ(fault_of_end([](auto& c) {
+              c.exits[0].cases[0].values.pop_back();
+              claim(c, 2);
+            }),
+            "the end of the step: its set needs 9 bytes, not 2");
+  EXPECT_THAT(fault_of_end([](auto& c) {
+                c.exits[0].cases[0].values.push_back({1, kNoOp, 6});
+                claim(c, 15);
+              }),
+              HasSubstr("value 1 to the end: it is not kept to the end"));
+  EXPECT_THAT(fault_of_end([](auto& c) { c.exits[0].cases[0].values[0].bytes = 9; }),
+              HasSubstr("exceeds its 2 bytes"));
+}
+
+TEST(CertificateChecker, RefusesEndsThatAreNone) {
+  EXPECT_EQ(fault_of_end([](auto& c) { c.exits.push_back(c.exits[0]); }),
+            "the end of the step is an exit twice");
+  EXPECT_EQ(fault_of_end([](auto& c) { c.region.pop_back(); }),
+            "the end of the step is no way out of the region");
+  EXPECT_EQ(fault_of_end([](auto& c) { c.from_end = true; }),
+            "the end of the step is no way out of the region");
+  EXPECT_THAT(fault_of_end([](auto& c) { c.exits[0].cases[0].closed_set.pop_back(); }),
+              HasSubstr("its set lacks op 6 (use), which must run before"));
+  EXPECT_THAT(fault_of_end([](auto& c) { c.exits[0].cases[0].pairs = {0}; }),
+              HasSubstr("its in-place pair 0 cannot be used"));
+  EXPECT_THAT(fault_of_end([](auto& c) { c.exits[0].cases.clear(); }), HasSubstr("no case covers"));
+  EXPECT_EQ(fault([](auto& c) { c.exits[0].op = kNoOp; }),
+            "the end of the step is no way out of the region");
+}
+
+// --- certificates whose region grows from the end: `use` last, or `keep`
+
+std::string fault_from_end(const std::function<void(BoundCertificate&)>& tamper) {
+  GraphBuilder b;
+  const ValueId x = b.value(5), y = b.value(6);
+  b.op("load", {}, {x, y});
+  b.op("left", {x}, {b.value(10, true)});
+  b.op("right", {y}, {b.value(10, true)});
+  b.op("tiny", {}, {b.value(1, true)});
+  const OrderProblem problem = order_problem(b.graph, {});
+  RegionBound bound(problem);
+  auto proof = bound.prove_above(24, RegionBound::Side::kEnd, {}, 100, {});
+  EXPECT_TRUE(proof.has_value());
+  EXPECT_EQ(proof->region, std::vector<OpId>{3});
+  EXPECT_EQ(check_certificate(b.graph, *proof).reason, "");
+  tamper(*proof);
+  return check_certificate(b.graph, *proof).reason;
+}
+
+TEST(CertificateChecker, RefusesRegionsFromTheEnd) {
+  EXPECT_EQ(fault_from_end([](auto& c) { c.region = {0}; }),
+            "the region holds op 0 (load) but not op 1 (left), which needs that");
+  EXPECT_EQ(fault_from_end([](auto& c) { c.region = {}; }),
+            "op 3 (tiny) leaves the region, but is no exit");
+  EXPECT_EQ(fault_from_end([](auto& c) {
+              c.region = {1, 3};
+            }),
+            "op 1 (left) is no way out of the region");
+  EXPECT_THAT(fault_from_end([](auto& c) { c.from_end = false; }), HasSubstr("op 0 (load)"));
+  EXPECT_THAT(fault_from_end([](auto& c) { c.exits.pop_back(); }), HasSubstr("is no exit"));
+  EXPECT_THAT(fault_from_end([](auto& c) { c.exits[0].cases[0].closed_set.push_back(1); }),
+              HasSubstr("op 1 cannot run before"));
+  EXPECT_THAT(fault_from_end([](auto& c) { c.exits[0].cases[0].values.pop_back(); }),
+              HasSubstr("the flow proves"));
+}
+
 // Whatever byte of a proof is changed, the checker notices.
 TEST(CertificateChecker, RefusesEveryChangedFlow) {
   std::size_t changed = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const StepGraph graph = RandomStepGraph(seed).draw(12);
+    const StepGraph graph = RandomStepGraph(seed).draw(12, 1 + seed % 12);
     const BoundCertificate proof = order(graph).certificate;
     for (std::size_t e = 0; e < proof.exits.size(); ++e) {
       for (std::size_t k = 0; k < proof.exits[e].cases.size(); ++k) {

@@ -58,7 +58,7 @@ TEST(SolverOrders, FollowTheOthersInOneTable) {
 
 TEST(OrderProgram, EqualsOptimal) {
   for (const std::uint64_t seed : seeds(300, kGraphSeed)) {
-    const StepGraph graph = RandomStepGraph(seed).draw(9);
+    const StepGraph graph = RandomStepGraph(seed).draw(9, 1 + seed % 12);
     const OrderAnswer answer = solve(graph, "olla-order");
     ASSERT_EQ(answer.peak, order(graph).peak) << "seed " << seed;
     ASSERT_TRUE(answer.proved_optimal) << "seed " << seed;

@@ -76,12 +76,14 @@ std::optional<BoundExplanation> explain_bound(const OrderProblem& problem,
   BoundExplanation explained{
       .op = exit.op,
       .bytes = exit.bytes,
-      .values = living_values(problem, marked(problem.ops.size(), bound.closed_set)),
-      .output_bytes = new_output_bytes(problem, exit.op, bound),
-      .workspace_bytes = problem.ops[exit.op].workspace_bytes};
+      .values = living_values(problem, marked(problem.ops.size(), bound.closed_set))};
+  if (exit.op == kNoOp) return explained;
+  explained.output_bytes = new_output_bytes(problem, exit.op, bound);
+  explained.workspace_bytes = problem.ops[exit.op].workspace_bytes;
   for (const BoundExit& other : certificate.exits) {
     if (other.op != exit.op) explained.other_exits.push_back(other.op);
   }
+  explained.from_end = certificate.from_end;
   return explained;
 }
 
@@ -92,6 +94,7 @@ std::string bound_sentence(const StepGraph& graph, const BoundExplanation& cut) 
   if (const std::uint64_t own = cut.output_bytes + cut.workspace_bytes; own > 0) {
     needs += fmt::format(" and {} of its own", format_bytes(own));
   }
+  if (cut.op == kNoOp) return fmt::format("At {}, {} must be there in any order", op, needs);
   if (cut.other_exits.empty()) {
     return fmt::format("When {} runs, {} must be there in any order", op, needs);
   }
@@ -99,9 +102,8 @@ std::string bound_sentence(const StepGraph& graph, const BoundExplanation& cut) 
                                  ? op_name(graph, cut.other_exits[0])
                                  : fmt::format("{} other ops", cut.other_exits.size());
   return fmt::format(
-      "In any order, the first of {} and {} to run needs at least {}: when it is {}, {} must be "
-      "there",
-      op, others, format_bytes(cut.bytes), op, needs);
+      "In any order, the {} of {} and {} to run needs at least {}: when it is {}, {} must be there",
+      cut.from_end ? "last" : "first", op, others, format_bytes(cut.bytes), op, needs);
 }
 
 std::vector<CutRow> cut_rows(const StepGraph& graph, const BoundExplanation& cut) {

@@ -101,12 +101,14 @@ Json explanation_json(const OrderResult& result) {
                       {"written_by", value.producer},
                       {"needed_by", value.reader == kNoOp ? Json(nullptr) : Json(value.reader)}});
   }
-  return {{"op", cut.op},
-          {"name", result.file.graph.ops[cut.op].name},
+  const bool end = cut.op == kNoOp;
+  return {{"op", end ? Json(nullptr) : Json(cut.op)},
+          {"name", end ? op_name(result.file.graph, kNoOp) : result.file.graph.ops[cut.op].name},
           {"bytes", cut.bytes},
           {"output_bytes", cut.output_bytes},
           {"workspace_bytes", cut.workspace_bytes},
           {"other_exits", cut.other_exits},
+          {"from_end", cut.from_end},
           {"values", std::move(values)}};
 }
 
