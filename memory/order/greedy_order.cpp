@@ -50,24 +50,38 @@ class Tournament {
   Better better_;
 };
 
+// Runs ops from the start of the step, or takes them back from its end: then an op follows its
+// successors, the bytes during it are on top of those after it, and what it frees appears.
 class Greedy {
  public:
-  Greedy(const OrderProblem& problem, TieRule ties, std::uint64_t level)
+  struct Rule {
+    bool forwards = true;
+    bool follow = false;  // what raises the live bytes stays in the sequence of ties
+    std::uint64_t level = 0;
+  };
+
+  // Of equal ops, the first of `ties` runs or is taken back first.
+  Greedy(const OrderProblem& problem, const std::vector<OpId>& ties, const Rule& rule)
       : problem_(problem),
-        ties_(ties),
-        level_(level),
+        forwards_(rule.forwards),
+        follow_(rule.follow),
+        level_(rule.level),
         walk_(problem),
+        ties_(ties),
+        rank_(problem.ops.size()),
         keys_(problem.ops.size()),
         missing_(problem.ops.size()),
         done_(problem.ops.size()),
         by_growth_(problem.ops.size(), ByGrowth{this}),
         by_need_(problem.ops.size(), ByNeed{this}) {
     place_by_new_bytes();
+    for (OpId place = 0; place < ties.size(); ++place) rank_[ties[place]] = place;
+    for (OpId op = 0; op < problem.ops.size() && !forwards_; ++op) walk_.run(op);
   }
 
   std::vector<OpId> run() {
     for (OpId op = 0; op < problem_.ops.size(); ++op) {
-      missing_[op] = problem_.ops[op].predecessors.size();
+      missing_[op] = needs(op).size();
       if (missing_[op] == 0) offer(op);
     }
     std::vector<OpId> order;
@@ -101,16 +115,42 @@ class Greedy {
     }
   };
 
-  bool comes_first(OpId a, OpId b) const { return ties_ == TieRule::kProgramFirst ? a < b : a > b; }
+  const std::vector<OpId>& needs(OpId op) const {
+    return forwards_ ? problem_.ops[op].predecessors : problem_.ops[op].successors;
+  }
+  const std::vector<OpId>& needed_by(OpId op) const {
+    return forwards_ ? problem_.ops[op].successors : problem_.ops[op].predecessors;
+  }
 
-  // An op's place says what it needs at most, when nothing is written in place. Those that fit
-  // are then a range of places.
+  Key key_of(OpId op) {
+    const std::uint64_t live = walk_.live_bytes();
+    if (!forwards_) walk_.undo(op);
+    Key key{walk_.bytes_during(op) - live, forwards_ ? walk_.growth(op) : -walk_.growth(op)};
+    if (!forwards_) walk_.run(op);
+    if (follow_) key.growth = std::min<std::int64_t>(key.growth, 0);
+    return key;
+  }
+
+  bool comes_first(OpId a, OpId b) const { return rank_[a] < rank_[b]; }
+
+  // When nothing is written in place and, backwards, no input is alive yet.
+  std::uint64_t most_new_bytes(OpId op) const {
+    std::uint64_t bytes = problem_.ops[op].workspace_bytes;
+    for (const std::uint32_t output : problem_.ops[op].outputs) {
+      const OrderProblem::Value& value = problem_.values[output];
+      if (forwards_ || (!value.kept && value.readers.empty())) bytes += value.bytes;
+    }
+    if (forwards_) return bytes;
+    for (const std::uint32_t input : problem_.ops[op].inputs) {
+      if (!problem_.values[input].kept) bytes += problem_.values[input].bytes;
+    }
+    return bytes;
+  }
+
+  // An op's place says what it needs at most. Those that fit are then a range of places.
   void place_by_new_bytes() {
     for (OpId op = 0; op < problem_.ops.size(); ++op) {
-      most_new_bytes_.push_back(problem_.ops[op].workspace_bytes);
-      for (const std::uint32_t output : problem_.ops[op].outputs) {
-        most_new_bytes_.back() += problem_.values[output].bytes;
-      }
+      most_new_bytes_.push_back(most_new_bytes(op));
     }
     std::vector<OpId> sorted(problem_.ops.size());
     std::iota(sorted.begin(), sorted.end(), OpId{0});
@@ -121,46 +161,59 @@ class Greedy {
   }
 
   void offer(OpId op) {
-    keys_[op] = {walk_.new_bytes(op), walk_.growth(op)};
+    keys_[op] = key_of(op);
     by_growth_.set(place_[op], op);
     by_need_.set(place_[op], op);
   }
 
-  OpId choose() const {
+  OpId choose() {
     const std::uint64_t live = walk_.live_bytes();
-    const auto fitting = static_cast<std::size_t>(
-        std::ranges::upper_bound(most_new_bytes_, level_ > live ? level_ - live : 0) -
-        most_new_bytes_.begin());
+    const std::uint64_t left = level_ > live ? level_ - live : 0;
+    const OpId best = by_growth_.best();
+    if (keys_[best].new_bytes <= left) return best;
+    const auto fitting = static_cast<std::size_t>(std::ranges::upper_bound(most_new_bytes_, left) -
+                                                  most_new_bytes_.begin());
     const OpId free = by_growth_.best_below(fitting);
+    if (follow_) return free != kNoOp && keys_[free].growth < 0 ? free : first_left();
     return free != kNoOp ? free : by_need_.best();
   }
 
+  // The first op in the sequence of ties that is left: all that it needs stand before it.
+  OpId first_left() {
+    while (done_[ties_[first_left_]]) ++first_left_;
+    return ties_[first_left_];
+  }
+
   void advance(OpId op) {
-    level_ = std::max(level_, walk_.bytes_during(op));
-    walk_.run(op);
+    level_ = std::max(level_, walk_.live_bytes() + keys_[op].new_bytes);
+    forwards_ ? walk_.run(op) : walk_.undo(op);
     done_[op] = true;
     by_growth_.set(place_[op], kNoOp);
     by_need_.set(place_[op], kNoOp);
-    for (const OpId after : problem_.ops[op].successors) {
-      if (--missing_[after] == 0) offer(after);
+    for (const OpId next : needed_by(op)) {
+      if (--missing_[next] == 0) offer(next);
     }
     for (const std::uint32_t input : problem_.ops[op].inputs) {
-      if (walk_.readers_left(input) == 1) offer_last_reader(input);
+      if (walk_.readers_left(input) == 1) offer_other_readers(input);
     }
   }
 
-  // A value's last reader may free it, or write over it.
-  void offer_last_reader(std::uint32_t value) {
-    const std::vector<OpId>& readers = problem_.values[value].readers;
-    const OpId last = *std::ranges::find_if(readers, [&](OpId op) { return !done_[op]; });
-    if (missing_[last] == 0) offer(last);
+  // A value's last reader may free it, or write over it. Backwards that is the first to be taken
+  // back, and the value is there for all others.
+  void offer_other_readers(std::uint32_t value) {
+    for (const OpId reader : problem_.values[value].readers) {
+      if (!done_[reader] && missing_[reader] == 0) offer(reader);
+    }
   }
 
   const OrderProblem& problem_;
-  const TieRule ties_;
+  const bool forwards_, follow_;
   std::uint64_t level_;
   OrderWalk walk_;
-  std::vector<Key> keys_;  // of ready ops
+  const std::vector<OpId> ties_;
+  std::size_t first_left_ = 0;  // in ties_
+  std::vector<OpId> rank_;      // by op
+  std::vector<Key> keys_;       // of ready ops
   std::vector<std::size_t> missing_;
   std::vector<char> done_;
   std::vector<std::uint64_t> most_new_bytes_;  // ascending
@@ -169,10 +222,29 @@ class Greedy {
   Tournament<ByNeed> by_need_;
 };
 
+std::vector<OpId> reversed(const std::vector<OpId>& order) {
+  return {order.rbegin(), order.rend()};
+}
+
 }  // namespace
 
-std::vector<OpId> greedy_order(const OrderProblem& problem, TieRule ties, std::uint64_t level) {
-  return Greedy(problem, ties, level).run();
+std::vector<OpId> greedy_order(const OrderProblem& problem, TieRule ties) {
+  const std::vector<OpId> sequence = program_sequence(problem);
+  const bool first = ties == TieRule::kProgramFirst;
+  return Greedy(problem, first ? sequence : reversed(sequence), {}).run();
+}
+
+std::vector<OpId> greedy_order_from_end(const OrderProblem& problem) {
+  return reversed(Greedy(problem, reversed(program_sequence(problem)), {.forwards = false}).run());
+}
+
+std::vector<OpId> delayed(const OrderProblem& problem, const std::vector<OpId>& order) {
+  const Greedy::Rule rule{.forwards = false, .follow = true, .level = order_peak(problem, order)};
+  return reversed(Greedy(problem, reversed(order), rule).run());
+}
+
+std::vector<OpId> advanced(const OrderProblem& problem, const std::vector<OpId>& order) {
+  return Greedy(problem, order, {.follow = true, .level = order_peak(problem, order)}).run();
 }
 
 }  // namespace skyline

@@ -64,6 +64,31 @@ class Solver {
     if (peak() > 0) consider(greedy_order(problem_, TieRule::kProgramLast));
   }
 
+  bool keeps_values() const {
+    return std::ranges::any_of(problem_.values, &OrderProblem::Value::kept);
+  }
+
+  void consider_late() {
+    const std::uint64_t before = peak();
+    consider(delayed(problem_, program_sequence(problem_)));
+    consider(greedy_order_from_end(problem_));
+    if (peak() != before) bound_peak();
+  }
+
+  // Delays what raises the live bytes and advances what lowers them, in several orders.
+  void refine_rules() {
+    const std::uint64_t before = peak();
+    const std::vector<OpId> program = program_sequence(problem_);
+    const std::vector<OpId> greedy = greedy_order(problem_, TieRule::kProgramFirst);
+    for (std::vector<OpId> order : {program, greedy, greedy_order_from_end(problem_)}) {
+      for (const auto refined : {delayed, advanced, delayed}) {
+        order = refined(problem_, order);
+        consider(order);
+      }
+    }
+    if (peak() < before) bound_peak();
+  }
+
   // Bounds the op where the order peaks, by one flow, and the end of the step.
   void bound_peak() {
     if (proved()) return;
@@ -73,10 +98,10 @@ class Solver {
 
   // Lowers the peak or raises the bound until they meet or the effort is spent. Longer stages begin
   // only where shorter ones no longer decide anything.
-  void search() {
+  void search(std::span<const Stage> stages) {
     bool narrowed = true;
     while (narrowed && !proved() && !out_of_effort()) {
-      narrowed = std::ranges::any_of(kStages, [this](const Stage& stage) { return narrow(stage); });
+      narrowed = std::ranges::any_of(stages, [this](const Stage& stage) { return narrow(stage); });
     }
   }
 
@@ -225,7 +250,11 @@ OrderAnswer optimal_order(const StepGraph& graph, const OrderOptions& options) {
   Solver solver(graph, options);
   solver.consider_rules();
   solver.bound_peak();
-  solver.search();
+  // Where nothing is kept, a first search is done before these orders are made.
+  if (!solver.proved() && solver.keeps_values()) solver.consider_late();
+  solver.search(std::span(kStages).first(1));
+  if (!solver.proved()) solver.refine_rules();
+  solver.search(kStages);
   if (!solver.proved()) {
     solver.raise_bound_by_regions();
     for (const OrderEntry& other : order_algorithms()) {
@@ -241,6 +270,12 @@ OrderAnswer greedy_answer(const StepGraph& graph, const OrderOptions& options) {
   solver.consider_rules();
   solver.bound_peak();
   return solver.answer("greedy");
+}
+
+OrderAnswer late_answer(const StepGraph& graph, const OrderOptions& options) {
+  Solver solver(graph, options);
+  solver.consider_late();
+  return solver.answer("late");
 }
 
 }  // namespace skyline

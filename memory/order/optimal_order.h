@@ -13,9 +13,10 @@ inline constexpr std::uint64_t kDefaultOrderRuns = std::uint64_t{1} << 24;
 // 1. The program's order and two greedy ones. Where all orders meet (order_parts.h), the best
 //    stretches of several are joined.
 // 2. One minimum cut at the op where the order peaks, or the end of the step: often one of them
-//    equals the peak (region_bound.h).
+//    equals the peak (region_bound.h). If neither does and values are kept, the late orders.
 // 3. Otherwise, decides at a level just below the peak (order_search.h): there is no such order, or
-//    one is found and the level is halved towards the highest proved bound.
+//    one is found and the level is halved towards the highest proved bound. What a short search
+//    leaves open begins anew from several orders, delayed and advanced (greedy_order.h).
 // 4. A certificate for the bound: a region and its exits (region_bound.h), from the start or from
 //    the end.
 // 5. If a limit ended the search: bounds by regions at halved levels, and the other algorithms'
@@ -28,5 +29,7 @@ OrderAnswer optimal_order(const StepGraph& graph, const OrderOptions& options);
 
 // The better of the two greedy orders, with the bound of one flow where it peaks.
 OrderAnswer greedy_answer(const StepGraph& graph, const OrderOptions& options);
+// The better of the program's order, delayed, and the greedy one from the end; the same bound.
+OrderAnswer late_answer(const StepGraph& graph, const OrderOptions& options);
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,17 +13,20 @@
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/baselines/least_peak_first.h"
 #include "memory/order/baselines/ready_ops.h"
+#include "memory/order/greedy_order.h"
 #include "memory/order/order.h"
+#include "memory/order/order_checker.h"
 #include "memory/order/order_walk.h"
 #include "memory/order/random_step_graph.h"
 #include "tests/memory/order/exhaustive_order.h"
+#include "tests/memory/order/step_graphs.h"
 
 namespace skyline {
 namespace {
 
 using testing::ElementsAre;
 
-constexpr const char* kBaselines[] = {"program", "early", "inductor", "xla"};
+constexpr const char* kBaselines[] = {"program", "early", "late", "inductor", "xla"};
 
 // An op of a small graph: it reads the outputs of others and writes one value.
 struct SmallOp {
@@ -140,6 +144,69 @@ TEST(EarlyUpdates, WriteOnlyWhatIsResident) {
   graph.values.push_back({.bytes = 50, .resident = true, .storage = 3});
   graph.ops[2].outputs = {3};
   EXPECT_THAT(early_sequence(order_problem(graph, {})), ElementsAre(0, 2, 1));
+}
+
+// Two kept products of a tied weight and their sum around layers whose gradients are kept. Each
+// other rule runs the sum when the gradients of all layers are there.
+TEST(Late, AloneSumsATiedWeightBeforeOtherGradients) {
+  const StepGraph graph = kept_gradients(6, 1, 2);
+  const OrderAnswer late = order(graph, "late");
+  EXPECT_TRUE(late.proved_optimal);
+  for (const char* other : {"program", "early", "greedy", "inductor", "xla"}) {
+    EXPECT_GT(order(graph, other).peak, late.peak) << other;
+  }
+  EXPECT_EQ(order(graph).peak, late.peak);
+}
+
+// Weights used once, several that are shared, sums over many steps.
+TEST(Late, SolvesTheSiblings) {
+  for (const auto& [layers, shared, uses] : {std::array<std::size_t, 3>{4, 1, 1},
+                                             {4, 3, 1},
+                                             {5, 1, 2},
+                                             {2, 2, 2},
+                                             {1, 1, 3},
+                                             {2, 1, 3}}) {
+    const StepGraph graph = kept_gradients(layers, shared, uses);
+    ASSERT_LE(graph.ops.size(), 18u);
+    const std::uint64_t least = ExhaustiveOrder(graph).least_peak();
+    EXPECT_EQ(order(graph, "late").peak, least) << layers << ", " << shared << ", " << uses;
+    EXPECT_EQ(order(graph).peak, least);
+  }
+  EXPECT_TRUE(order(kept_gradients(12, 2, 2)).proved_optimal);
+  EXPECT_TRUE(order(kept_gradients(3, 2, 12)).proved_optimal) << "an unrolled network of 12 steps";
+}
+
+// The gradient of a weight smaller than what it is made of is not delayed.
+TEST(Late, DelaysOnlyWhatRaisesTheBytes) {
+  GraphBuilder b;
+  const ValueId large = b.value(50), small = b.value(2, true), grows = b.value(30, true),
+                x = b.value(1);
+  const ValueId read = b.value(3, true), last = b.value(1);
+  b.op("load", {}, {large, x});
+  b.op("grows", {x}, {grows});
+  b.op("shrinks", {large}, {small});
+  b.op("read", {x}, {read});  // kept, and read
+  b.op("free", {read, x}, {last});
+  b.op("update", {last}, {});
+  b.graph.ops[4].after = {1};
+  EXPECT_THAT(delayed(order_problem(b.graph, {}), std::vector<OpId>{0, 1, 2, 3, 4, 5}),
+              ElementsAre(0, 2, 3, 1, 4, 5));
+}
+
+// Kept and unread values, in-place pairs, control edges, ops without outputs, all values kept.
+TEST(Late, DelayingAndAdvancingRaiseNoPeak) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    const StepGraph graph = RandomStepGraph(seed).draw(14, 1 + seed % 4);
+    const OrderProblem problem = order_problem(graph, {});
+    std::vector<OpId> order = program_sequence(problem);
+    for (const auto refined : {delayed, advanced, delayed, advanced}) {
+      const std::vector<OpId> next = refined(problem, order);
+      ASSERT_TRUE(check_sequence(graph, next).valid) << seed;
+      ASSERT_LE(order_peak(problem, next), order_peak(problem, order)) << seed;
+      order = next;
+    }
+    EXPECT_TRUE(check_sequence(graph, greedy_order_from_end(problem)).valid) << seed;
+  }
 }
 
 std::vector<OpId> least_peak_first_of(const std::vector<SmallOp>& ops) {

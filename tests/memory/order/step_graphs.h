@@ -74,6 +74,42 @@ inline StepGraph late_updates(std::size_t layers) {
   return b.graph;
 }
 
+// A backward pass whose gradients of weights are kept: `layers` of 8 bytes, each made of values of
+// 1 byte. `shared` larger weights of 40 bytes are used `uses` times each, the first time before the
+// layers, the last time after; the products are summed one by one. Whatever runs early, a sum holds
+// 120 bytes at once.
+inline StepGraph kept_gradients(std::size_t layers, std::size_t shared, std::size_t uses) {
+  GraphBuilder b;
+  ValueId gradient = b.value(1);
+  b.op("loss", {}, {gradient});
+  std::vector<ValueId> sums(shared);
+  const auto add_products = [&](bool first, bool last) {
+    for (ValueId& sum : sums) {
+      const ValueId product = b.value(40, first && last);
+      b.op("shared_dW", {gradient}, {product});
+      if (first) {
+        sum = product;
+        continue;
+      }
+      const ValueId added = b.value(40, last);
+      b.op("add", {sum, product}, {added});
+      sum = added;
+    }
+  };
+  for (std::size_t use = 0; use < uses; ++use) {
+    add_products(use == 0, use + 1 == uses);
+    for (std::size_t k = use + 1 == uses ? 0 : layers; k-- > 0;) {
+      const ValueId activation = b.value(1);
+      b.graph.ops[0].outputs.push_back(activation);
+      b.op("dense_dW", {activation, gradient}, {b.value(8, true)});
+      const ValueId of_input = b.value(1);
+      b.op("dense_dX", {gradient}, {of_input});
+      gradient = of_input;
+    }
+  }
+  return b.graph;
+}
+
 // A value of a chain of ops: op `first` writes it, op `last` is the last to use it.
 struct ChainValue {
   OpId first = 0, last = 0;

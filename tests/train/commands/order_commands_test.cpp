@@ -60,6 +60,7 @@ TEST_F(OrderCommands, OrderPrintsItsKeys) {
   EXPECT_EQ(json["resident_bytes"], 100);
   EXPECT_EQ(json["program"], 160);
   EXPECT_EQ(json["early"], 160);
+  EXPECT_EQ(json["late"], 145);
   EXPECT_EQ(json["peak"], 145);
   EXPECT_EQ(json["lower_bound"], 145);
   EXPECT_EQ(json["gap"], 0.0);

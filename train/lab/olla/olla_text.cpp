@@ -31,6 +31,7 @@ std::string table_text(const OllaReproduction& reproduction) {
                {"ops"},
                {"program"},
                {"early"},
+               {"late"},
                {"Inductor"},
                {"XLA"},
                {"optimal"},
@@ -43,8 +44,8 @@ std::string table_text(const OllaReproduction& reproduction) {
     const OrderResult& optimal = row.optimal;
     table.add_row({optimal.file.name, std::to_string(optimal.answer.order.size()),
                    format_bytes(optimal.program), format_bytes(optimal.early),
-                   format_bytes(row.inductor), format_bytes(row.xla), format_bytes(optimal.peak()),
-                   format_bytes(optimal.lower_bound()),
+                   format_bytes(optimal.late), format_bytes(row.inductor), format_bytes(row.xla),
+                   format_bytes(optimal.peak()), format_bytes(optimal.lower_bound()),
                    optimal.answer.proved_optimal ? "yes" : "no", percent(optimal.saving()),
                    published_text(row), fmt::format("{:.2f} ms", 1e3 * optimal.answer.seconds)});
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/order/baselines/early_updates.h"
+#include "memory/order/optimal_order.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "memory/order/placed_order.h"
@@ -138,6 +139,7 @@ Json OrderResult::json() const {
           {"resident_bytes", resident_bytes},
           {"program", program},
           {"early", early},
+          {"late", late},
           {"peak", peak()},
           {"lower_bound", lower_bound()},
           {"gap", gap()},
@@ -160,6 +162,7 @@ std::string OrderResult::text() const {
   table.add_row({"resident", both(resident_bytes)});
   table.add_row({"program", both(program)});
   table.add_row({"early updates", both(early)});
+  table.add_row({"late gradients", both(late)});
   table.add_row({"lower bound", both(lower_bound())});
   table.add_row({"peak", peak_line(*this)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
@@ -188,6 +191,7 @@ OrderResult answer(OrderRequest request) {
   result.orders_placed = found.orders_placed;
   result.program = result.resident_bytes + order_peak(problem, program_sequence(problem));
   result.early = result.resident_bytes + order_peak(problem, early_sequence(problem));
+  result.late = result.resident_bytes + late_answer(graph, request.options).peak;
   const std::vector<std::uint64_t> bytes = order_bytes(problem, result.answer.order);
   result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
   result.explanation = explain_bound(problem, result.answer.certificate);

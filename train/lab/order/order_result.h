@@ -24,10 +24,10 @@ struct OrderResult {
   GraphFile file;
   OrderAnswer answer;
   std::uint64_t resident_bytes = 0;
-  std::uint64_t program = 0, early = 0;  // peaks of these two orders
-  std::size_t peak_at = 0;               // the first place with the most bytes
-  std::uint64_t placed = 0;              // peak of the plan that places the answer's order
-  std::uint64_t least_peak = 0;          // of an order, whatever its plan needs
+  std::uint64_t program = 0, early = 0, late = 0;  // peaks of these three orders
+  std::size_t peak_at = 0;                         // the first place with the most bytes
+  std::uint64_t placed = 0;      // peak of the plan that places the answer's order
+  std::uint64_t least_peak = 0;  // of an order, whatever its plan needs
   std::size_t orders_placed = 0;
   std::optional<BoundExplanation> explanation = {};
   std::optional<double> time_limit_seconds = {};

@@ -9,6 +9,7 @@
 #include "memory/alignment.h"
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/control_edges.h"
+#include "memory/order/optimal_order.h"
 #include "memory/order/order_walk.h"
 #include "train/cli/byte_sizes.h"
 
@@ -53,6 +54,7 @@ nlohmann::ordered_json StepOrder::json() const {
   return {{"algorithm", algorithm},
           {"program", program},
           {"early", early},
+          {"late", late},
           {"peak", peak},
           {"lower_bound", lower_bound},
           {"proved_optimal", proved_optimal()},
@@ -64,10 +66,11 @@ nlohmann::ordered_json StepOrder::json() const {
 
 std::string StepOrder::text() const {
   return fmt::format(
-      "order      {}: {} (program {}, early {}),\n"
-      "           placed in {}; with forward as written, {}\n"
+      "order      {}: {} (program {}, early {},\n"
+      "           late {}), placed in {};\n"
+      "           with forward as written, {}\n"
       "           with forward in any order: {}\n",
-      algorithm, format_bytes(peak), format_bytes(program), format_bytes(early),
+      algorithm, format_bytes(peak), format_bytes(program), format_bytes(early), format_bytes(late),
       format_bytes(placed), bound_text(*this), free_text(*this));
 }
 
@@ -85,6 +88,7 @@ StepOrder step_order(const OrderedStep& step) {
   StepOrder found{.algorithm = step.algorithm,
                   .program = program_peak(kept),
                   .early = order_peak(kept, early_sequence(kept)),
+                  .late = late_answer(graph, options).peak,
                   .peak = program_peak(order_problem(step.executed, options)),
                   .lower_bound = free.answer.lower_bound,
                   .free = free.answer.peak,

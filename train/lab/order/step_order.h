@@ -17,6 +17,7 @@ struct StepOrder {
   std::string algorithm;          // that ordered the executed step
   std::uint64_t program = 0;      // peak of the program's sequence
   std::uint64_t early = 0;        // of that with each update as soon as it may run
+  std::uint64_t late = 0;         // of the order `late`
   std::uint64_t peak = 0;         // of the executed sequence
   std::uint64_t lower_bound = 0;  // of all that run the forward ops in the program's sequence
   std::uint64_t free = 0;         // the least that was found over all orders, forward ops too

@@ -8,6 +8,7 @@ function fillNetworks(choose) {
   const number = 'number';
   const rows = data.rows.map((row) => [
     row.graph, formatCount(row.ops), formatBytes(row.program), formatBytes(row.early),
+    formatBytes(row.late),
     formatBytes(row.inductor), formatBytes(row.xla), formatBytes(row.peak),
     formatBytes(row.lower_bound),
     element('span', {className: row.proved_optimal ? 'good' : 'bad'},
@@ -17,10 +18,10 @@ function fillNetworks(choose) {
   ]);
   const table = makeTable(
       [
-        'Step', 'Ops', 'Program', 'Early', 'Inductor', 'XLA', 'Optimal', 'Bound', 'Proved', 'Saves',
-        'OLLA\'s', 'Time'
+        'Step', 'Ops', 'Program', 'Early', 'Late', 'Inductor', 'XLA', 'Optimal', 'Bound', 'Proved',
+        'Saves', 'OLLA\'s', 'Time'
       ],
-      ['name', ...Array(7).fill(number), '', number, number, number], rows);
+      ['name', ...Array(8).fill(number), '', number, number, number], rows);
   [...table.tBodies[0].rows].forEach((row, i) => row.addEventListener('click', () => choose(i)));
   byId('networks').append(table);
   byId('theirs').textContent =

@@ -70,8 +70,9 @@ TEST(Olla, CommandWritesTextJsonAndPage) {
   const nlohmann::json json = outcome.json();
   EXPECT_EQ(json["paper"], "olla");
   ASSERT_EQ(json["rows"].size(), 18u);
-  for (const char* key : {"ops", "program", "early", "inductor", "xla", "peak", "lower_bound",
-                          "proved_optimal", "saving", "seconds", "published", "cut"}) {
+  for (const char* key :
+       {"ops", "program", "early", "late", "inductor", "xla", "peak", "lower_bound",
+        "proved_optimal", "saving", "seconds", "published", "cut"}) {
     EXPECT_TRUE(json["rows"][0].contains(key)) << key;
   }
   for (const char* name : {"olla.txt", "olla.json", "olla.html"}) {

@@ -118,8 +118,9 @@ TEST(StepOrder, SaysWhatTheForwardSequenceCosts) {
   EXPECT_EQ(found.free, 8192u);
   EXPECT_EQ(found.free_lower_bound, 8192u);
   EXPECT_EQ(found.text(),
-            "order      program: 12 KiB (program 12 KiB, early 12 KiB),\n"
-            "           placed in 12 KiB; with forward as written, no order needs less\n"
+            "order      program: 12 KiB (program 12 KiB, early 12 KiB,\n"
+            "           late 12 KiB), placed in 12 KiB;\n"
+            "           with forward as written, no order needs less\n"
             "           with forward in any order: 8 KiB, 4 KiB less (proved)\n");
   const nlohmann::ordered_json json = found.json();
   EXPECT_EQ(json["algorithm"], "program");
