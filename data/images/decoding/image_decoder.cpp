@@ -57,6 +57,7 @@ std::vector<std::uint8_t> read_image_file(const std::filesystem::path& path) {
   if (file == nullptr) throw ImageError("cannot be read: " + system_message(errno));
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) throw ImageError("cannot be read: " + error.message());
+  require_decodable_size(bytes);
   std::vector<std::uint8_t> contents(bytes);
   contents.resize(std::fread(contents.data(), 1, contents.size(), file.get()));
   if (std::ferror(file.get()) != 0) throw ImageError("cannot be read: " + system_message(errno));

@@ -25,8 +25,8 @@ struct DecodedImage {
 DecodedImage decode_image(std::span<const std::uint8_t> file,
                           std::uint64_t most_pixels = kMostPixels);
 
-// Reads an image file. Throws ImageError when it is missing, unreadable or not a regular file (a
-// folder or a pipe).
+// Reads an image file. Throws ImageError when it is missing, unreadable, not a regular file (a
+// folder or a pipe) or larger than the decoder can take.
 std::vector<std::uint8_t> read_image_file(const std::filesystem::path& path);
 
 }  // namespace skyline

@@ -48,19 +48,27 @@ namespace skyline {
 
 void FreePixels::operator()(std::uint8_t* pixels) const noexcept { std::free(pixels); }
 
+void require_decodable_size(std::uintmax_t bytes) {
+  constexpr std::uintmax_t kMost = std::numeric_limits<int>::max();
+  if (bytes <= kMost) return;
+  throw ImageError("is too large: it has " + std::to_string(bytes) + " bytes, at most " +
+                   std::to_string(kMost) + " are supported");
+}
+
 DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes) {
-  if (file.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw ImageError("is larger than 2 GiB");
-  }
+  require_decodable_size(file.size());
   budget_bytes = most_bytes;
   budget_exceeded = false;
+  stbi__g_failure_reason = nullptr;  // of this thread: an earlier file's reason would stay there
   DecodedPixels pixels;
   int channels_in_file = 0;
   pixels.data.reset(stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &pixels.width,
                                           &pixels.height, &channels_in_file, 3));
   if (pixels.data != nullptr) return pixels;
   if (budget_exceeded) throw ImageError("has more data than its width and height allow");
-  throw ImageError(std::string("cannot be decoded: ") + stbi_failure_reason());
+  const char* const reason = stbi_failure_reason();  // null for a deflate block of type 3
+  throw ImageError(std::string("cannot be decoded: ") +
+                   (reason != nullptr ? reason : "damaged data"));
 }
 
 }  // namespace skyline

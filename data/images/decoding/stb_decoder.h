@@ -18,9 +18,13 @@ struct DecodedPixels {
   int height = 0;
 };
 
+// Throws ImageError for a file of more bytes than stb_image counts. Ask before reading it.
+void require_decodable_size(std::uintmax_t bytes);
+
 // Decodes a JPEG or PNG file with stb_image, which may request `most_bytes` from the heap in total.
 // Its memory is zeroed, so a damaged file always gives the same pixels. Throws ImageError with
-// stb's own reason. Thread rule: any thread at any time.
+// stb's reason for this file, or "damaged data" where it gives none. Thread rule: any thread at any
+// time.
 DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes);
 
 }  // namespace skyline

@@ -87,9 +87,9 @@ FileBytes deflated(const FileBytes& bytes) {
   return out;
 }
 
-// `rows` are filtered rows: each begins with the filter's byte, 0.
-FileBytes png_of_rows(std::uint32_t width, std::uint32_t height, PngColour colour,
-                      const FileBytes& rows) {
+// `data` are the compressed rows.
+FileBytes png_of_data(std::uint32_t width, std::uint32_t height, PngColour colour,
+                      const FileBytes& data) {
   FileBytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   FileBytes header;
   append(header, width);
@@ -105,9 +105,15 @@ FileBytes png_of_rows(std::uint32_t width, std::uint32_t height, PngColour colou
     }
     append_chunk(file, "PLTE", palette);
   }
-  append_chunk(file, "IDAT", deflated(rows));
+  append_chunk(file, "IDAT", data);
   append_chunk(file, "IEND", {});
   return file;
+}
+
+// `rows` are filtered rows: each begins with the filter's byte, 0.
+FileBytes png_of_rows(std::uint32_t width, std::uint32_t height, PngColour colour,
+                      const FileBytes& rows) {
+  return png_of_data(width, height, colour, deflated(rows));
 }
 
 }  // namespace
@@ -138,6 +144,10 @@ FileBytes png(std::uint32_t width, std::uint32_t height, PngColour colour,
 
 FileBytes png_claiming(std::uint32_t width, std::uint32_t height) {
   return png_of_rows(width, height, PngColour::kRgb, FileBytes(10));
+}
+
+FileBytes png_of_reserved_block() {
+  return png_of_data(8, 8, PngColour::kRgb, {0x78, 0x01, 0x07, 0x00, 0x00, 0x00});
 }
 
 FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red, std::uint8_t green,

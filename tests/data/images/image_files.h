@@ -27,6 +27,8 @@ FileBytes png(std::uint32_t width, std::uint32_t height, PngColour colour,
               const std::vector<std::uint8_t>& samples);
 // A PNG whose header claims a size that its samples do not have.
 FileBytes png_claiming(std::uint32_t width, std::uint32_t height);
+// A PNG whose data are a deflate block of the reserved type, for which stb_image gives no reason.
+FileBytes png_of_reserved_block();
 // An RGB image of one colour.
 FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red, std::uint8_t green,
                     std::uint8_t blue);
