@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "memory/formats/json_reader.h"
+
 namespace skyline {
 namespace {
 
@@ -21,11 +23,9 @@ constexpr const char* kIdentity[] = {"deviceName", "deviceVer", "multiProcessorC
 
 Json parse(const std::string& json, const std::string& where) {
   try {
-    return Json::parse(json);
-  } catch (const Json::parse_error& error) {
-    throw std::runtime_error(fmt::format("[{}] not JSON at byte {}", where, error.byte));
-  } catch (const Json::out_of_range&) {
-    throw std::runtime_error(fmt::format("[{}] a number out of range", where));
+    return read_json(json);
+  } catch (const JsonError& error) {
+    throw std::runtime_error(fmt::format("[{}] {}", where, error.what()));
   }
 }
 
@@ -92,7 +92,7 @@ class Reader {
 };
 
 std::string name_of(const std::string& card) {
-  const Json description = Json::parse(card);
+  const Json description = read_json(card);
   const std::int64_t version = description.value("deviceVer", std::int64_t{0});
   return fmt::format("{} (compute capability {}.{}, {} multiprocessors)",
                      description.value("deviceName", "an unnamed card"), version / 100,
@@ -129,7 +129,7 @@ std::string EngineChoices::to_json() const {
                         {"workspace_bytes", choice.workspace_bytes}};
     if (choice.seconds > 0) choices[problem]["seconds"] = choice.seconds;
   }
-  return Json{{"card", Json::parse(card)}, {"cudnn", cudnn}, {"engines", choices}}.dump(1);
+  return Json{{"card", read_json(card)}, {"cudnn", cudnn}, {"engines", choices}}.dump(1);
 }
 
 EngineChoices EngineChoices::from_json(const std::string& json, const std::string& where) {
@@ -150,7 +150,7 @@ EngineChoices EngineChoices::from_json(const std::string& json, const std::strin
 }
 
 void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn) {
-  const Json planned = Json::parse(plan.card), here = Json::parse(card);
+  const Json planned = read_json(plan.card), here = read_json(card);
   for (const char* member : kIdentity) {
     if (planned.value(member, Json()) == here.value(member, Json())) continue;
     throw std::runtime_error(fmt::format("[plan] card, got a plan for {}, expected one for {}: {}",

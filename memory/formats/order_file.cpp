@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "memory/errors.h"
+#include "memory/formats/json_reader.h"
 #include "memory/formats/whole_text.h"
 
 namespace skyline {
@@ -21,8 +22,11 @@ constexpr std::uint64_t kMostIndex = kNoOp - 1;
 class OrderReader {
  public:
   OrderReader(std::string_view text, std::string_view source) : source_(source) {
-    json_ = Json::parse(text, nullptr, false);
-    if (json_.is_discarded()) fail("is not JSON");
+    try {
+      json_ = read_json(text);
+    } catch (const JsonError& error) {
+      fail(error.what());
+    }
     if (!json_.is_object()) fail("got " + shown(json_) + ", expected an object with order");
   }
 

@@ -68,6 +68,24 @@ TEST_P(Corpus, IsReadWholeAndDamaged) {
   EXPECT_GT(files, 0) << folder;
 }
 
+// Recursion would follow such nesting to the end of the stack.
+TEST_P(Corpus, SurvivesDeepNesting) {
+  const std::string lists = std::string(100'000, '[') + std::string(100'000, ']');
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  for (const std::string& text :
+       {lists, objects, "{\"a\":" + lists + "}", "{\"card\":" + lists + "}",
+        "{\"order\":[],\"a\":" + lists + "}"}) {
+    run({text.begin(), text.end()});
+    std::vector<std::uint8_t> header(8);  // of a safetensors file: its length
+    for (std::size_t i = 0; i < 8; ++i) {
+      header[i] = static_cast<std::uint8_t>(text.size() >> (8 * i));
+    }
+    header.insert(header.end(), text.begin(), text.end());
+    run(header);
+  }
+}
+
 std::string corpus_name(const ::testing::TestParamInfo<Case>& info) { return info.param.corpus; }
 
 INSTANTIATE_TEST_SUITE_P(Fuzzers, Corpus, ::testing::ValuesIn(kCases), corpus_name);

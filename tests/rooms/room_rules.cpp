@@ -21,6 +21,8 @@ const Names kHeavyHeaders = {"nlohmann/json.hpp", "CLI/"};
 
 // The one header that host and CUDA compilation share.
 constexpr const char* kSharedWithCuda = "framework/host_device.h";
+// The one function through which JSON is read, and graphs, which build no values.
+const Names kJsonParsers = {"memory/formats/json_reader.cpp", "memory/formats/graph_parser.cpp"};
 // The program, and what becomes another program or speaks where the program no longer can.
 const Names kProcesses = {"train/main.cpp", "train/ranks/rank_launch.cpp"};
 
@@ -58,6 +60,7 @@ class FileCheck {
         check_cuda(line);
       }
       check_output(line);
+      check_json(line);
     }
   }
 
@@ -87,6 +90,7 @@ class FileCheck {
   }
 
   void check_library(const std::string& header) {
+    includes_json_ = includes_json_ || header == "nlohmann/json.hpp";
     if (!allowed().permits_library(folder_, header)) {
       report(fmt::format("{} may not include <{}>", folder_, header));
     }
@@ -111,8 +115,18 @@ class FileCheck {
     if (std::regex_search(line, output)) report("libraries neither print nor exit");
   }
 
+  // The library's types have many names, so its functions are known by theirs.
+  void check_json(const std::string& line) {
+    static const std::regex parser(
+        R"re(::(parse|sax_parse|accept|from_(cbor|msgpack|ubjson|bjdata|bson))\s*\(|"_json|>>\s*\w*json\b)re",
+        std::regex::icase);
+    if (!includes_json_ || std::ranges::find(kJsonParsers, file_) != kJsonParsers.end()) return;
+    if (std::regex_search(line, parser)) report("JSON is read by memory/formats/json_reader.h");
+  }
+
   std::string file_;
   std::string folder_;
+  bool includes_json_ = false;
   std::vector<Violation>& violations_;
   int number_ = 1;
 };

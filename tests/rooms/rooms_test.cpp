@@ -157,6 +157,22 @@ TEST_F(Planted, LibrariesNeitherPrintNorExit) {
   EXPECT_THAT(plant("train/main.cpp", "std::cout << 1;"), IsEmpty());
 }
 
+TEST_F(Planted, JsonIsReadInOnePlace) {
+  const std::string head = "#include <nlohmann/json.hpp>\n";
+  for (const char* call :
+       {"Json::parse(text);", "nlohmann::json::parse (text, nullptr, false);",
+        "Json::sax_parse(text, &parser);", "Json::accept(text);", "Json::from_cbor(text);",
+        "auto json = \"[]\"_json;", "stream >> json;", "file >> first_json;"}) {
+    EXPECT_THAT(plant("train/trainer.cpp", head + call),
+                ElementsAre("train/trainer.cpp:2: JSON is read by memory/formats/json_reader.h"));
+    EXPECT_THAT(plant("memory/formats/json_reader.cpp", head + call), IsEmpty());
+  }
+  EXPECT_THAT(plant("train/trainer.cpp", head + "catch (const Json::parse_error&)"), IsEmpty());
+  EXPECT_THAT(plant("train/trainer.cpp", head + "std::from_chars(a, b, c); f(x >> 3, json);"),
+              IsEmpty());
+  EXPECT_THAT(plant("data/text/vocabulary.cpp", "Vocabulary::parse(text);"), IsEmpty());
+}
+
 TEST_F(Planted, CommentsAreFree) {
   EXPECT_THAT(plant("memory/plan.cpp",
                     "// #include \"framework/op.h\"\n/* std::cout\n#ifdef CUDA */\n"

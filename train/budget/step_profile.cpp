@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/ops/ranks/rank_sum_ops.h"
+#include "memory/formats/json_reader.h"
 #include "memory/formats/tag_names.h"
+#include "memory/formats/whole_text.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -34,11 +36,11 @@ bool runs_kernel(const StepGraph& graph, const StepOp& op) {
 Json parsed(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(fmt::format("--profile: cannot read '{}'", path.string()));
-  Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) {
-    throw UsageError(fmt::format("--profile: '{}' is no JSON", path.string()));
+  try {
+    return read_ordered_json(text_to_end(file, {}, std::numeric_limits<std::size_t>::max()));
+  } catch (const JsonError& error) {
+    throw UsageError(fmt::format("--profile: '{}' {}", path.string(), error.what()));
   }
-  return json;
 }
 
 ProfileKey key_from(const Json& json) {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "memory/formats/json_reader.h"
 #include "train/checkpoints/safetensors.h"
 
 namespace skyline {
@@ -78,32 +78,15 @@ class Decoder {
     throw SafetensorsError(file_, fmt::format(what, std::forward<Arguments>(arguments)...));
   }
 
-  // Refuses repeated keys, where the parser would silently keep the last one, and deep nesting.
-  HeaderJson parse_header() {
+  HeaderJson parse_header() const {
     const auto header = head_.subspan(kLengthBytes);
-    std::vector<std::set<std::string>> keys;
-    const auto watch = [&](int depth, HeaderJson::parse_event_t event, HeaderJson& value) {
-      constexpr int kDeepest = 3;
-      if (depth > kDeepest) refuse("header: is nested too deeply");
-      if (event == HeaderJson::parse_event_t::object_start) keys.emplace_back();
-      if (event == HeaderJson::parse_event_t::object_end) keys.pop_back();
-      if (event == HeaderJson::parse_event_t::key &&
-          !keys.back().insert(value.get<std::string>()).second) {
-        refuse("header: the key '{}' is repeated", value.get<std::string>());
-      }
-      return true;
-    };
-    const char* text = reinterpret_cast<const char*>(header.data());
-    if (header.empty() || *text != '{') refuse("header: does not begin with '{{'");
-    HeaderJson parsed;
+    const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
+    if (!text.starts_with('{')) refuse("header: does not begin with '{{'");
     try {
-      parsed = HeaderJson::parse(text, text + header.size(), watch);
-    } catch (const HeaderJson::parse_error& error) {
-      refuse("header: is not JSON (at byte {})", error.byte);
-    } catch (const HeaderJson::exception&) {
-      refuse("header: holds a number out of range");
+      return read_json(text);
+    } catch (const JsonError& error) {
+      refuse("header: {}", error.what());
     }
-    return parsed;
   }
 
   std::map<std::string, std::string> metadata(const HeaderJson& entry) const {

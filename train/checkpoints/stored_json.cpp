@@ -1,7 +1,13 @@
 #include "train/checkpoints/stored_json.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "memory/formats/json_reader.h"
+#include "train/checkpoints/atomic_file.h"
+#include "train/cli/usage_error.h"
 
 namespace skyline {
 
@@ -19,5 +25,18 @@ StoredJson& StoredJson::operator=(StoredJson other) noexcept {
 }
 
 bool StoredJson::operator==(const StoredJson& other) const { return *value_ == *other.value_; }
+
+StoredJson read_stored_json(const std::filesystem::path& file) {
+  const auto damaged = [&file](const char* why) {
+    return UsageError(fmt::format("{} is damaged: it {}", file.string(), why));
+  };
+  try {
+    const Json json = read_ordered_json(read_file(file));
+    if (json.is_object()) return StoredJson(json);
+  } catch (const JsonError& error) {
+    throw damaged(error.what());
+  }
+  throw damaged("is no JSON object");
+}
 
 }  // namespace skyline

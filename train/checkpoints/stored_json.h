@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,5 +27,9 @@ class StoredJson {
  private:
   std::unique_ptr<nlohmann::ordered_json> value_;  // null only after a move
 };
+
+// Reads a file that holds a JSON object, such as arguments.json. Throws std::runtime_error if it
+// cannot be read, and UsageError "FILE is damaged: it …".
+StoredJson read_stored_json(const std::filesystem::path& file);
 
 }  // namespace skyline

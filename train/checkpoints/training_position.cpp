@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "memory/formats/json_reader.h"
+
 namespace skyline {
 namespace {
 
@@ -68,7 +70,7 @@ std::int64_t batches_of_step(const Json& arguments) {
 std::string to_text(const TrainingPosition& position) { return dumped(to_json(position)); }
 
 TrainingPosition training_position_from(std::string_view text) {
-  const Json json = Json::parse(text);
+  const Json json = read_ordered_json(text);
   constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
   TrainingPosition position;
   position.step = count(json, "step", kMostSteps);

@@ -4,16 +4,30 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
+#include "memory/formats/json_reader.h"
+#include "memory/formats/whole_text.h"
 #include "train/cli/did_you_mean.h"
 
 namespace skyline {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+Json config_of(const std::filesystem::path& file, const std::string& where) {
+  std::ifstream stream(file);
+  const std::string text = text_to_end(stream, {}, std::numeric_limits<std::size_t>::max());
+  if (!stream.eof()) throw UsageError(where + "cannot be read");
+  try {
+    return read_ordered_json(text);
+  } catch (const JsonError& error) {
+    throw UsageError(where + error.what());
+  }
+}
 
 // Returns a stored value as the command line gives it; nothing for an option that is not set.
 std::optional<std::string> as_typed(const Json& value) {
@@ -77,9 +91,7 @@ void OptionList::read(const nlohmann::ordered_json& json) {
 
 void OptionList::read_config(const std::filesystem::path& file) {
   const std::string where = "--config " + file.string() + ": ";
-  std::ifstream stream(file);
-  if (!stream) throw UsageError(where + "cannot be read");
-  const Json json = Json::parse(stream, nullptr, false);
+  const Json json = config_of(file, where);
   if (!json.is_object()) throw UsageError(where + "expected a JSON object of options");
   for (const auto& [key, value] : json.items()) {
     Option& option = stored(key, where);

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/formats/json_reader.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -170,7 +171,7 @@ void agree(RankGroup& group, const std::string& problem) {
 
 void agree_on(RankGroup& group, const nlohmann::ordered_json& facts) {
   using Json = nlohmann::ordered_json;
-  const Json of_rank_0 = Json::parse(group.broadcast(facts.dump()));
+  const Json of_rank_0 = read_ordered_json(group.broadcast(facts.dump()));
   std::string problem;
   for (const auto& [key, value] : of_rank_0.items()) {
     const Json own = facts.value(key, Json(nullptr));

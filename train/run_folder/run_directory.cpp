@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "memory/formats/json_reader.h"
 #include "train/cli/usage_error.h"
 #include "train/run_folder/new_run_folder.h"
 
@@ -102,7 +103,7 @@ void RunDirectory::cut_steps(LogFile& file, std::string_view name, std::int64_t 
   std::int64_t number = 0, before = 0, damaged = 0, first_damaged = 0;
   file.for_each_line([&](std::string_view line, std::uint64_t end) {
     ++number;
-    const Json parsed = Json::parse(line, nullptr, false);
+    const Json parsed = ordered_json_or_null(line);
     const auto step = step_of(parsed);
     if (step && *step > last_step) return true;
     if (!step || *step <= before) {
@@ -144,7 +145,7 @@ void RunDirectory::cut_epochs(std::int64_t epochs) {
 
 bool RunDirectory::has_arguments() const {
   if (!fs::exists(fs::symlink_status(named(kArguments)))) return false;
-  return Json::parse(read_file(named(kArguments)), nullptr, false).is_object();
+  return ordered_json_or_null(read_file(named(kArguments))).is_object();
 }
 
 void RunDirectory::write_arguments(const Json& arguments) {
@@ -216,11 +217,11 @@ std::optional<StoredJson> arguments_of_unsaved_run(const fs::path& folder) {
       holds_checkpoint(folder / "best")) {
     return {};
   }
-  const Json arguments = Json::parse(read_file(file), nullptr, false);
-  if (!arguments.is_object()) {
-    throw UsageError(fmt::format("{} is damaged, and the run has no checkpoint", file.string()));
+  try {
+    return read_stored_json(file);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}, and the run has no checkpoint", error.what()));
   }
-  return StoredJson(arguments);
 }
 
 }  // namespace skyline

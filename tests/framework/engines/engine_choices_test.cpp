@@ -53,9 +53,11 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
   const struct {
     std::string json, expected;
   } cases[] = {
-      {"", "[plan.json] not JSON at byte 1"},
-      {"{", "[plan.json] not JSON at byte 2"},
-      {"[1e999]", "[plan.json] a number out of range"},
+      {"", "[plan.json] is not JSON at byte 1"},
+      {"{", "[plan.json] is not JSON at byte 2"},
+      {"[1e999]", "[plan.json] holds a number out of range"},
+      {R"({"card": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+       "[plan.json] is nested deeper than 100 levels (it has 200010 bytes)"},
       {"[]", "[plan.json] member card, got none, expected a table"},
       {R"({"card": 1})", "[plan.json] member card, got 1, expected a table"},
       {R"({"card": {}})", "[plan.json] member deviceName, got none, expected a name"},

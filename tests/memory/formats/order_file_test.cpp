@@ -134,6 +134,13 @@ TEST(OrderFile, EveryPartOfAGraphChangesItsHash) {
   EXPECT_NE(hash, changed([](StepGraph& graph) { std::swap(graph.ops[0], graph.ops[1]); }));
 }
 
+TEST(OrderFile, DeepNestingEndsInASentence) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  const std::string reason = "o.json: is nested deeper than 100 levels";
+  EXPECT_THAT(refusal(deep), HasSubstr(reason));
+  EXPECT_THAT(refusal(R"({"order":[],"unknown":)" + deep + "}"), HasSubstr(reason));
+}
+
 TEST(OrderFile, FaultsAreNamed) {
   const std::pair<const char*, const char*> all[] = {
       {"", "o.json: is not JSON"},

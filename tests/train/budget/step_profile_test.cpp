@@ -91,7 +91,9 @@ TEST_F(StepProfileTest, DamagedIsRefused) {
     return [folder] { StepProfile::read(folder, kKey); };
   };
   nlohmann::ordered_json json = StepProfile(kKey).json();
-  EXPECT_THAT(reading("{"), ThrowsMessage<UsageError>(HasSubstr("is no JSON")));
+  EXPECT_THAT(reading("{"), ThrowsMessage<UsageError>(HasSubstr("is not JSON at byte 2")));
+  EXPECT_THAT(reading(std::string(100'000, '[') + std::string(100'000, ']')),
+              ThrowsMessage<UsageError>(HasSubstr("is nested deeper than 100 levels")));
   EXPECT_THAT(reading("[]"), ThrowsMessage<UsageError>(HasSubstr("is damaged")));
   json["ops"] = {{{"phase", "forward"}, {"op", "conv2d"}, {"layer", ""}, {"seconds", {-1}}}};
   EXPECT_THAT(reading(json.dump()), ThrowsMessage<UsageError>(HasSubstr("-1 seconds are no time")));

@@ -186,6 +186,8 @@ TEST_F(CheckpointTest, APositionThatCannotBeFallsBackAndItsFieldIsNamed) {
       {"best", "[]", "best is [], expected an object"},
       {"best", "{\"top1\": \"high\"}", "type must be number"},
       {"more", "7", "more is 7, expected an object"},
+      {"more", "{\"a\":" + std::string(200, '[') + std::string(200, ']') + "}",
+       "is not valid: is nested deeper than 100 levels"},
       {"arguments", "null", "arguments is null, expected an object"}};
   for (const auto& [field, value, said] : cases) {
     save(1);

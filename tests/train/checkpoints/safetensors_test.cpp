@@ -111,9 +111,12 @@ TEST(SafetensorsTest, NamesWhatIsWrongWithAForeignFile) {
             "w: ends early: the header needs 2 bytes, 1 are left");
   EXPECT_EQ(refusal_of_file(file_of("", 0)), "w: header: does not begin with '{'");
   EXPECT_EQ(refusal_of_file(file_of("[1]", 0)), "w: header: does not begin with '{'");
-  EXPECT_EQ(refusal_of_file(file_of("{\"a\":", 0)), "w: header: is not JSON (at byte 6)");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":", 0)), "w: header: is not JSON at byte 6");
   EXPECT_EQ(refusal_of_file(file_of("{\"a\":1e999}", 0)), "w: header: holds a number out of range");
-  EXPECT_EQ(refusal_of_file(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: header: is nested too deeply");
+  EXPECT_EQ(refusal_of_file(file_of("{\"a\":[[[[[]]]]]}", 0)), "w: tensor 'a': is not an object");
+  EXPECT_THAT(refusal_of_file(file_of(
+                  "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}", 0)),
+              testing::HasSubstr("w: header: is nested deeper than 100 levels"));
   EXPECT_EQ(refusal_of_file(file_of("{\"a\":3}", 0)), "w: tensor 'a': is not an object");
   EXPECT_EQ(refusal_of_file(file_of("{\"__metadata__\":{\"a\":1}}", 0)),
             "w: __metadata__: 'a' is not a string");
@@ -163,7 +166,7 @@ TEST(SafetensorsTest, RefusesOverlapsAndRepeatedNames) {
   EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"b\":" + fields + "}", 4)),
             "w: tensor 'b': data_offsets begin at 0, expected 4: tensors overlap");
   EXPECT_EQ(refusal_of_file(file_of("{\"a\":" + fields + ",\"a\":" + fields + "}", 4)),
-            "w: header: the key 'a' is repeated");
+            "w: header: has the key 'a' twice");
 }
 
 TEST(SafetensorsTest, SurvivesEveryCutAndRandomDamage) {

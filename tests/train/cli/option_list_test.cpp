@@ -151,7 +151,11 @@ TEST_F(ConfigTest, ReadsWhatARunStores) {
 
 TEST_F(ConfigTest, NamesTheProblem) {
   EXPECT_EQ(problem("[]"), "expected a JSON object of options");
-  EXPECT_EQ(problem("{\"batch_size\": "), "expected a JSON object of options");
+  EXPECT_EQ(problem("{\"batch_size\": "), "is not JSON at byte 16");
+  EXPECT_EQ(problem(""), "is not JSON at byte 1");
+  EXPECT_EQ(problem(R"({"files": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
+            "is nested deeper than 100 levels (it has 200011 bytes)");
+  EXPECT_EQ(problem(R"({"steps": 1, "steps": 2})"), "has the key 'steps' twice");
   EXPECT_EQ(problem(R"({"batch_siz": 7})"),
             "unknown option 'batch_siz'; did you mean 'batch_size'?");
   EXPECT_EQ(problem(R"({"batch_size": 1000})"),

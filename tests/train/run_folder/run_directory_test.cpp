@@ -134,11 +134,12 @@ TEST(RunDirectoryTest, ResumeCutsOffATornLine) {
 TEST(RunDirectoryTest, ADamagedLineTakesNoOtherWithIt) {
   const std::string third = "{\"step\":3,\"loss\":0.5}";
   const std::string too_long(LogFile::kLongestLine + 1, ' ');
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   for (const std::string& fault :
        {std::string("{\"step\":3,\"lo"), std::string("{\"step\":\"3\"}"), std::string("[3]"),
         std::string(20, '\0'), std::string("\xff\xfe"), std::string("{\"step\":1}"),
         std::string("{\"step\":1e300}"), std::string("{\"step\":-3}"), std::string(),
-        std::string(5000, '['), too_long}) {
+        std::string(5000, '['), "{\"step\":3,\"x\":" + deep + "}", too_long}) {
     SCOPED_TRACE(fault.substr(0, 20));
     const TemporaryFolder folder;
     { six_steps(folder / "run"); }
@@ -333,9 +334,15 @@ TEST(RunDirectoryTest, ARunThatWasNeverSavedIsKnownByItsArguments) {
   fs::create_directories(folder / "run/checkpoints/step-000000004");
   EXPECT_FALSE(arguments_of_unsaved_run(folder / "run")) << "even a damaged one may hold something";
   fs::remove_all(folder / "run/checkpoints");
-  write_atomically(folder / "run/arguments.json", "{\"model\": \"len");
-  EXPECT_THAT([&] { arguments_of_unsaved_run(folder / "run"); },
-              ThrowsMessage<UsageError>(HasSubstr("arguments.json is damaged")));
+  for (const auto& [text, reason] :
+       {std::pair(std::string("{\"model\": \"len"), "is not JSON at byte 15"),
+        std::pair(std::string(5000, '[') + std::string(5000, ']'), "is nested deeper than")}) {
+    write_atomically(folder / "run/arguments.json", text);
+    EXPECT_THAT([&] { arguments_of_unsaved_run(folder / "run"); },
+                ThrowsMessage<UsageError>(
+                    AllOf(HasSubstr("arguments.json is damaged: it " + std::string(reason)),
+                          HasSubstr("and the run has no checkpoint"))));
+  }
 }
 
 // Runs `act` as a user without rights; returns what it threw.

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "train/checkpoints/atomic_file.h"
+#include "memory/formats/json_reader.h"
+#include "train/checkpoints/stored_json.h"
 #include "train/cli/median.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/order/order_files.h"
@@ -41,12 +42,9 @@ void require_run(const fs::path& folder) {
 }
 
 std::map<std::string, std::string> read_settings(const fs::path& file) {
-  const Json arguments = Json::parse(read_file(file), nullptr, false);
-  if (!arguments.is_object()) {
-    throw UsageError(fmt::format("{} is damaged: expected a JSON object", file.string()));
-  }
+  const StoredJson arguments = read_stored_json(file);
   std::map<std::string, std::string> settings;
-  for (const auto& [key, value] : arguments.items()) {
+  for (const auto& [key, value] : arguments->items()) {
     settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return settings;
@@ -54,7 +52,7 @@ std::map<std::string, std::string> read_settings(const fs::path& file) {
 
 // Steps below this number are the warm-up.
 std::int64_t warm_up_of(const StoredRun& run) {
-  const Json steps = Json::parse(run.setting("warmup_steps"), nullptr, false);
+  const Json steps = ordered_json_or_null(run.setting("warmup_steps"));
   return steps.is_number_integer() ? steps.get<std::int64_t>() : 0;
 }
 
@@ -63,7 +61,7 @@ void read_log(const fs::path& file, StoredRun& run) {
   std::vector<double> seconds;
   const std::int64_t warm_up = warm_up_of(run);
   for (std::string text; std::getline(log, text);) {
-    const Json line = Json::parse(text, nullptr, false);
+    const Json line = ordered_json_or_null(text);
     if (!line.is_object()) continue;
     const std::int64_t step = run.steps++;
     const auto taken = line.find("seconds"), reserved = line.find("reserved");

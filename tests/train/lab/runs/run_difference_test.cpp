@@ -226,9 +226,14 @@ TEST_F(TwoRuns, RefusesWhatIsNoRun) {
 
 TEST_F(TwoRuns, RefusesADamagedFolder) {
   std::filesystem::copy(run("plain"), run("damaged"), std::filesystem::copy_options::recursive);
-  std::ofstream(run("damaged") + "/arguments.json") << "[";
-  EXPECT_THAT(compared({run("damaged"), run("plain")}).messages,
-              HasSubstr("arguments.json is damaged"));
+  for (const auto& [text, reason] :
+       {std::pair(std::string("["), "arguments.json is damaged: it is not JSON at byte 2"),
+        std::pair(std::string("[]"), "arguments.json is damaged: it is no JSON object"),
+        std::pair("{\"model\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+                  "arguments.json is damaged: it is nested deeper than 100 levels")}) {
+    std::ofstream(run("damaged") + "/arguments.json") << text;
+    EXPECT_THAT(compared({run("damaged"), run("plain")}).messages, HasSubstr(reason));
+  }
 }
 
 TEST_F(TwoRuns, ThePageHoldsBothPlans) {
