@@ -104,6 +104,7 @@ void Trainer::begin() {
 
 void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes) {
   for (const std::string& warning : loaded.warnings) console_.warn(warning);
+  workload_->check_data(loaded.checkpoint.position);  // first: other data end elsewhere
   if (total_steps_ < loaded.checkpoint.position.step) {
     throw UsageError(fmt::format(
         "the run has done {} steps already, which is more than the {} of {}",

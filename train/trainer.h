@@ -47,7 +47,8 @@ class Trainer {
   void start_again(const std::filesystem::path& folder,
                    const std::vector<std::string>& changes = {});
   // Continues from a checkpoint; says which options changed. Throws CheckpointError if it belongs
-  // to another model, UsageError if the changed options end the run before the checkpoint.
+  // to another model, DataError if the data are not those of the run (see Workload::check_data),
+  // UsageError if the changed options end the run before the checkpoint.
   void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes = {});
 
   const Workload& workload() const noexcept { return *workload_; }

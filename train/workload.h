@@ -72,6 +72,9 @@ class Workload {
   // Writes the result of prepare() and other files that checkpoints need into the folder of a new
   // run, and facts that later commands need into position.more.
   virtual void save(const std::filesystem::path& folder, TrainingPosition& position) const = 0;
+  // Throws DataError, or CheckpointError for words, if the data are not those that the run was
+  // trained with, as far as the checkpoint tells.
+  virtual void check_data(const TrainingPosition& position) const = 0;
   // Replaces prepare() and save() in a resumed run. Throws CheckpointError if `folder` does not
   // hold what the run was trained with.
   virtual void resume(const std::filesystem::path& folder, const TrainingPosition& position) = 0;

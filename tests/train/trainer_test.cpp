@@ -409,12 +409,30 @@ TEST_F(TrainerTest, ABatchLargerThanTheDataIsRefusedBeforeAFolderIsMade) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
+TEST_F(TrainerTest, OtherNumbersOfImagesAreRefusedIfTheCheckpointKnowsThem) {
+  TrainOptions options = small_options();
+  options.steps = 4;
+  train(options, "run");
+  options.data.images = 48;  // 6 batches an epoch instead of 5: the position is possible
+  EXPECT_THAT([&] { resume(options, folder_ / "run"); },
+              testing::ThrowsMessage<DataError>(
+                  testing::HasSubstr("training images, got 48, expected 40, as in training")));
+  Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
+  for (const char* fact : {"classes", "input", "images"}) checkpoint.position.more->erase(fact);
+  CheckpointStore(folder_ / "old/checkpoints").save(checkpoint);
+  resume(options, folder_ / "old");
+  EXPECT_EQ(last_checkpoint("old").position.step, 4);
+}
+
 TEST_F(TrainerTest, APositionBeyondTheDataIsRefused) {
   TrainOptions options = small_options();
   options.steps = 4;
   train(options, "run");
   options.data.images = 24;  // 3 batches an epoch instead of 5
-  EXPECT_THAT([&] { resume(options, folder_ / "run"); },
+  Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
+  checkpoint.position.more->erase("images");  // as in older checkpoints
+  CheckpointStore(folder_ / "old/checkpoints").save(checkpoint);
+  EXPECT_THAT([&] { resume(options, folder_ / "old"); },
               testing::ThrowsMessage<CheckpointError>(testing::HasSubstr(
                   "step 4 is said to be batch 4 of epoch 1, but an epoch has 3 batches")));
 }
@@ -422,7 +440,7 @@ TEST_F(TrainerTest, APositionBeyondTheDataIsRefused) {
 TEST_F(TrainerTest, AFactOfAnotherTypeIsRefused) {
   const TrainOptions options = small_options();
   train(options, "run");
-  for (const char* key : {"loss_sum", "evaluated_step", "evaluation", "last_loss"}) {
+  for (const char* key : {"loss_sum", "evaluated_step", "evaluation", "last_loss", "images"}) {
     Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
     (*checkpoint.position.more)[key] = Json::array();
     const fs::path folder = folder_ / key;
@@ -434,10 +452,12 @@ TEST_F(TrainerTest, AFactOfAnotherTypeIsRefused) {
 TEST_F(TrainerTest, ACheckpointOfAnotherModelIsRefused) {
   TrainOptions options = small_options();
   train(options, "run");
-  for (const char* other : {"mlp", "resnet20"}) {
-    options.model = other;
-    EXPECT_THROW(resume(options, folder_ / "run"), CheckpointError) << other;
-  }
+  options.model = "mlp";
+  EXPECT_THROW(resume(options, folder_ / "run"), CheckpointError);
+  options.model = "resnet20";
+  EXPECT_THAT([&] { resume(options, folder_ / "run"); },
+              testing::ThrowsMessage<DataError>(testing::HasSubstr(
+                  "channels, height and width, got 3 x 32 x 32, expected 1 x 28 x 28")));
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   adopt_classes(options.data, trained.data);
   ImageData data = open_image_data(options.data, find_model(options.model).shape, false);
   for (const std::string& warning : data.warnings) console.warn(warning);
-  check_classes(data, trained.data, data.named && !names_given);
+  check_data(data, trained.data,
+             data.named && !names_given ? DataMatch::kClasses : DataMatch::kClassNumber);
   normalise_as_trained(data, trained, console);
 
   const std::unique_ptr<ImageRun> run = inference_run(trained, data.shape());

@@ -66,6 +66,7 @@ ImageData open_image_files(const DataOptions& options, const ModelShape& wanted,
   const ImagePipeline pipeline = pipeline_of(options, wanted.height);
   const BadImagePolicy policy = options.strict ? BadImagePolicy::kFail : BadImagePolicy::kSkip;
   ImageData data;
+  data.collection = collection;
   data.bad_images = std::make_shared<BadImages>();
   data.warnings = collection->warnings;
   data.named = !options.has_lists();

@@ -29,6 +29,7 @@ struct ImageData {
   // Set for image files only; null or empty for other data.
   ImageDataset* train_images = nullptr;  // `train`
   ImageDataset* test_images = nullptr;   // `test`
+  std::shared_ptr<const ImageCollection> collection;
   std::shared_ptr<BadImages> bad_images;
   std::vector<std::string> warnings;  // skipped input, one line each
 

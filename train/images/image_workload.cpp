@@ -109,6 +109,10 @@ void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& 
   store_data(data_, position);
 }
 
+void ImageWorkload::check_data(const TrainingPosition& position) const {
+  skyline::check_data(data_, trained_data(position), DataMatch::kAll);
+}
+
 void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition& position) {
   const TrainedData trained = trained_data(position);
   if (data_.train_idx != nullptr && trained.normalisation) {

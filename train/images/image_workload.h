@@ -28,6 +28,7 @@ class ImageWorkload final : public Workload {
 
   void prepare() override;
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
+  void check_data(const TrainingPosition& position) const override;
   void resume(const std::filesystem::path& folder, const TrainingPosition& position) override;
   void report_problems() override;
   std::vector<BadImage> bad_images() const override { return data_.unreadable(); }

@@ -48,6 +48,7 @@ void Follower::start(const std::optional<std::filesystem::path>&) {
 }
 
 void Follower::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>&) {
+  workload_->check_data(loaded.checkpoint.position);
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   workload_->resume(run_folder_of(loaded), position_);

@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::size_t kKeptApart = 20;  // one of so many pairs is held out to validate
 
+using Json = nlohmann::ordered_json;
+
+// Keys in TrainingPosition::more.
+constexpr const char* kVocabularies = "vocabularies";
+constexpr const char* kPairs = "pairs";  // numbers of training and validation pairs
+
 constexpr const char* kSourceFile = "source.vocabulary.txt";
 constexpr const char* kTargetFile = "target.vocabulary.txt";
 
@@ -116,13 +122,39 @@ Vocabularies Vocabularies::open(const std::filesystem::path& run) {
 
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
                         const TrainingPosition& position) {
-  const std::string trained = position.more->value("vocabularies", std::string());
+  const std::string trained = position.more->value(kVocabularies, std::string());
   if (vocabularies.fingerprint() == trained) return;
   const bool of_source = !trained.starts_with(vocabularies.source.fingerprint() + ";");
   throw CheckpointError(fmt::format(
       "[{}] the {}'s vocabulary is not the one that the checkpoint was trained with: source and "
       "target have {}, expected {}",
       origin, of_source ? "source" : "target", vocabularies.fingerprint(), trained));
+}
+
+void store_data(const TranslationData& data, TrainingPosition& position) {
+  (*position.more)[kVocabularies] = data.vocabularies.fingerprint();
+  (*position.more)[kPairs] = {data.train.source.size(), data.val.source.size()};
+}
+
+void check_data(const TranslationData& data, const TrainingPosition& position) {
+  const Json& more = *position.more;
+  if (more.contains(kPairs)) {
+    const auto require = [&](const SentencePairs& pairs, const char* what, std::size_t split) {
+      const std::size_t got = pairs.source.size();
+      const auto trained = more[kPairs].at(split).get<std::size_t>();
+      if (got == trained) return;
+      throw DataError(data.name, what, std::to_string(got),
+                      std::to_string(trained) + ", as in training");
+    };
+    try {
+      require(data.train, "training pairs", 0);
+      require(data.val, "validation pairs", 1);
+    } catch (const Json::exception& error) {
+      throw CheckpointError(
+          fmt::format("the checkpoint's numbers of pairs are damaged: {}", error.what()));
+    }
+  }
+  check_vocabularies(data.vocabularies, data.name, position);
 }
 
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,

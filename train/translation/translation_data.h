@@ -30,6 +30,13 @@ struct Vocabularies {
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
                         const TrainingPosition& position);
 
+struct TranslationData;
+// Stores the facts about `data` in position.more.
+void store_data(const TranslationData& data, TrainingPosition& position);
+// Throws DataError if the numbers of pairs are not those of the checkpoint's training, as far as it
+// knows them, and as check_vocabularies() does.
+void check_data(const TranslationData& data, const TrainingPosition& position);
+
 // Sentence pairs to train on and to validate with.
 struct TranslationData {
   std::string name;

@@ -138,13 +138,16 @@ DryRunFacts TranslationWorkload::longest_step(Mode) {
 void TranslationWorkload::save(const std::filesystem::path& folder,
                                TrainingPosition& position) const {
   data_.vocabularies.save(folder);
-  (*position.more)["vocabularies"] = data_.vocabularies.fingerprint();
+  store_data(data_, position);
+}
+
+void TranslationWorkload::check_data(const TrainingPosition& position) const {
+  skyline::check_data(data_, position);
 }
 
 void TranslationWorkload::resume(const std::filesystem::path& folder,
                                  const TrainingPosition& position) {
   check_vocabularies(Vocabularies::open(folder), folder.string(), position);
-  check_vocabularies(data_.vocabularies, data_.name, position);
 }
 
 void TranslationWorkload::add_facts(nlohmann::ordered_json& json, std::string& text) {

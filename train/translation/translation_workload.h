@@ -33,6 +33,7 @@ class TranslationWorkload final : public Workload {
   std::optional<LongestBatchFacts> longest_batch() override { return longest().facts; }
 
   void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
+  void check_data(const TrainingPosition& position) const override;
   void resume(const std::filesystem::path& folder, const TrainingPosition& position) override;
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 

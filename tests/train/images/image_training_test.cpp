@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
 
 namespace skyline {
@@ -153,6 +155,48 @@ TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.messages,
               HasSubstr("class 0, got \"green\", expected \"blue\", as in training"));
+}
+
+// Each change of the data shifts labels or gives batches other images; none may pass in silence.
+TEST_F(ImageTrainingTest, ResumingOnOtherDataIsRefusedByName) {
+  ASSERT_EQ(train("run", {"--steps", "3"}).exit_code, 0);
+  const fs::path kept = folder_ / "kept";
+  fs::copy(data_, kept, fs::copy_options::recursive);
+  const auto in_both = [&](const auto& change) {
+    for (const char* split : {"train", "val"}) change(data_ / split);
+  };
+  using Change = std::function<void()>;
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {[&] { in_both([](const fs::path& of) { fs::rename(of / "blue", of / "zz_blue"); }); },
+       "class 0, got \"red ones\", expected \"blue\", as in training"},
+      {[&] { in_both([](const fs::path& of) { fs::rename(of / "red ones", of / "pink"); }); },
+       "class 1, got \"pink\", expected \"red ones\", as in training"},
+      {[&] { in_both([](const fs::path& of) { fs::remove_all(of / "blue"); }); },
+       "number of classes, got 1, expected 2, as in training"},
+      {[&] { in_both([](const fs::path& of) { fs::copy(of / "blue", of / "green"); }); },
+       "number of classes, got 3, expected 2, as in training"},
+      {[&] { fs::remove(data_ / "train/blue/3.png"); },
+       "training images, got 15, expected 16, as in training"},
+      {[&] { write_file(data_ / "train/blue/33.png", plain_png(9, 7, 1, 2, 3)); },
+       "training images, got 17, expected 16, as in training"},
+      {[&] { fs::remove(data_ / "val/red ones/0.png"); },
+       "test images, got 5, expected 6, as in training"},
+      {[&] { fs::rename(data_ / "train/blue/3.png", data_ / "train/blue/33.png"); },
+       "SHA-256 of the images' names and labels, got "}};
+  const std::string before = read_file(folder_ / "run/log.jsonl");
+  for (const auto& [change, sentence] : cases) {
+    change();
+    for (const char* steps : {"2", "7"}) {
+      const Outcome outcome =
+          skyline_program({"train", "--resume", folder_ / "run", "--steps", steps});
+      EXPECT_EQ(outcome.exit_code, 1) << sentence;
+      EXPECT_THAT(outcome.messages, HasSubstr("error: [some data] " + sentence));
+    }
+    fs::remove_all(data_);
+    fs::copy(kept, data_, fs::copy_options::recursive);
+  }
+  EXPECT_EQ(read_file(folder_ / "run/log.jsonl"), before);
+  EXPECT_EQ(skyline_program({"train", "--resume", folder_ / "run", "--steps", "7"}).exit_code, 0);
 }
 
 TEST_F(ImageTrainingTest, EvaluateWithoutAMeanOrImagesToTakeItOfSaysSo) {

@@ -1,6 +1,7 @@
 // `skyline train --model seq2seq`, from the options to the run's folder.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "data/errors.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/order/order_walk.h"
 #include "tests/train/parsed_json.h"
@@ -191,6 +193,30 @@ TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
   write_atomically(folder_.path() / "run/source.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
   Trainer trainer(options, console_);
   EXPECT_THROW(trainer.resume(load_checkpoint(folder_.path() / "run")), CheckpointError);
+}
+
+TEST_F(TranslationTraining, ResumingOnOtherPairsIsRefusedByName) {
+  TrainOptions options = small_options();
+  options.translation.source = {folder_ / "a.en"};
+  options.translation.target = {folder_ / "a.fr"};
+  const auto write = [&](int pairs, const std::string& more) {
+    std::string text;
+    for (int i = 0; i < pairs; ++i) text += "one two three\n";
+    for (const char* file : {"a.en", "a.fr"}) write_atomically(folder_ / file, text + more);
+  };
+  write(60, "");
+  train(options, "run");
+  const auto resume = [&] {
+    Trainer trainer(options, console_);
+    trainer.resume(load_checkpoint(folder_ / "run"));
+  };
+  resume();
+  write(58, "");
+  EXPECT_THAT(resume, testing::ThrowsMessage<DataError>(testing::HasSubstr(
+                          "[a.en] training pairs, got 56, expected 57, as in training")));
+  write(59, "four\n");
+  EXPECT_THAT(resume, testing::ThrowsMessage<CheckpointError>(
+                          testing::HasSubstr("[a.en] the source's vocabulary is not")));
 }
 
 }  // namespace
