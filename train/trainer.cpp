@@ -99,11 +99,13 @@ void Trainer::begin() {
   position_.arguments = to_json(options_);
   log_.emplace(logged_figures());
   workload_->prepare();
-  workload_->save(directory_->path(), position_);
+  directory_->writing([this] { workload_->save(directory_->path(), position_); });
 }
 
 void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes) {
   for (const std::string& warning : loaded.warnings) console_.warn(warning);
+  const std::filesystem::path folder = run_folder_of(loaded);
+  RunDirectory::check_links(folder);
   workload_->check_data(loaded.checkpoint.position);  // first: other data end elsewhere
   if (total_steps_ < loaded.checkpoint.position.step) {
     throw UsageError(fmt::format(
@@ -114,7 +116,6 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
   position_.arguments = to_json(options_);
-  const std::filesystem::path folder = run_folder_of(loaded);
   workload_->resume(folder, position_);
   log_.emplace(logged_figures());
   directory_ = RunDirectory::resume(

@@ -449,6 +449,30 @@ TEST_F(TrainerTest, AFactOfAnotherTypeIsRefused) {
   }
 }
 
+// RunDirectory knows the names by a list; it must not lack one.
+TEST_F(TrainerTest, NothingThatARunWroteMayBeALinkOutOfItWhenItIsResumed) {
+  TrainOptions options = small_options();
+  options.keep_best = true;
+  train(options, "run");
+  const LoadedCheckpoint loaded = load_checkpoint(folder_ / "run");
+  std::vector<fs::path> written;
+  for (const auto& entry : fs::directory_iterator(folder_ / "run")) written.push_back(entry);
+  EXPECT_GT(written.size(), 9u);
+  for (const fs::path& path : written) {
+    const fs::path outside = folder_ / path.filename();
+    fs::rename(path, outside);
+    fs::create_symlink(outside, path);
+    Trainer trainer(options, console_);
+    EXPECT_THAT([&] { trainer.resume(loaded); },
+                testing::ThrowsMessage<WriteError>(
+                    "cannot write " + path.string() + ": it is a link to " +
+                    fs::canonical(outside).string() + ", outside the run folder"));
+    fs::remove(path);
+    fs::rename(outside, path);
+  }
+  resume(options, folder_ / "run");
+}
+
 TEST_F(TrainerTest, ACheckpointOfAnotherModelIsRefused) {
   TrainOptions options = small_options();
   train(options, "run");

@@ -80,7 +80,8 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     if (std::filesystem::is_symlink(path_, ignored) && std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_);
     }
-    temporary_ = target_.string() + ".tmp";
+    temporary_ = target_;
+    temporary_ += kTemporaryEnding;
     // A killed process leaves such a file. Opening a pipe of that name would block.
     ::unlink(temporary_.c_str());
     file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll);

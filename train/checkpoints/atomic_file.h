@@ -12,6 +12,9 @@ namespace skyline {
 // "No space left on device".
 std::string system_message(int error_number);
 
+// Ends the names of files that are being written: nobody else's files end so.
+inline constexpr std::string_view kTemporaryEnding = ".skyline-tmp";
+
 // A file could not be written: "cannot write runs/x/log.jsonl: No space left on device". The
 // previous file is intact, unless it is not a regular file.
 class WriteError : public std::runtime_error {
@@ -30,8 +33,8 @@ class WriteError : public std::runtime_error {
 // Writes a file that appears whole or not at all. It is written under a temporary name in the same
 // folder; commit() syncs it, renames it and syncs the folder; without commit() the destructor
 // removes it. A symbolic link stays a link and its target is replaced. Devices, pipes and other
-// special files are written directly; a pipe without a reader blocks. Whatever has the temporary
-// name is removed first.
+// special files are written directly; a pipe without a reader blocks. The temporary name is the
+// file's with kTemporaryEnding; whatever has it is removed first.
 class AtomicFile {
  public:
   // Throws WriteError.

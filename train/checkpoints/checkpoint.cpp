@@ -139,6 +139,12 @@ void replace_link(const fs::path& link, const fs::path& target) {
   rename_durably(temporary, link);
 }
 
+// Step-….tmp or latest.tmp of a process that was killed; other names are the user's.
+bool is_leftover(const fs::path& path) {
+  const fs::path name = path.stem();
+  return path.extension() == kTemporary && (name == kLatest || parse_folder(name));
+}
+
 // Removes the checkpoints that `saved` makes superfluous and the leftovers of killed processes. A
 // folder that cannot be removed only costs space.
 void remove_others(const fs::path& folder, const Saved& saved, int keep) {
@@ -154,7 +160,7 @@ void remove_others(const fs::path& folder, const Saved& saved, int keep) {
   }
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == kTemporary) leftovers.push_back(entry.path());
+    if (is_leftover(entry.path())) leftovers.push_back(entry.path());
   }
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
 }

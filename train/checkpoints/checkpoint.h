@@ -44,7 +44,8 @@ class CheckpointStore {
   explicit CheckpointStore(std::filesystem::path folder, int keep = 2);
 
   // Saves a checkpoint and returns its folder. Afterwards removes all but the last `keep`, and any
-  // other of the same or a later step, which remain when a run resumes from an earlier checkpoint.
+  // other of the same or a later step, which remain when a run resumes from an earlier checkpoint,
+  // and what killed processes left: step-….tmp and latest.tmp. Other names in the folder stay.
   // Throws WriteError, and CheckpointError if a tensor is not finite, so that a run that diverged
   // can go on from an earlier checkpoint; earlier checkpoints stay.
   std::filesystem::path save(const Checkpoint& checkpoint);

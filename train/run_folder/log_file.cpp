@@ -53,7 +53,7 @@ class LineReader {
 
 LogFile::LogFile(const std::filesystem::path& path, std::filesystem::path shown)
     : shown_(shown.empty() ? path : std::move(shown)) {
-  OpenedFile opened = open_regular(path, O_RDWR | O_CREAT | O_APPEND);
+  OpenedFile opened = open_regular(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW);
   if (opened.file < 0) throw WriteError(shown_, opened.cause);
   file_ = opened.file;
   struct stat facts = {};

@@ -15,7 +15,7 @@ class LogFile {
   // Longer lines are damaged; a log is never read into memory as a whole.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
-  // Opens or makes a file. `shown` is its path in messages. Throws WriteError.
+  // Opens or makes a file; follows no link. `shown` is its path in messages. Throws WriteError.
   explicit LogFile(const std::filesystem::path& path, std::filesystem::path shown = {});
   LogFile(LogFile&& other) noexcept;
   LogFile& operator=(LogFile&& other) noexcept;

@@ -24,9 +24,9 @@ void make_folders(const fs::path& path) {
 // True if a start that failed at once left nothing but an empty log in the folder.
 bool is_unused(const fs::path& folder) {
   return std::ranges::all_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == "arguments.json.tmp" ||
+    return entry.path().filename() == fmt::format("arguments.json{}", kTemporaryEnding) ||
            (entry.path().filename() == "log.jsonl" && entry.is_regular_file() &&
-            entry.file_size() == 0);
+            !entry.is_symlink() && entry.file_size() == 0);
   });
 }
 

@@ -48,6 +48,23 @@ OpenFolder::~OpenFolder() {
   if (folder_ >= 0) ::close(folder_);
 }
 
+fs::path OpenFolder::own(std::string_view name) const {
+  const fs::path path = inside_ / name;
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const auto refuse = [&](const std::string& why) { throw WriteError(path_ / name, why); };
+  const fs::path target = fs::canonical(path, error);
+  if (error) {
+    const std::string special = special_file(path);
+    refuse(special.empty() ? error.message() : special);
+  }
+  const fs::path below = target.lexically_relative(fs::canonical(inside_));
+  if (*below.begin() == "..") {
+    refuse(fmt::format("it is a link to {}, outside the run folder", target.string()));
+  }
+  return inside_ / below;
+}
+
 fs::path OpenFolder::shown(const fs::path& path) const {
   const auto [end, rest] = std::ranges::mismatch(inside_, path);
   if (end != inside_.end()) return path;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 namespace skyline {
 
@@ -9,7 +10,7 @@ namespace skyline {
 // never makes another of its name.
 //
 //   const OpenFolder folder("runs/x");
-//   write_atomically(folder.inside() / "report.html", page);
+//   write_atomically(folder.own("report.html"), page);
 class OpenFolder {
  public:
   // Throws WriteError.
@@ -21,6 +22,9 @@ class OpenFolder {
   const std::filesystem::path& path() const noexcept { return path_; }  // as given
   // A path that leads to the folder through its descriptor. Without /proc: path().
   const std::filesystem::path& inside() const noexcept { return inside_; }
+  // Returns where to write the file or folder `name` in this folder. A link may stand for it that
+  // leads to another place in the folder; throws WriteError if it leads out of it or nowhere.
+  std::filesystem::path own(std::string_view name) const;
   // Returns a path below inside() as a path below path(), for messages.
   std::filesystem::path shown(const std::filesystem::path& path) const;
 

@@ -22,6 +22,34 @@ constexpr const char* kLog = "log.jsonl";
 constexpr const char* kEvaluations = "evaluations.jsonl";
 constexpr const char* kEpochs = "epochs.csv";
 
+// All that a run writes.
+constexpr const char* kNames[] = {kArguments,
+                                  kLog,
+                                  kEvaluations,
+                                  kEpochs,
+                                  "trace.csv",
+                                  "plan.csv",
+                                  "graph.json",
+                                  "report.html",
+                                  "profile.json",
+                                  "engines.json",
+                                  "checkpoints",
+                                  "best",
+                                  "mean.safetensors",
+                                  "source.vocabulary.txt",
+                                  "target.vocabulary.txt"};
+
+// Throws WriteError if one of them is a link out of the folder.
+void check_links_in(const OpenFolder& folder) {
+  for (const char* name : kNames) folder.own(name);
+}
+
+OpenFolder opened(const fs::path& path) {
+  OpenFolder folder(path);
+  check_links_in(folder);
+  return folder;
+}
+
 // Returns the step of a log's line; nothing if the line is damaged.
 std::optional<std::int64_t> step_of(const Json& line) {
   const auto step = line.is_object() ? line.find("step") : line.end();
@@ -62,7 +90,7 @@ bool holds_checkpoint(const fs::path& folder) {
 }  // namespace
 
 RunDirectory::RunDirectory(const fs::path& path)
-    : folder_(path), log_(open(kLog)), log_path_(path / kLog) {
+    : folder_(opened(path)), log_(open(kLog)), log_path_(path / kLog) {
   if (!log_.lock()) {
     throw UsageError(fmt::format("another process is writing {}", path.string()));
   }
@@ -90,6 +118,8 @@ RunDirectory RunDirectory::resume(const fs::path& folder, const ResumePoint& poi
   run.cut_epochs(point.epochs);
   return run;
 }
+
+void RunDirectory::check_links(const fs::path& folder) { opened(folder); }
 
 LogFile RunDirectory::open(std::string_view name) const {
   return LogFile(named(name), path() / name);
@@ -167,7 +197,7 @@ void RunDirectory::log_epoch(const Json& row) {
   LogFile file = open(kEpochs);
   file.end_line();
   if (file.bytes() > 0 && file.first_line() != header) {
-    const std::string aside = put_aside(named(kEpochs));
+    const std::string aside = put_aside(folder_.inside() / kEpochs);
     warnings_.push_back(fmt::format("{} has other columns than this run writes, so it is now {}",
                                     (path() / kEpochs).string(), aside));
     file = open(kEpochs);
@@ -183,6 +213,7 @@ void RunDirectory::replace(std::string_view name, std::string_view content) cons
 }
 
 void RunDirectory::writing(const std::function<void()>& act) const {
+  check_links_in(folder_);
   try {
     act();
   } catch (const WriteError& error) {

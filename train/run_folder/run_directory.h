@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "train/checkpoints/atomic_file.h"
@@ -44,8 +45,8 @@ struct LogReaders {
 //   trace.csv plan.csv graph.json report.html …  written as a whole, by replace()
 //   checkpoints/            see checkpoint.h
 // All writes throw WriteError and leave earlier content intact. They go into the folder that was
-// opened, even if it is moved meanwhile. The log is locked, so that only one process writes a run.
-// Thread rule: one thread.
+// opened, even if it is moved meanwhile, and never through a link out of it. The log is locked, so
+// that only one process writes a run. Thread rule: one thread.
 class RunDirectory {
  public:
   // Makes a new folder; see new_run_folder().
@@ -59,10 +60,14 @@ class RunDirectory {
   static RunDirectory resume(const std::filesystem::path& folder, const ResumePoint& point,
                              const LogReaders& readers = {});
 
+  // Throws WriteError if what a run writes in `folder` would go through a link out of it. All
+  // members check this, too; here a run asks before it prepares to resume.
+  static void check_links(const std::filesystem::path& folder);
+
   const std::filesystem::path& path() const noexcept { return folder_.path(); }
   // For writing; they stay right when the folder is moved.
-  std::filesystem::path checkpoints() const { return folder_.inside() / "checkpoints"; }
-  std::filesystem::path best() const { return folder_.inside() / "best"; }  // like checkpoints()
+  std::filesystem::path checkpoints() const { return folder_.own("checkpoints"); }
+  std::filesystem::path best() const { return folder_.own("best"); }  // like checkpoints()
 
   // False if the file is missing or damaged.
   bool has_arguments() const;
@@ -79,7 +84,7 @@ class RunDirectory {
 
   // Replaces a whole file of the run atomically.
   void replace(std::string_view name, std::string_view content) const;
-  // Calls `act`, which writes below checkpoints() or best(). Its errors then name path().
+  // Calls `act`, which writes below path(), checkpoints() or best(). Its errors then name path().
   void writing(const std::function<void()>& act) const;
 
   // Throws RunFolderLost if path() or the log in it is no longer what this run writes.
@@ -93,7 +98,7 @@ class RunDirectory {
  private:
   explicit RunDirectory(const std::filesystem::path& path);
   LogFile open(std::string_view name) const;
-  std::filesystem::path named(std::string_view name) const { return folder_.inside() / name; }
+  std::filesystem::path named(std::string_view name) const { return folder_.own(name); }
   void cut_steps(LogFile& file, std::string_view name, std::int64_t last_step,
                  const std::function<void(const nlohmann::ordered_json&)>& reader);
   void cut_epochs(std::int64_t epochs);

@@ -44,6 +44,17 @@ TEST(AtomicFileTest, LeavesTheOldFileAndNoTemporaryWithoutCommit) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(AtomicFileTest, LeavesFilesOfTheUserThatLookTemporary) {
+  const TemporaryFolder folder;
+  for (const char* name : {"page.html.tmp", "page.html~", ".page.html.swp"}) {
+    write_atomically(folder / name, "mine");
+  }
+  write_atomically(folder / "page.html", "page");
+  for (const char* name : {"page.html.tmp", "page.html~", ".page.html.swp"}) {
+    EXPECT_EQ(read_file(folder / name), "mine") << name;
+  }
+}
+
 TEST(AtomicFileTest, AFullDiskLeavesTheOldFile) {
   const TemporaryFolder folder;
   const fs::path path = folder / "a.txt";
@@ -64,7 +75,7 @@ TEST(AtomicFileTest, AFullDiskLeavesTheOldFile) {
 // Opening the pipe would block, and following the link would write into another file.
 TEST(AtomicFileTest, TakesAwayWhateverHasTheTemporaryName) {
   const TemporaryFolder folder;
-  const fs::path path = folder / "a.txt", temporary = folder / "a.txt.tmp";
+  const fs::path path = folder / "a.txt", temporary = path.string() + std::string(kTemporaryEnding);
   ASSERT_EQ(mkfifo(temporary.c_str(), 0600), 0);
   write_atomically(path, "one");
   EXPECT_EQ(read_file(path), "one");

@@ -282,6 +282,18 @@ TEST_F(CheckpointTest, LoadsDespiteTheLeftoversOfAKilledSave) {
   EXPECT_THAT(names(), ElementsAre("latest", "step-000000002", "step-000000003"));
 }
 
+TEST_F(CheckpointTest, LeavesWhatTheUserKeepsBesideTheCheckpoints) {
+  save(1);
+  const std::vector<std::string> kept = {"notes.tmp", "precious.tmp", "step-1.tmp",
+                                         "step-000000001.txt", "latest.tmp.tmp"};
+  for (const std::string& name : kept) fs::create_directory(checkpoints_ / name);
+  fs::create_directory(checkpoints_ / "step-000000009-2.tmp");
+  save(2);
+  std::vector<std::string> expected = kept;
+  expected.insert(expected.end(), {"latest", "step-000000001", "step-000000002"});
+  EXPECT_THAT(names(), testing::UnorderedElementsAreArray(expected));
+}
+
 TEST_F(CheckpointTest, WorksWithoutThePointer) {
   save(1);
   save(2);

@@ -193,7 +193,8 @@ TEST(RunDirectoryTest, WhatIsNoFileInThePlaceOfALogIsNamed) {
   const std::vector<std::pair<std::function<void(const fs::path&)>, std::string>> kinds = {
       {[](const fs::path& at) { mkfifo(at.c_str(), 0600); }, "it is a pipe, not a file"},
       {[](const fs::path& at) { fs::create_directory(at); }, "it is a folder, not a file"},
-      {[](const fs::path& at) { fs::create_symlink("/dev/null", at); }, "it is a device"},
+      {[](const fs::path& at) { fs::create_symlink("/dev/null", at); },
+       "it is a link to /dev/null, outside the run folder"},
       {[](const fs::path& at) { fs::create_symlink("none/x", at); }, "a link to none/x, which"},
       {[](const fs::path& at) { fs::create_symlink(at.filename(), at); }, "Too many levels"}};
   for (const char* name : {"log.jsonl", "epochs.csv", "evaluations.jsonl"}) {
@@ -217,6 +218,92 @@ TEST(RunDirectoryTest, WhatIsNoFileInThePlaceOfAReportIsNamed) {
   EXPECT_THAT([&] { run.replace("report.html", "page"); },
               ThrowsMessage<WriteError>("cannot write " + (folder / "run/report.html").string() +
                                         ": it is a pipe, not a file"));
+}
+
+// A link may lead to another file of the user, which a run would cut or replace.
+TEST(RunDirectoryTest, NothingIsWrittenThroughALinkOutOfTheFolder) {
+  for (const char* name :
+       {"arguments.json", "log.jsonl", "evaluations.jsonl", "epochs.csv", "trace.csv", "plan.csv",
+        "graph.json", "report.html", "profile.json", "engines.json", "mean.safetensors",
+        "source.vocabulary.txt", "target.vocabulary.txt"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    const fs::path mine = folder / "mine", link = folder / "run" / name;
+    write_atomically(mine, "mine");
+    { six_steps(folder / "run"); }
+    fs::remove(link);
+    fs::create_symlink("../mine", link);
+    const std::string refusal = "cannot write " + link.string() + ": it is a link to " +
+                                fs::canonical(mine).string() + ", outside the run folder";
+    const std::string log = read_file(folder / "run/log.jsonl");
+    EXPECT_THAT([&] { RunDirectory::check_links(folder / "run"); },
+                ThrowsMessage<WriteError>(refusal));
+    EXPECT_THAT([&] { RunDirectory::resume(folder / "run", {.steps = 4, .epochs = 1}); },
+                ThrowsMessage<WriteError>(refusal));
+    EXPECT_EQ(read_file(mine), "mine");
+    EXPECT_EQ(read_file(folder / "run/log.jsonl"), log) << "nothing was changed";
+  }
+}
+
+TEST(RunDirectoryTest, ALinkMadeDuringTheRunIsNotFollowed) {
+  const TemporaryFolder folder;
+  RunDirectory run = six_steps(folder / "run");
+  const fs::path mine = folder / "mine";
+  write_atomically(mine, "mine");
+  const auto refused = [&](const char* name, const std::function<void()>& act) {
+    fs::remove_all(folder / "run" / name);
+    fs::create_symlink(mine, folder / "run" / name);
+    EXPECT_THAT(act, ThrowsMessage<WriteError>(
+                         HasSubstr((folder / "run" / name).string() + ": it is a link to ")));
+    fs::remove(folder / "run" / name);
+  };
+  refused("report.html", [&] { run.replace("report.html", "page"); });
+  refused("notes.html", [&] { run.replace("notes.html", "page"); });
+  refused("epochs.csv", [&] { run.log_epoch({{"epoch", 3}, {"top1", 0.5}}); });
+  refused("evaluations.jsonl", [&] { run.log_evaluation({{"step", 6}}); });
+  refused("checkpoints", [&] { run.writing([&] { fs::remove_all(mine); }); });
+  refused("best", [&] { run.writing([&] { fs::remove_all(mine); }); });
+  refused("mean.safetensors", [&] { run.writing([&] { fs::remove_all(mine); }); });
+  EXPECT_EQ(read_file(mine), "mine");
+}
+
+TEST(RunDirectoryTest, FoldersOfCheckpointsAreNoLinksOutOfTheFolder) {
+  for (const char* name : {"checkpoints", "best"}) {
+    const TemporaryFolder folder;
+    { six_steps(folder / "run"); }
+    fs::create_directory(folder / "elsewhere");
+    fs::create_directory_symlink(folder / "elsewhere", folder / "run" / name);
+    EXPECT_THAT([&] { RunDirectory::resume(folder / "run", {.steps = 6, .epochs = 2}); },
+                ThrowsMessage<WriteError>(HasSubstr("/elsewhere, outside the run folder")));
+  }
+}
+
+TEST(RunDirectoryTest, LinksWithinTheFolderAndToItAreFollowed) {
+  const TemporaryFolder folder;
+  { six_steps(folder / "disk"); }
+  fs::create_directory_symlink("disk", folder / "run");
+  fs::create_directory(folder / "disk/logs");
+  fs::rename(folder / "disk/log.jsonl", folder / "disk/logs/log.jsonl");
+  fs::create_symlink("logs/log.jsonl", folder / "disk/log.jsonl");
+  fs::create_directory(folder / "disk/kept");
+  fs::create_directory_symlink("kept", folder / "disk/checkpoints");
+  fs::create_symlink(folder / "mine", folder / "disk/notes.txt");  // nothing that a run writes
+  RunDirectory run = RunDirectory::resume(folder / "run", {.steps = 4, .epochs = 1});
+  run.log_step({{"step", 5}});
+  run.writing([&] { write_atomically(run.checkpoints() / "x", "x"); });
+  EXPECT_THAT(read_file(folder / "disk/logs/log.jsonl"), testing::EndsWith("{\"step\":5}\n"));
+  EXPECT_EQ(read_file(folder / "disk/kept/x"), "x");
+  EXPECT_TRUE(fs::is_symlink(folder / "disk/log.jsonl"));
+  run.check();
+}
+
+TEST(RunDirectoryTest, AFolderWithALinkToAnEmptyFileIsNotTaken) {
+  const TemporaryFolder folder;
+  write_atomically(folder / "mine", "");
+  fs::create_directory(folder / "run");
+  fs::create_symlink(folder / "mine", folder / "run/log.jsonl");
+  EXPECT_THAT([&] { RunDirectory::create(folder / "run", "lenet"); },
+              ThrowsMessage<UsageError>(HasSubstr("is not empty")));
 }
 
 TEST(RunDirectoryTest, ResumeNeedsARun) {
