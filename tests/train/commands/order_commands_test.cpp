@@ -78,6 +78,7 @@ TEST_F(OrderCommands, OrderPrintsATableAndTheCut) {
   const std::string text = skyline_program({"order", graph_}).output;
   EXPECT_THAT(text, HasSubstr("graph          figure-3, 5 ops\n"));
   EXPECT_THAT(text, HasSubstr("program        160 B (160 bytes)\n"));
+  EXPECT_THAT(text, HasSubstr("late order     145 B (145 bytes)\n"));
   EXPECT_THAT(text, HasSubstr("peak           145 B (145 bytes), 9.4 % below the program's\n"));
   EXPECT_THAT(text, HasSubstr("optimal        yes, proved: see below\n"));
   EXPECT_THAT(text,

@@ -162,7 +162,7 @@ std::string OrderResult::text() const {
   table.add_row({"resident", both(resident_bytes)});
   table.add_row({"program", both(program)});
   table.add_row({"early updates", both(early)});
-  table.add_row({"late gradients", both(late)});
+  table.add_row({"late order", both(late)});
   table.add_row({"lower bound", both(lower_bound())});
   table.add_row({"peak", peak_line(*this)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
