@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -16,6 +17,7 @@ struct CudaOptions {
   bool deterministic = false;  // gives the same bits in every run
   std::optional<std::size_t> workspace_bytes;  // limit for each convolution
   bool measured = false;  // times cuDNN's engines of each convolution; else its heuristics choose
+  std::function<void(const TimedEngines&)> on_timed;  // told of each convolution timed, or empty
   // Engines of convolutions are read from here; missing ones are chosen and added. Null: every
   // compute object chooses anew. Must outlive the compute object.
   EngineChoices* engines = nullptr;

@@ -149,6 +149,27 @@ EngineChoices EngineChoices::from_json(const std::string& json, const std::strin
   return choices;
 }
 
+std::string TimedEngines::str() const {
+  std::string lines;
+  for (std::size_t k = 0; k < engines.size(); ++k) {
+    const auto& [choice, failure] = engines[k];
+    std::vector<std::string> knobs;
+    for (const auto& [type, value] : choice.knobs)
+      knobs.push_back(fmt::format("{}:{}", type, value));
+    lines += fmt::format(
+        "candidate: {} engine={} knobs={} finishes={} workspace={} seconds={}{}{}\n", problem,
+        choice.engine, fmt::join(knobs, ","), choice.finishes, choice.workspace_bytes,
+        choice.seconds > 0 ? fmt::format("{:.3e}", choice.seconds)
+        : failure.empty()  ? "not-timed"
+                           : "failed",
+        k == chosen ? " chosen" : "", failure.empty() ? "" : " " + failure);
+  }
+  if (refused_bytes > 0) {
+    lines += fmt::format("not timed: {}: the device refused {} bytes\n", problem, refused_bytes);
+  }
+  return lines;
+}
+
 void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn) {
   const Json planned = read_json(plan.card), here = read_json(card);
   for (const char* member : kIdentity) {

@@ -43,6 +43,23 @@ struct EngineChoices {
   static EngineChoices from_json(const std::string& json, const std::string& where);
 };
 
+// What timing the engines of one convolution told, in the order in which they were found.
+struct TimedEngines {
+  std::string problem;  // its key, see EngineChoices
+  struct Engine {
+    EngineChoice choice;       // with its seconds, if it could be timed
+    std::string failure = {};  // "[cudnnBackendExecute] CUDNN_STATUS_…", of one that cannot run
+  };
+  std::vector<Engine> engines;
+  std::size_t chosen = 0;         // the index of the fastest
+  std::size_t refused_bytes = 0;  // operands and workspace that the device refused: none was timed
+
+  // One line an engine: "candidate: PROBLEM engine=44 knobs=2:1,3:0 finishes=false workspace=0
+  // seconds=1.234e-05 chosen". Without seconds it says seconds=failed, with the reason at the end,
+  // or seconds=not-timed. Another line says how much the device refused: "not timed: PROBLEM: …".
+  std::string str() const;
+};
+
 // Throws std::runtime_error that names both if `plan` was made for another card than `card`
 // (cuDNN's description) or for another version of cuDNN.
 void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn);

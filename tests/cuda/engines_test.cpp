@@ -43,11 +43,14 @@ extern "C" cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBac
 
 namespace skyline {
 
-std::vector<std::optional<double>> time_engines(CudaCompute&, ConvolutionKind, const Conv2dProblem&,
-                                                std::span<const FoundEngine> engines) {
-  std::vector<std::optional<double>> seconds;
-  for (const FoundEngine& engine : engines) seconds.push_back(seconds_of(engine));
-  return seconds;
+EngineTimes time_engines(CudaCompute&, ConvolutionKind, const Conv2dProblem&,
+                         std::span<const FoundEngine> engines) {
+  EngineTimes times;
+  for (const FoundEngine& engine : engines) {
+    const std::optional<double> seconds = seconds_of(engine);
+    times.engines.push_back({seconds.value_or(0), seconds ? "" : "[scripted] a failure"});
+  }
+  return times;
 }
 
 namespace {
@@ -340,14 +343,24 @@ Conv2dProblem finished_problem() {
   return problem;
 }
 
-// The choice for finished_problem() when engines take `seconds`.
+// The choice for finished_problem() when engines take `seconds`, which `told` must agree with.
 EngineChoice measured_choice(std::function<std::optional<double>(const FoundEngine&)> seconds) {
   EngineChoices engines = described_card();
-  CudaCompute compute({.measured = true, .engines = &engines, .plan_only = true});
+  std::vector<TimedEngines> told;
+  CudaCompute compute({.measured = true,
+                       .on_timed = [&](const TimedEngines& timed) { told.push_back(timed); },
+                       .engines = &engines,
+                       .plan_only = true});
   seconds_of = std::move(seconds);
   const auto convolution = make_convolution(compute, ConvolutionKind::kForward, finished_problem());
   const EngineChoice choice = engines.by_problem.begin()->second;
   EXPECT_EQ(convolution->finishes(), choice.finishes);
+  EXPECT_EQ(told.size(), 1u);
+  const TimedEngines& timed = told.at(0);
+  EXPECT_EQ(timed.problem, engines.by_problem.begin()->first);
+  EXPECT_EQ(timed.engines.at(timed.chosen).choice, choice);
+  for (const auto& [engine, failure] : timed.engines)
+    EXPECT_EQ(failure.empty(), engine.seconds > 0);
   EXPECT_EQ(EngineChoices::from_json(engines.to_json(), "engines.json").by_problem.begin()->second,
             choice);
   return choice;

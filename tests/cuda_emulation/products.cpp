@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "framework/cuda/cublas/product.h"
@@ -167,19 +168,25 @@ void add_bias_and_relu(const Conv2dProblem& problem, const ConvolutionOperands& 
 }
 
 // Overwrites the workspace first, as above. Finishes y where bias and relu follow, unless there are
-// groups, so that the op's own kernel for both runs, too.
+// groups, so that the op's own kernel for both runs, too. It is the only engine, so that there is
+// nothing to measure; but it is noted, and a noted one is used as it is.
 class EmulatedConvolution final : public Convolution {
  public:
   EmulatedConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem)
-      : compute_(compute), kind_(kind), problem_(problem) {}
+      : compute_(compute),
+        kind_(kind),
+        problem_(problem),
+        choice_{.finishes = kind == ConvolutionKind::kForward && problem.bias &&
+                            problem.params.relu && problem.params.groups == 1,
+                .workspace_bytes = cuda_emulation::convolution_workspace_bytes(kind, problem)} {
+    if (EngineChoices* const engines = compute.options().engines; engines != nullptr) {
+      const std::string key = std::string(convolution_name(kind)) + " " + problem.str();
+      choice_ = engines->by_problem.emplace(key, choice_).first->second;
+    }
+  }
 
-  std::size_t workspace_bytes() const override {
-    return cuda_emulation::convolution_workspace_bytes(kind_, problem_);
-  }
-  bool finishes() const override {
-    return kind_ == ConvolutionKind::kForward && problem_.bias && problem_.params.relu &&
-           problem_.params.groups == 1;
-  }
+  std::size_t workspace_bytes() const override { return choice_.workspace_bytes; }
+  bool finishes() const override { return choice_.finishes; }
   void run(const ConvolutionOperands& operands) override {
     const Shape &x = problem_.x, &weight = problem_.weight, &y = problem_.y;
     const Shape& first = kind_ == ConvolutionKind::kGradInput ? weight : x;
@@ -202,11 +209,18 @@ class EmulatedConvolution final : public Convolution {
   CudaCompute& compute_;
   ConvolutionKind kind_;
   Conv2dProblem problem_;
+  EngineChoice choice_;
 };
+
+constexpr const char* kEmulatedCard =
+    R"({"deviceName": "an emulated device", "deviceVer": 900, "multiProcessorCount": 1})";
 
 }  // namespace
 
 std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options) {
+  if (options.engines != nullptr && options.engines->card.empty()) {
+    options.engines->card = kEmulatedCard;
+  }
   return std::make_unique<CudaCompute>(options);
 }
 

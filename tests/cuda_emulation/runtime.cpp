@@ -21,8 +21,9 @@
 namespace {
 
 struct EventState {
-  std::uint64_t recorded = 0;  // number of cudaEventRecord calls
-  std::uint64_t reached = 0;   // the latest of them that the stream has reached
+  std::uint64_t recorded = 0;    // number of cudaEventRecord calls
+  std::uint64_t reached = 0;     // the latest of them that the stream has reached
+  std::uint64_t reached_at = 0;  // on the device's clock
   CUstream_st* stream = nullptr;
 };
 
@@ -51,7 +52,8 @@ struct Device {
 
   std::vector<std::unique_ptr<CUstream_st>> streams;  // the first is the default stream
   std::mt19937_64 random;
-  std::string fault;  // of a kernel; a context stays dead after it
+  std::uint64_t clock = 0;  // milliseconds: as many as tasks have run
+  std::string fault;        // of a kernel; a context stays dead after it
 };
 
 Device& device() {
@@ -113,7 +115,9 @@ void run_next(CUstream_st& stream) {
   const Task task = std::move(stream.tasks.front());
   stream.tasks.pop_front();
   while (task.wait != nullptr && task.wait->reached < task.version) run_next(*task.wait->stream);
-  if (task.run) task.run();
+  if (!task.run) return;
+  task.run();
+  ++device().clock;
 }
 
 template <typename Done>
@@ -372,6 +376,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return health();
 }
 
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
@@ -383,7 +389,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const auto state = event->state;
   state->stream = &stream_of(stream);
   const std::uint64_t version = ++state->recorded;
-  return enqueue(stream, [state, version] { state->reached = version; });
+  return enqueue(stream, [state, version] {
+    state->reached = version;
+    state->reached_at = device().clock;
+  });
+}
+
+// So much work has run between the two, the first record included.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (const cudaError_t error = health(); error != cudaSuccess) return error;
+  *milliseconds = static_cast<float>(end->state->reached_at - begin->state->reached_at);
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

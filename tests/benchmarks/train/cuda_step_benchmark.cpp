@@ -4,21 +4,26 @@
 //
 //   cuda_step_benchmark [MODEL…] [--batches B,…] [--allocators A,…] [--steps N] [--tf32]
 //                       [--deterministic] [--profile] [--recompute DEPTH] [--fused-update]
-//                       [--prefetch] [--peak-extent N]
+//                       [--prefetch] [--graph] [--engines heuristics|measured]
+//                       [--write-engines FILE] [--peak-extent N]
 //
 // --recompute and --fused-update add one planned training with both, --prefetch adds another; these
-// are for image networks only.
+// are for image networks only. With --graph, rows say what a step launched: graphs, and ops one by
+// one. With --engines measured, each timed engine of a convolution gets a line, "candidate: …", see
+// TimedEngines::str(). --write-engines keeps the choices, as a run's engines.json does.
 // Rates are means of N steps after three warm-up steps (in which `planned` records and plans). All
 // allocators run the same engines. Reserved bytes are those the allocator holds after these steps.
 // The card's peak is an N^3 product (default: 8192^3) in the same precision and run. FLOP of LSTMs
 // are not counted. A failed measurement leaves its figures empty and makes the exit code 1; running
-// out of memory is a result.
+// out of memory is a result. A failed call of CUDA ends the program: what follows would fail, too.
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
+//                       [--graph] [--engines heuristics|measured] [--write-engines FILE]
 //
-// answers each line of input, a number of planned steps, with the mean seconds of one step and the
-// reserved bytes, so pytorch_step.py can take turns with it. Its first line holds the batch size,
-// the number of parameters and, for seq2seq, the sentence lengths of both sides.
+// answers each line of input, a number of planned steps, with the mean seconds of one step, the
+// reserved bytes and with --graph the last step's graphs, so pytorch_step.py can take turns with
+// it. Its first line holds the batch size, the number of parameters and, for seq2seq, the sentence
+// lengths of both sides. Candidates then go to standard error.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,12 +38,14 @@
 #include <utility>
 #include <vector>
 
+#include "framework/cuda/cuda_error.h"
 #include "memory/device/devices.h"
 #include "memory/device/out_of_memory.h"
 #include "models/models.h"
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/run_benchmark.h"
 #include "tests/benchmarks/train/cuda_training.h"
+#include "train/checkpoints/atomic_file.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 
@@ -60,6 +67,8 @@ struct Options {
   int steps = 20;
   std::size_t peak_extent = 8192;
   CudaOptions cuda;
+  std::string engines = "heuristics";
+  std::string engines_file;  // to be written; empty: none
   int recompute = 0;
   bool fused_update = false;
   bool prefetch = false;
@@ -134,23 +143,28 @@ std::string DeviceProfile::str() const {
 }
 
 // Means over the timed steps, in seconds.
-struct StepSeconds {
-  double all = 0;
+struct MeasuredSteps {
+  double seconds = 0;
   double in_allocation = 0;  // host time
+  Launches launches;         // of the last step
 };
 
-StepSeconds measured_steps(CudaTraining& training, int steps) {
+MeasuredSteps measured_steps(CudaTraining& training, int steps) {
   Compute& compute = training.run().context.compute();
-  StepSeconds seconds;
+  MeasuredSteps measured;
+  Launches before;
   compute.wait();
   const auto start = Clock::now();
   for (int i = 0; i < steps; ++i) {
+    before = compute.launches();
     training.step();
-    seconds.in_allocation += training.allocation_seconds() / steps;
+    measured.in_allocation += training.allocation_seconds() / steps;
   }
   compute.wait();
-  seconds.all = seconds_since(start) / steps;
-  return seconds;
+  measured.seconds = seconds_since(start) / steps;
+  measured.launches = {.ops = compute.launches().ops - before.ops,
+                       .graphs = compute.launches().graphs - before.graphs};
+  return measured;
 }
 
 // Returns the FLOP of one step. Prints its ops by time if `print`.
@@ -161,11 +175,14 @@ double profile_step(CudaTraining& training, bool print) {
   return profile.flop();
 }
 
-// Runs `measure`. Returns 1 and prints the reason to standard error if it throws.
+// Runs `measure`. Returns 1 and prints the reason to standard error if it throws, but for
+// CudaError.
 int failure_of(const std::function<void()>& measure) {
   try {
     measure();
     return 0;
+  } catch (const CudaError&) {
+    throw;
   } catch (const std::exception& error) {
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", error.what());
@@ -209,42 +226,68 @@ std::vector<std::string> measured_row(const std::string& model, std::int64_t bat
                                       double peak, bool profile) {
   const auto training = setup.make(model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) training->step();
-  const StepSeconds seconds = measured_steps(*training, options.steps);
+  const MeasuredSteps steps = measured_steps(*training, options.steps);
   const std::uint64_t reserved_bytes = training->reserved_bytes();
   const double flop = profile_step(*training, profile);
-  return {setup.name,
-          fmt::format("{:.3f} ms", 1e3 * seconds.all),
-          fmt::format("{:.1f}", training->items() / seconds.all),
-          model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / seconds.all / peak),
-          format_bytes(reserved_bytes),
-          fmt::format("{:.3f} ms", 1e3 * seconds.in_allocation)};
+  std::vector<std::string> row = {
+      setup.name,
+      fmt::format("{:.3f} ms", 1e3 * steps.seconds),
+      fmt::format("{:.1f}", training->items() / steps.seconds),
+      model == kTranslation ? "" : fmt::format("{:.1f} %", 100 * flop / steps.seconds / peak),
+      format_bytes(reserved_bytes),
+      fmt::format("{:.3f} ms", 1e3 * steps.in_allocation)};
+  if (options.cuda.graph) {
+    row.push_back(std::to_string(steps.launches.graphs));
+    row.push_back(std::to_string(steps.launches.ops));
+  }
+  return row;
+}
+
+// Writes the choices so far, if that is asked for.
+void write_engines(const Options& options) {
+  if (options.engines_file.empty()) return;
+  write_atomically(options.engines_file, options.cuda.engines->to_json());
 }
 
 // Returns the number of trainings that failed.
 int measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
-  Table table({{"memory from", Align::kLeft},
-               {"step"},
-               {items_of(model) + "/s"},
-               {"of peak"},
-               {"reserved"},
-               {"in allocation"}});
+  std::vector<Table::Column> columns = {{"memory from", Align::kLeft},
+                                        {"step"},
+                                        {items_of(model) + "/s"},
+                                        {"of peak"},
+                                        {"reserved"},
+                                        {"in allocation"}};
+  if (options.cuda.graph) columns.insert(columns.end(), {{"graphs/step"}, {"ops/step"}});
+  const std::size_t width = columns.size();
+  Table table(std::move(columns));
   fmt::print("{}, batch {}\n", model, batch);
   int failures = 0;
   bool profile = options.profile;
-  for (const TrainingSetup& setup : setups_of(model, options)) {
-    std::vector<std::string> row = {setup.name, "", "", "", "failed", ""};
-    failures += failure_of([&] {
-      try {
-        row = measured_row(model, batch, setup, options, peak, std::exchange(profile, false));
-      } catch (const OutOfMemory& refusal) {
-        row[4] = "out of memory";
-        fmt::print(stderr, "{}\n", refusal.what());
-      }
-    });
-    table.add_row(row);
+  const auto print = [&] {
+    fmt::print("{}\n", table.str());
+    std::fflush(stdout);
+    write_engines(options);
+  };
+  try {
+    for (const TrainingSetup& setup : setups_of(model, options)) {
+      std::vector<std::string> row(width);
+      row[0] = setup.name;
+      row[4] = "failed";
+      failures += failure_of([&] {
+        try {
+          row = measured_row(model, batch, setup, options, peak, std::exchange(profile, false));
+        } catch (const OutOfMemory& refusal) {
+          row[4] = "out of memory";
+          fmt::print(stderr, "{}\n", refusal.what());
+        }
+      });
+      table.add_row(row);
+    }
+  } catch (const CudaError&) {
+    print();
+    throw;
   }
-  fmt::print("{}\n", table.str());
-  std::fflush(stdout);
+  print();
   return failures;
 }
 
@@ -256,11 +299,14 @@ void serve(const Options& options) {
       TrainingSetup{allocator, allocator, options.recompute, options.fused_update, options.prefetch}
           .make(model, batch, options.cuda);
   for (int i = 0; i < kWarmUpSteps; ++i) training->step();
+  write_engines(options);
   fmt::print("{} {}{}\n", batch, parameter_count(training->run().network()), training->lengths());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    const int steps = std::max(1, std::atoi(line.c_str()));
-    fmt::print("{:.6f} {}\n", measured_steps(*training, steps).all, training->reserved_bytes());
+    const MeasuredSteps steps = measured_steps(*training, std::max(1, std::atoi(line.c_str())));
+    fmt::print("{:.6f} {}", steps.seconds, training->reserved_bytes());
+    if (options.cuda.graph) fmt::print(" {}", steps.launches.graphs);
+    fmt::print("\n");
     std::fflush(stdout);
   }
 }
@@ -277,6 +323,12 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--tf32", options.cuda.tf32, "Round the operands of products to 10 bits");
   app.add_flag("--deterministic", options.cuda.deterministic, "Compute the same bits in every run");
+  app.add_flag("--graph", options.cuda.graph, "Launch ops that return unchanged as CUDA graphs");
+  app.add_option("--engines", options.engines,
+                 "How engines of convolutions are chosen: by cuDNN's heuristics, or the fastest as "
+                 "measured")
+      ->check(CLI::IsMember({"heuristics", "measured"}));
+  app.add_option("--write-engines", options.engines_file, "Write the chosen engines here, as JSON");
   app.add_option("--recompute", options.recompute,
                  "Add a planned training with this recomputation depth")
       ->check(CLI::PositiveNumber);
@@ -317,7 +369,7 @@ void measure_memory(const CudaOptions& options) {
 }
 
 void print_card(const EngineChoices& engines) {
-  if (engines.card.empty()) return;
+  if (engines.cudnn == 0) return;  // the emulation has none
   fmt::print("{}, cuDNN {}.{}.{}\n", engines.card_name(), engines.cudnn / 10000,
              engines.cudnn % 10000 / 100, engines.cudnn % 100);
 }
@@ -326,6 +378,11 @@ void run(const Options& asked) {
   Options options = asked;
   EngineChoices engines;
   options.cuda.engines = &engines;
+  options.cuda.measured = options.engines == "measured";
+  options.cuda.on_timed = [out = options.serve ? stderr : stdout](const TimedEngines& timed) {
+    fmt::print(out, "{}", timed.str());
+    std::fflush(out);
+  };
   for (const std::string& model : options.models) {
     if (model != kTranslation) find_model(model);  // throws before anything runs
   }
@@ -335,6 +392,7 @@ void run(const Options& asked) {
   }
   const double peak = measure_cuda_peak(options.cuda, options.peak_extent);
   print_card(engines);
+  write_engines(options);  // a wrong path fails before anything else runs
   fmt::print("peak: a product of {}^3 in {}, {:.1f} TFLOP/s\n", options.peak_extent,
              options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
   int failures = failure_of([&] { measure_memory(options.cuda); });

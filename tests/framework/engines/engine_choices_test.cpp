@@ -88,6 +88,29 @@ TEST(EngineChoices, BadFilesGetOneLineThatNamesFileAndMember) {
   }
 }
 
+TEST(TimedEngines, HaveALineEach) {
+  TimedEngines timed{
+      .problem = "conv2d a",
+      .engines = {{.choice = {.engine = 70, .knobs = {{2, 3}, {13, 1}}, .workspace_bytes = 131}},
+                  {.choice = {.engine = 28, .finishes = true, .seconds = 1.25e-5}},
+                  {.choice = {.engine = 1}, .failure = "[cudnnBackendExecute] refused"}},
+      .chosen = 1};
+  EXPECT_EQ(timed.str(),
+            "candidate: conv2d a engine=70 knobs=2:3,13:1 finishes=false workspace=131 "
+            "seconds=not-timed\n"
+            "candidate: conv2d a engine=28 knobs= finishes=true workspace=0 seconds=1.250e-05 "
+            "chosen\n"
+            "candidate: conv2d a engine=1 knobs= finishes=false workspace=0 seconds=failed "
+            "[cudnnBackendExecute] refused\n");
+  timed.engines.resize(1);
+  timed.chosen = 0;
+  timed.refused_bytes = 4096;
+  EXPECT_EQ(timed.str(),
+            "candidate: conv2d a engine=70 knobs=2:3,13:1 finishes=false workspace=131 "
+            "seconds=not-timed chosen\n"
+            "not timed: conv2d a: the device refused 4096 bytes\n");
+}
+
 TEST(EngineChoices, AnotherCardIsRefused) {
   std::string other = tests::kDescribedCard;
   other.replace(other.find("132"), 3, "114");

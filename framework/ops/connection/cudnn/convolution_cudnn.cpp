@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "framework/cuda/cuda_compute.h"
@@ -51,6 +52,7 @@ class CudnnConvolution final : public Convolution {
   }
   std::vector<FoundEngine> find();
   EngineChoice choose();
+  std::size_t fastest_of(std::span<FoundEngine> engines);
   void run_another(const CudnnDescriptor& addresses, CudnnError error);
   std::size_t layout_bytes() const;
   void make_plan();
@@ -89,16 +91,26 @@ std::vector<FoundEngine> CudnnConvolution::find() {
 
 EngineChoice CudnnConvolution::choose() {
   std::vector<FoundEngine> found = find();
-  std::size_t chosen = 0;
-  if (compute_.options().measured) {
-    const auto seconds = time_engines(compute_, kind_, problem_, found);
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      found[k].choice.seconds = seconds[k].value_or(0);
-      if (seconds[k] && (!seconds[chosen] || *seconds[k] < *seconds[chosen])) chosen = k;
-    }
-  }
+  const std::size_t chosen = compute_.options().measured ? fastest_of(found) : 0;
   if (cudnn().handle() != nullptr) plan_ = std::move(found[chosen].plan);
   return found[chosen].choice;
+}
+
+// Gives the engines their seconds. Returns the index of the fastest, the first if none was timed.
+std::size_t CudnnConvolution::fastest_of(std::span<FoundEngine> engines) {
+  const EngineTimes times = time_engines(compute_, kind_, problem_, engines);
+  TimedEngines told{.problem = key_, .refused_bytes = times.refused_bytes};
+  double fastest = 0;
+  for (std::size_t k = 0; k < engines.size(); ++k) {
+    const auto& [seconds, failure] = times.engines[k];
+    engines[k].choice.seconds = seconds;
+    told.engines.push_back({engines[k].choice, failure});
+    if (seconds == 0 || (fastest > 0 && seconds >= fastest)) continue;
+    fastest = seconds;
+    told.chosen = k;
+  }
+  if (compute_.options().on_timed) compute_.options().on_timed(told);
+  return told.chosen;
 }
 
 // Returns the bytes of the smaller image: what copying one into another layout takes at least.

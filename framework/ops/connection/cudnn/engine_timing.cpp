@@ -1,5 +1,7 @@
 #include "framework/ops/connection/cudnn/engine_timing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -95,37 +97,55 @@ class Timer {
   Event begin_ = make_event(), end_ = make_event();
 };
 
+// Throws CudaError if the device does not even copy a byte: some errors stay for the process's
+// life.
+void require_device(CudaCompute& compute, const std::byte* address, ConvolutionKind kind,
+                    const Conv2dProblem& problem, const FoundEngine& failed) {
+  cudaGetLastError();  // or the next call reports it again
+  std::byte copied;
+  cudaError_t error =
+      cudaMemcpyAsync(&copied, address, 1, cudaMemcpyDeviceToHost, compute.stream());
+  if (error == cudaSuccess) error = cudaStreamSynchronize(compute.stream());
+  if (error == cudaSuccess) return;
+  throw CudaError(fmt::format("engine {} of {} {}: the device is lost", failed.choice.engine,
+                              convolution_name(kind), problem.str()),
+                  error);
+}
+
 }  // namespace
 
-std::vector<std::optional<double>> time_engines(CudaCompute& compute, ConvolutionKind kind,
-                                                const Conv2dProblem& problem,
-                                                std::span<const FoundEngine> engines) {
-  std::vector<std::optional<double>> seconds(engines.size());
-  std::size_t bytes = bytes_of(problem.x) + bytes_of(problem.y) + bytes_of(problem.weight) +
-                      bytes_of(problem.bias_shape());
+EngineTimes time_engines(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem,
+                         std::span<const FoundEngine> engines) {
+  EngineTimes times{.engines = std::vector<EngineTimes::Time>(engines.size())};
   std::size_t workspace_bytes = 0;
   for (const FoundEngine& engine : engines) {
     workspace_bytes = std::max(workspace_bytes, engine.choice.workspace_bytes);
   }
-  bytes += workspace_bytes;
+  const std::size_t bytes = bytes_of(problem.x) + bytes_of(problem.y) + bytes_of(problem.weight) +
+                            bytes_of(problem.bias_shape()) + workspace_bytes;
   std::byte* address = nullptr;
-  if (cudaMalloc(&address, bytes) != cudaSuccess) {
+  const cudaError_t taken = cudaMalloc(&address, bytes);
+  if (taken == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // or the next call reports it again
-    return seconds;
+    times.refused_bytes = bytes;
+    return times;
   }
+  check_cuda(taken, "cudaMalloc");
   const std::unique_ptr<std::byte, Free> memory(address);
   compute.zero(address, bytes);
   Timer timer(compute, kind, problem, address);
   for (std::size_t k = 0; k < engines.size(); ++k) {
     try {
-      seconds[k] = timer.seconds(engines[k]);
-    } catch (const CudnnError&) {
-      // An engine that cannot run is no candidate.
-    } catch (const CudaError&) {
-      // Nor is one that fails while it runs.
+      times.engines[k].seconds = timer.seconds(engines[k]);
+      continue;
+    } catch (const CudnnError& error) {
+      times.engines[k].failure = error.what();
+    } catch (const CudaError& error) {
+      times.engines[k].failure = error.what();
     }
+    require_device(compute, address, kind, problem, engines[k]);
   }
-  return seconds;
+  return times;
 }
 
 }  // namespace skyline
