@@ -1,12 +1,10 @@
 #include "tests/memory/conformance/conformance_device.h"
 
 #include "memory/device/cuda_device.h"
-#include "tests/cuda_emulation/emulation.h"
 
 namespace skyline {
 
 std::unique_ptr<Device> make_conformance_device(std::size_t capacity_bytes) {
-  cuda_emulation::options().protect = false;
   return make_cuda_device(capacity_bytes);
 }
 

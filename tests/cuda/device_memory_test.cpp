@@ -14,6 +14,7 @@
 #include "memory/device/cuda_device.h"
 #include "memory/device/cuda_memory.h"
 #include "memory/device/out_of_memory.h"
+#include "tests/cuda/device_calls.h"
 #include "tests/memory/units.h"
 
 namespace skyline {
@@ -178,6 +179,22 @@ void expect_uploads_in_order(bool staged) {
 
 TEST(CudaDeviceMemory, UploadsKeepToTheOrderOfTheirOps) { expect_uploads_in_order(false); }
 TEST(CudaDeviceMemory, StagedUploadsKeepToTheOrderOfTheirOps) { expect_uploads_in_order(true); }
+
+TEST(CudaDeviceMemory, UploadsTakePinnedMemoryForTheLargestTwoOnly) {
+  const auto device = make_cuda_device();
+  const auto compute = make_cuda_compute({});
+  std::byte* const block = device->allocate(100);
+  const std::vector<std::byte> host(100);
+  const DeviceCalls before = device_calls();
+  for (int step = 0; step < 5; ++step) {
+    compute->upload(block, host.data(), 100, nullptr);
+    compute->upload(block, host.data(), 4, nullptr);
+  }
+  compute->wait();
+  EXPECT_EQ(device_calls().allocations - before.allocations, 2u);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  device->deallocate(block, 100);
+}
 
 }  // namespace
 }  // namespace skyline

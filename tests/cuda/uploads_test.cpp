@@ -135,21 +135,5 @@ TEST(StagedUploads, ArriveWhileTheOpsOfTheStepBeforeStillRun) {
   EXPECT_EQ(last, 4);
 }
 
-TEST(Uploads, TakePinnedMemoryForTheLargestTwoOnly) {
-  Emulated emulated({});
-  CudaCompute compute({});
-  std::byte* block = nullptr;
-  check_cuda(cudaMalloc(&block, 100), "cudaMalloc");
-  const std::vector<std::byte> host(100);
-  for (int step = 0; step < 5; ++step) {
-    compute.upload(block, host.data(), 100, nullptr);
-    compute.upload(block, host.data(), 4, nullptr);
-  }
-  compute.wait();
-  EXPECT_EQ(cuda_emulation::counts().host_mallocs, 2u);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  cudaFree(block);
-}
-
 }  // namespace
 }  // namespace skyline

@@ -50,11 +50,7 @@ cudaError_t __wrap_cudaFreeAsync(void* address, cudaStream_t stream) {
 
 namespace skyline {
 
-DeviceCalls device_calls() {
-  DeviceCalls now = calls;
-  std::size_t total_bytes = 0;
-  cudaMemGetInfo(&now.card_free_bytes, &total_bytes);
-  return now;
-}
+DeviceCalls device_calls() { return calls; }
+std::optional<std::uint64_t> kernels_outside_graphs() { return {}; }
 
 }  // namespace skyline

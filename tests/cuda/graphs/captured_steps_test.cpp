@@ -9,36 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "framework/cuda/launch.h"
-#include "tests/cuda_emulation/emulation.h"
+#include "framework/cuda/cuda_compute.h"
+#include "framework/cuda/cuda_error.h"
+#include "tests/cuda/device_calls.h"
+#include "tests/cuda/graphs/multiply_add.h"
 
 namespace skyline {
 namespace {
 
 using testing::HasSubstr;
-
-__global__ void multiply_add_kernel(float* value, float factor, RunNumber<float> more) {
-  *value = *value * factor + more.get();
-}
-
-__global__ void nothing_kernel() {}
-
-// value = value * factor + run value; `fault` is called where it runs.
-class MultiplyAdd : public Kernel {
- public:
-  MultiplyAdd(CudaCompute& compute, float factor, void (*fault)(CudaCompute&) = nullptr)
-      : compute_(compute), factor_(factor), fault_(fault) {}
-  void run(const KernelArguments& arguments) override {
-    if (fault_ != nullptr) fault_(compute_);
-    launch(compute_, 1, 1, multiply_add_kernel, arguments.output<float>(0), factor_,
-           run_number(arguments, 0.5f));
-  }
-
- private:
-  CudaCompute& compute_;
-  float factor_;
-  void (*fault_)(CudaCompute&);
-};
 
 class Clear : public Kernel {
  public:
@@ -59,9 +38,7 @@ class CudaGraphs : public testing::Test {
   }
   void TearDown() override { cudaFree(bytes_); }
 
-  std::shared_ptr<Kernel> kernel(float factor) {
-    return std::make_shared<MultiplyAdd>(compute_, factor);
-  }
+  std::shared_ptr<Kernel> kernel(float factor) { return make_multiply_add(compute_, factor); }
   void run(const std::shared_ptr<Kernel>& kernel, RunValue value = {}, int place = 0) {
     const std::array outputs = {bytes_ + place * static_cast<int>(sizeof(float))};
     compute_.run(kernel, {{}, outputs, nullptr, value});
@@ -78,7 +55,6 @@ class CudaGraphs : public testing::Test {
   }
   using Counted = std::pair<std::uint64_t, std::uint64_t>;
 
-  cuda_emulation::Emulated emulated_{{}};
   CudaCompute compute_{{.graph = true}};
   std::byte* bytes_ = nullptr;
   Launches before_;
@@ -132,11 +108,13 @@ TEST_F(CudaGraphs, HoldOpsBackUntilTheStretchEnds) {
     run(twice);
     compute_.flush();
   }
-  const std::uint64_t before = cuda_emulation::counts().graphs;
+  const auto kernels = kernels_outside_graphs();
+  launches();
   run(twice);
-  EXPECT_EQ(cuda_emulation::counts().graphs, before);
+  EXPECT_EQ(launches(), Counted(0, 0));
   compute_.flush();
-  EXPECT_EQ(cuda_emulation::counts().graphs, before + 1);
+  EXPECT_EQ(launches(), Counted(1, 0));
+  EXPECT_EQ(kernels_outside_graphs(), kernels);
   EXPECT_EQ(value(), 3.5f);
 }
 
@@ -188,12 +166,12 @@ TEST_F(CudaGraphs, OfLongAgoAreForgotten) {
     compute_.wait();
   };
   for (int step = 0; step < 3; ++step) run_alone(twice);
-  const std::size_t held = cuda_emulation::held_bytes();
+  const auto held = device_calls().held_bytes;
   for (int other = 0; other < 40; ++other) run_alone(kernel(1));
   launches();
   run_alone(twice);
   EXPECT_EQ(launches(), Counted(0, 1));
-  EXPECT_LE(cuda_emulation::held_bytes(), held);
+  EXPECT_LE(device_calls().held_bytes, held);
 }
 
 TEST_F(CudaGraphs, ReturnNoMemoryUnderOpsHeldBack) {
@@ -223,8 +201,6 @@ TEST_F(CudaGraphs, NameTheCallThatACaptureRefuses) {
          check_cuda(cudaStreamSynchronize(compute.stream()), "cudaStreamSynchronize");
        },
        "[cudaStreamSynchronize] operation not permitted when stream is capturing"},
-      {[](CudaCompute&) { launch_on(nullptr, 1, 1, nothing_kernel); },
-       "make the legacy stream depend"},
       {[](CudaCompute& compute) {
          cudaEvent_t event = nullptr;
          check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
@@ -238,7 +214,7 @@ TEST_F(CudaGraphs, NameTheCallThatACaptureRefuses) {
        "[cudaStreamEndCapture] operation failed due to a previous error during capture"},
   };
   for (const auto& [fault, message] : faults) {
-    const auto faulty = std::make_shared<MultiplyAdd>(compute_, 2, fault);
+    const auto faulty = make_multiply_add(compute_, 2, fault);
     run(faulty);
     compute_.flush();
     run(faulty);

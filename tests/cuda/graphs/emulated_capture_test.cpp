@@ -146,6 +146,20 @@ TEST_F(EmulatedCapture, IsRefusedOnTheDefaultStream) {
   EXPECT_NE(cudaStreamEndCapture(stream(), &graph), cudaSuccess) << "that never began";
 }
 
+// A device would let it run beside the capture.
+TEST_F(EmulatedCapture, RefusesWorkOnTheDefaultStream) {
+  begin();
+  try {
+    launch_on(nullptr, 1, kCount, add_kernel, values_, 1);
+    ADD_FAILURE() << "the launch was taken";
+  } catch (const CudaError& error) {
+    EXPECT_EQ(error.code(), cudaErrorStreamCaptureImplicit);
+  }
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream(), &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(first_value(), 0);
+}
+
 // Another stream goes on.
 TEST_F(EmulatedCapture, LeavesOtherStreamsAlone) {
   cudaStream_t other = nullptr;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "framework/cuda/make_cuda_compute.h"
-#include "tests/cuda_emulation/emulation.h"
+#include "tests/cuda/device_calls.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/images/small_training.h"
 
@@ -25,7 +27,8 @@ struct Choice {
 struct Trained {
   std::vector<float> losses;
   std::string parameters, state;
-  std::uint64_t kernels = 0, graphs = 0;  // of the last step
+  Launches launches;                     // of the last step
+  std::optional<std::uint64_t> kernels;  // which it launched outside graphs, if that is known
 };
 
 // Batches of both sizes take turns if `sizes` is 2, each with a plan of its own in one arena.
@@ -51,13 +54,15 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
   const auto all = static_cast<std::size_t>(steps);
   const std::vector<Batch> batches[] = {small_batches(shape, 2, all), small_batches(shape, 3, all)};
   for (std::size_t step = 0; step < all; ++step) {
-    const cuda_emulation::Counts before = cuda_emulation::counts();
+    const Launches before = run.context.compute().launches();
+    const auto kernels_before = kernels_outside_graphs();
     const auto number = static_cast<std::int64_t>(step);
     trained.losses.push_back(
         run.step(batches[step % sizes][step],
                  {.learning_rate = 0.05f / static_cast<float>(step + 1), .step = number + 1}));
-    trained.kernels = cuda_emulation::counts().kernels - before.kernels;
-    trained.graphs = cuda_emulation::counts().graphs - before.graphs;
+    const Launches now = run.context.compute().launches();
+    trained.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
+    if (kernels_before) trained.kernels = *kernels_outside_graphs() - *kernels_before;
   }
   trained.parameters = parameters_sha256(run);
   trained.state = state_sha256(run);
@@ -71,9 +76,11 @@ void expect_same_bits(const Choice& choice, int steps, std::size_t sizes = 1) {
   EXPECT_EQ(got.parameters, expected.parameters);
   EXPECT_EQ(got.state, expected.state);
   // One graph up to the loss and one from there, for each batch.
-  EXPECT_EQ(got.graphs, 2 * choice.micro_batches);
-  EXPECT_EQ(got.kernels, 0u);
-  EXPECT_GT(expected.kernels, 0u);
+  EXPECT_EQ(got.launches.graphs, 2 * choice.micro_batches);
+  EXPECT_EQ(got.launches.ops, 0u);
+  EXPECT_EQ(got.kernels.value_or(0), 0u);
+  EXPECT_GT(expected.launches.ops, 0u);
+  EXPECT_EQ(expected.launches.graphs, 0u);
 }
 
 // The pool serves the first step, so the second and third show what is captured.

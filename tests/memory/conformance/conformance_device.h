@@ -7,8 +7,8 @@
 
 namespace skyline {
 
-// Host-accessible memory for the conformance suite: the host's own, or in tests/cuda an emulated
-// device's. A program links one of them.
+// The device of the conformance suite: the host, or in tests/cuda a CUDA device, emulated or real.
+// A program links one of them.
 std::unique_ptr<Device> make_conformance_device(std::size_t capacity_bytes);
 
 }  // namespace skyline

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -28,14 +27,19 @@ class Conformance : public testing::TestWithParam<ConformanceRow> {
   std::optional<Chain> chain_{GetParam().make(device_)};
   Allocator& allocator_ = chain_->top();
 
-  Block filled(std::size_t bytes, int byte) {
+  // Through the device, whose memory the host may not touch.
+  void fill(const Block& block, std::uint8_t byte) {
+    device_.fill(block.address(), block.bytes(), 0x01010101u * byte);
+  }
+  Block filled(std::size_t bytes, std::uint8_t byte) {
     Block block = allocator_.allocate(bytes, kTag);
-    std::memset(block.address(), byte, bytes);
+    fill(block, byte);
     return block;
   }
-  static bool holds(const Block& block, int byte) {
-    return std::all_of(block.address(), block.address() + block.bytes(),
-                       [byte](std::byte b) { return b == static_cast<std::byte>(byte); });
+  bool holds(const Block& block, std::uint8_t byte) const {
+    std::vector<std::uint8_t> host(block.bytes());
+    device_.read(host.data(), block.address(), host.size());
+    return std::ranges::all_of(host, [byte](std::uint8_t b) { return b == byte; });
   }
   // The counters that a refusal must not change.
   static void expect_same_use(const Statistics& a, const Statistics& b) {
@@ -64,12 +68,12 @@ class Conformance : public testing::TestWithParam<ConformanceRow> {
     std::vector<Block> activations;
     for (std::size_t layer = 1; layer <= 3; ++layer) {
       Block workspace = filled(layer * 3000, 1);
-      activations.push_back(filled(layer * 10000, static_cast<int>(layer)));
+      activations.push_back(filled(layer * 10000, static_cast<std::uint8_t>(layer)));
       EXPECT_TRUE(holds(workspace, 1));
     }
     Block grad = filled(30000, 9);
     while (!activations.empty()) {
-      EXPECT_TRUE(holds(activations.back(), static_cast<int>(activations.size())));
+      EXPECT_TRUE(holds(activations.back(), static_cast<std::uint8_t>(activations.size())));
       Block next = filled(activations.back().bytes(), 9);
       EXPECT_TRUE(holds(grad, 9));
       grad = std::move(next);
@@ -87,7 +91,7 @@ TEST_P(Conformance, AddressesAreAligned) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().address()) % GetParam().unit_bytes,
               0u);
     EXPECT_EQ(blocks.back().bytes(), bytes);
-    std::memset(blocks.back().address(), 1, bytes);
+    fill(blocks.back(), 1);
   }
 }
 
@@ -103,14 +107,14 @@ TEST_P(Conformance, ZeroBytesAreServedLikeOne) {
 
 TEST_P(Conformance, ContentsSurviveTheirNeighbours) {
   std::vector<Block> blocks;
-  for (int i = 0; i < 60; ++i) blocks.push_back(filled(static_cast<std::size_t>(i * 97), i));
+  for (std::uint8_t i = 0; i < 60; ++i) blocks.push_back(filled(i * 97u, i));
   for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
   for (std::size_t i = 0; i < blocks.size(); i += 4) {
-    blocks[i] = filled(i * 131, static_cast<int>(i));
+    blocks[i] = filled(i * 131, static_cast<std::uint8_t>(i));
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i]) {
-      EXPECT_TRUE(holds(blocks[i], static_cast<int>(i))) << i;
+      EXPECT_TRUE(holds(blocks[i], static_cast<std::uint8_t>(i))) << i;
     }
   }
 }
@@ -262,7 +266,7 @@ TEST_P(Conformance, SurvivesADeviceThatRefusesFromAnyCallOn) {
     device_.refuse_from(call);
     try {
       kept = fresh.allocate(600, kTag);
-      std::memset(kept.address(), 6, 600);
+      fill(kept, 6);
       for (std::uint64_t step = 0; step < 4; ++step) {
         fresh.begin_step(0);
         std::vector<Block> blocks;
@@ -284,7 +288,7 @@ TEST_P(Conformance, SurvivesADeviceThatRefusesFromAnyCallOn) {
     EXPECT_EQ(fresh.statistics().requested_bytes, kept.bytes());
     EXPECT_TRUE(holds(kept, 6));
     Block after = fresh.allocate(50000, kTag);
-    std::memset(after.address(), 8, 50000);
+    fill(after, 8);
     EXPECT_TRUE(holds(kept, 6));
   }
   EXPECT_GT(device_.refusals(), 0u);

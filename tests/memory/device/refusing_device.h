@@ -35,6 +35,12 @@ class RefusingDevice final : public Device {
     call(bytes);
     return std::make_unique<RefusingRange>(*this, upstream_.reserve(bytes));
   }
+  void fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexcept override {
+    upstream_.fill(to, bytes, pattern);
+  }
+  void read(void* host, const std::byte* from, std::size_t bytes) const noexcept override {
+    upstream_.read(host, from, bytes);
+  }
   DeviceStatistics statistics() const noexcept override { return upstream_.statistics(); }
 
  private:
