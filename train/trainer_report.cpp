@@ -120,7 +120,8 @@ CommandResult Trainer::result(int exit_code) {
   if (!memory_) note_plan();
   update_totals(*memory_, *run_, device_allocations_at_switch_);
   const DryRunFacts longest = workload_->longest_step(Mode::kTraining);
-  if (!same_lifetimes(trace_, longest.trace)) {
+  const bool is_longest = same_lifetimes(trace_, longest.trace);
+  if (!is_longest) {
     trace_ = longest.trace;
     plan_ = plan(trace_, options_.memory.planner, {}, all_planners());
   }
@@ -154,6 +155,7 @@ CommandResult Trainer::result(int exit_code) {
   result.exit_code = exit_code;
   Json json = result_json(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
+  json["trace_recorded"] = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
   json["rank_sums"] = sums_json(summary.ranks);
   if (summary.ranks) json["rank_sums"]["rank_seconds"] = rank_seconds_;
   workload_->add_facts(json, result.text);

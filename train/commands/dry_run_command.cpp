@@ -129,7 +129,7 @@ DryRunResult answer_or_refuse(const DryRunRequest& question) {
 void write_files(const DryRunArguments& arguments, const DryRunResult& answered) {
   if (!arguments.trace.empty()) {
     std::ostringstream csv;
-    write_trace_csv(csv, answered.facts.trace);
+    write_trace_csv(csv, answered.facts.trace, answered.plan.alignment);
     write_atomically(arguments.trace, csv.str());
   }
   if (!arguments.graph.empty()) {
@@ -266,8 +266,10 @@ CommandRun declare_dry_run(OptionList& list) {
            "Show the step on 1, 2, 4, … up to this many processes that train together: bytes, "
            "traffic, seconds");
   add_link_options(list, arguments->link);
-  list.add("--write-trace", path(arguments->trace, "FILE.csv"),
-           "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'");
+  list.add(
+      "--write-trace", path(arguments->trace, "FILE.csv"),
+      "Write the step's requests as MiniMalloc's CSV, for 'skyline plan'; a run's trace.csv is "
+      "the same if the dry run foresees its step");
   list.add("--write-graph", path(arguments->graph, "FILE.json"),
            "Write the step's ops in the program's sequence, for 'skyline order'");
   list.add("--write-lanes", path(arguments->lanes_page, "FILE.html"),
