@@ -4,14 +4,15 @@
                             [--batch B] [--steps N] [--threads T] [--logits MODEL_LOGITS]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
+                            [--variants eager,channels-last,torch.compile]
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
-0.01) in float32. PyTorch runs with its own allocator three times: eagerly in its default layout
-(N C H W), eagerly channels-last, and channels-last through torch.compile, whose first steps compile
-and are not timed. A ratio names which of the three it is against. Seconds are medians of N steps
-after two warm-up steps. The ratio is PyTorch's seconds to ours: above 1, ours is faster. The last
-lines average the ratios over the networks.
+0.01) in float32. PyTorch runs with its own allocator three times: eagerly in its default layout (N
+C H W), eagerly channels-last, and channels-last through torch.compile, whose first steps compile
+and are not timed; --variants leaves some out. A ratio names which of the three it is against.
+Seconds are medians of N steps after two warm-up steps. The ratio is PyTorch's seconds to ours:
+above 1, ours is faster. The last lines average the ratios over the networks.
 
 On the CPU, each of the three first computes the logits of two images with weights that our program
 model_logits (of the same build, or --logits) reads from a file, too. The largest difference,
@@ -47,6 +48,7 @@ WARM_UP_TURNS = 2
 STEPS_OF_A_TURN = {"cpu": 1, "cuda": 10}
 LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last}
 COMPILED = "torch.compile"
+VARIANTS = [*LAYOUTS, COMPILED]
 LARGEST_DIFFERENCE = 1e-4  # of a logit; rounding gives at most 2e-6 in README's table
 
 
@@ -171,7 +173,7 @@ class OurStep:
         self.process.wait()
 
 
-def pytorch_steps(model, ours, device):
+def pytorch_steps(model, ours, device, variants):
     """Returns makers of PyTorch's steps by name, so that only one is in memory at a time."""
     if model == "seq2seq":
         return {"eager": lambda: PyTorchTranslationStep(ours.lengths, device)}
@@ -179,7 +181,7 @@ def pytorch_steps(model, ours, device):
              for name, layout in LAYOUTS.items()}
     steps[COMPILED] = lambda: PyTorchStep(model, ours.batch, LAYOUTS["channels-last"], device,
                                           compiled=True)
-    return steps
+    return {name: make for name, make in steps.items() if name in variants}
 
 
 def take_turns(trainings, turns):
@@ -222,7 +224,8 @@ def measure_pytorch(model, name, make, ours, steps, program):
 def measure(model, batch, arguments):
     """Yields (PyTorch's layout, batch, figures of measure_pytorch). Raises OursFailed."""
     ours = OurStep(arguments.ours, model, batch, arguments)
-    for name, make in pytorch_steps(model, ours, arguments.device).items():
+    for name, make in pytorch_steps(model, ours, arguments.device,
+                                    arguments.variants).items():
         figures = measure_pytorch(model, name, make, ours, arguments.steps, arguments.logits)
         if arguments.device == "cuda":
             gc.collect()
@@ -268,6 +271,7 @@ def main():
     parser.add_argument("--batches", "--batch", default="0", help="one or more: 32,64")
     parser.add_argument("--steps", type=int, default=5,
                         help="timed steps; ten times as many on a CUDA device")
+    parser.add_argument("--variants", default=",".join(VARIANTS), help="ways to run PyTorch")
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -275,6 +279,10 @@ def main():
     unknown = [model for model in arguments.models if model not in known]
     if unknown:
         parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(known)}")
+    arguments.variants = arguments.variants.split(",")
+    unknown = [name for name in arguments.variants if name not in VARIANTS]
+    if unknown:
+        parser.error(f"unknown variant {unknown[0]}, expected some of {', '.join(VARIANTS)}")
     arguments.logits = program_of_logits(arguments)
     torch.set_num_threads(arguments.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.tf32
