@@ -116,11 +116,7 @@ class PortfolioSearch {
 
   SearchBudget budget_for(double share) const {
     SearchBudget budget = budget_;
-    if (budget.deadline.time && share < 1) {
-      const SearchClock::duration left = *budget.deadline.time - SearchClock::now();
-      budget.deadline.time =
-          SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(left * share);
-    }
+    budget.deadline = budget_.deadline.part(share);
     return budget;
   }
 

@@ -20,9 +20,19 @@ Deadline deadline_in(std::optional<double> seconds, const std::stop_source* stop
   return deadline;
 }
 
+std::optional<double> Deadline::seconds_left() const {
+  if (!time) return {};
+  return std::chrono::duration<double>(*time - SearchClock::now()).count();
+}
+
+Deadline Deadline::part(double share) const {
+  const std::optional<double> seconds = seconds_left();
+  return deadline_in(seconds ? std::optional(share * *seconds) : seconds, stop);
+}
+
 SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end)
     : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
-      only_good_enough(options.capacity.has_value()),
+      capacity(options.capacity),
       placements(kPlacements),
       deadline(end),
       threads(std::max(options.threads, 1)) {}

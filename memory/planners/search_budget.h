@@ -18,9 +18,13 @@ struct Deadline {
 
   bool may_pass() const { return time || stop != nullptr; }
   bool stopped() const { return stop != nullptr && stop->stop_requested(); }
+  // Of the time, if there is one; negative once it has passed.
+  std::optional<double> seconds_left() const;
+  // Ends after this share of the time left.
+  Deadline part(double share) const;
 };
 
-// Returns the time this many seconds from now, clamped to [now, now + 1 year]; none if unset.
+// Ends this many seconds from now, clamped to [now, now + 1 year]; at no time if unset.
 Deadline deadline_in(std::optional<double> seconds, const std::stop_source* stop = nullptr);
 
 inline bool passed(const Deadline& deadline) {
@@ -36,7 +40,7 @@ inline constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in place
 struct SearchBudget {
   using Clock = SearchClock;
   std::uint64_t good_enough_bytes = 0;  // lower bound, or the capacity if larger
-  bool only_good_enough = false;        // a capacity was given: higher peaks are useless
+  std::optional<std::uint64_t> capacity = {};
   std::uint64_t placements = 0;  // limit in blocks × passes; ignored if there is a time limit
   Deadline deadline;
   int threads = 1;  // at least 1

@@ -11,6 +11,7 @@
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/skyline/skyline_packer.h"
 #include "memory/planners/split_mix.h"
+#include "memory/planners/workers.h"
 
 namespace skyline {
 namespace {
@@ -26,6 +27,8 @@ constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
 // A proof needs one run that is long enough. Each long run is twice as long as the last, and waits
 // until all runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
+// Of the time on one thread, for the search for a capacity.
+constexpr double kShareForCapacity = 0.1;
 // Weights of sections fade by this factor from one run of an order to the next.
 constexpr double kFading = 0.8;
 
@@ -68,9 +71,10 @@ class PartSearch {
   const ExactProblem& problem() const { return *problem_; }
   std::int64_t offset(std::size_t block) const { return offsets_[block]; }
 
-  // Runs one more round: decides the lowest open capacity, then those halfway to the best peak,
-  // until one is given up. Peaks below `enough` are not needed; if `only_enough`, nothing else is.
-  void round(std::int64_t enough, bool only_enough, ExactEffort& effort);
+  // Runs one more round: decides the lowest open capacity from `first` on, then, unless
+  // `only_first`, those halfway to the best peak, until one is given up. Peaks below `enough` are
+  // not needed.
+  void round(std::int64_t enough, std::int64_t first, bool only_first, ExactEffort& effort);
 
  private:
   ExactSearch::Outcome decide(std::int64_t capacity, ExactEffort& effort);
@@ -107,16 +111,17 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
   rank_.resize(p.size());
 }
 
-void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effort) {
+void PartSearch::round(std::int64_t enough, std::int64_t first, bool only_first,
+                       ExactEffort& effort) {
   if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
   std::int64_t hard = -1;  // highest capacity that is impossible or was given up
   for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
-    const std::int64_t least = std::max(bound_, enough);
-    if (peak_ <= least) break;
+    const std::int64_t least = std::max(bound_, first);
+    if (peak_ <= std::max(least, enough)) break;
     const std::int64_t capacity =
         given_up == 0 ? least : std::min((hard + peak_ + 1) / 2, peak_ - 1);
-    if (capacity <= hard || (only_enough && given_up > 0)) break;
+    if (capacity <= hard || (only_first && given_up > 0)) break;
     switch (decide(capacity, effort)) {
       case ExactSearch::Outcome::kFound:
         keep_found();
@@ -124,7 +129,7 @@ void PartSearch::round(std::int64_t enough, bool only_enough, ExactEffort& effor
       case ExactSearch::Outcome::kImpossible:
         bound_ = capacity + 1;
         hard = std::max(hard, capacity);
-        if (only_enough) return;
+        if (only_first) return;
         break;
       case ExactSearch::Outcome::kGaveUp:
         hard = capacity;
@@ -180,14 +185,22 @@ class PackingSearch {
     }
   }
 
-  void run(std::uint64_t work) {
-    ExactEffort effort{.work = budget_.deadline.time ? ~std::uint64_t{0} : work,
-                       .deadline = budget_.deadline};
-    while (!settled() && effort.work > 0 && !budget_.over()) {
+  // `only_capacity`: higher peaks are useless; else the capacity changes only when the search ends.
+  void run(ExactEffort effort, bool only_capacity = false) {
+    while (!settled() && effort.work > 0 && !passed(effort.deadline)) {
       const std::uint64_t before = effort.work;
-      for (PartSearch& part : parts_) part.round(enough_units(), has_capacity(), effort);
+      for (PartSearch& part : parts_) {
+        part.round(enough_units(), only_capacity ? enough_units() : bound(), only_capacity, effort);
+      }
       if (effort.work == before) break;  // the open parts are too large
     }
+  }
+
+  // True if no lower peak is needed: at the bound or within the capacity; or if none is within it.
+  bool settled() const {
+    if (budget_.capacity && bound_bytes() > *budget_.capacity) return true;
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [this](const PartSearch& part) { return part.peak() <= enough_units(); });
   }
 
   std::uint64_t bound_bytes() const { return static_cast<std::uint64_t>(bound()) * unit_bytes_; }
@@ -216,16 +229,9 @@ class PackingSearch {
     for (const PartSearch& part : parts_) bound = std::max(bound, part.bound());
     return bound;
   }
-  std::int64_t capacity() const {
-    return static_cast<std::int64_t>(budget_.good_enough_bytes / unit_bytes_);
-  }
-  bool has_capacity() const { return budget_.only_good_enough; }
   // No part needs to be better than another part's bound.
-  std::int64_t enough_units() const { return std::max(bound(), capacity()); }
-  bool settled() const {
-    if (has_capacity() && bound() > capacity()) return true;  // proved impossible
-    return std::all_of(parts_.begin(), parts_.end(),
-                       [this](const PartSearch& part) { return part.peak() <= enough_units(); });
+  std::int64_t enough_units() const {
+    return std::max(bound(), static_cast<std::int64_t>(budget_.good_enough_bytes / unit_bytes_));
   }
 
   const Packing& packing_;
@@ -233,6 +239,27 @@ class PackingSearch {
   std::vector<PartSearch> parts_;
   std::uint64_t unit_bytes_ = 1;
 };
+
+// Searches as without a capacity, with the same effort, so that the peak is no higher. A search for
+// the capacity alone goes beside it; or before it, if there is one thread or no time limit.
+void run_for_capacity(PackingSearch& search, PackingSearch& for_capacity,
+                      const SearchBudget& budget, ExactEffort effort) {
+  if (budget.threads == 1 || !budget.deadline.time) {
+    for_capacity.run({.work = effort.work, .deadline = effort.deadline.part(kShareForCapacity)},
+                     true);
+    if (!for_capacity.settled()) search.run(effort);
+    return;
+  }
+  std::stop_source ended;
+  const std::stop_callback forward(
+      budget.deadline.stop != nullptr ? budget.deadline.stop->get_token() : std::stop_token(),
+      [&ended] { ended.request_stop(); });
+  effort.deadline.stop = &ended;
+  run_workers(2, [&](int worker) {
+    (worker == 0 ? search : for_capacity).run(effort, worker > 0);
+    ended.request_stop();
+  });
+}
 
 template <class Packer>
 bool packed(const Packing& packing, SortKey key, const Deadline& deadline, Placement& out) {
@@ -246,17 +273,30 @@ bool packed(const Packing& packing, SortKey key, const Deadline& deadline, Place
 bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
                       std::uint64_t work, Placement& best, std::uint64_t& proved_bound) {
   if (best.out_of_time) return false;  // no time is left to divide the packing into parts
-  PackingSearch search(packing, seed, budget, best);
-  search.run(work);
-  proved_bound = std::max(proved_bound, search.bound_bytes());
+  std::vector<PackingSearch> searches;
+  searches.reserve(2);  // they refer to the budget
+  const ExactEffort effort{.work = budget.deadline.time ? ~std::uint64_t{0} : work,
+                           .deadline = budget.deadline};
+  searches.emplace_back(packing, seed, budget, best);
+  if (budget.capacity) {
+    searches.emplace_back(packing, seed, budget, best);
+    run_for_capacity(searches[0], searches[1], budget, effort);
+  } else {
+    searches[0].run(effort);
+  }
   for (BlockIndex i = 0; i < packing.size(); ++i) {  // includes blocks that are never in use
     proved_bound =
         std::max(proved_bound, packing.bytes[i] + (packing.is_fixed(i) ? packing.fixed[i] : 0));
   }
-  Placement found = search.placement();
-  if (found.peak >= best.peak) return false;
-  best = std::move(found);
-  return true;
+  bool improved = false;
+  for (const PackingSearch& search : searches) {
+    proved_bound = std::max(proved_bound, search.bound_bytes());
+    Placement found = search.placement();
+    if (found.peak >= best.peak) continue;
+    best = std::move(found);
+    improved = true;
+  }
+  return improved;
 }
 
 Plan exact(const Trace& trace, const PlanOptions& options) {

@@ -13,11 +13,15 @@ namespace skyline {
 // unlucky.
 //
 // Improves `best` and raises `proved_bound`, the bytes below which no peak can be; when the search
-// completes, they meet. With a capacity (budget.only_good_enough) only that capacity is decided.
-// Ends after visiting `work` blocks, or at the deadline if there is one. Returns true if `best`
-// improved. Single-threaded. Keeps fixed offsets and uses gaps. Parts with more than 2^13 blocks
-// are left as they are. Source: Moffitt, MiniMalloc, ASPLOS 2023, for canonical packings and bounds
-// by section.
+// completes, they meet. Ends after visiting `work` blocks, or at the deadline if there is one.
+// Returns true if `best` improved. Keeps fixed offsets and uses gaps. Parts with more than 2^13
+// blocks are left as they are.
+//
+// With a capacity a second search, for as much work, decides only that. It goes first; under a
+// deadline it gets a thread of its own, or a tenth of the time. Both end once the capacity is
+// decided. Otherwise single-threaded.
+//
+// Source: Moffitt, MiniMalloc, ASPLOS 2023, for canonical packings and bounds by section.
 bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,
                       std::uint64_t work, Placement& best, std::uint64_t& proved_bound);
 

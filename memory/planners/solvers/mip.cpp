@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "memory/planners/search_budget.h"
 #include "memory/planners/solvers/pair_model.h"
 #include "memory/solvers/integer_program.h"
 
@@ -62,19 +64,18 @@ class Program {
   IntegerProgram program_;
 };
 
-void improve(PairModel& pairs, const PlanOptions& options) {
-  std::uint64_t most = pairs.peak_units() - 1;
-  if (options.capacity) most = std::min(most, pairs.to_units(*options.capacity));
+// Asks for the best plan of at most `most` units, or for any.
+void improve(PairModel& pairs, std::uint64_t most, bool any, const Deadline& deadline) {
   Program program(pairs, most);
   IntegerProgram& solver = program.solver();
-  solver.limit(options.time_limit_seconds, kNodesWithoutTimeLimit);
-  if (options.capacity) solver.stop_at_first_solution();
+  solver.limit(deadline.seconds_left(), kNodesWithoutTimeLimit);
+  if (any) solver.stop_at_first_solution();
   solver.solve();
   if (solver.proved_infeasible()) return pairs.prove(most + 1);
   const std::vector<double> offsets = program.offsets();
   if (offsets.empty()) return;
   pairs.offer(offsets);
-  if (solver.proved_optimal() && !options.capacity) {
+  if (solver.proved_optimal() && !any) {
     pairs.prove(static_cast<std::uint64_t>(std::llround(solver.cost())));
   }
 }
@@ -82,10 +83,16 @@ void improve(PairModel& pairs, const PlanOptions& options) {
 }  // namespace
 
 Plan mip(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
   PairModel pairs(packing, "mip", kLimits);
-  const bool in_time = options.time_limit_seconds.value_or(1) > 0;
-  if (in_time && !pairs.settled(options)) improve(pairs, options);
+  const std::optional<std::uint64_t> within = pairs.units_to_ask_first(options);
+  if (within && !pairs.settled(options) && !passed(deadline)) {
+    improve(pairs, *within, true, deadline.part(kShareForCapacity));
+  }
+  if (!pairs.settled(options) && !passed(deadline)) {
+    improve(pairs, pairs.peak_units() - 1, false, deadline);
+  }
   return pairs.plan(options);
 }
 

@@ -68,6 +68,11 @@ bool PairModel::settled(const PlanOptions& options) const {
   return options.capacity && (best_.peak <= *options.capacity || bound_ > *options.capacity);
 }
 
+std::optional<std::uint64_t> PairModel::units_to_ask_first(const PlanOptions& options) const {
+  if (!options.capacity || to_units(*options.capacity) <= bound_units()) return {};
+  return std::min(to_units(*options.capacity), peak_units() - 1);
+}
+
 void PairModel::offer_order(const std::vector<BlockIndex>& order) {
   Placement next;
   if (!packer_.pack(order, best_.peak - 1, next)) return;

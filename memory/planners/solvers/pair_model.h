@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,6 +18,9 @@ struct PairModelLimits {
   std::size_t pairs = 0;
   std::uint64_t units = kMaxAddress;  // of the peak; larger peaks are counted in larger units
 };
+
+// Of the time; see PairModel::units_to_ask_first().
+inline constexpr double kShareForCapacity = 0.5;
 
 // The packing problem of PGMO section 3.1 for general solvers: integer offsets and sizes in units,
 // and for each pair of blocks in use at the same tick, one lies above the other. Also holds the
@@ -36,6 +40,9 @@ class PairModel {
   std::uint64_t bound_units() const { return (bound_ + (rounds_ ? 0 : unit_ - 1)) / unit_; }
   std::uint64_t peak_units() const { return best_.peak / unit_; }
   std::uint64_t to_units(std::uint64_t bytes) const { return bytes / unit_; }
+  // A capacity above the bound. A solver that leaves it open then asks what it asks without one, so
+  // that its plan is no worse.
+  std::optional<std::uint64_t> units_to_ask_first(const PlanOptions& options) const;
 
   // True if the best placement is optimal or within the capacity, or the capacity is proved
   // impossible.

@@ -17,16 +17,15 @@ constexpr unsigned kWorkWithoutTimeLimit = 4'000'000;
 // Asks Z3 whether a plan exists under a bound.
 class Question {
  public:
-  explicit Question(const PairModel& pairs, const Deadline& deadline)
-      : pairs_(pairs), deadline_(deadline), offsets_(context_) {
+  explicit Question(const PairModel& pairs) : pairs_(pairs), offsets_(context_) {
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       offsets_.push_back(context_.int_const(("x" + std::to_string(i)).c_str()));
     }
   }
 
-  z3::check_result ask(std::uint64_t peak_units) {
+  z3::check_result ask(std::uint64_t peak_units, const Deadline& deadline) {
     z3::solver solver(context_, "QF_IDL");
-    limit(solver);
+    limit(solver, deadline);
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       const z3::expr lowest = number(pairs_.is_fixed(i) ? pairs_.fixed_units(i) : 0);
       solver.add(pairs_.is_fixed(i) ? x(i) == lowest : x(i) >= lowest);
@@ -34,7 +33,7 @@ class Question {
     }
     for (const auto& [i, j] : pairs_.pairs()) solver.add(below(i, j) || below(j, i));
     const std::stop_callback interrupt(
-        deadline_.stop != nullptr ? deadline_.stop->get_token() : std::stop_token(),
+        deadline.stop != nullptr ? deadline.stop->get_token() : std::stop_token(),
         [this] { context_.interrupt(); });
     const z3::check_result answer = solver.check();
     if (answer == z3::sat) read(solver.get_model());
@@ -45,10 +44,10 @@ class Question {
   const std::vector<std::uint64_t>& offsets() const { return found_; }
 
  private:
-  void limit(z3::solver& solver) {
+  void limit(z3::solver& solver, const Deadline& deadline) {
     z3::params parameters(context_);
-    if (deadline_.time) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_.time -
+    if (deadline.time) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline.time -
                                                                               SearchClock::now());
       constexpr std::int64_t kMost = 1 << 30;  // 12 days; Z3 counts in unsigned
       parameters.set("timeout",
@@ -73,29 +72,34 @@ class Question {
   }
 
   const PairModel& pairs_;
-  const Deadline& deadline_;
   z3::context context_;
   z3::expr_vector offsets_;
   std::vector<std::uint64_t> found_;
 };
 
+// Returns false if Z3 settled nothing.
+bool settle(PairModel& pairs, Question& question, std::uint64_t asked, const Deadline& deadline) {
+  const z3::check_result answer = question.ask(asked, deadline);
+  if (answer == z3::unknown) return false;
+  if (answer == z3::unsat) {
+    pairs.prove(asked + 1);
+    return true;
+  }
+  pairs.offer(question.offsets());
+  return pairs.peak_units() <= asked;  // else the answer is wrong
+}
+
 void improve(PairModel& pairs, const PlanOptions& options, const Deadline& deadline) {
-  Question question(pairs, deadline);
-  bool first = true;
-  while (!pairs.settled(options) && !passed(deadline)) {
+  if (pairs.settled(options) || passed(deadline)) return;
+  if (const std::optional<std::uint64_t> within = pairs.units_to_ask_first(options)) {
+    Question question(pairs);
+    settle(pairs, question, *within, deadline.part(kShareForCapacity));
+  }
+  Question question(pairs);
+  std::uint64_t asked = pairs.bound_units();
+  while (!pairs.settled(options) && !passed(deadline) && settle(pairs, question, asked, deadline)) {
     const std::uint64_t lowest = pairs.bound_units();
-    const std::uint64_t highest = pairs.peak_units() - 1;
-    std::uint64_t asked = first ? lowest : lowest + (highest - lowest) / 2;
-    if (options.capacity) asked = std::min(highest, pairs.to_units(*options.capacity));
-    first = false;
-    const z3::check_result answer = question.ask(asked);
-    if (answer == z3::unknown) return;
-    if (answer == z3::unsat) {
-      pairs.prove(asked + 1);
-    } else {
-      pairs.offer(question.offsets());
-      if (pairs.peak_units() > asked) return;  // wrong answer: do not ask again
-    }
+    asked = lowest + (pairs.peak_units() - 1 - lowest) / 2;
   }
 }
 

@@ -76,7 +76,8 @@ def plan(blocks, planner="portfolio", *, alignment=None, capacity=None, time_lim
 
     planner     one of skyline.planners
     alignment   bytes; offsets and sizes become multiples of it (unset: the column's, else 1)
-    capacity    bytes; the search stops at the first plan within it, or once none can be
+    capacity    bytes; the search stops at the first plan within it, or once none can be; where
+                neither comes, the plan is no worse than without a capacity
     time_limit  seconds (unset: a fixed amount of work, so that every run gives the same plan)
     threads     of the search (unset: one for each core that the process may use); without a time
                 limit the plan is the same

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -157,6 +158,33 @@ TEST(Planners, ReachTheLowerBoundOfTrainingSteps) {
     proved += plan(training_trace(seed, 100, 8 << 20)).proved_optimal;
   }
   EXPECT_GE(proved, 45);
+}
+
+// A capacity that a planner neither reaches nor refutes costs no byte.
+void expect_no_worse_within(const Trace& trace, const PlannerEntry& entry) {
+  const std::uint64_t free = plan_with(trace, entry.name, kBytes).peak;
+  const std::uint64_t bound = lower_bound_bytes(trace, 1);
+  for (const std::uint64_t capacity : {bound, bound + (free - bound) / 2, free, free + 1}) {
+    const Plan within = plan_with(trace, entry.name, {.alignment = 1, .capacity = capacity});
+    if (within.proved_bound > capacity) continue;
+    EXPECT_LE(within.peak, std::max(free, capacity)) << entry.name << ", capacity " << capacity;
+    EXPECT_TRUE(capacity < free || within.peak <= capacity) << entry.name;
+  }
+}
+
+TEST(Planners, AreNoWorseForACapacity) {
+  for (const std::uint64_t seed : seeds(10)) {
+    const Trace small = short_lived_trace(seed, 12, 12, 9);
+    for (const PlannerEntry& entry : all_planners()) expect_no_worse_within(small, entry);
+  }
+  for (const std::uint64_t seed : seeds(4)) {
+    const Trace large = short_lived_trace(seed, 150, 100, 1 << 20);
+    for (const PlannerEntry& entry : all_planners()) {
+      const bool long_without_limit =
+          entry.name == "exact" || entry.name == "smt" || entry.name == "mip";
+      if (!long_without_limit) expect_no_worse_within(large, entry);
+    }
+  }
 }
 
 TEST(Planners, AreValidWhateverTheTimeLimit) {

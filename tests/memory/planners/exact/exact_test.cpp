@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include "memory/planners/exact/exact_search.h"
 #include "memory/planners/exact/range_minimum.h"
 #include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
+#include "memory/planners/skyline/skyline_packer.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"
@@ -136,6 +140,67 @@ TEST(Exact, ProvesThatACapacityIsTooSmall) {
     ASSERT_TRUE(solved.proved_optimal) << "seed " << seed;
   }
   EXPECT_GE(above_lower_bound, 5);
+}
+
+// Where the capacity is hard to reach, the search finds what it finds without one.
+TEST(Exact, IsNoWorseForACapacity) {
+  int undecided = 0, improved = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Trace trace = exchange_trace(seed, 12, 40);
+    const Packing packing(trace, 1);
+    Placement start;
+    ASSERT_TRUE(
+        SkylinePacker(packing).pack(sorted_by(packing, SortKey::kLifetime), kMaxAddress, start));
+    const auto searched = [&](const PlanOptions& options) {
+      Placement best = start;
+      std::uint64_t bound = packing.lower_bound;
+      improve_by_exact(packing, seed, SearchBudget(packing, options, {}), 1 << 18, best, bound);
+      return std::pair(best.peak, bound);
+    };
+    const std::uint64_t free = searched({}).first;
+    for (std::uint64_t capacity = packing.lower_bound; capacity < start.peak;
+         capacity += 1 + (start.peak - packing.lower_bound) / 4) {
+      const auto [peak, bound] = searched({.capacity = capacity});
+      if (peak <= capacity || bound > capacity) continue;  // decided
+      ++undecided;
+      improved += free < start.peak ? 1 : 0;
+      ASSERT_LE(peak, free) << "seed " << seed << ", capacity " << capacity;
+    }
+  }
+  EXPECT_GT(undecided, 0);
+  EXPECT_GT(improved, 0) << "the searches had nothing to find";
+}
+
+TEST(Exact, StopsItsThreadsOnceOneDecidesTheCapacity) {
+  for (const std::uint64_t seed : seeds(40)) {
+    const Trace cut = cut_rectangle(seed, 60, 200, 1000);
+    constexpr double kHour = 3600;
+    for (const std::uint64_t capacity : {1000, 1010, 999}) {
+      const Plan within =
+          plan(cut, "exact",
+               {.alignment = 1, .capacity = capacity, .time_limit_seconds = kHour, .threads = 2});
+      EXPECT_EQ(within.peak <= capacity, capacity >= 1000) << "seed " << seed;
+    }
+    const Trace exchange = exchange_trace(seed, 4, 8);
+    const Plan least = plan(exchange, "exact", {.alignment = 1});
+    const Plan below = plan(
+        exchange, "exact",
+        {.alignment = 1, .capacity = least.peak - 1, .time_limit_seconds = kHour, .threads = 2});
+    EXPECT_EQ(below.proved_bound, least.peak) << "seed " << seed;
+  }
+}
+
+TEST(Exact, EndsItsThreadsAtAStop) {
+  const Trace trace = exchange_trace(3, 60, 200);
+  std::stop_source stop;
+  const std::jthread asks([&stop] { stop.request_stop(); });
+  const Plan found = plan(trace, "exact",
+                          {.alignment = 1,
+                           .capacity = lower_bound_bytes(trace, 1),
+                           .time_limit_seconds = 3600,
+                           .threads = 2,
+                           .stop = &stop});
+  EXPECT_GE(found.peak, found.proved_bound);
 }
 
 TEST(Exact, PacksWhatWasCutFromARectangle) {
