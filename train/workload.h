@@ -59,9 +59,10 @@ class Workload {
   ProfileKey profile_key() const;
 
   // Makes a run; call its seek() before reading batches. Under policy upper-bound, its session has
-  // already adopted the plan for the longest steps. The workload outlives the run. Throws
-  // ShapeError, OutOfMemory.
-  virtual std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) = 0;
+  // already adopted the plan for the longest steps. A session with a capacity gets this policy, and
+  // the console hears of it, if a warm-up could exceed the capacity. The workload outlives the run.
+  // Throws ShapeError, OutOfMemory.
+  std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode);
   // Records the step with the most live bytes in a dry run, in the order in which runs execute it.
   virtual DryRunFacts longest_step(Mode mode) = 0;
   // Returns the memory that plans for varying steps must hold; nothing if all steps are alike.
@@ -86,7 +87,19 @@ class Workload {
   virtual void add_facts(nlohmann::ordered_json&, std::string&) {}
 
  protected:
-  explicit Workload(const TrainOptions& options) : options_(options) {}
+  // What plans of a run must hold.
+  struct Needs {
+    DryRunFacts longest;       // the step with the most live bytes
+    std::vector<Trace> steps;  // that policy upper-bound adopts one plan for
+    Trace beside;              // of a plan that the arena may hold during a warm-up
+  };
+
+  // The console outlives the workload.
+  Workload(const TrainOptions& options, Console& console) : options_(options), console_(console) {}
+
+  virtual std::unique_ptr<ModelRun> make_run(const MemoryOptions& memory, Mode mode) = 0;
+  // Nothing where dry runs do not foresee the steps.
+  virtual std::optional<Needs> needs(Mode mode) = 0;
 
   Context::Options context(Mode mode) const;
   // Dry-runs the longest training step, with its graph, while it makes these ops again. Kernels
@@ -97,11 +110,18 @@ class Workload {
   // Arenas of the options' device are multiples of it.
   std::size_t commit_bytes() const;
   // Returns what `planned` reserves for a run whose session adopts plans for these steps.
-  std::uint64_t reserved_bytes(const DryRunFacts& facts, std::span<const Trace> steps) const;
+  std::uint64_t reserved_bytes(const DryRunFacts& facts, std::span<const Trace> steps) const {
+    return replayed_bytes(facts, steps, kPlannedAllocator);
+  }
 
   TrainOptions options_;
+  Console& console_;
 
  private:
+  std::uint64_t replayed_bytes(const DryRunFacts& facts, std::span<const Trace> steps,
+                               std::string_view allocator) const;
+  MemoryOptions planned_in_time(MemoryOptions memory, Mode mode);
+
   // All runs and dry runs make their requests in one sequence.
   std::shared_ptr<StepOrders> orders_ = context_options(options_.step).orders;
   std::optional<BudgetAnswer> budget_;

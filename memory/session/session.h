@@ -16,8 +16,9 @@
 
 namespace skyline {
 
-// The session's name in tables of allocators.
+// The session's name in tables of allocators, and the allocator whose pool serves its warm-up.
 inline constexpr std::string_view kPlannedAllocator = "planned";
+inline constexpr std::string_view kWarmUpAllocator = "best-fit-pool";
 
 // How plans follow shape keys. Each policy applies to training and to inference steps separately:
 // the two kinds never share a plan, but all plans share one arena of the largest peak.

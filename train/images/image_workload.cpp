@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "data/host_memory.h"
@@ -16,8 +17,7 @@
 namespace skyline {
 
 ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
-    : Workload(options),
-      console_(console),
+    : Workload(options, console),
       data_(open_image_data(options.data, find_model(options.model).shape)),
       run_options_{.model = options.model,
                    .shape = data_.shape(),
@@ -63,7 +63,7 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
   return facts;
 }
 
-std::unique_ptr<ModelRun> ImageWorkload::on(const MemoryOptions& memory, Mode mode) {
+std::unique_ptr<ModelRun> ImageWorkload::make_run(const MemoryOptions& memory, Mode mode) {
   auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
     run->memory.session()->adopt(longest_step(mode).trace,
@@ -81,6 +81,18 @@ DryRun ImageWorkload::dry_run(Mode mode) const {
 // All batches have one size.
 DryRunFacts ImageWorkload::longest_step(Mode mode) {
   return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
+}
+
+// An evaluation may come before the warm-up ends, in a resumed run for example.
+std::optional<Workload::Needs> ImageWorkload::needs(Mode mode) {
+  Needs needs{.longest = dry_run(mode).step(options_.batch_size, mode), .steps = {}, .beside = {}};
+  needs.steps.push_back(needs.longest.trace);
+  if (mode == Mode::kTraining) {
+    const auto size =
+        std::min<std::int64_t>(options_.batch_size, static_cast<std::int64_t>(data_.test->size()));
+    needs.beside = dry_run(Mode::kInference).step(size, Mode::kInference).trace;
+  }
+  return needs;
 }
 
 StepTrial ImageWorkload::trial(const Savings& savings, bool other_engines) {

@@ -23,7 +23,6 @@ class ImageWorkload final : public Workload {
   }
   std::vector<ReportFact> facts(Mode mode) const override;
 
-  std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   DryRunFacts longest_step(Mode mode) override;
 
   void prepare() override;
@@ -35,13 +34,14 @@ class ImageWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
+  std::unique_ptr<ModelRun> make_run(const MemoryOptions& memory, Mode mode) override;
+  std::optional<Needs> needs(Mode mode) override;
   StepTrial trial(const Savings& savings, bool other_engines) override;
   void forget_steps() override { trial_.reset(); }
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
   void say_normalisation();
 
-  Console& console_;
   ImageData data_;
   std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
   ImageRunOptions run_options_;

@@ -20,8 +20,7 @@ void tell(Console& console, const std::string& what, const TextSummary& summary)
 }  // namespace
 
 TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& console)
-    : Workload(options),
-      console_(console),
+    : Workload(options, console),
       data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
       run_options_{
           .shape = seq2seq_shape(options.translation,
@@ -77,7 +76,7 @@ StepTrial TranslationWorkload::trial(const Savings& savings, bool) {
   return trial;
 }
 
-std::unique_ptr<ModelRun> TranslationWorkload::on(const MemoryOptions& memory, Mode mode) {
+std::unique_ptr<ModelRun> TranslationWorkload::make_run(const MemoryOptions& memory, Mode mode) {
   TranslationRunOptions run_options = run_options_;
   const bool ahead = plans_ahead(memory);
   run_options.plan_each_batch = ahead && !longest().facts.one_plan;
@@ -133,6 +132,14 @@ Savings TranslationWorkload::search_within(std::uint64_t bytes,
 DryRunFacts TranslationWorkload::longest_step(Mode) {
   TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
   return dry.step({batches()[longest().batch]}, DryRun::Graph::kOn);
+}
+
+// The first step of another length runs beside the plans of those before. Dry runs are of training.
+std::optional<Workload::Needs> TranslationWorkload::needs(Mode mode) {
+  if (mode == Mode::kInference) return {};
+  Needs needs{.longest = longest_step(mode), .steps = longest().steps, .beside = {}};
+  needs.beside = needs.longest.trace;
+  return needs;
 }
 
 void TranslationWorkload::save(const std::filesystem::path& folder,

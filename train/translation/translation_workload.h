@@ -28,7 +28,6 @@ class TranslationWorkload final : public Workload {
   std::string lengths_name() const override { return "longest sentence, in words"; }
   std::vector<ReportFact> facts(Mode mode) const override;
 
-  std::unique_ptr<ModelRun> on(const MemoryOptions& memory, Mode mode) override;
   DryRunFacts longest_step(Mode mode) override;
   std::optional<LongestBatchFacts> longest_batch() override { return longest().facts; }
 
@@ -38,6 +37,8 @@ class TranslationWorkload final : public Workload {
   void add_facts(nlohmann::ordered_json& json, std::string& text) override;
 
  private:
+  std::unique_ptr<ModelRun> make_run(const MemoryOptions& memory, Mode mode) override;
+  std::optional<Needs> needs(Mode mode) override;
   // Returns what steps that are planned one by one may make again: nothing, or what the longest one
   // does, or what a search finds. Tries the batches that no other covers. Throws UsageError if one
   // does not fit.
@@ -56,7 +57,6 @@ class TranslationWorkload final : public Workload {
   const std::vector<PairBatch>& batches();
   const LongestBatches& longest();
 
-  Console& console_;
   TranslationData data_;
   TranslationRunOptions run_options_;
   std::int64_t batches_per_epoch_ = 0;

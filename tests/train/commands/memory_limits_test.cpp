@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -95,6 +96,66 @@ TEST_F(MemoryLimitsTest, RefusesACapacityAboveWhatThereIs) {
       {"compare", "--model", "lenet", "--steps", "2", "--allocators", "planned,pool@900000GiB"});
   EXPECT_EQ(compared.exit_code, 2);
   EXPECT_NE(compared.messages.find("more than there is"), std::string::npos) << compared.messages;
+}
+
+// A warm-up in the pool takes more than the plan.
+TEST_F(MemoryLimitsTest, ACapacityThatADryRunFitsTrainsAndResumes) {
+  const auto words = [&](const char* run, std::vector<std::string> more) {
+    std::vector<std::string> all = {"train",    "--model",   "resnet20", "--images",
+                                    "64",       "--insize",  "32",       "--batch-size",
+                                    "16",       "--threads", "1",        "--schedule",
+                                    "constant", "--json",    "--out",    folder_ / run};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const auto dry = skyline_program({"dry-run", "--model", "resnet20", "--insize", "32",
+                                    "--batch-size", "16", "--threads", "1", "--json"})
+                       .json()["allocators"];
+  const auto planned = dry["planned"]["peak_reserved"].get<std::uint64_t>();
+  ASSERT_GT(dry["best-fit-pool"]["peak_reserved"], planned);
+  const std::string capacity = std::to_string(planned) + "B";
+  const auto free = skyline_program(words("free", {"--steps", "6"})).json();
+
+  const Outcome begun = skyline_program(words("tight", {"--steps", "3", "--capacity", capacity}));
+  ASSERT_EQ(begun.exit_code, 0) << begun.messages;
+  EXPECT_NE(begun.messages.find("planned from a dry run instead"), std::string::npos)
+      << begun.messages;
+  EXPECT_EQ(begun.json()["memory"]["peak_reserved"], planned);
+  const Outcome resumed =
+      skyline_program({"train", "--resume", folder_ / "tight", "--steps", "6", "--json"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.messages;
+  EXPECT_EQ(resumed.json()["memory"]["peak_reserved"], planned);
+  EXPECT_EQ(resumed.json()["loss"], free["loss"]);
+  EXPECT_EQ(resumed.json()["test_loss"], free["test_loss"]);
+
+  const Outcome below = skyline_program(
+      words("below", {"--steps", "3", "--capacity", std::to_string(planned - 1) + "B"}));
+  EXPECT_EQ(below.exit_code, 1);
+  EXPECT_NE(below.messages.find("neither the plan fits nor a warm-up in the pool"),
+            std::string::npos)
+      << below.messages;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "below"));
+}
+
+TEST_F(MemoryLimitsTest, CompareTrainsWithinACapacityThatADryRunFits) {
+  const auto planned = skyline_program({"dry-run", "--model", "lenet", "--batch-size", "16",
+                                        "--threads", "1", "--json"})
+                           .json()["allocators"]["planned"]["peak_reserved"]
+                           .get<std::uint64_t>();
+  const std::string tight = "planned@" + std::to_string(planned) + "B";
+  const Outcome compared = skyline_program({"compare", "--model", "lenet", "--images", "64",
+                                            "--batch-size", "16", "--threads", "1", "--steps", "4",
+                                            "--allocators", "best-fit-pool," + tight, "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.messages;
+  bool found = false;
+  const nlohmann::json json = compared.json();
+  for (const auto& [name, row] : json["allocators"].items()) {
+    if (!name.starts_with("planned")) continue;
+    found = true;
+    EXPECT_EQ(row["peak_reserved"], planned) << compared.output;
+  }
+  EXPECT_TRUE(found);
+  EXPECT_NE(compared.messages.find("planned from a dry run instead"), std::string::npos);
 }
 
 TEST_F(MemoryLimitsTest, ADryRunSaysWhetherTheStepFitsThisMachine) {

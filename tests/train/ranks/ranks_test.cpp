@@ -353,6 +353,28 @@ TEST_F(Ranks, ThatDifferAreNamed) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
+// A warm-up takes more than the plan. All ranks foresee the same.
+TEST_F(Ranks, PlanFromADryRunWithinACapacity) {
+  const Words lenet = {"--model", "lenet", "--images", "64", "--batch-size", "8",
+                       "--steps", "4",     "--ranks",  "2",  "--json"};
+  const auto within = [&](const std::string& name, const std::string& capacity, int exit_code) {
+    Words words = lenet;
+    words.insert(words.end(), {"--capacity", capacity});
+    return run(train(name, words), exit_code).output();
+  };
+  run(train("free", lenet), 0);
+  const std::string refusal = within("none", "4KiB", 2);
+  const std::string before = "requested ";
+  const std::size_t bytes = refusal.find(before);
+  ASSERT_NE(bytes, std::string::npos) << refusal;
+  const std::uint64_t least = std::stoull(refusal.substr(bytes + before.size()));
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
+  EXPECT_THAT(within("below", std::to_string(least - 1) + "B", 2), HasSubstr("out of memory"));
+  EXPECT_THAT(within("tight", std::to_string(least) + "B", 0),
+              HasSubstr("planned from a dry run instead"));
+  EXPECT_EQ(result("tight"), result("free"));
+}
+
 TEST_F(Ranks, AProblemOfAllIsSaidOnce) {
   const Program program = run(
       train("run", {"--model", "mlp", "--images", "64", "--batch-size", "33", "--ranks", "2"}), 2);
