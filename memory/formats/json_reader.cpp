@@ -7,8 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "memory/errors.h"
+
 namespace skyline {
 namespace {
+
+// A key as messages show it: shortened, on one line.
+std::string shown(std::string_view key) {
+  constexpr std::string_view kBefore = "got \"";
+  const std::string cell = shown_cell(key);
+  return cell.substr(kBefore.size(), cell.size() - kBefore.size() - 1);
+}
 
 // Builds the value that the library's own parser would, except that this would follow any depth and
 // keep the last of equal keys in silence. (Its callbacks, which could refuse both, take the square
@@ -35,7 +44,7 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(std::string& name) override {
     const auto [member, is_new] = open_.back()->emplace(name, nullptr);
-    if (!is_new) throw JsonError(fmt::format("has the key '{}' twice", name));
+    if (!is_new) throw JsonError(fmt::format("has the key '{}' twice", shown(name)));
     member_ = &*member;
     return true;
   }

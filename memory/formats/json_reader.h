@@ -18,8 +18,7 @@ class JsonError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Parse a whole text. All readers of JSON call them, except for parse_graph(), which builds no
-// values. Throw JsonError.
+// Parse a whole text. All readers of JSON call them. Throw JsonError.
 nlohmann::json read_json(std::string_view text);
 nlohmann::ordered_json read_ordered_json(std::string_view text);
 // Returns null for a text that read_ordered_json() refuses.

@@ -166,6 +166,7 @@ TEST_F(Planted, JsonIsReadInOnePlace) {
     EXPECT_THAT(plant("train/trainer.cpp", head + call),
                 ElementsAre("train/trainer.cpp:2: JSON is read by memory/formats/json_reader.h"));
     EXPECT_THAT(plant("memory/formats/json_reader.cpp", head + call), IsEmpty());
+    EXPECT_THAT(plant("memory/formats/graph_parser.cpp", head + call), testing::SizeIs(1));
   }
   EXPECT_THAT(plant("train/trainer.cpp", head + "catch (const Json::parse_error&)"), IsEmpty());
   EXPECT_THAT(plant("train/trainer.cpp", head + "std::from_chars(a, b, c); f(x >> 3, json);"),

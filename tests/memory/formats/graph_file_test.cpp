@@ -185,6 +185,9 @@ TEST(GraphFile, FaultsOfTheFileAreNamed) {
       {"{}", "g.json: has no format"},
       {R"({"format":"onnx"})", "g.json: format: got \"onnx\", expected \"skyline-graph\""},
       {R"({"format":"skyline-graph","version":2})", "g.json: version: got 2, expected 1"},
+      {R"({"format":"skyline-graph","version":1.0})", "g.json: version: got 1.0, expected 1"},
+      {R"({"comment":{"by":1,"by":2}})", "g.json: has the key 'by' twice"},
+      {R"({} {})", "g.json: is not JSON at byte 4"},
       {R"({"format":"skyline-graph","version":1,"resident_bytes":0,"tensors":{},"ops":[]})",
        "g.json: tensors: got an object, expected a list of objects"},
       {R"({"format":"skyline-graph","version":1,"resident_bytes":0,"tensors":[4],"ops":[]})",
@@ -193,7 +196,8 @@ TEST(GraphFile, FaultsOfTheFileAreNamed) {
        "g.json: resident_bytes: got -1, expected a whole number from 0 to 9223372036854775807"},
       {R"({"format":"skyline-graph","version":1,"tensors":[],"ops":[]})",
        "g.json: has no resident_bytes"},
-      {R"({"format":"skyline-graph","format":"skyline-graph"})", "g.json: has format twice"},
+      {R"({"format":"skyline-graph","format":"skyline-graph"})",
+       "g.json: has the key 'format' twice"},
       {R"({"format":"skyline-graph","version":1,"resident_bytes":0,"tensors":[],"ops":[]})",
        "g.json: has no ops"},
       {R"({"format":"skyline-graph",)", "g.json: is not JSON at byte 27"},
@@ -224,7 +228,8 @@ TEST(GraphFile, FaultsOfAnOpNameIt) {
       {R"({"name":"a","inputs":0,"outputs":[]})",
        "g.json op 0 (a): inputs: got 0, expected a list of tensors"},
       {R"({"name":"a","inputs":[[0]],"outputs":[]})", "g.json op 0 (a): inputs: got a list"},
-      {R"({"name":"a","inputs":[],"inputs":[],"outputs":[]})", "g.json op 0 (a): has inputs twice"},
+      {R"({"name":"a","inputs":[],"inputs":[],"outputs":[]})",
+       "g.json: has the key 'inputs' twice"},
       {R"({"name":"a","inputs":[]})", "g.json op 0 (a): has no outputs"},
       {R"({"inputs":[],"outputs":[]})", "g.json op 0: has no name"},
       {R"({"name":7})", "g.json op 0: name: got 7, expected a text"},
@@ -238,7 +243,7 @@ TEST(GraphFile, FaultsOfAnOpNameIt) {
       {R"({"name":"a","inputs":[],"outputs":[0],"in_place":[0]})",
        "g.json op 0 (a): in_place: got"},
       {R"({"name":"a","inputs":[],"outputs":[0]},)", "g.json: is not JSON at byte"},
-      {R"({"name":"a","inputs":[],"outputs":[0],]})", "g.json op 0 (a): is not JSON at byte"},
+      {R"({"name":"a","inputs":[],"outputs":[0],]})", "g.json: is not JSON at byte"},
   };
   for (const auto& [ops, reason] : all) {
     EXPECT_THAT(refusal(file_with(R"({"bytes":1},{"bytes":1})", ops)), HasSubstr(reason)) << ops;
@@ -254,11 +259,15 @@ TEST(GraphFile, FaultsOfATensorNameTheOpThatWritesIt) {
       {R"({"bytes":9223372036854775808})", "bytes: got 9223372036854775808, expected"},
       {R"({"bytes":18446744073709551616})", "bytes: got 18446744073709551616, expected"},
       {R"({"bytes":4.0})", "bytes: got 4.0, expected"},
+      {R"({"bytes":-0})", "bytes: got 0, expected"},
+      {R"({"bytes":1e3})", "bytes: got 1000.0, expected"},
+      {R"({"bytes":1e30})", "bytes: got 1e+30, expected"},
+      {R"({"bytes":1e999})", "g.json: holds a number out of range"},
       {R"({"bytes":"4"})", "bytes: got \"4\", expected"},
       {R"({"bytes":null})", "bytes: got null, expected"},
       {R"({"bytes":[4]})", "bytes: got a list, expected"},
       {R"({"bytes":4,"keep":1})", "keep: got 1, expected true or false"},
-      {R"({"bytes":4,"bytes":4})", "has bytes twice"},
+      {R"({"bytes":4,"bytes":4})", "has the key 'bytes' twice"},
       {R"({"keep":true})", "op 0 (a): writes tensor 0: has no bytes"},
   };
   for (const auto& [tensor, reason] : all) {
@@ -285,7 +294,7 @@ TEST(GraphFile, AnUnreadableStreamIsAnError) {
 
 TEST(GraphFile, DeepNestingEndsInASentence) {
   const std::string deep = R"({"comment":)" + std::string(1'000'000, '[');
-  EXPECT_THAT(refusal(deep), HasSubstr("g.json: is not JSON at byte"));
+  EXPECT_THAT(refusal(deep), HasSubstr("g.json: is nested deeper than 100 levels"));
 }
 
 }  // namespace

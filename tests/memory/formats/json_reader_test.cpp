@@ -44,6 +44,7 @@ TEST(JsonReader, SaysWhyATextIsRefused) {
   EXPECT_EQ(refusal("\"\xff\""), "is not JSON at byte 2");
   EXPECT_EQ(refusal("[1e999]"), "holds a number out of range");
   EXPECT_EQ(refusal(R"({"a": {"b": 1, "b": 1}})"), "has the key 'b' twice");
+  EXPECT_EQ(refusal(R"({"a\nb": 1, "a\nb": 1})"), "has the key 'a?b' twice");
 }
 
 TEST(JsonReader, DepthIsBounded) {
