@@ -48,9 +48,10 @@ TEST(JsonReader, SaysWhyATextIsRefused) {
 }
 
 TEST(JsonReader, DepthIsBounded) {
-  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
-    const std::string inner = *open == '[' ? "" : "1";
-    const auto nested = [&, open = open, close = close](std::size_t levels) {
+  for (const auto& brackets : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    const std::string open = brackets.first, close = brackets.second;
+    const std::string inner = open == "[" ? "" : "1";
+    const auto nested = [&](std::size_t levels) {
       return repeated(open, levels) + inner + repeated(close, levels);
     };
     EXPECT_EQ(refusal(nested(kDeepestJson)), "accepted");
