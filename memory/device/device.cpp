@@ -16,7 +16,7 @@ void Device::fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexc
 }
 
 void Device::read(void* host, const std::byte* from, std::size_t bytes) const noexcept {
-  std::memcpy(host, from, bytes);
+  if (bytes > 0) std::memcpy(host, from, bytes);  // nothing may have no address
 }
 
 std::unique_ptr<StreamPool> Device::stream_pool() {
