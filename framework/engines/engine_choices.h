@@ -43,7 +43,7 @@ struct EngineChoices {
   static EngineChoices from_json(const std::string& json, const std::string& where);
 };
 
-// What timing the engines of one convolution told, in the order in which they were found.
+// The timed engines of one convolution, in the order in which they were found.
 struct TimedEngines {
   std::string problem;  // its key, see EngineChoices
   struct Engine {

@@ -8,7 +8,7 @@
 namespace skyline {
 
 // Values are copied, compared and written by recursion: 50,000 levels would overflow the stack.
-// What Skyline writes has at most eight.
+// Skyline writes at most eight levels.
 inline constexpr std::size_t kDeepestJson = 100;
 
 // Why a text is refused, without its source: "is not JSON at byte 12", "is nested deeper than 100

@@ -235,7 +235,7 @@ std::string fault_of_cover(const CheckedGraph& graph, const BoundExit& exit) {
   return {};
 }
 
-// Of the end all ops.
+// All ops precede the end of the step.
 std::vector<char> ancestors_of(const CheckedGraph& graph, OpId op) {
   std::vector<char> found(graph.needs.size(), op == kNoOp);
   if (op == kNoOp) return found;

@@ -60,7 +60,7 @@ class Greedy {
     std::uint64_t level = 0;
   };
 
-  // Of equal ops, the first of `ties` runs or is taken back first.
+  // `ties` decides between equal ops: its first one runs, or is taken back, first.
   Greedy(const OrderProblem& problem, const std::vector<OpId>& ties, const Rule& rule)
       : problem_(problem),
         forwards_(rule.forwards),

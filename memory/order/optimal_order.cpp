@@ -250,7 +250,8 @@ OrderAnswer optimal_order(const StepGraph& graph, const OrderOptions& options) {
   Solver solver(graph, options);
   solver.consider_rules();
   solver.bound_peak();
-  // Where nothing is kept, a first search is done before these orders are made.
+  // Late orders pay where values are kept. Other steps are searched briefly before they get more
+  // orders.
   if (!solver.proved() && solver.keeps_values()) solver.consider_late();
   solver.search(std::span(kStages).first(1));
   if (!solver.proved()) solver.refine_rules();

@@ -18,7 +18,7 @@ struct Deadline {
 
   bool may_pass() const { return time || stop != nullptr; }
   bool stopped() const { return stop != nullptr && stop->stop_requested(); }
-  // Of the time, if there is one; negative once it has passed.
+  // Returns the seconds until `time`, negative once it has passed; nothing if there is no limit.
   std::optional<double> seconds_left() const;
   // Ends after this share of the time left.
   Deadline part(double share) const;

@@ -27,7 +27,7 @@ constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
 // A proof needs one run that is long enough. Each long run is twice as long as the last, and waits
 // until all runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
-// Of the time on one thread, for the search for a capacity.
+// The search for a capacity gets this share of the time on one thread.
 constexpr double kShareForCapacity = 0.1;
 // Weights of sections fade by this factor from one run of an order to the next.
 constexpr double kFading = 0.8;

@@ -19,7 +19,7 @@ struct PairModelLimits {
   std::uint64_t units = kMaxAddress;  // of the peak; larger peaks are counted in larger units
 };
 
-// Of the time; see PairModel::units_to_ask_first().
+// A solver spends this share of its time on PairModel::units_to_ask_first().
 inline constexpr double kShareForCapacity = 0.5;
 
 // The packing problem of PGMO section 3.1 for general solvers: integer offsets and sizes in units,
