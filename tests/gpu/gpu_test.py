@@ -412,10 +412,10 @@ class Speed(GpuScriptTest):
         self.expect(results, 0, "^  our steps: --serve")
         steps = re.findall("steps: (--ours .*)", results.printed)
         ways = [re.search("--variants ([^ ]+)", step)[1] for step in steps]
-        self.assertEqual(ways, ["eager", "channels-last", "channels-last"] * 2 + ["torch.compile"])
-        self.assertEqual(["--tf32" in step for step in steps], [True] * 3 + [False] * 3 + [True])
+        self.assertEqual(ways, ["eager,channels-last", "channels-last"] * 2 + ["torch.compile"])
+        self.assertEqual(["--tf32" in step for step in steps], [True] * 2 + [False] * 2 + [True])
         self.assertEqual([re.search("--our-flags=([^-]*--[a-z-]+)", step)[1] for step in steps],
-                         (["--prefetch"] * 2 + ["--recompute"]) * 2 + ["--prefetch"])
+                         ["--prefetch", "--recompute"] * 2 + ["--prefetch"])
 
     def test_pytorch_that_is_missing_is_left_out(self):
         results = self.run_parts("pytorch-tf32", "basics", plant="""
@@ -425,7 +425,7 @@ if name == "torch": sys.exit("ModuleNotFoundError: No module named 'torch'")""")
 
     def test_pytorch_that_fails_fails(self):
         results = self.run_parts("pytorch-tf32", plant="""
-if name == "torch" and "eager" in words: sys.exit("error: out of memory")""")
+if name == "torch" and "eager" in str(words): sys.exit("error: out of memory")""")
         self.expect(results, 1, "ended with 1: error: out of memory", "steps: .*channels-last")
 
 

@@ -8,7 +8,6 @@ FOLDER holds our programs, or is the file that `gpu.sh --pack` made.
 import argparse
 import concurrent.futures
 import dataclasses
-import fnmatch
 import importlib.util
 import math
 import os
@@ -21,19 +20,16 @@ import tarfile
 import time
 
 from run import Ended, LeftOut, NoDevice, Run
+from shards import ALONE, TESTS, findings, matching, run_tests, tests_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS, SKYLINE = "tests/cuda/cuda_tests", "train/skyline"
+SKYLINE = "train/skyline"
 BENCHMARK = "tests/benchmarks/cuda_step_benchmark"
 VERSIONS = {TESTS: "--gtest_list_tests", SKYLINE: "--version", BENCHMARK: "--help"}
 
-SHARDS = 8  # processes that test at the same time
 SANITIZED_SHARDS = 4
-RESTARTS = 10  # of a shard whose test took the device along
 # This test asks for more memory than the card then has.
 TOO_LARGE = ("*NeedsNoMemoryBesideTheLogits",)
-# These tests look at, or take, all of the card's memory.
-ALONE = ("*AsksTheDriverForNothing*", "*ARefusalOfTheDriver*")
 BASICS = {"memory": ("*DeviceMemory*",), "products": ("*Linear*",), "convolutions": ("*Conv2d*",),
           "lstm": ("*Lstm*",), "uploads": ("*Uploads*", "*PrefetchedInputs*", "*AsksTheDriver*")}
 # One test a family of kernels, and whole steps.
@@ -116,6 +112,7 @@ class Card(Run):
         self.sanitizer = None if rehearses else shutil.which("compute-sanitizer",
                                                              path=os.pathsep.join(places))
         self.libraries = ""
+        self.torch = None  # the outcome of asking for it
 
     def find_libraries(self):
         """PyTorch and Skyline use the same cuBLAS and cuDNN where Python has those of this toolkit's
@@ -255,119 +252,6 @@ class Triage:
 # Tests
 
 
-LOSSES = re.compile("illegal memory access|misaligned address|launch failure|device-side assert|"
-                    "illegal instruction|hardware stack error|invalid program counter|address space")
-ENDED_TEST = re.compile(r"\[ *(OK|FAILED|SKIPPED) *\] ([^ ,]+).* ms\)$")
-
-
-def read_tests(text):
-    """Returns the outcomes of tests by name, up to the first test that lost the device or ended the
-    program; that test's name, or ""; and what failed tests printed."""
-    outcomes, running, lost, told, messages = {}, "", "", [], []
-    for line in text.splitlines():
-        ended = ENDED_TEST.match(line)
-        if line.startswith("[ RUN      ] "):
-            running, told = line[13:].split(",")[0].strip(), []
-        elif ended and running:
-            outcomes[running] = ended[1]
-            if ended[1] == "FAILED":
-                messages += [f"{running}:"] + told
-            running = ""
-            if lost:
-                return outcomes, lost, messages
-        elif running:
-            told.append(line)
-            if LOSSES.search(line):
-                lost = running
-    if running:
-        outcomes[running] = "not finished"
-        messages += [f"{running}:"] + told
-    return outcomes, running, messages
-
-
-def tests_of(card):
-    """The names of all tests, in the order of their programs."""
-    suite, names = "", []
-    outcome = card.ours(TESTS, "--gtest_list_tests", log="tests.list")
-    if not outcome.good:
-        raise RuntimeError(f"tests cannot be listed: {outcome.reason()}")
-    for line in outcome.out.splitlines():
-        word = line.split("#")[0].strip()
-        if line[:1] not in (" ", "") and word.endswith("."):
-            suite = word
-        elif line.startswith("  ") and suite:
-            names.append(suite + word)
-    return names
-
-
-def matching(names, patterns, but=()):
-    return [name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)
-            and not any(fnmatch.fnmatchcase(name, p) for p in but)]
-
-
-class Tested:
-    """Outcomes of tests, told in a few lines."""
-
-    def __init__(self, names):
-        self.names, self.outcomes, self.messages, self.reasons = names, {}, [], []
-
-    def with_outcome(self, *wanted):
-        return [name for name in self.names if self.outcomes.get(name, "not run") in wanted]
-
-    def tell(self, card, what):
-        passed, failed, skipped = (self.with_outcome(how) for how in ("OK", "FAILED", "SKIPPED"))
-        card.tell(f"{what}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")
-        if self.with_outcome("not run"):
-            card.tell(f"  not run: {len(self.with_outcome('not run'))}")
-        for how in ("FAILED", "not finished", "SKIPPED"):
-            names = self.with_outcome(how)
-            for name in names[:20]:
-                card.tell(f"  {how.lower()}: {name}")
-            if len(names) > 20:
-                card.tell(f"  {how.lower()}: {len(names) - 20} more")
-        for line in sorted(set(self.reasons)):
-            card.tell(f"  {line}")
-        for line in self.messages[:40]:
-            card.tell(f"    {line[:200]}")
-        return bool(passed) and not self.with_outcome("FAILED", "not finished", "not run")
-
-
-def run_shard(card, names, log, tested, under=(), quiet=None, again=True):
-    """Runs tests in one process. A lost device stays lost for the process, so the tests after that
-    one run in a new process. Returns all that was printed."""
-    text = []
-    for turn in range(RESTARTS):
-        outcome = card.ours(TESTS, f"--gtest_filter={':'.join(names)}", log=f"{log}.{turn}",
-                            under=under, quiet=quiet, environment={"OMP_NUM_THREADS": "2"})
-        text.append(outcome.text)
-        outcomes, lost, messages = read_tests(outcome.text)
-        tested.outcomes.update(outcomes)
-        tested.messages += messages
-        if not outcomes or outcome.ended:
-            tested.reasons.append(outcome.reason())
-        names = names[names.index(lost) + 1:] if lost in names else []
-        if not names or not again or outcome.ended == "out of time":
-            break
-    return "".join(text)
-
-
-def run_tests(card, what, names, shards=SHARDS, **options):
-    """Runs tests in shards at the same time, then those that need the card alone. Returns whether
-    all passed, and all that was printed."""
-    alone = matching(names, ALONE)
-    beside = [name for name in names if name not in alone]
-    tested = Tested(names)
-    quiet = max(2, card.left() / 3)  # a test that hangs leaves time for those after it
-    with concurrent.futures.ThreadPoolExecutor(shards) as pool:
-        texts = list(pool.map(
-            lambda shard: run_shard(card, beside[shard::shards], f"{what}.{shard}", tested,
-                                    quiet=quiet, **options),
-            range(min(shards, len(beside)))))
-    if alone:
-        texts.append(run_shard(card, alone, f"{what}.alone", tested, quiet=quiet, **options))
-    return tested.tell(card, what), "".join(texts)
-
-
 @part("basics", 30)
 def basics(card):
     """The tests of what the rest stands on."""
@@ -387,7 +271,7 @@ for subject in BASICS:
 @part("tests", 60)
 def other_tests(card):
     """All other tests, whole trainings among them."""
-    but = card.networks.left_out + tuple(pattern for patterns in BASICS.values() for pattern in patterns)
+    but = card.networks.left_out + sum(BASICS.values(), ())
     return run_tests(card, "tests", matching(tests_of(card), card.networks.tests, but))[0]
 
 
@@ -535,13 +419,12 @@ def profile_fp32(card):
 
 
 def require_torch(card):
-    outcome = card.execute([card.python, "-c", "import torch, torchvision\n"
-                            "assert torch.cuda.is_available(), 'torch sees no CUDA device'"],
-                           "torch")
-    if outcome.ended:
-        raise LeftOut(f"importing torch: {outcome.ended}")
-    if not outcome.good:
-        raise LeftOut(f"no torch and torchvision that see the device: {outcome.reason()}")
+    """Asks once: an import takes seconds."""
+    if card.torch is None:
+        card.torch = card.execute([card.python, "-c", "import torch, torchvision\nassert "
+                                   "torch.cuda.is_available(), 'torch sees no CUDA device'"], "torch")
+    if not card.torch.good:
+        raise LeftOut(f"no torch and torchvision that see the device: {card.torch.reason()}")
 
 
 def beside_pytorch(card, log, *arguments, flags="--prefetch"):
@@ -562,13 +445,11 @@ def beside_pytorch(card, log, *arguments, flags="--prefetch"):
 
 def pytorch(card, name, *options):
     require_torch(card)
-    model, batch = "resnet50", "128"
-    turns = [beside_pytorch(card, f"{name}.{variant}", "--variants", variant, "--batches", batch,
-                            *options, model)
-             for variant in ("eager", "channels-last")]
-    frugal = beside_pytorch(card, f"{name}.frugal", "--variants", "channels-last", "--batches", batch,
-                            *options, model, flags="--recompute 4 --fused-update")
-    return all(turns) and frugal
+    plain = ["--batches", "128", *options, "resnet50"]
+    for_time = beside_pytorch(card, f"{name}.time", "--variants", "eager,channels-last", *plain)
+    for_bytes = beside_pytorch(card, f"{name}.bytes", "--variants", "channels-last", *plain,
+                               flags="--recompute 4 --fused-update")
+    return for_time and for_bytes
 
 
 @part("pytorch-tf32", 45, least=20)
@@ -592,26 +473,6 @@ def pytorch_compile(card):
 # compute-sanitizer
 
 
-def findings(text):
-    """A sanitizer's distinct reports, with their kernels and counts, the most frequent first."""
-    counts, head = {}, ""
-    for line in text.splitlines() + ["========="]:
-        if not line.startswith("========="):
-            continue
-        line = re.sub(r"\+0x[0-9a-f]+.*", "", line[10:])
-        place = re.match(r" +(at|and) +(.*)", line)
-        if place and head:
-            head, line = f"{head} at {place[2]}", ""
-        if head and (line == "" or line[:1].isupper()):
-            counts[head] = counts.get(head, 0) + 1
-            head = ""
-        if line[:1].isupper() and not re.match(
-                r"COMPUTE-SANITIZER|.*SUMMARY|Target app|Error: (process|couldn)", line):
-            head = line
-    return [f"{count} {what}" for what, count in
-            sorted(counts.items(), key=lambda pair: -pair[1])]
-
-
 def sanitize(card, tool, what, names):
     """memcheck checks all kernels, racecheck only ours. initcheck must see the writes of all
     kernels, but only findings in ours count. Refused allocations are intended, so API errors are
@@ -624,7 +485,7 @@ def sanitize(card, tool, what, names):
                 "racecheck": ["--error-exitcode", "9", "--print-limit", "20",
                               "--kernel-regex", "kns=skyline"],
                 "initcheck": ["--print-limit", "5000"]}[tool]
-    good, text = run_tests(card, what, names, SANITIZED_SHARDS, under=checker, again=False)
+    good, text = run_tests(card, what, names, SANITIZED_SHARDS, checker)
     found = findings(text)
     if tool == "initcheck":
         found = [line for line in found if "skyline" in line]
