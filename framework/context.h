@@ -14,7 +14,6 @@
 
 #include "framework/op.h"
 #include "framework/philox.h"
-#include "framework/ranks/rank_place.h"
 #include "framework/step_orders.h"
 #include "framework/step_recorder.h"
 #include "framework/tensor.h"
@@ -86,16 +85,6 @@ class Context {
     // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
     // BackwardGraph::add_update.
     bool fused_update = false;
-    // Batches of a training step: one update follows the sum of their gradients.
-    std::size_t micro_batches = 1;
-    // With several ranks: which this is, and how it reaches the others; null in a dry run.
-    RankPlace place;
-    std::shared_ptr<RankGroup> group;
-    // Each rank updates its share of each parameter, and keeps that share of the optimizer's state
-    // alone (Rajbhandari et al. 2020, "ZeRO", stage 1). Changes no bit of any result.
-    bool shard_optimizer = false;
-    bool fast_sum = false;  // ranks add in the order that the transport likes
-    SumBuckets buckets;
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/ranks/rank_group.h"
 #include "memory/device/cuda_device.h"
 #include "memory/device/out_of_memory.h"
 #include "memory/planners/solvers/solver_planners.h"
@@ -16,6 +17,17 @@ Context::Options Workload::context(Mode mode) const {
   options.mode = mode;
   options.orders = orders_;
   return options;
+}
+
+StepShares Workload::shares() const {
+  const RankOptions& ranks = options_.ranks;
+  return {.micro_batches = static_cast<std::size_t>(options_.step.micro_batches),
+          .place = {.rank = ranks.group ? ranks.group->rank() : 0,
+                    .ranks = static_cast<std::size_t>(ranks.ranks)},
+          .group = ranks.group,
+          .buckets = ranks.buckets,
+          .shard_optimizer = ranks.shard_optimizer && ranks.ranks > 1,
+          .fast_sum = ranks.fast_sum};
 }
 
 std::size_t Workload::commit_bytes() const {

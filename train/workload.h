@@ -102,6 +102,7 @@ class Workload {
   virtual std::optional<Needs> needs(Mode mode) = 0;
 
   Context::Options context(Mode mode) const;
+  StepShares shares() const;
   // Dry-runs the longest training step, with its graph, while it makes these ops again. Kernels
   // are made anew after other engines were chosen.
   virtual StepTrial trial(const Savings& savings, bool other_engines) = 0;

@@ -59,12 +59,12 @@ std::vector<std::vector<float>> parameters_of(ModelRun& run) {
 
 // `ops`: of Context::set_op_times.
 Trained train(const MemoryOptions& memory, const Context::Options& options,
-              const std::string& model, const ModelShape& shape, std::size_t batch_size,
-              std::size_t steps, std::vector<OpTime>* ops = nullptr) {
-  ImageRun experiment(memory, options, {.model = model, .shape = shape});
+              const ImageRunOptions& network, std::size_t batch_size, std::size_t steps,
+              std::vector<OpTime>* ops = nullptr) {
+  ImageRun experiment(memory, options, network);
   experiment.context.set_op_times(ops);
   Trained trained;
-  for (const Batch& batch : small_batches(shape, batch_size, steps)) {
+  for (const Batch& batch : small_batches(network.shape, batch_size, steps)) {
     trained.losses.push_back(experiment.step(batch, small_params()));
   }
   trained.parameters = parameters_of(experiment);
@@ -179,13 +179,13 @@ class OpByOp final : public Compute {
 // passes another gradient, and normalizations of few pixels magnify that. With images changed by
 // 1e-7, one relu of inception-resnet-figure changes the CPU's own parameters by 0.9 % of the
 // largest.
-void expect_ops_match_the_cpu(Context::Options options, const std::string& model,
-                              const ModelShape& shape, std::size_t batch_size) {
+void expect_ops_match_the_cpu(Context::Options options, const ImageRunOptions& network,
+                              std::size_t batch_size) {
   options.check_finite = true;
   std::vector<OpOutput> outputs;
   const auto step = [&](const MemoryOptions& memory, const std::shared_ptr<OpByOp>& compute) {
     options.compute = compute;
-    return train(memory, options, model, shape, batch_size, 1, &compute->ops);
+    return train(memory, options, network, batch_size, 1, &compute->ops);
   };
   const auto cpu = std::make_shared<OpByOp>(std::make_shared<CpuCompute>(), outputs);
   const auto cuda = std::make_shared<OpByOp>(on_cuda().compute, outputs);
@@ -203,8 +203,11 @@ class CudaTraining : public ::testing::TestWithParam<std::string> {
   const ModelShape shape_ = small_shape(GetParam());
 
   Trained train_on(const MemoryOptions& memory, const Context::Options& options,
-                   std::size_t steps = kSteps) const {
-    return train(memory, options, GetParam(), shape_, kBatchSize, steps);
+                   const StepShares& shares = {}) const {
+    return train(memory, options, network(shares), kBatchSize, kSteps);
+  }
+  ImageRunOptions network(const StepShares& shares = {}) const {
+    return {.model = GetParam(), .shape = shape_, .shares = shares};
   }
 };
 
@@ -212,7 +215,7 @@ TEST_P(CudaTraining, MatchesTheCpu) {
   const Trained expected = train_on({}, seeded());
   ASSERT_NE(expected.losses.front(), expected.losses.back());
   expect_losses_near(train_on(cuda_memory("planned"), on_cuda()), expected, 1e-4);
-  expect_ops_match_the_cpu(seeded(), GetParam(), shape_, kBatchSize);
+  expect_ops_match_the_cpu(seeded(), network(), kBatchSize);
 }
 
 TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
@@ -242,14 +245,12 @@ TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
 
 TEST_P(CudaTraining, AddsTheGradientsOfMicroBatches) {
   Context::Options options = on_cuda();
-  options.micro_batches = 2;
-  const Trained expected = train_on(cuda_memory("planned", true), options);
+  const StepShares shares{.micro_batches = 2};
+  const Trained expected = train_on(cuda_memory("planned", true), options, shares);
   options.prefetch = true;
-  EXPECT_EQ(train_on(cuda_memory("planned"), options), expected);
-  Context::Options on_cpu = seeded();
-  on_cpu.micro_batches = 2;
-  expect_losses_near(expected, train_on({}, on_cpu), 1e-4);
-  expect_ops_match_the_cpu(on_cpu, GetParam(), shape_, kBatchSize);
+  EXPECT_EQ(train_on(cuda_memory("planned"), options, shares), expected);
+  expect_losses_near(expected, train_on({}, seeded(), shares), 1e-4);
+  expect_ops_match_the_cpu(seeded(), network(shares), kBatchSize);
 }
 
 TEST_P(CudaTraining, GivesTheSameBitsWithinABudget) {
@@ -366,7 +367,7 @@ TEST(CudaMobileNetV2, LossMatchesTheCpuAndStepsGiveTheSameBits) {
   const std::string name = "mobilenet_v2";
   const ModelShape shape = with_images(name, 64);
   const auto train_on = [&](const MemoryOptions& memory, const Context::Options& options) {
-    return train(memory, options, name, shape, 4, 2);
+    return train(memory, options, {.model = name, .shape = shape}, 4, 2);
   };
   const Trained got = train_on(cuda_memory("planned"), on_cuda());
   expect_losses_near({.losses = {got.losses.front()}},

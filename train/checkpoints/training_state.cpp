@@ -27,7 +27,7 @@ std::vector<StoredPlace> places_of(Context& context, const std::vector<StoredWei
 }
 
 TensorBytes bytes_of_state(ModelRun& run, std::size_t i) {
-  if (!run.context.options().shard_optimizer) {
+  if (!run.shares().shard_optimizer) {
     return bytes_of(run.context, run.optimizer_state()[i].value);
   }
   return {

@@ -133,11 +133,11 @@ void for_each_image(Context& context, const Model& model, const Dataset& dataset
 
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
                   const EvaluationBatches& batches, const EvaluationProgress& progress) {
-  const RankPlace& place = context.options().place;
+  const RankPlace& place = batches.shares.place;
   ImageBatches images(context, model, dataset, batches, {.rank = place.rank, .ranks = place.ranks});
   Accuracy accuracy;
   for_each_batch(
-      context, images.count(),
+      batches.shares, images.count(),
       [&](std::size_t batch) {
         Accuracy of_batch;
         images.next(batch, [&](std::size_t, std::span<const float> logits, std::int32_t label) {

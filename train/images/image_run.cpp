@@ -14,13 +14,14 @@
 
 namespace skyline {
 
-void choose_engines(Compute& compute, const ImageRunOptions& options, std::size_t batch_size) {
+void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size) {
   const CpuOptions cpu = compute.cpu();
   if (cpu.choices == nullptr || cpu.engines != CpuOptions::Engines::kByShape) return;
   const auto size = static_cast<std::int64_t>(batch_size);
   // The dry runs below find the entry, and make kernels by the rule alone.
   const auto [chosen, is_new] = cpu.choices->above_peak.try_emplace(size);
   if (!is_new) return;
+  options.shares = {};
   const auto plain_step = [&](Mode mode, CpuOptions::Engines engines, std::string_view order) {
     Context::Options plain = context_options({.order = std::string(order)});
     plain.compute =
@@ -40,7 +41,7 @@ void choose_engines(Compute& compute, const ImageRunOptions& options, std::size_
 
 ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
                    ImageRunOptions options, const ImageData* data)
-    : ModelRun(memory_options, context_options),
+    : ModelRun(memory_options, context_options, options.shares),
       model(find_model(options.model).make(context, options.shape)),
       options_(std::move(options)),
       data_(data) {
@@ -95,7 +96,7 @@ AfterUpload ImageRun::give_back() {
   return [this] { loader_->give_back(batch_); };
 }
 
-Tensor ImageRun::forward_loss(std::size_t batch) {
+Tensor ImageRun::loss_of(std::size_t batch) {
   for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
   choose_engines(context.compute(), options_, batch_.size);
@@ -127,8 +128,9 @@ Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) 
   plan_evaluation();
   const bool loads = loader_.has_value();
   loader_.reset();  // its batches' memory serves the evaluation
-  const Accuracy accuracy = skyline::evaluate(
-      context, *model, *data_->test, {evaluation_batch_size(), options_.decode_threads}, progress);
+  const Accuracy accuracy =
+      skyline::evaluate(context, *model, *data_->test,
+                        {evaluation_batch_size(), options_.decode_threads, shares()}, progress);
   if (loads) open_loader();
   Evaluation evaluation{.metrics = {{"top1", accuracy.top1()}},
                         .text = fmt::format("test top-1 {:.2f} %", 100 * accuracy.top1()),

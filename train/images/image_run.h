@@ -16,6 +16,7 @@ struct ImageRunOptions {
   std::string model = "lenet";
   ModelShape shape;
   OptimizerOptions optimizer;
+  StepShares shares = {};
   // How to read batches; only for runs with data.
   std::size_t batch_size = 32;
   std::size_t decode_threads = 1;
@@ -25,7 +26,7 @@ struct ImageRunOptions {
 // where others would raise the peak of a training or inference step with as many images. The plain
 // step decides, once for each size, so that the bits are the same for all options of a step and any
 // number of lanes.
-void choose_engines(Compute& compute, const ImageRunOptions& options, std::size_t batch_size);
+void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size);
 
 // A run of a model that classifies images.
 class ImageRun final : public ModelRun {
@@ -48,7 +49,7 @@ class ImageRun final : public ModelRun {
   // Calls take() and step().
   float step(const Batch& batch, const UpdateParams& params);
   // Reads batches after the first, so that a step holds one on the host at a time.
-  Tensor forward_loss(std::size_t batch) override;
+  Tensor loss_of(std::size_t batch) override;
   float inference_step() override;
   ShapeKey shape_key() const override { return training_key(batch_.size); }
   std::size_t input_bytes() const override {

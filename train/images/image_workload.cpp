@@ -63,8 +63,14 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
   return facts;
 }
 
+ImageRunOptions ImageWorkload::run_options() const {
+  ImageRunOptions options = run_options_;
+  options.shares = shares();
+  return options;
+}
+
 std::unique_ptr<ModelRun> ImageWorkload::make_run(const MemoryOptions& memory, Mode mode) {
-  auto run = std::make_unique<ImageRun>(memory, context(mode), run_options_, &data_);
+  auto run = std::make_unique<ImageRun>(memory, context(mode), run_options(), &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
     run->memory.session()->adopt(longest_step(mode).trace,
                                  mode == Mode::kTraining ? training_key(run_options_.batch_size)
@@ -75,7 +81,7 @@ std::unique_ptr<ModelRun> ImageWorkload::make_run(const MemoryOptions& memory, M
 
 DryRun ImageWorkload::dry_run(Mode mode) const {
   return DryRun(std::make_unique<ImageRun>(dry_memory(options_.memory.guard),
-                                           dry_context(context(mode), mode), run_options_));
+                                           dry_context(context(mode), mode), run_options()));
 }
 
 // All batches have one size.

@@ -38,6 +38,7 @@ class ImageWorkload final : public Workload {
   std::optional<Needs> needs(Mode mode) override;
   StepTrial trial(const Savings& savings, bool other_engines) override;
   void forget_steps() override { trial_.reset(); }
+  ImageRunOptions run_options() const;
   DryRun dry_run(Mode mode) const;
   void require_memory() const;
   void say_normalisation();

@@ -4,8 +4,9 @@
 
 namespace skyline {
 
-Adam::Adam(Context& context, const Network& network, const OptimizerOptions& options)
-    : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip) {}
+Adam::Adam(Context& context, const Network& network, const OptimizerOptions& options,
+           RankPlace place)
+    : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip, place) {}
 
 std::shared_ptr<const Op> Adam::update_op(const UpdateParams& params,
                                           std::size_t parameters) const {

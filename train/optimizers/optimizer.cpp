@@ -25,9 +25,9 @@ const std::vector<std::string>& optimizer_names() {
 }
 
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
-                     float clip)
+                     float clip, RankPlace place)
     : parameters_(network.parameters()),
-      place_(context.options().shard_optimizer ? context.options().place : RankPlace{}),
+      place_(place),
       clip_(clip),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
   for (const Parameter& parameter : parameters_) {
@@ -89,9 +89,9 @@ std::span<const Buffer> Optimizer::state_of(std::size_t parameter) const {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options) {
-  if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options);
-  if (options.name == "adam") return std::make_unique<Adam>(context, network, options);
+                                          const OptimizerOptions& options, RankPlace place) {
+  if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options, place);
+  if (options.name == "adam") return std::make_unique<Adam>(context, network, options, place);
   throw std::invalid_argument("unknown optimizer '" + options.name + "'");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/backward/backward_graph.h"
+#include "framework/ranks/rank_place.h"
 #include "models/model.h"
 
 namespace skyline {
@@ -57,10 +58,10 @@ class Optimizer {
   const std::vector<Buffer>& state() const noexcept { return state_; }
 
  protected:
-  // `parts` names the tensors kept for each parameter. The network must have been made in training
-  // mode.
-  Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip);
-  // Which rank updates; the only one if each updates everything.
+  // `parts` names the tensors kept for each parameter, `place` says which rank updates: the only
+  // one if each updates everything. The network must have been made in training mode.
+  Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip,
+            RankPlace place);
   const RankPlace& place() const noexcept { return place_; }
 
  private:
@@ -76,8 +77,9 @@ class Optimizer {
   bool together_;  // one op updates all parameters
 };
 
-// Throws std::invalid_argument for an unknown name.
+// Ranks that share the updates each give their place. Throws std::invalid_argument for an unknown
+// name.
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options);
+                                          const OptimizerOptions& options, RankPlace place = {});
 
 }  // namespace skyline

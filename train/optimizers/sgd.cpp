@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-Sgd::Sgd(Context& context, const Network& network, const OptimizerOptions& options)
-    : Optimizer(context, network, {"velocity"}, options.clip),
+Sgd::Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankPlace place)
+    : Optimizer(context, network, {"velocity"}, options.clip, place),
       momentum_(options.momentum),
       weight_decay_(options.weight_decay) {}
 

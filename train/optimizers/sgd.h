@@ -8,7 +8,8 @@ namespace skyline {
 // parameter.
 class Sgd final : public Optimizer {
  public:
-  Sgd(Context& context, const Network& network, const OptimizerOptions& options);
+  Sgd(Context& context, const Network& network, const OptimizerOptions& options,
+      RankPlace place = {});
 
  private:
   std::shared_ptr<const Op> update_op(const UpdateParams& params,

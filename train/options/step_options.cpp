@@ -75,7 +75,6 @@ Context::Options context_options(const StepOptions& options) {
           .recompute = static_cast<int>(options.recompute),
           .savings = options.savings,
           .fused_update = options.fused_update,
-          .micro_batches = static_cast<std::size_t>(options.micro_batches),
           .orders = options.order == kProgramOrder
                         ? nullptr
                         : std::make_shared<StepOrders>(options.order, options.in_place)};

@@ -292,12 +292,6 @@ std::int64_t step_batches(const TrainOptions& options) {
 
 Context::Options context_options(const TrainOptions& options) {
   Context::Options context = context_options(options.step);
-  context.group = options.ranks.group;
-  context.buckets = options.ranks.buckets;
-  context.place.ranks = static_cast<std::size_t>(options.ranks.ranks);
-  if (context.group) context.place.rank = context.group->rank();
-  context.shard_optimizer = options.ranks.shard_optimizer && options.ranks.ranks > 1;
-  context.fast_sum = options.ranks.fast_sum;
   context.compute = make_compute(options.memory.device, options.device);
   context.prefetch = options.device.prefetch;
   context.seed = static_cast<std::uint64_t>(options.seed);

@@ -7,19 +7,18 @@
 
 namespace skyline {
 
-void for_each_batch(const Context& context, std::size_t batches, const BatchResult& compute,
+void for_each_batch(const StepShares& shares, std::size_t batches, const BatchResult& compute,
                     const BatchTaker& take) {
-  const Context::Options& options = context.options();
-  if (!options.group || !options.execute) {
+  if (!shares.group) {
     for (std::size_t batch = 0; batch < batches; ++batch) take(batch, compute(batch));
     return;
   }
   bool stops = false;
-  for (std::size_t first = 0; first < batches; first += options.place.ranks) {
-    const std::size_t own = first + options.place.rank;
+  for (std::size_t first = 0; first < batches; first += shares.place.ranks) {
+    const std::size_t own = first + shares.place.rank;
     std::string result = own < batches && !stops ? compute(own) : "";
     result.push_back(stops ? 's' : ' ');
-    std::vector<std::string> results = options.group->gather(std::move(result));
+    std::vector<std::string> results = shares.group->gather(std::move(result));
     for (std::size_t rank = 0; rank < results.size(); ++rank) {
       if (results[rank].back() == 's') throw EvaluationStopped();
       results[rank].pop_back();

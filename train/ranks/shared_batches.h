@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "framework/context.h"
+#include "train/run/step_shares.h"
 
 namespace skyline {
 
@@ -14,9 +14,9 @@ using BatchResult = std::function<std::string(std::size_t batch)>;
 using BatchTaker = std::function<void(std::size_t batch, const std::string& result)>;
 
 // Calls `compute` for each of `batches` batches and `take` with its result, in their order. The
-// ranks of a context share the batches: each computes every so manieth, and takes all results.
+// ranks of `shares` divide the batches: each computes every so manieth, and takes all results.
 // What rank 0 stops, all ranks stop: each throws EvaluationStopped, at once or with the next batch.
-void for_each_batch(const Context& context, std::size_t batches, const BatchResult& compute,
+void for_each_batch(const StepShares& shares, std::size_t batches, const BatchResult& compute,
                     const BatchTaker& take);
 
 // A value as bytes, and back.

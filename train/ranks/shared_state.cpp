@@ -17,7 +17,7 @@ OwnPart own_part(const ModelRun& run, std::size_t tensor, std::uint64_t offset,
                  std::uint64_t bytes) {
   const auto size =
       static_cast<std::size_t>(parameter_of_state(run, tensor).value.shape().elements());
-  const RankShare share = share_of_tensor(size, run.context.options().place);
+  const RankShare share = share_of_tensor(size, run.shares().place);
   OwnPart part{.begin = std::max<std::uint64_t>(offset, share.begin * sizeof(float)),
                .end = std::min<std::uint64_t>(offset + bytes, share.end * sizeof(float))};
   part.address = part.begin - share.begin * sizeof(float);
@@ -43,7 +43,7 @@ const Parameter& parameter_of_state(const ModelRun& run, std::size_t tensor) {
 
 void share_running_values(ModelRun& run) {
   Context& context = run.context;
-  RankGroup& group = *context.options().group;
+  RankGroup& group = *run.shares().group;
   std::string values;
   for (const Buffer& buffer : run.network().buffers()) {
     std::string bytes(buffer.value.spec().bytes(), '\0');
@@ -66,7 +66,7 @@ BatchFacts facts_of_ranks(const ModelRun& run) {
   std::vector<std::uint64_t> own = {facts.sentences, facts.words};
   for (const auto& [side, length] : facts.lengths) own.push_back(length);
   facts.sentences = facts.words = 0;
-  for (const std::string& bytes : run.context.options().group->gather(
+  for (const std::string& bytes : run.shares().group->gather(
            {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(own[0])})) {
     bytes.copy(reinterpret_cast<char*>(own.data()), bytes.size());
     facts.sentences += own[0];
@@ -80,7 +80,7 @@ BatchFacts facts_of_ranks(const ModelRun& run) {
 
 void read_state(ModelRun& run, std::size_t tensor, std::uint64_t offset,
                 std::span<std::byte> piece) {
-  RankGroup& group = *run.context.options().group;
+  RankGroup& group = *run.shares().group;
   exchange(
       group,
       {.kind = RankOrder::Kind::kState, .tensor = tensor, .offset = offset, .bytes = piece.size()});
@@ -91,7 +91,7 @@ void read_state(ModelRun& run, std::size_t tensor, std::uint64_t offset,
 }
 
 void give_state(ModelRun& run, const RankOrder& order) {
-  run.context.options().group->gather(own_bytes(run, order.tensor, order.offset, order.bytes));
+  run.shares().group->gather(own_bytes(run, order.tensor, order.offset, order.bytes));
 }
 
 void write_state(ModelRun& run, std::size_t tensor, std::uint64_t offset,

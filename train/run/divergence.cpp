@@ -61,7 +61,7 @@ Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::in
     // Never ended, so the scope abandons the step.
     const StepScope abandoned(context, kRepeated);
     context.begin_batch(found.batch());
-    run.forward_loss(found.batch());
+    run.loss_of(found.batch());
   } catch (const NotFinite& origin) {
     facts.op = origin.op();
     facts.layer = origin.layer();

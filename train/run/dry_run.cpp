@@ -50,7 +50,6 @@ MemoryOptions dry_memory(bool guard) {
 Context::Options dry_context(Context::Options options, Mode mode) {
   options.execute = false;
   options.mode = mode;
-  options.place.rank = 0;
   if (options.orders) options.orders = std::make_shared<NotedOrders>(options.orders);
   return options;
 }

@@ -30,8 +30,7 @@ DryRunFacts last_batch(DryRunFacts facts);
 
 // Memory of a dry run: addresses without bytes; every request is recorded.
 MemoryOptions dry_memory(bool guard = false);
-// Returns `options` for `mode`, without arithmetic and as rank 0, so that all ranks foresee the
-// same. Its orders are those of `options`.
+// Returns `options` for `mode`, without arithmetic. Its orders are those of `options`.
 Context::Options dry_context(Context::Options options, Mode mode);
 
 // Runs steps without memory and arithmetic. The network is made once, and kernels are kept. Thread

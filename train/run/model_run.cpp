@@ -10,7 +10,9 @@ std::optional<double> BatchFacts::perplexity(double loss) const {
 }
 
 void ModelRun::own_optimizer(const OptimizerOptions& options) {
-  if (context.training()) optimizer_ = make_optimizer(context, network(), options);
+  if (context.training()) {
+    optimizer_ = make_optimizer(context, network(), options, shares_.of_updates());
+  }
   network_bytes_ = memory.statistics().allocated_bytes;
 }
 
@@ -19,16 +21,10 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
 }
 
 float ModelRun::step(const UpdateParams& params) {
-  const float loss = optimizer_ ? train(params) : inference_step();
+  const float loss =
+      optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_lanes();
   return loss;
-}
-
-float ModelRun::train(const UpdateParams& params) {
-  return training_step(context, *optimizer_, params,
-                       {.key = shape_key(),
-                        .input_bytes = input_bytes(),
-                        .forward_loss = [this](std::size_t batch) { return forward_loss(batch); }});
 }
 
 }  // namespace skyline

@@ -29,7 +29,7 @@ struct BatchFacts {
 };
 
 // A network with its memory, its optimizer and the current batches: those of one training step, as
-// many as the context's micro_batches, or one in inference mode. Every command that runs steps
+// many as StepShares::micro_batches, or one in inference mode. Every command that runs steps
 // uses it: `train` has one, `compare` one for each allocator, and a dry run has one on a device
 // without memory. There are two kinds, images and text.
 //
@@ -37,9 +37,8 @@ struct BatchFacts {
 //   run->seek({}, seed);
 //   run->next();
 //   float loss = run->step({.learning_rate = 0.1f, .step = 1});
-class ModelRun {
+class ModelRun : public StepBatches {
  public:
-  virtual ~ModelRun() = default;
   ModelRun(const ModelRun&) = delete;
   ModelRun& operator=(const ModelRun&) = delete;
 
@@ -65,15 +64,12 @@ class ModelRun {
   // Runs one training step on the current batches; in inference mode, one inference step, which
   // ignores `params`. Returns the mean loss, 0 in a dry run. Throws what training_step() throws.
   float step(const UpdateParams& params);
-  // Uploads a current batch, counted from 0, and computes its loss f32 [1]. Ask for batches in
-  // their order; the last one may be asked for again.
-  virtual Tensor forward_loss(std::size_t batch) = 0;
   // Runs one inference step on the first current batch and returns its loss.
   virtual float inference_step() = 0;
-  virtual ShapeKey shape_key() const = 0;       // of the current batches
-  virtual std::size_t input_bytes() const = 0;  // their uploads, each rounded
   // True if next() adopts a plan for the step.
   virtual bool plans_each_step() const { return false; }
+
+  const StepShares& shares() const noexcept { return shares_; }
 
   // Evaluates the network after `number` steps, within the memory that training has. Leaves the
   // random stream unchanged. Throws EvaluationStopped if `progress` does.
@@ -83,24 +79,24 @@ class ModelRun {
   Context context;
 
  protected:
-  ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options)
+  ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options,
+           const StepShares& shares)
       : memory(memory_options, context_options.execute ? context_options.compute : nullptr),
-        context(memory.allocator(), context_options) {}
+        context(memory.allocator(), context_options),
+        shares_(context_options.execute ? shares : shares.in_dry_run()) {}
   // Which batches of the data this run reads.
   BatchShare share() const noexcept {
-    const RankPlace& place = context.options().place;
-    return {.rank = place.rank, .ranks = place.ranks};
+    return {.rank = shares_.place.rank, .ranks = shares_.place.ranks};
   }
   // How many batches are current.
   std::size_t step_batches() const noexcept {
-    return context.training() ? context.options().micro_batches : 1;
+    return context.training() ? shares_.micro_batches : 1;
   }
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
 
  private:
-  float train(const UpdateParams& params);
-
+  StepShares shares_;
   std::unique_ptr<Optimizer> optimizer_;
   std::uint64_t network_bytes_ = 0;
 };

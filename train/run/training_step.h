@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <stdexcept>
 
 #include "framework/context.h"
 #include "train/optimizers/optimizer.h"
+#include "train/run/step_shares.h"
 
 namespace skyline {
 
@@ -21,21 +21,25 @@ class LossNotFinite : public std::runtime_error {
   std::size_t batch_;
 };
 
-// The batches of a step as training_step() needs them.
-struct StepBatches {
-  ShapeKey key = 0;             // identifies the batches' shapes
-  std::size_t input_bytes = 0;  // of all uploads, each rounded
-  // Uploads a batch, counted from 0, and computes its loss f32 [1].
-  std::function<Tensor(std::size_t batch)> forward_loss;
+// The batches of this process in a step.
+class StepBatches {
+ public:
+  virtual ~StepBatches() = default;
+  virtual ShapeKey shape_key() const = 0;       // identifies the batches' shapes
+  virtual std::size_t input_bytes() const = 0;  // of all uploads, each rounded
+  // Uploads a batch, counted from 0, and computes its loss f32 [1]. Ask for batches in their order;
+  // the last one may be asked for again.
+  virtual Tensor loss_of(std::size_t batch) = 0;
 };
 
-// Runs a whole training step: forward, reading back the loss and backward for each of the context's
-// micro_batches, and one update. Returns the mean of their losses, 0 in a dry run. The update sees
-// ((g1 + g2) + g3) + …, where g is the whole gradient of a batch's share of that mean. Every
-// value's last holder is an op, so the recorded trace equals the simulated one. Gradients and
-// updates run in the order that the context's options choose. Throws LossNotFinite before anything
-// but gradients and running statistics has changed, OutOfMemory, and what the ops throw.
+// Runs a whole training step: forward, reading back the loss and backward for each batch of this
+// process, and one update. Returns the mean of the losses of all ranks, 0 in a dry run. The update
+// sees ((g1 + g2) + g3) + …, where g is the whole gradient of a batch's share of that mean. The
+// program keeps no tensor after its last op, so values die exactly where the step graph says, and
+// the recorded trace equals the simulated one. Gradients and updates run in the order that the
+// context's options choose. Throws LossNotFinite before anything but gradients and running
+// statistics has changed, OutOfMemory, and what the ops throw.
 float training_step(Context& context, const Optimizer& optimizer, const UpdateParams& params,
-                    const StepBatches& batches);
+                    StepBatches& batches, const StepShares& shares = {});
 
 }  // namespace skyline

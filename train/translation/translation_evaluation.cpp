@@ -58,12 +58,12 @@ struct Losses {
 
 // Sets perplexity and loss.
 void add_losses(TranslationQuality& quality, Context& context, const Seq2Seq& model,
-                const SentencePairs& pairs, std::size_t batch_size, Passes& passes) {
+                const SentencePairs& pairs, const QualityOptions& options, Passes& passes) {
   const ModeScope mode(context, Mode::kInference);
-  const Cut cut{pairs.source.size(), batch_size};
+  const Cut cut{pairs.source.size(), options.batch_size};
   Losses all;
   for_each_batch(
-      context, cut.batches(),
+      options.shares, cut.batches(),
       [&](std::size_t number) {
         const PairBatch batch = make_pair_batch(pairs, indices(cut.first(number), cut.end(number)));
         float loss = 0;
@@ -110,7 +110,7 @@ void add_translations(TranslationQuality& quality, Context& context, const Seq2S
                       std::size_t translated, Passes& passes) {
   const Cut cut{translated, options.batch_size};
   for_each_batch(
-      context, cut.batches(),
+      options.shares, cut.batches(),
       [&](std::size_t batch) {
         const auto batch_sources = sources(data.val, cut.first(batch), cut.end(batch));
         return packed(translate(context, model, pack_source(batch_sources), options.translator));
@@ -138,7 +138,7 @@ TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
   const std::size_t translated = std::min(options.pairs, data.val.source.size());
   Passes passes(progress, data.val.source.size() + translated);
   TranslationQuality quality;
-  add_losses(quality, context, model, data.val, options.batch_size, passes);
+  add_losses(quality, context, model, data.val, options, passes);
   add_translations(quality, context, model, data, options, translated, passes);
   return quality;
 }

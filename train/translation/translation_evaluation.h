@@ -6,6 +6,7 @@
 #include "framework/context.h"
 #include "models/seq2seq.h"
 #include "train/run/evaluation.h"
+#include "train/run/step_shares.h"
 #include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translator.h"
@@ -26,11 +27,12 @@ struct QualityOptions {
   std::size_t pairs = 1000;  // most pairs to translate for BLEU
   std::size_t sample = 0;    // pair to show, modulo the number translated
   TranslatorOptions translator = {};
+  StepShares shares = {};  // which ranks divide the batches
 };
 
-// Computes the perplexity over all validation pairs and the BLEU over the first ones; the ranks of
-// a context share the batches. Leaves the random stream unchanged. Opens no step; its requests
-// belong to the caller's step, if there is one. Throws what `progress` throws.
+// Computes the perplexity over all validation pairs and the BLEU over the first ones. Leaves the
+// random stream unchanged. Opens no step; its requests belong to the caller's step, if there is
+// one. Throws what `progress` throws.
 TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
                                        const TranslationData& data, const QualityOptions& options,
                                        const EvaluationProgress& progress = {});

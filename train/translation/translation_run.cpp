@@ -19,7 +19,7 @@ constexpr std::size_t kEvaluationBatch = 100;  // at most; as in the paper
 TranslationRun::TranslationRun(const MemoryOptions& memory_options,
                                const Context::Options& context_options,
                                TranslationRunOptions options, const TranslationData* data)
-    : ModelRun(memory_options, context_options),
+    : ModelRun(memory_options, context_options, options.shares),
       model(context, options.shape),
       options_(std::move(options)),
       choices_{.savings = {context_options.savings}},
@@ -102,7 +102,8 @@ Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgres
         translation_quality(context, model, *data_,
                             {.batch_size = std::min(kEvaluationBatch, options_.loader.batch_size),
                              .pairs = options_.val_pairs,
-                             .sample = static_cast<std::size_t>(number)},
+                             .sample = static_cast<std::size_t>(number),
+                             .shares = shares()},
                             progress);
   }
   // Gives back what the pool took for the evaluation.

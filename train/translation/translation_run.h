@@ -18,6 +18,7 @@ namespace skyline {
 struct TranslationRunOptions {
   Seq2SeqShape shape;
   OptimizerOptions optimizer = {.name = "adam"};
+  StepShares shares = {};
   std::int64_t sentence_words = 30;  // of take_empty_batch(), on both sides
   // How to read and evaluate batches; only for runs with data.
   PairLoaderOptions loader = {};
@@ -51,7 +52,7 @@ class TranslationRun final : public ModelRun {
   using ModelRun::step;
   // Calls take() and step().
   float step(const PairBatch& batch, const UpdateParams& params);
-  Tensor forward_loss(std::size_t number) override {
+  Tensor loss_of(std::size_t number) override {
     return translation_loss(context, model, batch(number));
   }
   float inference_step() override { return translation_inference_step(context, model, batch(0)); }

@@ -46,6 +46,12 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
                                 shape.unroll ? "word by word" : "packed")}};
 }
 
+TranslationRunOptions TranslationWorkload::run_options() const {
+  TranslationRunOptions options = run_options_;
+  options.shares = shares();
+  return options;
+}
+
 const std::vector<PairBatch>& TranslationWorkload::batches() {
   if (batches_) return *batches_;
   const std::int64_t batches = options_.steps ? *options_.steps * step_batches(options_)
@@ -60,7 +66,7 @@ bool TranslationWorkload::plans_ahead(const MemoryOptions& memory) {
 
 const LongestBatches& TranslationWorkload::longest() {
   if (longest_) return *longest_;
-  TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
+  TranslationDryRun dry(context(Mode::kTraining), run_options(), options_.memory.guard);
   longest_ = longest_batches(batches(), dry, run_options_.shape.unroll);
   if (plans_ahead(options_.memory)) console_.say(longest_batch_text(longest_->facts));
   return *longest_;
@@ -68,7 +74,7 @@ const LongestBatches& TranslationWorkload::longest() {
 
 // Text has no convolutions, so there are no engines to choose.
 StepTrial TranslationWorkload::trial(const Savings& savings, bool) {
-  if (!trial_) trial_.emplace(context(Mode::kTraining), run_options_, options_.memory.guard);
+  if (!trial_) trial_.emplace(context(Mode::kTraining), run_options(), options_.memory.guard);
   trial_->set_savings(savings);
   const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);
   StepTrial trial{.facts = trial_->step({batches()[longest.batch]}, DryRun::Graph::kOn)};
@@ -77,7 +83,7 @@ StepTrial TranslationWorkload::trial(const Savings& savings, bool) {
 }
 
 std::unique_ptr<ModelRun> TranslationWorkload::make_run(const MemoryOptions& memory, Mode mode) {
-  TranslationRunOptions run_options = run_options_;
+  TranslationRunOptions run_options = this->run_options();
   const bool ahead = plans_ahead(memory);
   run_options.plan_each_batch = ahead && !longest().facts.one_plan;
   if (run_options.plan_each_batch) {
@@ -96,7 +102,7 @@ StepChoices TranslationWorkload::choices_within_budget(const Session& session,
                                                        const MemoryOptions& memory) {
   const std::uint64_t most = memory.capacity_bytes.value_or(budget()->budget_bytes);
   const std::uint64_t spare = most - std::min(most, budget()->reserved_bytes);
-  const auto dry = std::make_shared<TranslationDryRun>(context(Mode::kTraining), run_options_,
+  const auto dry = std::make_shared<TranslationDryRun>(context(Mode::kTraining), run_options(),
                                                        options_.memory.guard);
   StepChoices choices{.savings = {nullptr, budget()->savings},
                       .plan_bytes = session.arena_bytes() + spare / commit_bytes() * commit_bytes(),
@@ -130,7 +136,7 @@ Savings TranslationWorkload::search_within(std::uint64_t bytes,
 }
 
 DryRunFacts TranslationWorkload::longest_step(Mode) {
-  TranslationDryRun dry(context(Mode::kTraining), run_options_, options_.memory.guard);
+  TranslationDryRun dry(context(Mode::kTraining), run_options(), options_.memory.guard);
   return dry.step({batches()[longest().batch]}, DryRun::Graph::kOn);
 }
 

@@ -51,6 +51,7 @@ class TranslationWorkload final : public Workload {
     longest_.reset();
     trial_.reset();
   }
+  TranslationRunOptions run_options() const;
   // True if runs plan before their first step.
   static bool plans_ahead(const MemoryOptions& memory);
   // Searched for on the first call.

@@ -5,6 +5,7 @@
 #include "memory/allocators/allocators.h"
 #include "memory/session/session.h"
 #include "tests/benchmarks/memory/malloc_allocator.h"
+#include "tests/train/run/given_batches.h"
 #include "train/images/image_run.h"
 #include "train/run/training_step.h"
 
@@ -65,10 +66,10 @@ double TimedTraining::step(const Batch& batch) {
   choose_engines(context_->compute(), {.model = std::string(entry_.name), .shape = entry_.shape},
                  batch.size);
   const auto start = std::chrono::steady_clock::now();
-  training_step(*context_, *optimizer_, kStepParams,
-                {.key = training_key(batch.size), .forward_loss = [&](std::size_t) {
-                   return forward_loss(*context_, *model_, batch);
-                 }});
+  tests::GivenBatches batches(training_key(batch.size),
+                              [&](std::size_t) { return forward_loss(*context_, *model_, batch); });
+  training_step(*context_, *optimizer_, kStepParams, batches,
+                {.micro_batches = static_cast<std::size_t>(step_.micro_batches)});
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -41,7 +41,6 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
   options.compute = make_cuda_compute({.deterministic = true, .graph = graph});
   options.prefetch = choice.prefetch;
   options.fused_update = choice.fused_update;
-  options.micro_batches = choice.micro_batches;
   ImageRun run({.device = "cuda",
                 .allocator = choice.allocator,
                 .policy = ShapePolicy::kPerShape,
@@ -49,7 +48,8 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
                options,
                {.model = choice.model,
                 .shape = shape,
-                .optimizer = {.name = choice.optimizer, .clip = choice.clip}});
+                .optimizer = {.name = choice.optimizer, .clip = choice.clip},
+                .shares = {.micro_batches = choice.micro_batches}});
   Trained trained;
   const auto all = static_cast<std::size_t>(steps);
   const std::vector<Batch> batches[] = {small_batches(shape, 2, all), small_batches(shape, 3, all)};

@@ -80,14 +80,16 @@ TEST(EnginesAbovePeak, AreFoundInTheOrderOfDirectKernels) {
 }
 
 // Chosen with these options of a context, for vgg16 with 4 images.
-std::set<std::string> chosen(CpuOptions cpu, const Context::Options& options = {}) {
+std::set<std::string> chosen(CpuOptions cpu, const Context::Options& options = {},
+                             StepShares shares = {}) {
   EngineChoices choices;
   cpu.choices = &choices;
   Context::Options context = options;
   context.compute = std::make_shared<CpuCompute>(cpu);
   const ModelShape& shape = find_model("vgg16").shape;
-  DryRun run(std::make_unique<ImageRun>(dry_memory(), dry_context(context, Mode::kTraining),
-                                        ImageRunOptions{.model = "vgg16", .shape = shape}));
+  DryRun run(std::make_unique<ImageRun>(
+      dry_memory(), dry_context(context, Mode::kTraining),
+      ImageRunOptions{.model = "vgg16", .shape = shape, .shares = shares}));
   run.step(4, Mode::kTraining);
   return choices.above_peak[4];
 }
@@ -99,7 +101,7 @@ TEST(EnginesAbovePeak, AreTheSameForAllOptionsOfAStep) {
   EXPECT_EQ(chosen({}, {.in_place = false}), plain);
   EXPECT_EQ(chosen({}, {.recompute = 4}), plain);
   EXPECT_EQ(chosen({}, {.fused_update = true}), plain);
-  EXPECT_EQ(chosen({}, {.micro_batches = 2}), plain);
+  EXPECT_EQ(chosen({}, {}, {.micro_batches = 2}), plain);
 }
 
 TEST(EnginesAbovePeak, AreNotAskedForWhereEnginesAreGiven) {

@@ -8,6 +8,7 @@
 
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/small_training.h"
+#include "tests/train/run/given_batches.h"
 
 namespace skyline {
 namespace {
@@ -57,17 +58,17 @@ TEST_F(DivergenceTest, NamesTheFirstLayerForASpoiltImage) {
 
 TEST_F(DivergenceTest, FindsTheBatchOfAStepBeforeAnyUpdate) {
   Context::Options options = seeded();
-  options.micro_batches = 3;
   ImageRun run({.guard = true}, options, {.model = "lenet", .shape = small_shape("lenet")});
   const auto optimizer = make_optimizer(run.context, *run.model, {});
   const std::string before = parameters_sha256(run);
   batches_[1].images[3] = std::numeric_limits<float>::infinity();
   const RandomStream random = run.context.random();
   try {
-    training_step(run.context, *optimizer, small_params(), {.forward_loss = [&](std::size_t batch) {
-                    run.take(batches_[batch]);
-                    return run.forward_loss(batch);
-                  }});
+    GivenBatches batches(0, [&](std::size_t batch) {
+      run.take(batches_[batch]);
+      return run.loss_of(batch);
+    });
+    training_step(run.context, *optimizer, small_params(), batches, {.micro_batches = 3});
     FAIL() << "the second batch is spoilt";
   } catch (const LossNotFinite& found) {
     EXPECT_EQ(found.batch(), 1u);

@@ -5,6 +5,7 @@
 
 #include "tests/memory/adaptors/failing_adaptor.h"
 #include "tests/train/images/small_training.h"
+#include "tests/train/run/given_batches.h"
 #include "train/optimizers/sgd.h"
 #include "train/options/allocator_names.h"
 
@@ -24,10 +25,9 @@ struct FailingRun {
         optimizer(context, *model, {}) {}
 
   float step(const Batch& batch) {
-    return training_step(context, optimizer, small_params(),
-                         {.key = training_key(batch.size), .forward_loss = [&](std::size_t) {
-                            return forward_loss(context, *model, batch);
-                          }});
+    GivenBatches batches(training_key(batch.size),
+                         [&](std::size_t) { return forward_loss(context, *model, batch); });
+    return training_step(context, optimizer, small_params(), batches);
   }
   std::string sha256() { return tensors_sha256(context, values_of(model->parameters())); }
 

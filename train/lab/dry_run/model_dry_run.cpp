@@ -10,11 +10,15 @@ Context::Options dry_context(const DryRunOptions& options) {
   Context::Options context = context_options(options.step);
   context.compute = options.compute;
   context.prefetch = options.prefetch;
-  context.place.ranks = options.ranks;
-  context.shard_optimizer = options.shard_optimizer;
-  context.buckets = options.buckets;
   context.convolution_workspace_bytes = options.convolution_workspace_bytes;
   return dry_context(context, options.mode);
+}
+
+StepShares shares(const DryRunOptions& options) {
+  return {.micro_batches = static_cast<std::size_t>(options.step.micro_batches),
+          .place = {.ranks = options.ranks},
+          .buckets = options.buckets,
+          .shard_optimizer = options.shard_optimizer};
 }
 
 std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
@@ -23,12 +27,14 @@ std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
         dry_memory(options.guard), dry_context(options),
         TranslationRunOptions{.shape = options.translation,
                               .optimizer = options.optimizer,
+                              .shares = shares(options),
                               .sentence_words = options.sentence_words});
   }
-  return std::make_unique<ImageRun>(
-      dry_memory(options.guard), dry_context(options),
-      ImageRunOptions{
-          .model = options.model, .shape = options.shape, .optimizer = options.optimizer});
+  return std::make_unique<ImageRun>(dry_memory(options.guard), dry_context(options),
+                                    ImageRunOptions{.model = options.model,
+                                                    .shape = options.shape,
+                                                    .optimizer = options.optimizer,
+                                                    .shares = shares(options)});
 }
 
 }  // namespace
