@@ -3,34 +3,31 @@
 #include <cstring>
 
 #include "framework/engines/engine_choices.h"
-#include "framework/kernel.h"
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 
 namespace skyline {
+namespace {
 
-void Compute::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) {
-  kernel->run(arguments);
+std::unique_ptr<Runner> make_runner(const CpuOptions& options) {
+  if (options.lanes > 1) return std::make_unique<LaneRunner>(options);
+  return std::make_unique<InlineRunner>();
 }
+
+}  // namespace
 
 CpuCompute::CpuCompute(CpuOptions options)
     : own_choices_(options.choices == nullptr ? std::make_unique<EngineChoices>() : nullptr),
       options_(options),
-      lanes_(options.lanes > 1 ? std::make_unique<CpuLanes>(options) : nullptr) {
+      runner_(make_runner(options)) {
   if (own_choices_) options_.choices = own_choices_.get();
 }
 
 CpuCompute::~CpuCompute() = default;
 
-void CpuCompute::wait() {
-  if (lanes_) lanes_->queue.wait();
-}
-
-void CpuCompute::finish() noexcept {
-  if (lanes_) lanes_->queue.finish();
-}
+void CpuCompute::wait() { runner_->wait(); }
 
 void CpuCompute::write(std::byte* to, const void* host, std::size_t bytes) {
-  finish();
+  runner_->finish();
   std::memcpy(to, host, bytes);
 }
 
@@ -40,7 +37,7 @@ void CpuCompute::read(void* host, const std::byte* from, std::size_t bytes) {
 }
 
 void CpuCompute::zero(std::byte* to, std::size_t bytes) {
-  finish();
+  runner_->finish();
   std::memset(to, 0, bytes);
 }
 

@@ -7,10 +7,8 @@
 namespace skyline {
 
 class CudaCompute;
-class Kernel;
-struct CpuLanes;
+class Runner;
 struct EngineChoices;
-struct KernelArguments;
 
 // How CPU kernels choose the engines of convolutions.
 struct CpuOptions {
@@ -32,12 +30,6 @@ struct Staging {
   Users users;
 };
 
-// How a device was told to run ops, so far.
-struct Launches {
-  std::uint64_t ops = 0;     // one by one
-  std::uint64_t graphs = 0;  // that hold many ops
-};
-
 // A device that runs ops and exchanges bytes with the host. Ops are enqueued: only read() and
 // wait() wait for them.
 class Compute {
@@ -48,21 +40,8 @@ class Compute {
   virtual CudaCompute* cuda() noexcept { return nullptr; }
   // Returns what CPU kernels are made with.
   virtual CpuOptions cpu() const noexcept { return {}; }
-  // Returns the lanes that ops are enqueued on; null if ops run at once, one after another.
-  virtual CpuLanes* lanes() noexcept { return nullptr; }
-
-  // Runs a kernel. The addresses stay valid until the kernel is done; the spans need not. May hold
-  // it back until flush() or another function of this class is called.
-  virtual void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments);
-  // True if run() knows an op that returns by its kernel, so that equal ops should bring the same.
-  virtual bool knows_kernels() const noexcept { return false; }
-  // Enqueues what run() holds back.
-  virtual void flush() {}
-  // True if run() holds kernels back, or if other threads run them.
-  virtual bool defers() const noexcept { return false; }
-  // Waits until all kernels are done. Leaves errors to wait() and read().
-  virtual void finish() noexcept {}
-  virtual Launches launches() const noexcept { return {}; }
+  // Returns who runs the ops. The functions below go after all ops that it holds back.
+  virtual Runner& runner() noexcept = 0;
 
   // Copies `bytes` from the host. `host` may be reused at once.
   virtual void write(std::byte* to, const void* host, std::size_t bytes) = 0;
@@ -84,9 +63,7 @@ class CpuCompute final : public Compute {
   explicit CpuCompute(CpuOptions options = {});
   ~CpuCompute() override;
   CpuOptions cpu() const noexcept override { return options_; }
-  CpuLanes* lanes() noexcept override { return lanes_.get(); }
-  bool defers() const noexcept override { return lanes_ != nullptr; }
-  void finish() noexcept override;
+  Runner& runner() noexcept override { return *runner_; }
   // These wait for all ops. read() and wait() throw the first error of an op.
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void read(void* host, const std::byte* from, std::size_t bytes) override;
@@ -96,7 +73,7 @@ class CpuCompute final : public Compute {
  private:
   std::unique_ptr<EngineChoices> own_choices_;  // null if others were given
   CpuOptions options_;
-  std::unique_ptr<CpuLanes> lanes_;  // null with one lane
+  std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace skyline

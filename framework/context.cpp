@@ -1,21 +1,13 @@
 #include "framework/context.h"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
-#include "framework/lanes/cpu_lanes.h"
-#include "framework/lanes/wide_op.h"
 #include "memory/alignment.h"
 
 namespace skyline {
-
-// Without a bound, batches that all differ in shape would add some tens of kernels a step forever.
-constexpr std::size_t kMostKernels = 1024;  // of a lane
 
 // One op during execute(): the request and what the op declares.
 struct Context::Call {
@@ -25,40 +17,28 @@ struct Context::Call {
   std::vector<TensorSpec> specs;  // of the inputs
   std::vector<OutputSpec> outputs;
   std::span<const Tensor> destinations;
-  std::optional<std::size_t> lane = {};  // planned
 
   bool has_destination(std::size_t output) const {
     return output < destinations.size() && destinations[output];
   }
+  OpName name() const { return {phase, op.name(), layer}; }
   Tag tag(Category category) const { return {op.name(), layer, phase, category}; }
 };
 
-// The addresses of a call's operands.
-struct Context::Addresses {
-  Addresses(const Call& call, std::span<const Tensor> of_inputs, std::span<const Tensor> of_outputs,
-            const Block& of_workspace)
-      : workspace(of_workspace.address()), value(call.op.run_value()) {
-    for (const Tensor& input : of_inputs) inputs.push_back(input.address());
-    for (const Tensor& output : of_outputs) outputs.push_back(output.address());
-  }
-  KernelArguments arguments() const { return {inputs, outputs, workspace, value}; }
-
-  std::vector<const std::byte*> inputs;
-  std::vector<std::byte*> outputs;
-  std::byte* workspace;
-  RunValue value;
-};
-
 Context::Context(Allocator& allocator, Options options)
-    : allocator_(allocator), options_(options), random_{.seed = options.seed} {
-  if (options.execute && options.convolution_workspace_bytes) {
+    : allocator_(allocator),
+      options_(std::move(options)),
+      random_{.seed = options_.seed},
+      kernels_(compute()) {
+  if (options_.execute && options_.convolution_workspace_bytes) {
     throw std::invalid_argument(
         "[context] a workspace for convolutions can be set in a dry run only");
   }
 }
 
 void Context::begin_step(ShapeKey key) {
-  begin_lanes(key.kind);
+  runner().begin_step(key.kind);
+  runner_records_ = runner().wants_graph();
   recorder_.begin();
   ops_named_.clear();
   random_.batch = 0;
@@ -69,8 +49,9 @@ void Context::begin_step(ShapeKey key) {
 }
 
 void Context::end_step() {
-  end_lanes();
-  if (options_.execute) compute().flush();
+  runner().wait();
+  runner().end_step(step_graph());
+  runner_records_ = false;
   random_.batch = 0;
   random_.next = std::max(random_.next, end_of_streams_);
   allocator_.end_step();
@@ -101,40 +82,6 @@ Recomputing Context::recomputing(const ValueName& value) const {
   return in_turn == value ? how : Recomputing::kNever;
 }
 
-void Context::begin_lanes(StepKind kind) {
-  if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
-  CpuLanes* const lanes = this->lanes();
-  if (lanes == nullptr) return;
-  lanes->queue.finish();
-  lanes->queue.forget_error();
-  lanes->steps.begin(kind);
-  if (lanes->steps.is_timed()) recorded_for_lanes_ = !std::exchange(options_.record_graph, true);
-}
-
-bool Context::is_timed_for_lanes() {
-  CpuLanes* const lanes = this->lanes();
-  return lanes != nullptr && lanes->steps.is_timed();
-}
-
-void Context::wait_for_lanes() {
-  if (CpuLanes* const lanes = this->lanes()) lanes->queue.wait();
-}
-
-void Context::end_lanes() {
-  CpuLanes* const lanes = this->lanes();
-  if (lanes == nullptr) return;
-  lanes->queue.wait();
-  if (lanes->steps.is_timed()) lanes->steps.learn(step_graph());
-  lanes->steps.end();
-  if (std::exchange(recorded_for_lanes_, false)) options_.record_graph = false;
-}
-
-std::optional<std::size_t> Context::next_lane(Phase phase, std::string_view op,
-                                              std::string_view layer) {
-  if (lanes() == nullptr) return {};
-  return lanes()->steps.next(phase, op, layer);
-}
-
 std::shared_ptr<Storage> Context::request(std::size_t bytes, const Tag& tag) {
   auto storage = std::make_shared<Storage>();
   storage->block = allocator_.allocate(bytes, tag);
@@ -161,22 +108,6 @@ void Context::write(const Tensor& tensor, const void* host) {
   if (options_.execute) compute().write(tensor.address(), host, tensor.spec().bytes());
 }
 
-std::shared_ptr<Kernel> Context::kernel(const Op& op, std::span<const TensorSpec> inputs,
-                                        std::size_t lane) {
-  if (!op.cacheable() && !compute().knows_kernels()) return op.kernel(compute(), inputs);
-  std::string key(op.name());
-  if (lane > 0) key.append(" on lane ").append(std::to_string(lane));
-  key.append(" ").append(op.parameters());
-  for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
-  // Dropping all is cheap: the library's own cache remakes those still in use, some microseconds
-  // each.
-  const std::size_t lanes = this->lanes() == nullptr ? 1 : this->lanes()->queue.lanes();
-  if (kernels_.size() >= kMostKernels * lanes && !kernels_.contains(key)) kernels_.clear();
-  std::shared_ptr<Kernel>& cached = kernels_[key];
-  if (!cached) cached = op.kernel(compute(), inputs);
-  return cached;
-}
-
 std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
   if (options_.convolution_workspace_bytes && op.is_convolution()) {
     return *options_.convolution_workspace_bytes;
@@ -192,8 +123,8 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   call.outputs = op.outputs(call.specs);
   if (op.is_view()) return view(call, std::move(inputs));
 
-  call.lane = next_lane(phase, op.name(), layer);
-  const std::shared_ptr<Kernel> kernel = this->kernel(op, call.specs, call.lane.value_or(0));
+  const std::shared_ptr<Kernel> kernel =
+      kernels_.get(op, call.specs, runner().begin_op(call.name()));
   std::vector<OutputMemory> memory = choose_memory(call, inputs);
   std::vector<Tensor> outputs = request_outputs(call, inputs, memory);
   const std::size_t workspace_bytes = this->workspace_bytes(op, *kernel);
@@ -201,7 +132,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
   if (workspace_bytes > 0) {
     workspace = allocator_.allocate(workspace_bytes, call.tag(Category::kWorkspace));
   }
-  run(call, kernel, inputs, outputs, workspace);
+  run({call.name(), op, call.specs, kernel, inputs, outputs, workspace});
   workspace.reset();
   record(call, *kernel, inputs, outputs, std::move(memory));
   for (Tensor& input : inputs) input = {};
@@ -211,8 +142,8 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
 std::vector<Tensor> Context::view(const Call& call, std::vector<Tensor> inputs) {
   const Tensor& input = inputs.front();
   const TensorSpec& spec = call.outputs.front().spec;
-  next_lane(call.phase, call.op.name(), call.layer);
-  if (options_.record_graph) {
+  runner().begin_op(call.name());
+  if (records()) {
     const ValueId owner = recorder_.value_of(input);
     const ValueId id = recorder_.add_view(owner, {op_of_layer(call.op.name(), call.layer), spec});
     recorder_.add_op({.name = std::string(call.op.name()),
@@ -235,14 +166,14 @@ std::vector<OutputMemory> Context::choose_memory(const Call& call,
     if (!taken[index(pair.input)] && may_write_over(call, inputs[index(pair.input)], pair.output)) {
       output.input = pair.input;
       taken[index(pair.input)] = true;
-    } else if (options_.record_graph) {
+    } else if (records()) {
       if (!output.reason.empty()) output.reason += "; ";
       output.reason += "input " + std::to_string(pair.input) +
                        (taken[index(pair.input)] ? " serves another output"
                                                  : why_not_in_place(call, inputs, pair));
     }
   }
-  if (options_.record_graph) explain(call, memory);
+  if (records()) explain(call, memory);
   return memory;
 }
 
@@ -300,93 +231,33 @@ std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const T
   return outputs;
 }
 
-void Context::run(const Call& call, const std::shared_ptr<Kernel>& kernel,
-                  std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                  const Block& workspace) {
-  if (!options_.execute) return;
-  if (!runs_at_once()) return enqueue(call, kernel, inputs, outputs, workspace);
-  const Addresses addresses(call, inputs, outputs, workspace);
-  CpuLanes* const lanes = this->lanes();
-  std::optional<WideOp> wide;
-  if (lanes != nullptr && lanes->steps.wide() && op_times_ == nullptr) wide.emplace(lanes->queue);
-  if (op_times_ == nullptr && !is_timed_for_lanes()) {
-    compute().run(kernel, addresses.arguments());
+void Context::run(const OpCall& call) {
+  if (op_times_ == nullptr) {
+    runner().run(call, kernels_);
   } else {
-    run_timed(call, *kernel, addresses.arguments());
+    op_times_->push_back({.name = std::string(call.name.op),
+                          .layer = std::string(call.name.layer),
+                          .phase = call.name.phase,
+                          .seconds = runner().run_timed(call)});
   }
-  if (options_.check_finite) check_outputs(call, outputs);
+  if (options_.check_finite) check_outputs(call);
 }
 
-// Enqueued ops are done when it returns true.
-bool Context::runs_at_once() {
-  CpuLanes* const lanes = this->lanes();
-  if (lanes == nullptr) return true;
-  if (lanes->queue.idle() && lanes->steps.alone()) return true;
-  const bool lanes_run = lanes->steps.on_lanes() && !lanes->steps.wide();
-  if (lanes_run && op_times_ == nullptr && !options_.check_finite) return false;
-  lanes->queue.wait();
-  return true;
-}
-
-void Context::run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments) {
-  compute().wait();
-  std::uint64_t shares = 0;
-  if (WideOp::running()) {
-    WideOp::share(static_cast<std::int64_t>(lanes()->queue.lanes()), 1,
-                  [](std::int64_t, std::int64_t) {});  // wakes the lanes
-    shares = lanes()->queue.shares();
-  }
-  const auto started = std::chrono::steady_clock::now();
-  kernel.run(arguments);
-  compute().wait();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  op_seconds_ = elapsed.count();
-  op_shared_ = WideOp::running() && shares < lanes()->queue.shares();
-  if (op_times_ == nullptr) return;
-  op_times_->push_back({.name = std::string(call.op.name()),
-                        .layer = std::string(call.layer),
-                        .phase = call.phase,
-                        .seconds = op_seconds_});
-}
-
-// Takes everything that the program may change before the op runs.
-void Context::enqueue(const Call& call, std::shared_ptr<Kernel> kernel,
-                      std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                      const Block& workspace) {
-  CpuLanes& lanes = *this->lanes();
-  std::vector<ByteRange> reads, writes;
-  for (const Tensor& input : inputs) reads.push_back({input.address(), input.spec().bytes()});
-  for (const Tensor& output : outputs) writes.push_back({output.address(), output.spec().bytes()});
-  if (workspace.bytes() > 0) writes.push_back({workspace.address(), workspace.bytes()});
-  std::size_t lane = call.lane.value_or(0);
-  if (!call.lane) {
-    lane = lanes.steps.soonest(call.phase, call.op.name(), call.layer,
-                               lanes.queue.before(reads, writes), lanes.queue.enqueued());
-    if (lane > 0 && call.op.cacheable()) kernel = this->kernel(call.op, call.specs, lane);
-  }
-  lanes.queue.enqueue(
-      lane, reads, writes,
-      [kernel = std::move(kernel), addresses = Addresses(call, inputs, outputs, workspace),
-       threads = omp_get_max_threads()] {
-        omp_set_num_threads(threads);  // each lane has a number of its own
-        kernel->run(addresses.arguments());
-      });
-}
-
-void Context::check_outputs(const Call& call, std::span<const Tensor> outputs) {
-  for (const Tensor& output : outputs) {
+void Context::check_outputs(const OpCall& call) {
+  if (!options_.execute) return;
+  for (const Tensor& output : call.outputs) {
     if (output.spec().dtype != DType::kFloat32) continue;
     std::vector<float> values(static_cast<std::size_t>(output.shape().elements()));
     compute().read(values.data(), output.address(), output.spec().bytes());
     if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
-      throw NotFinite(std::string(call.op.name()), std::string(call.layer), call.phase);
+      throw NotFinite(call.name);
     }
   }
 }
 
 void Context::record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
                      std::span<const Tensor> outputs, std::vector<OutputMemory> memory) {
-  if (!options_.record_graph) return;
+  if (!records()) return;
   const std::string layer(call.layer);
   StepOp op{.name = std::string(call.op.name()),
             .layer = layer,
@@ -401,8 +272,6 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                                                      op_of_layer(op.name, layer)));
   }
   recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
-  const auto last = static_cast<OpId>(step_graph().ops.size() - 1);
-  if (is_timed_for_lanes()) lanes()->steps.time(last, op_seconds_, op_shared_);
 }
 
 void Context::stage_uploads(std::size_t bytes) {
@@ -424,11 +293,11 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
   const Tensor tensor(spec,
                       request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
   const std::optional<Staging> staged = staging(spec.bytes());
-  next_lane(Phase::kForward, "upload", name);
+  runner().begin_op({Phase::kForward, "upload", name});
   if (options_.execute) {
     compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
-  if (options_.record_graph) {
+  if (records()) {
     const std::string layer(name);
     recorder_.add_op({.name = "upload",
                       .layer = layer,
@@ -439,9 +308,9 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 }
 
 void Context::download(Tensor tensor, void* host) {
-  next_lane(Phase::kForward, "download", layer_);
+  runner().begin_op({Phase::kForward, "download", layer_});
   if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
-  if (options_.record_graph) {
+  if (records()) {
     recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},
                      {});
   }

@@ -5,15 +5,16 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "framework/kernel_cache.h"
 #include "framework/op.h"
 #include "framework/philox.h"
+#include "framework/runner.h"
+#include "framework/savings.h"
 #include "framework/step_orders.h"
 #include "framework/step_recorder.h"
 #include "framework/tensor.h"
@@ -25,50 +26,8 @@ enum class Mode { kTraining, kInference };
 
 inline constexpr std::string_view kStagingOp = "prefetch";  // requests Context's staging memory
 
-// An output with a NaN or an infinity, found under Context::Options::check_finite.
-class NotFinite : public std::runtime_error {
- public:
-  NotFinite(std::string op, std::string layer, Phase phase)
-      : std::runtime_error("[" + op_of_layer(op, layer) + "] the " +
-                           std::string(phase_name(phase)) +
-                           " pass made a value that is not finite"),
-        op_(std::move(op)),
-        layer_(std::move(layer)) {}
-  const std::string& op() const noexcept { return op_; }
-  const std::string& layer() const noexcept { return layer_; }
-
- private:
-  std::string op_, layer_;
-};
-
-// Whether backward computes an output of an op again, whatever that costs, and retains what the op
-// reads instead.
-enum class Recomputing : char {
-  kNever,
-  kOnce,  // right before the first op that reads it
-  kEach,  // right before each op that reads it, and freed after that op
-};
-// Each batch of a step saves bytes in this way. No bit of a result depends on it.
-struct ByteSavings {
-  // A turn of a loop that is not named is as the named one before it: the batch has longer
-  // sentences than the one that was planned, or sentences end there. All other values that are not
-  // named are kept.
-  std::map<ValueName, Recomputing> recomputed = {};
-  bool early_sums = false;  // of gradients, see BackwardGraph
-
-  bool operator==(const ByteSavings&) const = default;
-};
-// Null: none.
-using Savings = std::shared_ptr<const ByteSavings>;
-
-// How long an op ran.
-struct OpTime {
-  std::string name, layer;
-  Phase phase = Phase::kForward;
-  double seconds = 0;
-};
-
-// Everything that an op needs besides its operands. The program makes one and passes it everywhere.
+// Runs ops: chooses their memory, hands them to the runner, and records them. The program makes one
+// and passes it everywhere.
 class Context {
  public:
   struct Options {
@@ -115,9 +74,9 @@ class Context {
   RandomStream& random() noexcept { return random_; }
   const std::string& layer() const noexcept { return layer_; }
 
-  // Begin and end a training step; the allocator is told. begin_step forgets the recorded step, and
-  // errors of lanes in a step that did not end. end_step waits for the lanes; it throws the first
-  // error of their ops, and then the step has not ended.
+  // Begin and end a training step; the runner and the allocator are told. begin_step forgets the
+  // recorded step, and the error of a step that did not end. end_step waits for ops that the runner
+  // holds back; it throws the first error of one, and then the step has not ended.
   void begin_step(ShapeKey key = 0);
   void end_step();
   // Begins a batch of the running step; `number` counts from 0. What it computes depends on its
@@ -125,9 +84,6 @@ class Context {
   // its own, and only batch 0 updates running values. A step of one batch need not call it.
   void begin_batch(std::uint64_t number);
   bool updates_running_values() const noexcept { return random_.batch == 0; }
-
-  // Waits for the ops that are enqueued on lanes. Throws the first error of one.
-  void wait_for_lanes();
 
   // Under `prefetch`: reserves at least this many bytes of resident memory, in which a step's
   // uploads arrive while the step before still runs. Each upload takes its aligned size; uploads
@@ -149,9 +105,8 @@ class Context {
 
   // Executes `op`: decides on writing in place, requests outputs and workspace, runs, releases the
   // inputs, in the order of StepOp's comment. Writes output j to `destinations[j]` if that is set.
-  // Makes no node: apply() does that. With lanes the op is enqueued instead of run, see StepLanes;
-  // while ops are timed or checked it runs at once, after all enqueued ones.
-  // Throws ShapeError, OutOfMemory, NotFinite; then only the moved-in inputs are gone.
+  // Makes no node: apply() does that. The runner may hold the op back. Throws ShapeError,
+  // OutOfMemory, NotFinite; then only the moved-in inputs are gone.
   std::vector<Tensor> execute(const Op& op, std::vector<Tensor> inputs,
                               std::span<const Tensor> destinations, Phase phase,
                               std::string_view layer);
@@ -170,26 +125,20 @@ class Context {
   bool sums_early() const noexcept { return options_.savings && options_.savings->early_sums; }
   // False if no op of the step is recomputed, nor recorded how it could be.
   bool may_recompute() const noexcept {
-    return options_.recompute > 0 || options_.savings || options_.record_graph;
+    return options_.recompute > 0 || options_.savings || records();
   }
 
   // Returns a number greater than all before.
   std::uint64_t next_sequence() noexcept { return ++sequence_; }
 
-  // Returns the kernel for op and specs, from the cache or newly made. A kernel runs once at a
-  // time, so each lane has its own.
-  std::shared_ptr<Kernel> kernel(const Op& op, std::span<const TensorSpec> inputs,
-                                 std::size_t lane = 0);
+  KernelCache& kernels() noexcept { return kernels_; }
   // Returns the bytes that execute() requests as workspace for `op` with this kernel.
   std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
-  // Makes all kernels anew, after other engines were chosen.
-  void forget_kernels() { kernels_.clear(); }
 
  private:
   friend class LayerScope;
   friend class TurnScope;
   struct Call;
-  struct Addresses;
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
   // Returns room for an upload of the running step, if there is any left.
@@ -203,20 +152,11 @@ class Context {
   void explain(const Call& call, std::vector<OutputMemory>& memory) const;
   std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
                                       std::span<const OutputMemory> memory);
-  // Null in a dry run.
-  CpuLanes* lanes() noexcept { return options_.execute ? compute().lanes() : nullptr; }
-  bool is_timed_for_lanes();
-  void begin_lanes(StepKind kind);
-  void end_lanes();
-  // Returns the lane that the next op of the step is planned on, if it is. Call it for each op.
-  std::optional<std::size_t> next_lane(Phase phase, std::string_view op, std::string_view layer);
-  void run_timed(const Call& call, Kernel& kernel, const KernelArguments& arguments);
-  void run(const Call& call, const std::shared_ptr<Kernel>& kernel, std::span<const Tensor> inputs,
-           std::span<const Tensor> outputs, const Block& workspace);
-  bool runs_at_once();
-  void enqueue(const Call& call, std::shared_ptr<Kernel> kernel, std::span<const Tensor> inputs,
-               std::span<const Tensor> outputs, const Block& workspace);
-  void check_outputs(const Call& call, std::span<const Tensor> outputs);
+  Runner& runner() noexcept { return options_.execute ? compute().runner() : no_runner_; }
+  // True if the running step is recorded.
+  bool records() const noexcept { return options_.record_graph || runner_records_; }
+  void run(const OpCall& call);
+  void check_outputs(const OpCall& call);
   void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
               std::span<const Tensor> outputs, std::vector<OutputMemory> memory);
 
@@ -232,13 +172,12 @@ class Context {
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
-  double op_seconds_ = 0;            // of the op that ran last, if it was timed
-  bool op_shared_ = false;           // whether lanes have shared a loop of it
-  bool recorded_for_lanes_ = false;  // record_graph is set only for that
+  NullRunner no_runner_;         // of dry runs
+  bool runner_records_ = false;  // the runner wants the running step's graph
   Block staging_;
   std::size_t staged_bytes_ = 0;  // by the running step
   Staging::Users staging_users_ = Staging::Users::kOps;
-  std::unordered_map<std::string, std::shared_ptr<Kernel>> kernels_;
+  KernelCache kernels_;
 };
 
 // Names the layer of all ops applied during its life; nested names join with a dot: "block1.conv2".

@@ -184,7 +184,7 @@ void Retention::complete_remake(Candidate& output, const std::vector<Tensor>& ou
   }
   remake.op = static_cast<OpId>(context_.step_graph().ops.size() - 1);
   remake.value = context_.recorder().value_of(outputs[index(output.how.output)]);
-  const std::shared_ptr<Kernel> kernel = context_.kernel(*output.op, specs);
+  const std::shared_ptr<Kernel> kernel = context_.kernels().get(*output.op, specs);
   remake.engine = kernel->engine_use();
   remake.workspace_bytes = align_up(context_.workspace_bytes(*output.op, *kernel), kAlignmentBytes);
   for (std::size_t j = 0; !output.how.op && j < outputs.size(); ++j) {

@@ -1,26 +1,84 @@
 // Separate from workload.h, so that the interface depends on neither of its implementations.
 
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "framework/lanes/step_lanes.h"
+#include "framework/ranks/rank_group.h"
+#include "train/decide/decide.h"
 #include "train/images/image_workload.h"
-#include "train/options/train_options.h"
+#include "train/run/now_seconds.h"
 #include "train/run/use_threads.h"
 #include "train/translation/translation_workload.h"
-#include "train/workload.h"
 
 namespace skyline {
+namespace {
 
-std::unique_ptr<Workload> make_workload(const TrainOptions& options, Console& console) {
-  warn_of_threads(options.threads * options.device.lanes, console);
-  use_threads(options.threads);
-  std::unique_ptr<Workload> workload;
-  if (translates(options)) {
-    workload = std::make_unique<TranslationWorkload>(options, console);
-  } else {
-    workload = std::make_unique<ImageWorkload>(options, console);
+// The first steps make kernels, record and plan; only later ones are as fast as the rest of a run.
+// Then steps run on lanes and on one lane in turns, and the run goes on in the faster way.
+constexpr int kUntimedSteps = StepLanes::kStepsBefore;
+constexpr int kLeastTimedSteps = 4, kMostTimedSteps = 50;
+constexpr double kTimedSeconds = 0.5;
+
+std::unique_ptr<Workload> make_workload(const TrainOptions& options, const LiveParts& live,
+                                        Console& console) {
+  if (translates(options)) return std::make_unique<TranslationWorkload>(options, live, console);
+  return std::make_unique<ImageWorkload>(options, live, console);
+}
+
+class WorkloadProbe final : public StepProbe {
+ public:
+  WorkloadProbe(const TrainOptions& options, const LiveParts& live, Workload& workload)
+      : options_(options), live_(live), workload_(workload) {}
+
+  StepTrial dry_step(const StepDecisions& decisions) override {
+    return workload_.dry_step(decisions);
   }
-  workload->choose_sums();
-  workload->plan_budget();
-  if (workload->budget()) console.say(workload->budget()->text());
-  return workload;
+
+  // Nothing of the trial reaches the run: it has its own data and engine choices, and says nothing.
+  double timed_step(const StepDecisions& decisions) override {
+    LiveParts live = live_;
+    live.engines = std::make_shared<EngineChoices>(*live_.engines);
+    std::ostringstream unseen;
+    Console silent(unseen, {});
+    const std::unique_ptr<Workload> workload = make_workload(options_, live, silent);
+    workload->prepare();
+    const std::unique_ptr<ModelRun> run = workload->on(decisions, options_.memory, Mode::kTraining);
+    run->seek({}, options_.data.seed);
+    double least = std::numeric_limits<double>::infinity(), sum = 0;
+    for (int step = 1; step <= kUntimedSteps + kMostTimedSteps; ++step) {
+      const double started = now_seconds();
+      run->next();
+      run->step({.learning_rate = 0, .step = step});
+      if (step <= kUntimedSteps) continue;
+      const double seconds = now_seconds() - started;
+      least = std::min(seconds, least);
+      sum += seconds;
+      if (step >= kUntimedSteps + kLeastTimedSteps && sum >= kTimedSeconds) break;
+    }
+    return least;
+  }
+
+ private:
+  const TrainOptions& options_;
+  const LiveParts& live_;
+  Workload& workload_;
+};
+
+}  // namespace
+
+DecidedWorkload decided_workload(const TrainOptions& options, const LiveParts& live,
+                                 Console& console) {
+  const std::size_t ranks_here = live.group ? live.group->ranks_here() : 1;
+  const StepDecisions said = as_said(options, ranks_here);
+  warn_of_threads(said.threads * said.lanes, console);
+  use_threads(said.threads);
+  DecidedWorkload decided{.workload = make_workload(options, live, console), .decisions = {}};
+  WorkloadProbe probe(options, live, *decided.workload);
+  decided.decisions = decide(options, ranks_here, probe, console);
+  if (decided.decisions.budget) console.say(decided.decisions.budget->text());
+  return decided;
 }
 
 }  // namespace skyline

@@ -8,48 +8,40 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "framework/lanes/cpu_lanes.h"
 #include "memory/machine/machine_memory.h"
 #include "train/checkpoints/initial_weights.h"
-#include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
+#include "train/decide/decide.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
-#include "train/ranks/follower.h"
-#include "train/ranks/shared_state.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys in TrainingPosition::more.
-constexpr const char* kEvaluation = "evaluation";         // the latest evaluation
-constexpr const char* kEvaluatedStep = "evaluated_step";  // the step before it
-
-constexpr int kProfiledSteps = 3;
-
 }  // namespace
 
-Trainer::Trainer(TrainOptions options, Console& console)
+Trainer::Trainer(TrainOptions options, LiveParts live, Console& console)
     : options_(std::move(options)),
+      live_(std::move(live)),
       console_(console),
-      workload_(make_workload(options_, console)),
-      step_batches_(step_batches(options_)),
-      batches_per_epoch_(workload_->batches_per_epoch()),
-      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch_ / step_batches_)),
-      profile_(workload_->profile_key()) {
-  if (!workload_->lengths_name().empty() && options_.memory.allocator == kPlannedAllocator) {
+      decided_(decided_workload(options_, live_, console)),
+      total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch() / step_batches())),
+      leader_(live_.group),
+      profiler_(profile_key(options_, decided_.decisions)) {
+  if (!workload().data().lengths_name.empty() && options_.memory.allocator == kPlannedAllocator) {
     console.say(fmt::format("batches differ in length: planning by --policy {}",
                             policy_name(*options_.memory.policy)));
   }
   say_limit();
-  MemoryOptions memory = options_.memory;
-  memory.listener = [this](const SessionEvent& event) { on_session_event(event); };
-  run_ = workload_->on(memory, Mode::kTraining);
+  run_ =
+      workload().on(decided_.decisions, options_.memory, Mode::kTraining,
+                    {.listener = [this](const SessionEvent& event) { on_session_event(event); }});
 }
 
 Trainer::~Trainer() = default;
@@ -94,19 +86,19 @@ void Trainer::start_again(const std::filesystem::path& folder,
 void Trainer::begin() {
   checkpoints_.emplace(directory_->checkpoints());
   if (options_.keep_best) best_.emplace(directory_->best(), 1);
-  directory_->write_arguments(to_json(options_));
+  directory_->write_arguments(to_json(as_decided(options_, decided_.decisions)));
   position_.order_seed = options_.data.seed;
-  position_.arguments = to_json(options_);
+  position_.arguments = to_json(as_decided(options_, decided_.decisions));
   log_.emplace(logged_figures());
-  workload_->prepare();
-  directory_->writing([this] { workload_->save(directory_->path(), position_); });
+  workload().prepare();
+  directory_->writing([this] { workload().save(directory_->path(), position_.data); });
 }
 
 void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes) {
   for (const std::string& warning : loaded.warnings) console_.warn(warning);
   const std::filesystem::path folder = run_folder_of(loaded);
   RunDirectory::check_links(folder);
-  workload_->check_data(loaded.checkpoint.position);  // first: other data end elsewhere
+  workload().check_data(loaded.checkpoint.position.data);  // first: other data end elsewhere
   if (total_steps_ < loaded.checkpoint.position.step) {
     throw UsageError(fmt::format(
         "the run has done {} steps already, which is more than the {} of {}",
@@ -115,14 +107,12 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   check_position(loaded.checkpoint.position);
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
-  position_.arguments = to_json(options_);
-  workload_->resume(folder, position_);
+  position_.arguments = to_json(as_decided(options_, decided_.decisions));
+  workload().resume(folder, position_.data);
   log_.emplace(logged_figures());
   directory_ = RunDirectory::resume(
       folder,
-      {.steps = position_.step,
-       .epochs = position_.epoch,
-       .evaluated_step = position_.more->value(kEvaluatedStep, std::int64_t{0})},
+      {.steps = position_.step, .epochs = position_.epoch, .evaluated_step = evaluated_step()},
       {.step = [this](const Json& line) { log_->restore_step(line); },
        .evaluation = [this](const Json& line) { log_->restore_evaluation(line); }});
   log_->restore_missing(position_.step);
@@ -132,40 +122,30 @@ void Trainer::resume(const LoadedCheckpoint& loaded, const std::vector<std::stri
   saved_step_ = position_.step;
   const bool has_arguments = directory_->has_arguments();
   if (!has_arguments) console_.warn("arguments.json is missing or damaged and is written anew");
-  if (!has_arguments || !changes.empty()) directory_->write_arguments(to_json(options_));
+  if (!has_arguments || !changes.empty())
+    directory_->write_arguments(to_json(as_decided(options_, decided_.decisions)));
   console_.say(fmt::format("resuming {} after step {}{}{}", folder.string(), position_.step,
                            changes.empty() ? "" : " with ", fmt::join(changes, ", ")));
 }
 
 // Throws CheckpointError unless the position is one that this run's data leads to.
-void Trainer::check_position(const TrainingPosition& position) {
-  const std::int64_t batches = position.step * step_batches_;
-  const std::int64_t epochs = (batches - position.batch) / batches_per_epoch_;
-  if (position.batch > batches_per_epoch_ || epochs != position.epoch ||
-      epochs * batches_per_epoch_ + position.batch != batches) {
+void Trainer::check_position(const TrainingPosition& position) const {
+  const std::int64_t batches = position.step * step_batches();
+  const std::int64_t epochs = (batches - position.batch) / batches_per_epoch();
+  if (position.batch > batches_per_epoch() || epochs != position.epoch ||
+      epochs * batches_per_epoch() + position.batch != batches) {
     throw CheckpointError(fmt::format(
         "the checkpoint is not of this data: step {} is said to be batch {} of epoch {}, but an "
         "epoch has {} batches",
-        position.step, position.batch, position.epoch + 1, batches_per_epoch_));
-  }
-  position_ = position;
-  try {
-    evaluation_due();
-    mean_loss();
-    evaluation_text();
-    for (const Metric& figure : workload_->metrics()) metric(figure.name);
-    position_.more->value("last_loss", 0.0);
-  } catch (const Json::exception& error) {
-    throw CheckpointError(
-        fmt::format("the checkpoint's position holds a value of another type: {}", error.what()));
+        position.step, position.batch, position.epoch + 1, batches_per_epoch()));
   }
 }
 
 LoggedFigures Trainer::logged_figures() const {
   LoggedFigures figures{.allocator = options_.memory.allocator,
-                        .lengths_name = workload_->lengths_name(),
+                        .lengths_name = workload().data().lengths_name,
                         .lengths = {},
-                        .metrics = workload_->metrics()};
+                        .metrics = workload().data().metrics};
   for (const auto& [name, length] : run_->batch_facts().lengths) figures.lengths.push_back(name);
   return figures;
 }
@@ -203,60 +183,42 @@ CommandResult Trainer::run_to_end() {
   const double started = now_seconds();
   Interrupt interrupt;
   progress_.emplace(console_, total_steps_,
-                    static_cast<double>(step_batches_ * options_.batch_size),
-                    std::string(workload_->item()), position_.step, options_.print_every);
+                    static_cast<double>(step_batches() * options_.batch_size),
+                    workload().data().item, position_.step, options_.print_every);
   bool finished = true;                                  // whether no due evaluation was cut short
   if (evaluation_due()) finished = evaluate(interrupt);  // a signal stopped it in the last process
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),
               .batch = static_cast<std::uint64_t>(position_.batch)},
              position_.order_seed);
   while (finished && !done() && !interrupt.requested()) {
-    step();
-    workload_->report_problems();
+    next_step();
+    tell_problems();
     if (evaluation_due()) finished = evaluate(interrupt);
   }
   if (saved_step_ != position_.step) save();
-  if (options_.ranks.group) order({.kind = RankOrder::Kind::kEnd});
+  leader_.end_run();
   progress_.reset();
   seconds_ = now_seconds() - started;
   return result(finished && done() ? 0 : interrupt.exit_code());
 }
 
-void Trainer::step() {
+void Trainer::next_step() {
   const LoggedStep step = timed_step();
   ++position_.step;
-  position_.batch += step_batches_;
-  (*position_.more)["loss_sum"] = position_.more->value("loss_sum", 0.0) + step.loss;
+  position_.batch += step_batches();
+  position_.loss_sum += step.loss;
   directory_->log_step(log_->add(step, *run_));
-  tell_lanes();
+  if (const auto news = run_->take_news()) console_.say(*news);
   if (log_->steps() == options_.memory.warmup_steps) {
     device_allocations_at_switch_ = run_->memory.statistics().device_allocations;
   }
-  progress_->step_done(position_.step, position_.epoch + 1,
-                       (total_steps_ * step_batches_ + batches_per_epoch_ - 1) / batches_per_epoch_,
-                       step.loss, note_of(step));
+  progress_->step_done(
+      position_.step, position_.epoch + 1,
+      (total_steps_ * step_batches() + batches_per_epoch() - 1) / batches_per_epoch(), step.loss,
+      note_of(step));
   directory_->check();
   if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
-}
-
-void Trainer::tell_lanes() {
-  const CpuLanes* const lanes = run_->context.compute().lanes();
-  if (told_lanes_ || lanes == nullptr || !lanes->steps.gave_up(StepKind::kTraining)) return;
-  told_lanes_ = true;
-  console_.say(
-      fmt::format("--lanes {}: lanes take less than 15 % off a step; the run goes on with one lane",
-                  options_.device.lanes));
-}
-
-// Tells the other ranks what comes, and learns how long each computed in the step before.
-void Trainer::order(RankOrder order) {
-  order.busy_seconds = std::exchange(busy_seconds_, 0);
-  const std::vector<RankOrder> of_ranks = exchange(*options_.ranks.group, order);
-  rank_seconds_.resize(of_ranks.size());
-  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    rank_seconds_[rank] += of_ranks[rank].busy_seconds;
-  }
 }
 
 LoggedStep Trainer::timed_step() {
@@ -264,21 +226,9 @@ LoggedStep Trainer::timed_step() {
   step.learning_rate =
       LearningRate{options_.learning_rate, options_.schedule, total_steps_}.at(position_.step);
   step.wait_seconds = run_->next();
-  const bool profiled = profile_.steps() >= kProfiledSteps || position_.step >= kProfiledSteps;
-  op_times_.clear();
-  run_->context.set_op_times(profiled ? nullptr : &op_times_);
-  std::optional<BusySeconds> busy;
-  if (options_.ranks.group) {
-    order({.kind = RankOrder::Kind::kStep,
-           .step = step.number,
-           .learning_rate = step.learning_rate,
-           .plan = plan_hash_});
-    step.batch = facts_of_ranks(*run_);
-    busy.emplace(*options_.ranks.group);
-  } else {
-    step.batch = run_->batch_facts();
-  }
-  const Launches before = run_->context.compute().launches();
+  step.batch = leader_.begin_step(*run_, step.number, step.learning_rate);
+  profiler_.begin_step(run_->context, position_.step);
+  const Launches before = run_->context.compute().runner().facts().launches;
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
   try {
@@ -289,23 +239,18 @@ LoggedStep Trainer::timed_step() {
     throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
-  const Launches now = run_->context.compute().launches();
-  launches_ = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
-  if (busy) {
-    busy_seconds_ = busy->so_far();
-    plan_hash_ = plan_hash(*run_, *workload_);
-  }
+  const Launches now = run_->context.compute().runner().facts().launches;
+  step.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
+  leader_.end_step(*run_);
   step.planned = session() != nullptr && session()->state() == Session::State::kPlanned;
-  if (!profiled) keep_profile();
+  if (const auto profile = profiler_.end_step()) {
+    directory_->replace(kProfileFile, json_text(*profile));
+  }
   return step;
 }
 
-// Steps differ in their ops if batches do and LSTMs are unrolled; the longest has all of them.
-void Trainer::keep_profile() {
-  profile_.add(op_times_);
-  if (profile_.steps() == kProfiledSteps) {
-    directory_->replace(kProfileFile, json_text(profile_.json()));
-  }
+void Trainer::tell_problems() {
+  for (const std::string& problem : workload().take_problems()) console_.warn(problem);
 }
 
 // --- evaluations ---
@@ -313,7 +258,7 @@ void Trainer::keep_profile() {
 // True after each epoch, after the last step, and every translate_every steps, unless this step was
 // evaluated already.
 bool Trainer::evaluation_due() const {
-  if (position_.step == position_.more->value(kEvaluatedStep, std::int64_t{0})) return false;
+  if (position_.step == evaluated_step()) return false;
   const std::int64_t every = options_.translation.translate_every;
   return epoch_ended() || (done() && position_.batch != 0) ||
          (translates(options_) && every > 0 && position_.step % every == 0);
@@ -325,10 +270,7 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   // A resumed run that starts with this evaluation has no step to describe yet.
   if (log_->steps() > 0) note_plan();
   if (saved_step_ != position_.step) save();
-  if (options_.ranks.group) {
-    order({.kind = RankOrder::Kind::kEvaluation, .step = position_.step});
-    share_running_values(*run_);
-  }
+  leader_.begin_evaluation(*run_, position_.step);
   try {
     keep_evaluation(run_->evaluate(position_.step, [&](std::size_t evaluated, std::size_t samples) {
       progress_->evaluated(evaluated, samples);
@@ -337,7 +279,7 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   } catch (const EvaluationStopped&) {
     return false;
   }
-  workload_->report_problems();
+  tell_problems();
   if (epoch_ended()) {
     finish_epoch();
     tell_warnings();
@@ -350,10 +292,9 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
 
 void Trainer::keep_evaluation(const Evaluation& evaluation) {
   if (!evaluation.sample.empty()) console_.say(evaluation.sample);
-  Json metrics = Json::object();
-  for (const auto& [name, value] : evaluation.metrics) metrics[name] = value;
-  (*position_.more)[kEvaluation] = {{"text", evaluation.text}, {"metrics", metrics}};
-  (*position_.more)[kEvaluatedStep] = position_.step;
+  position_.evaluation = {.step = position_.step,
+                          .text = evaluation.text,
+                          .metrics = {evaluation.metrics.begin(), evaluation.metrics.end()}};
   directory_->log_evaluation(log_->add(position_.step, position_.epoch + 1, evaluation));
   const auto& [name, value] = evaluation.metrics.front();
   if (position_.best.contains(name) && value <= position_.best[name]) return;
@@ -366,18 +307,18 @@ void Trainer::finish_epoch() {
   console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
                            evaluation_text(), log_->epoch_words().text()));
   Json row = {{"epoch", position_.epoch + 1}, {"steps", position_.step}, {"loss", loss}};
-  for (const Metric& figure : workload_->metrics()) row[figure.name] = metric(figure.name);
+  for (const Metric& figure : workload().data().metrics) row[figure.name] = metric(figure.name);
   log_->end_epoch(row, *run_);
   directory_->log_epoch(row);
-  (*position_.more)["last_loss"] = loss;
-  (*position_.more)["loss_sum"] = 0.0;
+  position_.last_loss = loss;
+  position_.loss_sum = 0;
   ++position_.epoch;
   position_.batch = 0;
 }
 
 void Trainer::save() {
   directory_->check();
-  const EngineChoices& engines = *options_.device.engines;
+  const EngineChoices& engines = *live_.engines;
   if (!engines.by_problem.empty()) directory_->replace(kEnginesFile, engines.to_json());
   directory_->writing([this] { checkpoints_->save(capture(*run_, position_)); });
   saved_step_ = position_.step;
@@ -386,20 +327,20 @@ void Trainer::save() {
 // --- figures of the position ---
 
 double Trainer::mean_loss() const {
-  return position_.more->value("loss_sum", 0.0) /
-         static_cast<double>(std::max<std::int64_t>(position_.batch / step_batches_, 1));
+  return position_.loss_sum /
+         static_cast<double>(std::max<std::int64_t>(position_.batch / step_batches(), 1));
 }
 
 // Returns ", test top-1 40.00 %", or nothing before the first evaluation.
 std::string Trainer::evaluation_text() const {
-  if (!position_.more->contains(kEvaluation)) return {};
-  return ", " + (*position_.more)[kEvaluation]["text"].get<std::string>();
+  return position_.evaluation ? ", " + position_.evaluation->text : "";
 }
 
 // Returns a metric of the latest evaluation, or null if it has none of that name.
 Json Trainer::metric(const std::string& name) const {
-  if (!position_.more->contains(kEvaluation)) return nullptr;
-  return (*position_.more)[kEvaluation]["metrics"].value(name, Json(nullptr));
+  if (!position_.evaluation) return nullptr;
+  const auto found = position_.evaluation->metrics.find(name);
+  return found == position_.evaluation->metrics.end() ? Json(nullptr) : Json(found->second);
 }
 
 }  // namespace skyline

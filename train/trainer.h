@@ -8,14 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "train/budget/step_profile.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/cli.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
+#include "train/decide/live_parts.h"
+#include "train/decide/step_profile.h"
 #include "train/options/train_options.h"
-#include "train/ranks/rank_orders.h"
+#include "train/ranks/rank_leader.h"
 #include "train/run/memory_summary.h"
+#include "train/run/process_summary.h"
 #include "train/run/training_log.h"
 #include "train/run_folder/run_directory.h"
 #include "train/workload.h"
@@ -27,7 +29,7 @@ struct RunSummary;
 // One run of `skyline train`: steps over shuffled batches, an evaluation after each epoch, a run
 // folder with log, checkpoints, trace, plan and report.
 //
-//   Trainer trainer(options, console);
+//   Trainer trainer(options, {}, console);
 //   trainer.start(out);            // or resume(loaded)
 //   CommandResult result = trainer.run();
 //
@@ -37,7 +39,7 @@ class Trainer {
  public:
   // Opens the data and makes the model. `options` must be resolved. Throws UsageError, DataError,
   // ShapeError, OutOfMemory.
-  Trainer(TrainOptions options, Console& console);
+  Trainer(TrainOptions options, LiveParts live, Console& console);
   ~Trainer();
 
   // Loads --init-weights, names what did not match, and makes a new run folder; see
@@ -51,7 +53,7 @@ class Trainer {
   // UsageError if the changed options end the run before the checkpoint.
   void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>& changes = {});
 
-  const Workload& workload() const noexcept { return *workload_; }
+  const DecidedWorkload& decided() const noexcept { return decided_; }
 
   // Runs until the last step or a signal. A signal lets the running step finish or stops the
   // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a
@@ -63,22 +65,22 @@ class Trainer {
  private:
   void say_limit() const;
   bool done() const noexcept { return position_.step >= total_steps_; }
-  bool epoch_ended() const noexcept { return position_.batch == batches_per_epoch_; }
+  bool epoch_ended() const noexcept { return position_.batch == batches_per_epoch(); }
   bool evaluation_due() const;
+  // The step before the latest evaluation.
+  std::int64_t evaluated_step() const {
+    return position_.evaluation ? position_.evaluation->step : 0;
+  }
   const Session* session() const { return run_->memory.session(); }
 
   void initialize();
-  void check_position(const TrainingPosition& position);
+  void check_position(const TrainingPosition& position) const;
   void begin();
   CommandResult run_to_end();
-  void step();
+  void next_step();
   LoggedStep timed_step();
-  // Says once that lanes do not pay.
-  void tell_lanes();
-  void order(RankOrder order);
+  void tell_problems();
   std::string note_of(const LoggedStep& step) const;
-  std::string slowest_rank() const;
-  void keep_profile();
   bool evaluate(const Interrupt& interrupt);
   void keep_evaluation(const Evaluation& evaluation);
   void finish_epoch();
@@ -98,28 +100,27 @@ class Trainer {
   CommandResult result(int exit_code);
   nlohmann::ordered_json result_json(double loss, bool interrupted) const;
 
+  Workload& workload() const noexcept { return *decided_.workload; }
+  // Batches of a step over all ranks, and of the data.
+  std::int64_t step_batches() const { return skyline::step_batches(options_); }
+  std::int64_t batches_per_epoch() const { return workload().data().batches_per_epoch; }
+
   TrainOptions options_;
+  LiveParts live_;
   Console& console_;
   TrainingPosition position_;
-  std::unique_ptr<Workload> workload_;
-  std::unique_ptr<ModelRun> run_;
-  std::int64_t step_batches_ = 1;
-  std::int64_t batches_per_epoch_ = 0;  // whole steps
+  DecidedWorkload decided_;
   std::int64_t total_steps_ = 0;
+  std::unique_ptr<ModelRun> run_;
 
   std::optional<RunDirectory> directory_;
   std::optional<CheckpointStore> checkpoints_;
   std::optional<CheckpointStore> best_;  // set if keep_best
-  bool told_lanes_ = false;
   std::int64_t saved_step_ = -1;
-  std::uint64_t plan_hash_ = 0;       // of the last step, for the other ranks
-  double busy_seconds_ = 0;           // of the last step, on this rank
-  Launches launches_;                 // of the last step, unless its ops were timed
-  std::vector<double> rank_seconds_;  // that each rank computed in all steps
+  RankLeader leader_;
+  StepProfiler profiler_;
   std::optional<Progress> progress_;
   std::optional<TrainingLog> log_;
-  std::vector<OpTime> op_times_;   // of the running step
-  StepProfile profile_;            // of the first steps
   double seconds_ = 0;             // in this process, including evaluations
   std::uint64_t events_told_ = 0;  // plans and deviations reported
   std::uint64_t device_allocations_at_switch_ = 0;

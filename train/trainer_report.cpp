@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "framework/ranks/rank_group.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
+#include "train/data_results.h"
+#include "train/decide/program_graph.h"
 #include "train/lab/order/model_story.h"
-#include "train/lab/order/program_graph.h"
 #include "train/lab/order/step_order_view.h"
 #include "train/report/run_summary.h"
 #include "train/trainer.h"
@@ -46,7 +46,7 @@ void Trainer::note_plan() {
   // If each batch has its own plan, result() shows the longest step instead.
   const bool plan_each_batch = options_.memory.policy == ShapePolicy::kPerShape ||
                                session()->session_statistics().adopted_plans > 0;
-  if (plan_each_batch && !workload_->lengths_name().empty()) return;
+  if (plan_each_batch && !workload().data().lengths_name.empty()) return;
   trace_ = session()->trace();
   plan_ = session()->plan();
 }
@@ -54,17 +54,8 @@ void Trainer::note_plan() {
 // What progress says of a step.
 std::string Trainer::note_of(const LoggedStep& step) const {
   std::string note = session() == nullptr ? "" : step.planned ? "planned" : "warm-up";
-  if (rank_seconds_.empty()) return note;
-  return note + (note.empty() ? "" : "  ") + slowest_rank();
-}
-
-// The rank that computed longest so far, and how much longer than a rank does on average.
-std::string Trainer::slowest_rank() const {
-  const auto slowest = std::ranges::max_element(rank_seconds_);
-  const double mean = std::accumulate(rank_seconds_.begin(), rank_seconds_.end(), 0.0) /
-                      static_cast<double>(rank_seconds_.size());
-  return fmt::format("slowest rank {} (+{:.0f} %)", slowest - rank_seconds_.begin(),
-                     mean > 0 ? 100 * (*slowest / mean - 1) : 0.0);
+  const std::string slowest = leader_.slowest_rank();
+  return note + (note.empty() || slowest.empty() ? "" : "  ") + slowest;
 }
 
 // The session calls this between steps. It counts evaluation steps too, so messages use the
@@ -106,10 +97,9 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
   summary.story = model_story(step.step, summary.trace, options_);
-  if (!options_.ranks.group) return;
-  const RankGroup& group = *options_.ranks.group;
-  const RankGroup::Seconds seconds = group.seconds();
-  summary.ranks = {.ranks = group.ranks(),
+  if (!live_.group) return;
+  const RankGroup::Seconds seconds = live_.group->seconds();
+  summary.ranks = {.ranks = live_.group->ranks(),
                    .sums = {},
                    .sum_seconds = seconds.working,
                    .wait_seconds = seconds.waiting};
@@ -119,7 +109,7 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
 CommandResult Trainer::result(int exit_code) {
   if (!memory_) note_plan();
   update_totals(*memory_, *run_, device_allocations_at_switch_);
-  const DryRunFacts longest = workload_->longest_step(Mode::kTraining);
+  const DryRunFacts longest = workload().longest_step(decided_.decisions, Mode::kTraining);
   const bool is_longest = same_lifetimes(trace_, longest.trace);
   if (!is_longest) {
     trace_ = longest.trace;
@@ -128,18 +118,18 @@ CommandResult Trainer::result(int exit_code) {
   if (memory_->blocks) set_plan(*memory_, trace_.size(), plan_);
   const ModelRun* run = run_.get();
   process_ = process_summary({&run, 1}, log_->history_bytes());
-  const double loss = position_.batch > 0 ? mean_loss() : position_.more->value("last_loss", 0.0);
-  RunSummary summary{.title = options_.model + " on " + workload_->data_name(),
+  const double loss = position_.batch > 0 ? mean_loss() : position_.last_loss;
+  RunSummary summary{.title = options_.model + " on " + workload().data().name,
                      .facts = {{"model", options_.model},
-                               {"data", workload_->data_name()},
-                               {"batch size", batch_text(options_.batch_size, step_batches_)},
+                               {"data", workload().data().name},
+                               {"batch size", batch_text(options_.batch_size, step_batches())},
                                {"steps", std::to_string(position_.step)},
                                {"loss", fmt::format("{:.4f}", loss)}},
                      .memory = *memory_,
                      .process = process_,
                      .trace = trace_,
                      .plan = plan_,
-                     .budget = workload_->budget(),
+                     .budget = decided_.decisions.budget,
                      .losses = log_->losses(),
                      .evaluations = {log_->metrics(), log_->evaluations()},
                      .steps = log_->chart(),
@@ -157,8 +147,12 @@ CommandResult Trainer::result(int exit_code) {
   result.text = summary_text(summary, console_.facts().width);
   json["trace_recorded"] = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
   json["rank_sums"] = sums_json(summary.ranks);
-  if (summary.ranks) json["rank_sums"]["rank_seconds"] = rank_seconds_;
-  workload_->add_facts(json, result.text);
+  if (summary.ranks) json["rank_sums"]["rank_seconds"] = leader_.seconds();
+  DataResults results = workload().results(decided_.decisions);
+  if (options_.memory.policy != ShapePolicy::kUpperBound || session() == nullptr) {
+    results.longest_batch.reset();  // no plan was made for it
+  }
+  add_results(results, json, result.text);
   result.json = json_text(json);
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
                              format_duration(seconds_), loss, evaluation, log_->words().text(),
@@ -168,9 +162,9 @@ CommandResult Trainer::result(int exit_code) {
   if (summary.ranks && options_.memory.device == "cpu") {
     result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
                                summary.ranks->sum_seconds, summary.ranks->wait_seconds);
-    result.text +=
-        fmt::format("ranks computed {:.3f} s to {:.3f} s: {}\n", std::ranges::min(rank_seconds_),
-                    std::ranges::max(rank_seconds_), slowest_rank());
+    result.text += fmt::format("ranks computed {:.3f} s to {:.3f} s: {}\n",
+                               std::ranges::min(leader_.seconds()),
+                               std::ranges::max(leader_.seconds()), leader_.slowest_rank());
   }
   if (exit_code != 0) {
     console_.warn(
@@ -183,12 +177,12 @@ CommandResult Trainer::result(int exit_code) {
 }
 
 Json Trainer::result_json(double loss, bool interrupted) const {
-  Json json = {{"model", options_.model},           {"data", workload_->data_name()},
+  Json json = {{"model", options_.model},           {"data", workload().data().name},
                {"batch_size", options_.batch_size}, {"micro_batches", options_.step.micro_batches},
                {"ranks", options_.ranks.ranks},     {"steps", position_.step},
-               {"epochs", position_.epoch},         {"threads", options_.threads},
-               {"lanes", options_.device.lanes},    {"loss", loss}};
-  for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
+               {"epochs", position_.epoch},         {"threads", decided_.decisions.threads},
+               {"lanes", decided_.decisions.lanes}, {"loss", loss}};
+  for (const Metric& figure : workload().data().metrics) json[figure.name] = metric(figure.name);
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -197,11 +191,11 @@ Json Trainer::result_json(double loss, bool interrupted) const {
   json["data_wait_seconds"] = log_->later_wait_seconds();
   json["first_batch_seconds"] = log_->first_wait_seconds();
   json["step_seconds_median"] = or_null(log_->step_seconds_median(options_.memory.warmup_steps));
-  json["launches_of_last_step"] = launches_json(launches_);
+  json["launches_of_last_step"] = launches_json(log_->launches());
   json["run_directory"] = directory_->path().string();
   json["interrupted"] = interrupted;
   json["memory"] = to_json(*memory_);
-  json["budget"] = workload_->budget() ? workload_->budget()->json() : Json(nullptr);
+  json["budget"] = decided_.decisions.budget ? decided_.decisions.budget->json() : Json(nullptr);
   json["process"] = to_json(*process_);
   if (!log_->chart().lines.empty()) {
     json["memory"]["replans_by_steps"] = replans_json(log_->chart());

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "framework/compute.h"
 #include "framework/kernel.h"
+#include "framework/runner.h"
 
 namespace skyline {
 

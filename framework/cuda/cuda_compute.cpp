@@ -1,10 +1,9 @@
 #include "framework/cuda/cuda_compute.h"
 
 #include <exception>
-#include <utility>
 
-#include "framework/cuda/captured_steps.h"
 #include "framework/cuda/cuda_error.h"
+#include "framework/cuda/cuda_runner.h"
 #include "framework/cuda/kernel_image.h"
 #include "framework/cuda/nccl/cuda_ranks.h"
 #include "framework/cuda/uploads.h"
@@ -12,12 +11,13 @@
 
 namespace skyline {
 
-CudaCompute::CudaCompute(const CudaOptions& options) : options_(options) {
+CudaCompute::CudaCompute(const CudaOptions& options)
+    : options_(options), runner_(std::make_unique<CudaRunner>(*this)) {
   if (options.plan_only) return;
   require_cuda_device();
   require_kernel_image();
   stream_ = cuda_stream();
-  if (options_.graph) captured_ = std::make_unique<CapturedSteps>(stream_);
+  if (options_.graph) runner_->capture(stream_);
 }
 
 CudaCompute::~CudaCompute() {
@@ -29,41 +29,23 @@ CudaCompute::~CudaCompute() {
   }
 }
 
-void CudaCompute::run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) {
-  if (captured_) return captured_->run(kernel, arguments, launches_);
-  kernel->run(arguments);
-  ++launches_.ops;
-}
-
-void CudaCompute::flush() {
-  if (captured_) captured_->end_stretch(launches_);
-  if (flush_error_) std::rethrow_exception(std::exchange(flush_error_, nullptr));
-}
-
-void CudaCompute::finish() noexcept {
-  try {
-    flush();
-  } catch (...) {
-    flush_error_ = std::current_exception();
-  }
-  cudaStreamSynchronize(stream_);
-}
+Runner& CudaCompute::runner() noexcept { return *runner_; }
 
 void CudaCompute::write(std::byte* to, const void* host, std::size_t bytes) {
-  flush();
+  runner_->flush();
   check_cuda(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
   synchronize();
 }
 
 void CudaCompute::upload(std::byte* to, const void* host, std::size_t bytes,
                          const Staging* staging) {
-  flush();
+  runner_->flush();
   if (!uploads_) uploads_ = std::make_unique<Uploads>(stream());
   uploads_->upload(to, host, bytes, staging);
 }
 
 void CudaCompute::read(void* host, const std::byte* from, std::size_t bytes) {
-  flush();
+  runner_->flush();
   check_cuda(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, stream()),
              "cudaMemcpyAsync");
   synchronize();
@@ -71,14 +53,14 @@ void CudaCompute::read(void* host, const std::byte* from, std::size_t bytes) {
 }
 
 void CudaCompute::zero(std::byte* to, std::size_t bytes) {
-  flush();
+  runner_->flush();
   check_cuda(cudaMemsetAsync(to, 0, bytes, stream()), "cudaMemsetAsync");
 }
 
 void CudaCompute::wait() { synchronize(); }
 
 void CudaCompute::synchronize() {
-  flush();
+  runner_->flush();
   if (options_.ranks) return options_.ranks->synchronize(stream());
   check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
 }

@@ -2,7 +2,6 @@
 
 #include <cuda_runtime.h>
 
-#include <exception>
 #include <memory>
 
 #include "framework/cuda/make_cuda_compute.h"
@@ -10,8 +9,8 @@
 
 namespace skyline {
 
-class CapturedSteps;
 class CudaLibraries;
+class CudaRunner;
 class Uploads;
 
 // Runs ops on the current CUDA device, all on cuda_stream() in program order. So freed bytes can be
@@ -27,13 +26,7 @@ class CudaCompute final : public Compute {
   CudaCompute& operator=(const CudaCompute&) = delete;
 
   CudaCompute* cuda() noexcept override { return this; }
-  // Holds kernels back only under options().graph.
-  void run(const std::shared_ptr<Kernel>& kernel, const KernelArguments& arguments) override;
-  void flush() override;
-  bool knows_kernels() const noexcept override { return options_.graph; }
-  bool defers() const noexcept override { return options_.graph; }
-  void finish() noexcept override;
-  Launches launches() const noexcept override { return launches_; }
+  Runner& runner() noexcept override;
   void write(std::byte* to, const void* host, std::size_t bytes) override;
   void upload(std::byte* to, const void* host, std::size_t bytes, const Staging* staging) override;
   // Throws the error of a wrong value that a kernel has noted, once.
@@ -57,12 +50,10 @@ class CudaCompute final : public Compute {
 
   CudaOptions options_;
   cudaStream_t stream_ = nullptr;  // null if nothing runs
-  Launches launches_;
-  std::exception_ptr flush_error_;  // kept by finish()
   WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload
   std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header
-  std::unique_ptr<CapturedSteps> captured_;   // null without options().graph; holds kernels
+  std::unique_ptr<CudaRunner> runner_;        // may hold kernels
 };
 
 }  // namespace skyline

@@ -14,7 +14,7 @@
 #include "memory/allocators/allocators.h"
 #include "tests/cuda/device_calls.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/train/budget/small_budget.h"
+#include "tests/train/decide/small_budget.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/options/allocator_names.h"
@@ -134,7 +134,7 @@ class OpByOp final : public Compute {
 
   CudaCompute* cuda() noexcept override { return device_->cuda(); }
   CpuOptions cpu() const noexcept override { return device_->cpu(); }
-  void finish() noexcept override { device_->finish(); }
+  Runner& runner() noexcept override { return device_->runner(); }
   void write(std::byte* to, const void* host, std::size_t bytes) override {
     device_->write(to, host, bytes);
   }
@@ -301,7 +301,7 @@ struct MeasuredTraining {
                                          .measured = true,
                                          .on_timed = [this](const TimedEngines&) { ++timed; },
                                          .engines = &choices});
-    trained = train(cuda_memory("planned"), options, "lenet", shape, 4, 3);
+    trained = train(cuda_memory("planned"), options, {.model = "lenet", .shape = shape}, 4, 3);
   }
 
   EngineChoices choices;
@@ -311,7 +311,8 @@ struct MeasuredTraining {
 
 TEST(CudaMeasuredEngines, TrainToTheCpusLosses) {
   const MeasuredTraining measured;
-  expect_losses_near(measured.trained, train({}, seeded(), "lenet", small_shape("lenet"), 4, 3),
+  expect_losses_near(measured.trained,
+                     train({}, seeded(), {.model = "lenet", .shape = small_shape("lenet")}, 4, 3),
                      1e-4);
 }
 
@@ -350,7 +351,7 @@ TEST_P(CudaPaperTraining, StepMatchesTheCpu) {
   if (effort(1) == 0) GTEST_SKIP() << "too slow under sanitizers";
   const auto& [name, images] = GetParam();
   const auto found = std::ranges::find(paper_networks(), name, &PaperNetwork::name);
-  expect_ops_match_the_cpu(seeded(), name, step_shape(*found), images);
+  expect_ops_match_the_cpu(seeded(), {.model = name, .shape = step_shape(*found)}, images);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CudaPaperTraining,
@@ -401,8 +402,8 @@ TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
     Context::Options options = on_cuda();
     options.record_graph = true;
     options.execute = execute;
-    TranslationRun run({.device = device, .allocator = "best-fit-pool", .record = true}, options,
-                       small_run(small_seq2seq(data)));
+    TranslationRun run({.device = device, .allocator = "best-fit-pool"}, options,
+                       small_run(small_seq2seq(data), {.record = true}));
     run_steps(run, small_pair_batches(data, 2));
     const Trace recorded = run.memory.recording()->last_step();
     const Trace simulated = simulate(run.context.step_graph());

@@ -48,15 +48,15 @@ TEST(Context, InferenceLeavesNoNodesAndParametersHaveNoGradients) {
 TEST(Context, KeepsABoundedNumberOfKernels) {
   RecordedContext run;
   const std::vector<TensorSpec> first = {{Shape{1}}};
-  const std::weak_ptr<Kernel> kept = run.context.kernel(*relu_op(), first);
-  EXPECT_EQ(run.context.kernel(*relu_op(), first), kept.lock());
+  const std::weak_ptr<Kernel> kept = run.context.kernels().get(*relu_op(), first);
+  EXPECT_EQ(run.context.kernels().get(*relu_op(), first), kept.lock());
   for (std::int64_t elements = 2; elements <= 1024; ++elements) {
-    run.context.kernel(*relu_op(), std::vector<TensorSpec>{{Shape{elements}}});
+    run.context.kernels().get(*relu_op(), std::vector<TensorSpec>{{Shape{elements}}});
   }
   EXPECT_FALSE(kept.expired());
-  run.context.kernel(*relu_op(), std::vector<TensorSpec>{{Shape{1025}}});
+  run.context.kernels().get(*relu_op(), std::vector<TensorSpec>{{Shape{1025}}});
   EXPECT_TRUE(kept.expired());
-  EXPECT_TRUE(run.context.kernel(*relu_op(), first));
+  EXPECT_TRUE(run.context.kernels().get(*relu_op(), first));
 }
 
 TEST(Context, NamesAValueByItsTurnHoweverManyTurnsThereAre) {

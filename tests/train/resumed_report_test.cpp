@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/train/decided_run.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
@@ -46,7 +47,7 @@ class ResumedReport : public ::testing::Test {
   // Trains to a step, from the beginning or further.
   nlohmann::json train(TrainOptions options, const std::string& name, std::int64_t steps) {
     options.steps = steps;
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     if (fs::exists(folder_ / name)) {
       trainer.resume(load_checkpoint(folder_ / name));
     } else {
@@ -117,9 +118,9 @@ TEST_F(ResumedReport, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
   TrainOptions options = text_options();
   options.memory.allocator = "exact-pool";
   options.steps = 5;
-  const std::unique_ptr<Workload> workload = make_workload(options, console_);
-  workload->prepare();
-  const std::unique_ptr<ModelRun> run = workload->on(options.memory, Mode::kTraining);
+  const DecidedWorkload decided = decided_workload(options, {}, console_);
+  decided.workload->prepare();
+  const std::unique_ptr<ModelRun> run = tests::run_on(decided, options.memory);
   run->seek({}, options.data.seed);
   std::vector<std::uint64_t> taken;
   for (std::int64_t step = 1; step <= 5; ++step) {
@@ -131,7 +132,7 @@ TEST_F(ResumedReport, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
   const std::uint64_t all = run->memory.statistics().device_allocations;
   ASSERT_LT(taken[0], taken[1]) << "a count that begins a step late would be another";
 
-  Trainer trainer(options, console_);
+  Trainer trainer(options, {}, console_);
   trainer.start(folder_ / "run");
   const nlohmann::json memory = parsed_json(trainer.run().json)["memory"];
   EXPECT_EQ(memory["device_allocations_after_switch"], all - taken[0]);

@@ -52,12 +52,12 @@ class TrainerTest : public ::testing::Test {
   ~TrainerTest() override { fs::remove_all(folder_); }
 
   CommandResult train(const TrainOptions& options, const std::string& name) {
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     trainer.start(folder_ / name);
     return trainer.run();
   }
   CommandResult resume(const TrainOptions& options, const fs::path& from) {
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     trainer.resume(load_checkpoint(from));
     return trainer.run();
   }
@@ -129,7 +129,7 @@ TEST_F(TrainerTest, ResultHasItsKeys) {
   }
   EXPECT_EQ(json["steps"], 10);
   EXPECT_EQ(json["run_directory"], (folder_ / "run").string());
-  EXPECT_EQ(json["top1"], (*last_checkpoint("run").position.more)["evaluation"]["metrics"]["top1"]);
+  EXPECT_EQ(json["top1"], last_checkpoint("run").position.evaluation->metrics.at("top1"));
 }
 
 TEST_F(TrainerTest, EachStepHasTheLearningRateOfItsPlace) {
@@ -267,7 +267,7 @@ TEST_F(TrainerTest, ASignalSavesAndTheRunGoesOnAsIfNothingHadHappened) {
     tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
     std::ostream stream(&buffer);
     Console console(stream, {});
-    Trainer trainer(options, console);
+    Trainer trainer(options, {}, console);
     trainer.start(folder_ / "cut");
     const CommandResult result = trainer.run();
     EXPECT_EQ(result.exit_code, 143);
@@ -291,7 +291,7 @@ TEST_F(TrainerTest, ASignalSavesARunOnLanesAndItGoesOnOnOne) {
     tests::SignallingBuffer buffer("switched to the plan", SIGINT);
     std::ostream stream(&buffer);
     Console console(stream, {});
-    Trainer trainer(lanes, console);
+    Trainer trainer(lanes, {}, console);
     trainer.start(folder_ / "cut");
     EXPECT_EQ(trainer.run().exit_code, 130);
   }
@@ -305,7 +305,7 @@ int train_until_evaluation(const TrainOptions& options, const fs::path& out, int
   tests::SignallingBuffer buffer("planned the evaluation", signal);
   std::ostream stream(&buffer);
   Console console(stream, {});
-  Trainer trainer(options, console);
+  Trainer trainer(options, {}, console);
   trainer.start(out);
   return trainer.run().exit_code;
 }
@@ -319,7 +319,7 @@ TEST_F(TrainerTest, ASignalStopsAnEvaluationAndTheRunGoesOnAsIfNothingHadHappene
     const TrainingPosition position = last_checkpoint("cut").position;
     EXPECT_EQ(position.step, 5);
     EXPECT_EQ(position.epoch, 0) << "its evaluation is still due";
-    EXPECT_FALSE(position.more->contains("evaluation"));
+    EXPECT_EQ(position.evaluation, std::nullopt);
     EXPECT_EQ(resume(options, folder_ / "cut").exit_code, 0);
     expect_equal_ends("whole", "cut");
   }
@@ -363,7 +363,7 @@ TEST_F(TrainerTest, TheLastCheckpointHoldsTheLastEvaluation) {
   TrainOptions options = small_options();
   options.steps = options.checkpoint_every = 3;
   train(options, "run");
-  EXPECT_TRUE(last_checkpoint("run").position.more->contains("evaluation"));
+  EXPECT_EQ(last_checkpoint("run").position.evaluation->step, 3);
 }
 
 TEST_F(TrainerTest, EveryPolicyTrains) {
@@ -418,7 +418,7 @@ TEST_F(TrainerTest, OtherNumbersOfImagesAreRefusedIfTheCheckpointKnowsThem) {
               testing::ThrowsMessage<DataError>(
                   testing::HasSubstr("training images, got 48, expected 40, as in training")));
   Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
-  for (const char* fact : {"classes", "input", "images"}) checkpoint.position.more->erase(fact);
+  for (const char* fact : {"classes", "input", "images"}) checkpoint.position.data->erase(fact);
   CheckpointStore(folder_ / "old/checkpoints").save(checkpoint);
   resume(options, folder_ / "old");
   EXPECT_EQ(last_checkpoint("old").position.step, 4);
@@ -430,7 +430,7 @@ TEST_F(TrainerTest, APositionBeyondTheDataIsRefused) {
   train(options, "run");
   options.data.images = 24;  // 3 batches an epoch instead of 5
   Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
-  checkpoint.position.more->erase("images");  // as in older checkpoints
+  checkpoint.position.data->erase("images");  // as in older checkpoints
   CheckpointStore(folder_ / "old/checkpoints").save(checkpoint);
   EXPECT_THAT([&] { resume(options, folder_ / "old"); },
               testing::ThrowsMessage<CheckpointError>(testing::HasSubstr(
@@ -440,13 +440,17 @@ TEST_F(TrainerTest, APositionBeyondTheDataIsRefused) {
 TEST_F(TrainerTest, AFactOfAnotherTypeIsRefused) {
   const TrainOptions options = small_options();
   train(options, "run");
-  for (const char* key : {"loss_sum", "evaluated_step", "evaluation", "last_loss", "images"}) {
-    Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
-    (*checkpoint.position.more)[key] = Json::array();
-    const fs::path folder = folder_ / key;
-    CheckpointStore(folder / "checkpoints").save(checkpoint);
-    EXPECT_THROW(resume(options, folder), CheckpointError) << key;
+  Checkpoint checkpoint = load_checkpoint(folder_ / "run").checkpoint;
+  EXPECT_EQ(training_position_from(to_text(checkpoint.position)), checkpoint.position);
+  for (const char* key : {"loss_sum", "evaluated_step", "evaluation", "last_loss"}) {
+    Json position = Json::parse(to_text(checkpoint.position));
+    position["more"][key] = Json::array();
+    EXPECT_THAT([&] { training_position_from(position.dump()); },
+                testing::ThrowsMessage<std::invalid_argument>(testing::StartsWith(key)));
   }
+  (*checkpoint.position.data)["images"] = Json::array();
+  CheckpointStore(folder_ / "other/checkpoints").save(checkpoint);
+  EXPECT_THROW(resume(options, folder_ / "other"), CheckpointError);
 }
 
 // RunDirectory knows the names by a list; it must not lack one.
@@ -462,7 +466,7 @@ TEST_F(TrainerTest, NothingThatARunWroteMayBeALinkOutOfItWhenItIsResumed) {
     const fs::path outside = folder_ / path.filename();
     fs::rename(path, outside);
     fs::create_symlink(outside, path);
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     EXPECT_THAT([&] { trainer.resume(loaded); },
                 testing::ThrowsMessage<WriteError>(
                     "cannot write " + path.string() + ": it is a link to " +

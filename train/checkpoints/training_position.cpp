@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "memory/formats/json_reader.h"
 
@@ -17,6 +18,20 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;  // 31 years of a step a microsecond
 constexpr std::int64_t kMostOfStep = 4096;                  // micro-batches, ranks
+constexpr const char *kLossSum = "loss_sum", *kLastLoss = "last_loss", *kEvaluation = "evaluation",
+                     *kEvaluatedStep = "evaluated_step";
+
+// The workload's facts and the trainer's figures under one key, as in older checkpoints.
+Json to_more(const TrainingPosition& position) {
+  Json more = *position.data;
+  more[kLossSum] = position.loss_sum;
+  if (position.epoch > 0) more[kLastLoss] = position.last_loss;
+  if (const auto& evaluation = position.evaluation) {
+    more[kEvaluation] = {{"text", evaluation->text}, {"metrics", evaluation->metrics}};
+    more[kEvaluatedStep] = evaluation->step;
+  }
+  return more;
+}
 
 Json to_json(const TrainingPosition& position) {
   return {{"step", position.step},
@@ -26,7 +41,7 @@ Json to_json(const TrainingPosition& position) {
           {"random_seed", position.random_seed},
           {"random_next", position.random_next},
           {"best", position.best},
-          {"more", *position.more},
+          {"more", to_more(position)},
           {"arguments", *position.arguments}};
 }
 
@@ -55,6 +70,31 @@ const Json& object(const Json& json, const char* field) {
   throw std::invalid_argument(fmt::format("{} is {}, expected an object", field, dumped(value)));
 }
 
+// Returns 0 for a field that is missing.
+double number(const Json& json, const char* field) {
+  if (!json.contains(field)) return 0;
+  const Json& value = json[field];
+  if (value.is_number()) return value.get<double>();
+  throw std::invalid_argument(fmt::format("{} is {}, expected a number", field, dumped(value)));
+}
+
+// JSON has no NaN, so it was written as null.
+std::map<std::string, double> metrics(const Json& json, const char* field) {
+  std::map<std::string, double> metrics;
+  for (const auto& [name, value] : object(json, field).items()) {
+    metrics[name] = value.is_null() ? std::nan("") : value.get<double>();
+  }
+  return metrics;
+}
+
+std::optional<StoredEvaluation> evaluation(const Json& more, std::int64_t step) {
+  if (!more.contains(kEvaluation)) return {};
+  const Json& stored = object(more, kEvaluation);
+  return StoredEvaluation{.step = count(more, kEvaluatedStep, step),
+                          .text = stored.at("text").get<std::string>(),
+                          .metrics = metrics(stored, "metrics")};
+}
+
 // How many batches a step takes, on all ranks together.
 std::int64_t batches_of_step(const Json& arguments) {
   std::int64_t batches = 1;
@@ -80,11 +120,13 @@ TrainingPosition training_position_from(std::string_view text) {
   position.order_seed = whole_number(json, "order_seed", kAny);
   position.random_seed = whole_number(json, "random_seed", kAny);
   position.random_next = whole_number(json, "random_next", kAny);
-  for (const auto& [name, value] : object(json, "best").items()) {
-    // JSON has no NaN, so it was written as null.
-    position.best[name] = value.is_null() ? std::nan("") : value.get<double>();
-  }
-  position.more = object(json, "more");
+  position.best = metrics(json, "best");
+  Json more = object(json, "more");
+  position.loss_sum = number(more, kLossSum);
+  position.last_loss = number(more, kLastLoss);
+  position.evaluation = evaluation(more, position.step);
+  for (const char* const key : {kLossSum, kLastLoss, kEvaluation, kEvaluatedStep}) more.erase(key);
+  position.data = std::move(more);
   position.arguments = object(json, "arguments");
   return position;
 }

@@ -2,12 +2,21 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "train/checkpoints/stored_json.h"
 
 namespace skyline {
+
+// An evaluation, as a run keeps it.
+struct StoredEvaluation {
+  std::int64_t step = 0;  // the step before it
+  std::string text;
+  std::map<std::string, double> metrics;  // infinities become NaN
+  bool operator==(const StoredEvaluation&) const = default;
+};
 
 // The state of a run between two steps, except for tensors: all that the next step depends on.
 struct TrainingPosition {
@@ -18,8 +27,11 @@ struct TrainingPosition {
   std::uint64_t random_seed = 0;       // RandomStream::seed
   std::uint64_t random_next = 0;       // RandomStream::next
   std::map<std::string, double> best;  // best metrics so far; infinities become NaN
-  StoredJson more;                     // of trainer and workload: loss sums, class names, …
-  StoredJson arguments;                // the run's options
+  double loss_sum = 0;                 // of the steps of the current epoch
+  double last_loss = 0;                // mean loss of the last whole epoch; 0 before its end
+  std::optional<StoredEvaluation> evaluation;  // the latest one
+  StoredJson data;                             // facts of the workload: class names, …
+  StoredJson arguments;                        // the run's options
   bool operator==(const TrainingPosition&) const = default;
 };
 

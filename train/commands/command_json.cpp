@@ -5,7 +5,7 @@
 #include "data/images/image_scan.h"
 #include "framework/graph_text.h"
 #include "train/cli/json_text.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
 #include "train/lab/comparison.h"
 #include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/lanes/parallel_note.h"

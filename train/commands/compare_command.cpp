@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "train/checkpoints/atomic_file.h"
-#include "train/chosen_lanes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/decide/live_parts.h"
 #include "train/lab/comparison.h"
 #include "train/lab/runs/run_difference.h"
 #include "train/options/allocator_names.h"
@@ -73,12 +73,12 @@ CommandResult run(const OptionList& list, const CompareArguments& arguments, Con
   const std::vector<std::string> allocators =
       compared_names(arguments.allocators, options.memory.device);
   check_given_for(list, allocators);
-  options = with_chosen_lanes(std::move(options), console);
+  const LiveParts live{.engines = read_engines(options.device, options.memory.device)};
   std::optional<AtomicFile> page;  // opened first, so that a wrong path fails before training
   if (!arguments.report.empty()) page.emplace(arguments.report);
   const Comparison comparison =
       compare_allocators(options, allocators, arguments.steps, console,
-                         arguments.infer ? Mode::kInference : Mode::kTraining);
+                         arguments.infer ? Mode::kInference : Mode::kTraining, live);
   if (page) {
     page->write(render_report(comparison_report(comparison)));
     page->commit();

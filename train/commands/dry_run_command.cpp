@@ -16,9 +16,10 @@
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
+#include "train/decide/live_parts.h"
+#include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/lanes/lane_page.h"
-#include "train/lab/order/program_graph.h"
 #include "train/lab/ranks/rank_page.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
@@ -49,7 +50,7 @@ struct DryRunArguments {
 };
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
-DryRunOptions program_of(const DryRunArguments& arguments) {
+DryRunOptions program_of(const DryRunArguments& arguments, const LiveParts& live) {
   const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
   return {
       .model = arguments.model.model,
@@ -61,7 +62,7 @@ DryRunOptions program_of(const DryRunArguments& arguments) {
       .optimizer = optimizer_of(arguments.model, arguments.step),
       .step = arguments.step,
       .prefetch = arguments.device_options.prefetch,
-      .compute = make_compute(arguments.device, arguments.device_options, true),
+      .compute = make_compute(arguments.device, arguments.device_options, live, 1, true),
       .convolution_workspace_bytes = arguments.device == "cpu" ? workspace_bytes : std::nullopt};
 }
 
@@ -195,7 +196,8 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
   const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
-  DryRunRequest question{.program = program_of(arguments),
+  const LiveParts live{.engines = read_engines(arguments.device_options, arguments.device)};
+  DryRunRequest question{.program = program_of(arguments, live),
                          .allocators = {},
                          .device_memory_bytes = arguments.device_memory_bytes,
                          .planner = arguments.planner,
@@ -207,7 +209,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
     question.budgets = arguments.budgets;
     question.fits_engines = fits_engines(arguments.device_options);
-    question.engines = std::make_shared<TriedEngines>(arguments.device_options.engines);
+    question.engines = std::make_shared<TriedEngines>(live.engines);
     if (arguments.slowdown > 0) question.slowdown = arguments.slowdown / 100;
   }
   for (const std::string& given : arguments.allocators) {

@@ -6,7 +6,7 @@
 
 #include "train/cli/json_text.h"
 #include "train/commands/commands.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
 #include "train/images/idx_data.h"
 #include "train/images/image_evaluation.h"
 #include "train/images/mean_file.h"
@@ -102,11 +102,12 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   json.update(to_json(accuracy, data.classes));
   json["seconds"] = seconds.count();
   json["process"] = to_json(process_summary(runs, 0));
-  json["bad_images"] = bad_images_json(data);
-  return {.json = json_text(json),
-          .text = bad_images_text(data) + fmt::format("{} after step {} on {}: {}\n", options.model,
-                                                      trained.position().step, data.test->name(),
-                                                      to_text(accuracy, data.classes))};
+  json["bad_images"] = to_json(data.unreadable());
+  return {
+      .json = json_text(json),
+      .text = bad_images_text(data.unreadable()) +
+              fmt::format("{} after step {} on {}: {}\n", options.model, trained.position().step,
+                          data.test->name(), to_text(accuracy, data.classes))};
 }
 
 }  // namespace

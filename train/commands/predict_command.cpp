@@ -6,7 +6,7 @@
 
 #include "train/cli/json_text.h"
 #include "train/commands/commands.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
 #include "train/images/prediction.h"
 
 namespace skyline {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "train/checkpoints/checkpoint.h"
-#include "train/chosen_lanes.h"
 #include "train/commands/commands.h"
+#include "train/decide/live_parts.h"
 #include "train/options/allocator_names.h"
 #include "train/ranks/follower.h"
 #include "train/ranks/rank_launch.h"
@@ -23,13 +23,20 @@ struct TrainArguments {
   std::filesystem::path resume, config;
 };
 
-void check(const OptionList& list, const TrainOptions& options) {
-  check_given(list, options.model);
-  check_used(list, resolved(options));
-  check_given_for(list, {canonical_allocator_name(options.memory.allocator)});
+// A run to begin: what was said, and what lives besides.
+struct SaidRun {
+  TrainOptions options;
+  LiveParts live = {};
+};
+
+// Returns the resolved options. Throws UsageError.
+TrainOptions checked(const OptionList& list, const TrainOptions& given) {
+  check_given(list, given.model);
+  TrainOptions options = resolved(given);
+  check_used(list, options);
+  check_given_for(list, {options.memory.allocator});
   check_capacity("--memory", options.memory.device, options.step.memory_bytes);
-  if (options.step.memory_bytes &&
-      canonical_allocator_name(options.memory.allocator) != kPlannedAllocator) {
+  if (options.step.memory_bytes && options.memory.allocator != kPlannedAllocator) {
     throw UsageError("--memory plans each step: it needs --allocator planned");
   }
   const bool has_ranks = options.ranks.ranks > 1 || launched_ranks() > 1;
@@ -37,7 +44,8 @@ void check(const OptionList& list, const TrainOptions& options) {
     throw UsageError("--profile is for --memory and --ranks: give one of them");
   }
   check_rank_options(list, options.ranks.link, has_ranks);
-  check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
+  check_capacity("--capacity", options.memory.device, given.memory.capacity_bytes);
+  return options;
 }
 
 // Gives each rank its share of a resumed run's step, which has so many batches.
@@ -53,7 +61,8 @@ void divide(TrainOptions& options, std::int64_t batches) {
 
 // Joins the ranks that a launcher started, or starts them. `batches` are those of a resumed run's
 // step.
-void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& console) {
+void join(SaidRun& run, std::optional<std::int64_t> batches, Console& console) {
+  TrainOptions& options = run.options;
   if (batches) divide(options, *batches);
   const std::size_t launched = launched_ranks();
   if (launched <= 1) {
@@ -68,30 +77,31 @@ void join(TrainOptions& options, std::optional<std::int64_t> batches, Console& c
                     : fmt::format("--ranks {}, but the launcher started {}: leave out --ranks",
                                   options.ranks.ranks, ranks));
   options.ranks.ranks = ranks;
-  options.ranks.group = group;
+  check_ranks(options);
+  run.live.group = group;
   if (batches) divide(options, *batches);
   agree_on(*group, to_json(options));
-  if (options.memory.device == "cuda") options.device.ranks = join_cards(*group);
+  if (options.memory.device == "cuda") run.live.cards = join_cards(*group);
 }
 
 // All ranks must read the same data.
-nlohmann::ordered_json facts_of(const Workload& workload) {
-  const SumBuckets& buckets = workload.sum_buckets();
-  return {{"data", workload.data_name()},
-          {"batches of an epoch", workload.batches_per_epoch()},
+nlohmann::ordered_json facts_of(const DecidedWorkload& decided) {
+  const SumBuckets& buckets = decided.decisions.buckets;
+  return {{"data", decided.workload->data().name},
+          {"batches of an epoch", decided.workload->data().batches_per_epoch},
           {"gradients summed together", buckets ? nlohmann::ordered_json(*buckets) : nullptr}};
 }
 
 // Makes this rank's part of a run (a Trainer on rank 0, else a Follower) and begins it with
 // `begin`. All ranks say what went wrong, before the first step.
 template <typename Part, typename Begin>
-std::unique_ptr<Part> begun(const TrainOptions& options, Console& console, const Begin& begin) {
+std::unique_ptr<Part> begun(const SaidRun& run, Console& console, const Begin& begin) {
   const auto make = [&] {
-    auto part = std::make_unique<Part>(options, console);
+    auto part = std::make_unique<Part>(run.options, run.live, console);
     begin(*part);
     return part;
   };
-  if (!options.ranks.group) return make();
+  if (!run.live.group) return make();
   std::unique_ptr<Part> part;
   std::string problem;
   try {
@@ -99,8 +109,8 @@ std::unique_ptr<Part> begun(const TrainOptions& options, Console& console, const
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  agree(*options.ranks.group, problem);
-  agree_on(*options.ranks.group, facts_of(part->workload()));
+  agree(*run.live.group, problem);
+  agree_on(*run.live.group, facts_of(part->decided()));
   return part;
 }
 
@@ -111,20 +121,19 @@ std::int64_t batches_of(const StoredJson& stored) {
 
 // Runs a training with these options, which `begin` begins.
 template <typename Begin>
-CommandResult run(TrainOptions options, std::optional<std::int64_t> batches, Console& console,
+CommandResult run(SaidRun said, std::optional<std::int64_t> batches, Console& console,
                   const Begin& begin) try {
-  join(options, batches, console);
-  options = with_chosen_lanes(resolved(std::move(options)), console);
-  const std::shared_ptr<RankGroup> group = options.ranks.group;
-  if (!group) return begun<Trainer>(options, console, begin)->run();
+  join(said, batches, console);
+  const std::shared_ptr<RankGroup> group = said.live.group;
+  if (!group) return begun<Trainer>(said, console, begin)->run();
   CommandResult result;
   if (group->rank() > 0) {
-    begun<Follower>(options, console, begin)->run();
+    begun<Follower>(said, console, begin)->run();
   } else {
     console.say(fmt::format("{} ranks: a step takes {} batches of {} {}", group->ranks(),
-                            step_batches(options), options.batch_size,
-                            translates(options) ? "sentences" : "images"));
-    result = begun<Trainer>(options, console, begin)->run();
+                            step_batches(said.options), said.options.batch_size,
+                            translates(said.options) ? "sentences" : "images"));
+    result = begun<Trainer>(said, console, begin)->run();
   }
   group->leave();
   return result;
@@ -133,28 +142,37 @@ CommandResult run(TrainOptions options, std::optional<std::int64_t> batches, Con
 }
 
 CommandResult start(const OptionList& list, const TrainArguments& arguments, Console& console) {
-  check(list, arguments.options);
-  return run(arguments.options, {}, console, [&](auto& part) { part.start(arguments.output); });
+  SaidRun said{checked(list, arguments.options)};
+  said.live.engines = read_engines(said.options.device, said.options.memory.device);
+  return run(std::move(said), {}, console, [&](auto& part) { part.start(arguments.output); });
 }
 
-ResumedOptions resumed_options(const OptionList& list, const TrainArguments& arguments,
-                               const StoredJson& stored, const std::filesystem::path& folder) {
+// A run to go on, and which of its options changed.
+struct ResumedRun {
+  SaidRun said;
+  std::vector<std::string> changes;
+};
+
+ResumedRun resumed_run(const OptionList& list, const TrainArguments& arguments,
+                       const StoredJson& stored, const std::filesystem::path& folder) {
   ResumedOptions resumed = merged_with_stored(list, arguments.options, *stored);
   if (launched_ranks() > 0 && !list.given("--ranks")) {
     resumed.options.ranks.ranks = static_cast<std::int64_t>(launched_ranks());
   }
-  check(list, resumed.options);
+  ResumedRun run{.said = {checked(list, resumed.options)}, .changes = std::move(resumed.changes)};
   const std::filesystem::path engines = folder / kEnginesFile;
-  if (std::filesystem::exists(engines)) resumed.options.device.run_engines_file = engines.string();
-  return resumed;
+  run.said.live.engines =
+      read_engines(run.said.options.device, run.said.options.memory.device,
+                   std::filesystem::exists(engines) ? engines.string() : std::string());
+  return run;
 }
 
 // A run whose first checkpoint failed, or that was killed before it.
 CommandResult start_again(const OptionList& list, const TrainArguments& arguments,
                           const StoredJson& stored, Console& console) {
-  auto [options, changes] = resumed_options(list, arguments, stored, arguments.resume);
-  return run(std::move(options), batches_of(*stored), console,
-             [&](auto& part) { part.start_again(arguments.resume, changes); });
+  ResumedRun again = resumed_run(list, arguments, stored, arguments.resume);
+  return run(std::move(again.said), batches_of(stored), console,
+             [&](auto& part) { part.start_again(arguments.resume, again.changes); });
 }
 
 CommandResult resume(const OptionList& list, const TrainArguments& arguments, Console& console) {
@@ -168,10 +186,10 @@ CommandResult resume(const OptionList& list, const TrainArguments& arguments, Co
     return start_again(list, arguments, *stored, console);
   }
   const LoadedCheckpoint loaded = load_checkpoint(arguments.resume);
-  auto [options, changes] =
-      resumed_options(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
-  return run(std::move(options), batches_of(loaded.checkpoint.position.arguments), console,
-             [&](auto& part) { part.resume(loaded, changes); });
+  ResumedRun again =
+      resumed_run(list, arguments, loaded.checkpoint.position.arguments, run_folder_of(loaded));
+  return run(std::move(again.said), batches_of(loaded.checkpoint.position.arguments), console,
+             [&](auto& part) { part.resume(loaded, again.changes); });
 }
 
 }  // namespace

@@ -13,11 +13,13 @@
 #include "data/text/tokenizer.h"
 #include "data/text/utf8.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/training_state.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/decide/decide.h"
+#include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
 #include "train/run/use_threads.h"
+#include "train/state/training_state.h"
 #include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
@@ -174,16 +176,17 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   for (const std::string& warning : loaded.warnings) console.warn(warning);
   const TrainOptions options = options_of_run(loaded, arguments);
   const Vocabularies vocabularies = Vocabularies::open(run_folder_of(loaded));
-  check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position);
+  check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position.data);
   const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
 
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));
 
-  warn_of_threads(options.threads, console);
-  use_threads(options.threads);
-  Context::Options context = context_options(options);
-  context.mode = Mode::kInference;
+  const StepDecisions said = as_said(options);
+  warn_of_threads(said.threads, console);
+  use_threads(said.threads);
+  const LiveParts live{.engines = read_engines(options.device, options.memory.device)};
+  const Context::Options context = context_options(options, said, live, Mode::kInference);
   MemoryOptions memory = options.memory;
   memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan fits
   TranslationRun run(

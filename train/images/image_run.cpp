@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "framework/engines/engine_choices.h"
-#include "train/budget/engines_above_peak.h"
+#include "train/decide/engines_above_peak.h"
 #include "train/images/image_evaluation.h"
 #include "train/options/step_options.h"
 #include "train/run/dry_run.h"
@@ -41,7 +41,7 @@ void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch
 
 ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
                    ImageRunOptions options, const ImageData* data)
-    : ModelRun(memory_options, context_options, options.shares),
+    : ModelRun(memory_options, context_options, options.shares, options.watch),
       model(find_model(options.model).make(context, options.shape)),
       options_(std::move(options)),
       data_(data) {
@@ -76,6 +76,7 @@ void ImageRun::read_next() {
   next_ = within_epoch({batch_.position.epoch, batch_.position.batch + share().ranks},
                        loader_->batches_per_epoch());
   waited_seconds_ += loader_->last_wait_seconds();
+  choose_engines(context.compute(), options_, batch_.size);
 }
 
 // A step whose loss was not finite is run again, but its batch has been given back.
@@ -99,13 +100,11 @@ AfterUpload ImageRun::give_back() {
 Tensor ImageRun::loss_of(std::size_t batch) {
   for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
-  choose_engines(context.compute(), options_, batch_.size);
   return skyline::forward_loss(context, *model, batch_, give_back());
 }
 
 float ImageRun::inference_step() {
   read_again();
-  choose_engines(context.compute(), options_, batch_.size);
   return skyline::inference_step(context, *model, batch_, give_back()).loss;
 }
 
@@ -113,9 +112,15 @@ std::uint64_t ImageRun::host_bytes() const {
   return batch_.images.capacity() * sizeof(float) + (loader_ ? loader_->held_bytes() : 0);
 }
 
+void ImageRun::take(Batch batch) {
+  batch_ = std::move(batch);
+  choose_engines(context.compute(), options_, batch_.size);
+}
+
 void ImageRun::take_empty_batch(std::int64_t size) {
-  batch_ = {};
-  batch_.size = static_cast<std::size_t>(size);
+  Batch batch;
+  batch.size = static_cast<std::size_t>(size);
+  take(std::move(batch));
 }
 
 float ImageRun::step(const Batch& batch, const UpdateParams& params) {

@@ -17,6 +17,7 @@ struct ImageRunOptions {
   ModelShape shape;
   OptimizerOptions optimizer;
   StepShares shares = {};
+  MemoryWatch watch = {};
   // How to read batches; only for runs with data.
   std::size_t batch_size = 32;
   std::size_t decode_threads = 1;
@@ -41,7 +42,7 @@ class ImageRun final : public ModelRun {
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;
   void take_empty_batch(std::int64_t size) override;
-  void take(Batch batch) { batch_ = std::move(batch); }  // for all batches of a step
+  void take(Batch batch);  // for all batches of a step
   // The batch that was read last; empty before the first next().
   const Batch& batch() const { return batch_; }
 

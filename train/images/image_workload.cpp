@@ -3,34 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "data/host_memory.h"
 #include "memory/alignment.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
+#include "train/decide/decide.h"
+#include "train/decide/warm_up.h"
 #include "train/images/idx_data.h"
 #include "train/images/mean_file.h"
 #include "train/images/trained_data.h"
+#include "train/report/report.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
 
-ImageWorkload::ImageWorkload(const TrainOptions& options, Console& console)
-    : Workload(options, console),
+ImageWorkload::ImageWorkload(const TrainOptions& options, const LiveParts& live, Console& console)
+    : options_(options),
+      live_(live),
+      console_(console),
       data_(open_image_data(options.data, find_model(options.model).shape)),
       run_options_{.model = options.model,
                    .shape = data_.shape(),
                    .optimizer = optimizer_options(options),
                    .batch_size = static_cast<std::size_t>(options.batch_size),
                    .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
+  live_.orders = context_options(options.step).orders;
   // Checks the batch size before a run folder is made.
   const Loader loader(*data_.train,
                       {.batch_size = run_options_.batch_size,
                        .prefetch = 0,
                        .step_batches = static_cast<std::size_t>(step_batches(options))},
                       random_bits(options.data.seed));
-  batches_per_epoch_ = static_cast<std::int64_t>(loader.batches_per_epoch());
+  facts_ = {.name = data_.train->name(),
+            .item = "images",
+            .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
+            .metrics = {{"top1", "test top-1", MetricKind::kShare},
+                        {"top5", "test top-5", MetricKind::kShare},
+                        {"test_loss", "test", MetricKind::kLoss}},
+            .lengths_name = {}};
   for (const std::string& warning : data_.warnings) console.warn(warning);
   const bool has_budget = options.step.memory_bytes.has_value();
   if (options.memory.device == "cpu" && !has_budget) require_memory();
@@ -44,8 +55,9 @@ void ImageWorkload::require_memory() const {
   const std::uint64_t batch_bytes =
       run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
   if (batch_bytes <= kSmallBatch) return;
-  const DryRunFacts step = dry_run(Mode::kTraining).step(options_.batch_size, Mode::kTraining);
-  require_host_memory(data_name(),
+  const DryRunFacts step =
+      dry_run(as_said(options_), live_, Mode::kTraining).step(options_.batch_size, Mode::kTraining);
+  require_host_memory(facts_.name,
                       fmt::format("training with batches of {} images", options_.batch_size),
                       step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
                           (reading.prefetch + 1) * batch_bytes);
@@ -63,51 +75,69 @@ std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
   return facts;
 }
 
-ImageRunOptions ImageWorkload::run_options() const {
+ImageRunOptions ImageWorkload::run_options(const StepDecisions& decisions, const LiveParts& live,
+                                           const MemoryWatch& watch) const {
   ImageRunOptions options = run_options_;
-  options.shares = shares();
+  options.shares = step_shares(options_, decisions, live);
+  options.watch = watch;
   return options;
 }
 
-std::unique_ptr<ModelRun> ImageWorkload::make_run(const MemoryOptions& memory, Mode mode) {
-  auto run = std::make_unique<ImageRun>(memory, context(mode), run_options(), &data_);
+// The engines of a budget are entered once, so that they are saved with the others.
+std::unique_ptr<ModelRun> ImageWorkload::on(const StepDecisions& decisions,
+                                            const MemoryOptions& given, Mode mode,
+                                            const MemoryWatch& watch) {
+  TriedEngines(live_.engines).choose(decisions.engines);
+  const MemoryOptions memory = planned_in_time(
+      given, [&] { return needs(decisions, mode); }, console_);
+  auto run = std::make_unique<ImageRun>(memory, context_options(options_, decisions, live_, mode),
+                                        run_options(decisions, live_, watch), &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
-    run->memory.session()->adopt(longest_step(mode).trace,
+    run->memory.session()->adopt(longest_step(decisions, mode).trace,
                                  mode == Mode::kTraining ? training_key(run_options_.batch_size)
                                                          : inference_key(run_options_.batch_size));
   }
   return run;
 }
 
-DryRun ImageWorkload::dry_run(Mode mode) const {
-  return DryRun(std::make_unique<ImageRun>(dry_memory(options_.memory.guard),
-                                           dry_context(context(mode), mode), run_options()));
+DryRun ImageWorkload::dry_run(const StepDecisions& decisions, const LiveParts& live,
+                              Mode mode) const {
+  return DryRun(std::make_unique<ImageRun>(
+      dry_memory(options_.memory.guard),
+      dry_context(context_options(options_, decisions, live, mode), mode),
+      run_options(decisions, live)));
 }
 
 // All batches have one size.
-DryRunFacts ImageWorkload::longest_step(Mode mode) {
-  return dry_run(mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
+DryRunFacts ImageWorkload::longest_step(const StepDecisions& decisions, Mode mode) {
+  return dry_run(decisions, live_, mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
 }
 
 // An evaluation may come before the warm-up ends, in a resumed run for example.
-std::optional<Workload::Needs> ImageWorkload::needs(Mode mode) {
-  Needs needs{.longest = dry_run(mode).step(options_.batch_size, mode), .steps = {}, .beside = {}};
+PlanNeeds ImageWorkload::needs(const StepDecisions& decisions, Mode mode) const {
+  PlanNeeds needs{.longest = dry_run(decisions, live_, mode).step(options_.batch_size, mode)};
   needs.steps.push_back(needs.longest.trace);
   if (mode == Mode::kTraining) {
     const auto size =
         std::min<std::int64_t>(options_.batch_size, static_cast<std::int64_t>(data_.test->size()));
-    needs.beside = dry_run(Mode::kInference).step(size, Mode::kInference).trace;
+    needs.beside = dry_run(decisions, live_, Mode::kInference).step(size, Mode::kInference).trace;
   }
   return needs;
 }
 
-StepTrial ImageWorkload::trial(const Savings& savings, bool other_engines) {
+StepTrial ImageWorkload::dry_step(const StepDecisions& decisions) {
   const Mode mode = Mode::kTraining;
-  if (!trial_) trial_.emplace(dry_run(mode));
-  trial_->set_savings(savings);
-  if (other_engines) trial_->forget_kernels();
-  StepTrial trial{.facts = trial_->step(options_.batch_size, mode, DryRun::Graph::kOn)};
-  trial.reserved_bytes = reserved_bytes(trial.facts, {&trial.facts.trace, 1});
+  if (!trial_ || trial_->buckets != decisions.buckets) {
+    LiveParts live = live_;
+    live.engines = std::make_shared<EngineChoices>(*live_.engines);
+    DryRun run = dry_run(decisions, live, mode);
+    trial_.emplace(decisions.buckets, live, TriedEngines(live.engines), std::move(run));
+  }
+  trial_->run.set_savings(decisions.savings);
+  if (trial_->engines.choose(decisions.engines)) trial_->run.forget_kernels();
+  StepTrial trial{.facts = trial_->run.step(options_.batch_size, mode, DryRun::Graph::kOn)};
+  trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, {&trial.facts.trace, 1});
+  live_.engines->above_peak = trial_->live.engines->above_peak;  // the same for all decisions
   return trial;
 }
 
@@ -122,17 +152,17 @@ void ImageWorkload::say_normalisation() {
   console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
 }
 
-void ImageWorkload::save(const std::filesystem::path& folder, TrainingPosition& position) const {
+void ImageWorkload::save(const std::filesystem::path& folder, StoredJson& data) const {
   if (mean_ != nullptr) write_mean(folder, *mean_);
-  store_data(data_, position);
+  store_data(data_, data);
 }
 
-void ImageWorkload::check_data(const TrainingPosition& position) const {
-  skyline::check_data(data_, trained_data(position), DataMatch::kAll);
+void ImageWorkload::check_data(const StoredJson& data) const {
+  skyline::check_data(data_, trained_data(data), DataMatch::kAll);
 }
 
-void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPosition& position) {
-  const TrainedData trained = trained_data(position);
+void ImageWorkload::resume(const std::filesystem::path& folder, const StoredJson& data) {
+  const TrainedData trained = trained_data(data);
   if (data_.train_idx != nullptr && trained.normalisation) {
     set_normalisation(data_, *trained.normalisation);
   }
@@ -147,17 +177,14 @@ void ImageWorkload::resume(const std::filesystem::path& folder, const TrainingPo
   write_mean(folder, *mean_);
 }
 
-// Decoding threads must not use the console, so this thread reports what they found.
-void ImageWorkload::report_problems() {
-  if (data_.bad_images == nullptr) return;
+// Decoding threads must not tell, so the thread of the steps asks what they found.
+std::vector<std::string> ImageWorkload::take_problems() {
+  std::vector<std::string> problems;
+  if (data_.bad_images == nullptr) return problems;
   for (const BadImage& bad : data_.bad_images->take_new()) {
-    console_.warn(fmt::format("skipped {}: {}", bad.path, bad.reason));
+    problems.push_back(fmt::format("skipped {}: {}", bad.path, bad.reason));
   }
-}
-
-void ImageWorkload::add_facts(nlohmann::ordered_json& json, std::string& text) {
-  json["bad_images"] = to_json(data_.unreadable());
-  text += bad_images_text(data_.unreadable());
+  return problems;
 }
 
 }  // namespace skyline

@@ -1,5 +1,10 @@
 #pragma once
 
+#include "train/data_results.h"
+#include "train/decide/live_parts.h"
+#include "train/decide/step_budget.h"
+#include "train/decide/tried_engines.h"
+#include "train/decide/warm_up.h"
 #include "train/images/image_data.h"
 #include "train/images/image_run.h"
 #include "train/options/train_options.h"
@@ -11,43 +16,44 @@ namespace skyline {
 class ImageWorkload final : public Workload {
  public:
   // `options` must be resolved. The console outlives the workload.
-  ImageWorkload(const TrainOptions& options, Console& console);
+  ImageWorkload(const TrainOptions& options, const LiveParts& live, Console& console);
 
-  std::string data_name() const override { return data_.train->name(); }
-  std::string_view item() const override { return "images"; }
-  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  std::vector<Metric> metrics() const override {
-    return {{"top1", "test top-1", MetricKind::kShare},
-            {"top5", "test top-5", MetricKind::kShare},
-            {"test_loss", "test", MetricKind::kLoss}};
-  }
   std::vector<ReportFact> facts(Mode mode) const override;
-
-  DryRunFacts longest_step(Mode mode) override;
+  StepTrial dry_step(const StepDecisions& decisions) override;
+  DryRunFacts longest_step(const StepDecisions& decisions, Mode mode) override;
+  using Workload::on;
+  std::unique_ptr<ModelRun> on(const StepDecisions& decisions, const MemoryOptions& memory,
+                               Mode mode, const MemoryWatch& watch) override;
 
   void prepare() override;
-  void save(const std::filesystem::path& folder, TrainingPosition& position) const override;
-  void check_data(const TrainingPosition& position) const override;
-  void resume(const std::filesystem::path& folder, const TrainingPosition& position) override;
-  void report_problems() override;
-  std::vector<BadImage> bad_images() const override { return data_.unreadable(); }
-  void add_facts(nlohmann::ordered_json& json, std::string& text) override;
+  void save(const std::filesystem::path& folder, StoredJson& data) const override;
+  void check_data(const StoredJson& data) const override;
+  void resume(const std::filesystem::path& folder, const StoredJson& data) override;
+  std::vector<std::string> take_problems() override;
+  DataResults results(const StepDecisions&) override { return {.bad_images = data_.unreadable()}; }
 
  private:
-  std::unique_ptr<ModelRun> make_run(const MemoryOptions& memory, Mode mode) override;
-  std::optional<Needs> needs(Mode mode) override;
-  StepTrial trial(const Savings& savings, bool other_engines) override;
-  void forget_steps() override { trial_.reset(); }
-  ImageRunOptions run_options() const;
-  DryRun dry_run(Mode mode) const;
+  // Dry steps with engine choices of their own.
+  struct Trial {
+    SumBuckets buckets;
+    LiveParts live;
+    TriedEngines engines;
+    DryRun run;
+  };
+  ImageRunOptions run_options(const StepDecisions& decisions, const LiveParts& live,
+                              const MemoryWatch& watch = {}) const;
+  DryRun dry_run(const StepDecisions& decisions, const LiveParts& live, Mode mode) const;
+  PlanNeeds needs(const StepDecisions& decisions, Mode mode) const;
   void require_memory() const;
   void say_normalisation();
 
+  TrainOptions options_;
+  LiveParts live_;
+  Console& console_;
   ImageData data_;
   std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
   ImageRunOptions run_options_;
-  std::int64_t batches_per_epoch_ = 0;
-  std::optional<DryRun> trial_;
+  std::optional<Trial> trial_;
 };
 
 }  // namespace skyline

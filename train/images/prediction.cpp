@@ -11,7 +11,7 @@
 #include "data/images/scaled_images.h"
 #include "data/printable.h"
 #include "train/cli/table.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
 #include "train/images/image_evaluation.h"
 #include "train/images/mean_file.h"
 #include "train/run/random_bits.h"

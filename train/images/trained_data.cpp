@@ -74,38 +74,38 @@ void check_images(const ImageData& data, const TrainedData& trained) {
 
 }  // namespace
 
-void store_data(const ImageData& data, TrainingPosition& position) {
-  Json& more = *position.more;
-  more[kClasses] = data.test->class_names();
+void store_data(const ImageData& data, StoredJson& stored) {
+  Json& facts = *stored;
+  facts[kClasses] = data.test->class_names();
   const ImageShape shape = data.test->image_shape();
-  more[kInput] = {shape.channels, shape.height, shape.width};
-  more[kImages] = {data.train->size(), data.test->size()};
-  if (const auto files = files_sha256(data)) more[kFiles] = *files;
+  facts[kInput] = {shape.channels, shape.height, shape.width};
+  facts[kImages] = {data.train->size(), data.test->size()};
+  if (const auto files = files_sha256(data)) facts[kFiles] = *files;
   if (!data.normalisation) return;
-  more[kNormalisation] = {{"mean", data.normalisation->mean},
-                          {"deviation", data.normalisation->deviation}};
+  facts[kNormalisation] = {{"mean", data.normalisation->mean},
+                           {"deviation", data.normalisation->deviation}};
 }
 
-TrainedData trained_data(const TrainingPosition& position) {
-  const Json& more = *position.more;
+TrainedData trained_data(const StoredJson& stored) {
+  const Json& facts = *stored;
   TrainedData data;
   try {
-    if (more.contains(kClasses)) {
-      data.class_names = more[kClasses].get<std::vector<std::string>>();
+    if (facts.contains(kClasses)) {
+      data.class_names = facts[kClasses].get<std::vector<std::string>>();
     }
-    if (more.contains(kInput)) {
-      const Json& input = more[kInput];
+    if (facts.contains(kInput)) {
+      const Json& input = facts[kInput];
       data.input = ImageShape{input.at(0), input.at(1), input.at(2)};
     }
-    if (more.contains(kNormalisation)) {
-      const Json& stored = more[kNormalisation];
-      data.normalisation = Normalisation{stored.at("mean"), stored.at("deviation")};
+    if (facts.contains(kNormalisation)) {
+      const Json& normalisation = facts[kNormalisation];
+      data.normalisation = Normalisation{normalisation.at("mean"), normalisation.at("deviation")};
     }
-    if (more.contains(kImages)) {
-      data.train_images = more[kImages].at(0).get<std::size_t>();
-      data.test_images = more[kImages].at(1).get<std::size_t>();
+    if (facts.contains(kImages)) {
+      data.train_images = facts[kImages].at(0).get<std::size_t>();
+      data.test_images = facts[kImages].at(1).get<std::size_t>();
     }
-    if (more.contains(kFiles)) data.files = more[kFiles].get<std::string>();
+    if (facts.contains(kFiles)) data.files = facts[kFiles].get<std::string>();
   } catch (const Json::exception& error) {
     throw CheckpointError(
         std::string("the checkpoint's facts about its training data are damaged: ") + error.what());

@@ -21,10 +21,10 @@ struct TrainedData {
   std::optional<std::string> files;  // SHA-256 of the names and labels of image files
 };
 
-// Stores the facts about `data` in position.more.
-void store_data(const ImageData& data, TrainingPosition& position);
+// Stores the facts about `data` in TrainingPosition::data.
+void store_data(const ImageData& data, StoredJson& stored);
 // Throws CheckpointError if they are of another form.
-TrainedData trained_data(const TrainingPosition& position);
+TrainedData trained_data(const StoredJson& stored);
 
 // How far data must be those of the training.
 enum class DataMatch {

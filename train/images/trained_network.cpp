@@ -2,10 +2,12 @@
 
 #include <filesystem>
 
-#include "train/checkpoints/training_state.h"
 #include "train/cli/option_list.h"
+#include "train/decide/decide.h"
+#include "train/decide/live_parts.h"
 #include "train/images/auxiliary_names.h"
 #include "train/run/use_threads.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {
@@ -15,7 +17,8 @@ namespace {
 void take_engines(TrainedNetwork& trained) {
   const std::filesystem::path engines = run_folder_of(trained.loaded) / kEnginesFile;
   if (trained.options.memory.device != "cpu" || !std::filesystem::exists(engines)) return;
-  trained.options.device = {.run_engines_file = engines.string()};
+  trained.options.device = {};
+  trained.engines_file = engines.string();
 }
 
 }  // namespace
@@ -30,15 +33,17 @@ void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArgu
 }
 
 TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console) {
-  TrainedNetwork trained{
-      .loaded = load_checkpoint(arguments.checkpoint), .options = {}, .data = {}};
+  TrainedNetwork trained{.loaded = load_checkpoint(arguments.checkpoint),
+                         .options = {},
+                         .data = {},
+                         .engines_file = {}};
   for (const std::string& warning : trained.loaded.warnings) console.warn(warning);
   trained.options = train_options_from(*trained.position().arguments);
   if (translates(trained.options)) {
     throw UsageError("the checkpoint's model, " + trained.options.model +
                      ", translates: use skyline translate");
   }
-  trained.data = trained_data(trained.position());
+  trained.data = trained_data(trained.position().data);
   if (arguments.batch_size > 0) trained.options.batch_size = arguments.batch_size;
   if (arguments.threads > 0) trained.options.threads = arguments.threads;
   warn_of_threads(trained.options.threads, console);
@@ -49,9 +54,13 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, Console& conso
 
 std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
   const TrainOptions& options = trained.options;
-  use_threads(options.threads);
-  Context::Options context = context_options(options);
-  context.mode = Mode::kInference;
+  const StepDecisions said = as_said(options);
+  use_threads(said.threads);
+  const std::string& device = options.memory.device;
+  const LiveParts live{.engines =
+                           read_engines(options.device, device,
+                                        device == "cpu" ? trained.engines_file : std::string())};
+  const Context::Options context = context_options(options, said, live, Mode::kInference);
   auto run = std::make_unique<ImageRun>(options.memory, context,
                                         ImageRunOptions{.model = options.model, .shape = shape});
   restore_weights(*run, trained.loaded.checkpoint,

@@ -29,6 +29,7 @@ struct TrainedNetwork {
   LoadedCheckpoint loaded;
   TrainOptions options;  // of the run, moved to the device that is asked for; not resolved
   TrainedData data;
+  std::string engines_file;  // of the run, for the CPU; empty: none
 
   const TrainingPosition& position() const { return loaded.checkpoint.position; }
 };

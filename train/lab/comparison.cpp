@@ -16,6 +16,8 @@
 #include "train/lab/order/step_order_view.h"
 #include "train/optimizers/learning_rate.h"
 #include "train/options/allocator_names.h"
+#include "train/report/report.h"
+#include "train/run/model_run.h"
 #include "train/workload.h"
 
 namespace skyline {
@@ -29,13 +31,14 @@ constexpr std::int64_t kTurn = 10;
 // The training or inference run under one allocator.
 class ComparedTraining {
  public:
-  ComparedTraining(const TrainOptions& options, Workload& workload, const std::string& allocator,
-                   std::int64_t total_steps, Mode mode)
+  ComparedTraining(const TrainOptions& options, const DecidedWorkload& decided,
+                   const std::string& allocator, std::int64_t total_steps, Mode mode)
       : warmup_steps_(options.memory.warmup_steps),
         rate_{options.learning_rate, options.schedule, total_steps} {
     compared_.memory.allocator = allocator;
     unless_too_large([&] {
-      run_ = workload.on(memory_options(options, allocator), mode);
+      run_ = decided.workload->on(decided.decisions, with_policy(options.memory, allocator), mode,
+                                  {.timed = true});
       run_->seek({}, options.data.seed);
     });
   }
@@ -70,12 +73,6 @@ class ComparedTraining {
   }
 
  private:
-  static MemoryOptions memory_options(const TrainOptions& options, const std::string& allocator) {
-    MemoryOptions memory = with_policy(options.memory, allocator);
-    memory.timed = true;
-    return memory;
-  }
-
   // Frees a run that does not fit at once, because the others may need its memory.
   template <typename Act>
   void unless_too_large(Act act) {
@@ -160,23 +157,24 @@ ProcessSummary process_of(const std::vector<std::unique_ptr<ComparedTraining>>& 
   return process_summary(runs, 0);
 }
 
-std::vector<ReportFact> facts_of(const TrainOptions& options, const Workload& workload,
+std::vector<ReportFact> facts_of(const TrainOptions& options, const DecidedWorkload& decided,
                                  std::int64_t steps, Mode mode) {
+  const auto& [workload, decisions] = decided;
   const bool training = mode == Mode::kTraining;
   std::vector<ReportFact> facts = {
       {"steps", fmt::format("{} {}", steps, training ? "training" : "inference")},
       {"model", options.model},
-      {"data", workload.data_name()},
+      {"data", workload->data().name},
       {"batch size", batch_text(options.batch_size, options.step.micro_batches)},
       {"seed", std::to_string(options.seed)},
       {"device", options.memory.device},
-      {"threads", std::to_string(options.threads)},
-      {"lanes", std::to_string(options.device.lanes)},
+      {"threads", std::to_string(decisions.threads)},
+      {"lanes", std::to_string(decisions.lanes)},
       {"writing in place", options.step.in_place ? "on" : "off"},
       {"recompute", std::to_string(options.step.recompute)},
       {"updates", options.step.fused_update ? "within backward" : "after backward"},
       {"planner", options.memory.planner}};
-  for (ReportFact& fact : workload.facts(mode)) facts.push_back(std::move(fact));
+  for (ReportFact& fact : workload->facts(mode)) facts.push_back(std::move(fact));
   if (training) {
     facts.push_back(
         {"learning rate", fmt::format("{}, {}", options.learning_rate, options.schedule)});
@@ -199,25 +197,27 @@ bool Comparison::bit_equal() const {
 }
 
 Comparison compare_allocators(TrainOptions options, const std::vector<std::string>& allocators,
-                              std::int64_t steps, Console& console, Mode mode) {
+                              std::int64_t steps, Console& console, Mode mode,
+                              const LiveParts& live) {
   options.steps = steps;
-  const std::unique_ptr<Workload> workload = make_workload(options, console);
+  const DecidedWorkload decided = decided_workload(options, live, console);
+  const auto& [workload, decisions] = decided;
   workload->prepare();
   std::vector<std::unique_ptr<ComparedTraining>> trainings;
   for (const std::string& name : allocators) {
-    trainings.push_back(std::make_unique<ComparedTraining>(options, *workload, name, steps, mode));
+    trainings.push_back(std::make_unique<ComparedTraining>(options, decided, name, steps, mode));
   }
   while (!std::ranges::all_of(trainings, [](const auto& training) { return training->done(); })) {
     for (const auto& training : trainings) {
       for (std::int64_t i = 0; i < kTurn && !training->done(); ++i) training->step();
     }
   }
-  const DryRunFacts longest = workload->longest_step(mode);
-  Comparison comparison{.title = options.model + " on " + workload->data_name(),
+  const DryRunFacts longest = workload->longest_step(decisions, mode);
+  Comparison comparison{.title = options.model + " on " + workload->data().name,
                         .mode = mode,
-                        .threads = options.threads,
-                        .lanes = options.device.lanes,
-                        .facts = facts_of(options, *workload, steps, mode),
+                        .threads = decisions.threads,
+                        .lanes = decisions.lanes,
+                        .facts = facts_of(options, decided, steps, mode),
                         .runs = {},
                         .trace = longest.trace,
                         .plan = {},
@@ -227,9 +227,10 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   comparison.plan = plan(comparison.trace, options.memory.planner, {}, all_planners());
   for (const auto& training : trainings) comparison.runs.push_back(training->finish());
   require_one(comparison.runs);
-  comparison.bad_images = workload->bad_images();
-  comparison.longest_batch = workload->longest_batch();
-  comparison.budget = workload->budget();
+  DataResults results = workload->results(decisions);
+  if (results.bad_images) comparison.bad_images = std::move(*results.bad_images);
+  comparison.longest_batch = results.longest_batch;
+  comparison.budget = decisions.budget;
   if (mode == Mode::kTraining) comparison.order = step_order_view(longest, options.step);
   comparison.story = model_story(longest.step, comparison.trace, options);
   return comparison;

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "data/images/bad_images.h"
 #include "train/cli/console.h"
+#include "train/data_results.h"
+#include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
 #include "train/run/process_summary.h"
-#include "train/translation/longest_batches.h"
 
 namespace skyline {
 
@@ -58,7 +58,8 @@ struct Comparison {
 // memory stops and frees its memory; the others continue. `options` must be resolved. Throws what
 // training throws, and std::runtime_error when no allocator fits.
 Comparison compare_allocators(TrainOptions options, const std::vector<std::string>& allocators,
-                              std::int64_t steps, Console& console, Mode mode = Mode::kTraining);
+                              std::int64_t steps, Console& console, Mode mode = Mode::kTraining,
+                              const LiveParts& live = {});
 
 nlohmann::ordered_json to_json(const Comparison& comparison);
 std::string comparison_text(const Comparison& comparison);

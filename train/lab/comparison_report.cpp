@@ -10,7 +10,7 @@
 #include "memory/replay/trace_replay.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/images/bad_images_report.h"
+#include "train/data_results.h"
 #include "train/lab/comparison.h"
 #include "train/options/allocator_names.h"
 

@@ -1,13 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "framework/cuda/make_cuda_compute.h"
-#include "framework/engines/engine_choices.h"
 
 namespace skyline {
 
@@ -26,13 +22,13 @@ struct DeviceOptions {
   // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
   // empty: cuDNN's heuristics, or the CPU's rule (see choose_engines).
   std::string engines_file;
-  std::string run_engines_file;  // the choices of the run that goes on, which count more
-  // The engine choices of the whole run, so that all compared allocators use the same ones: read
-  // from those files by resolved(), completed while kernels are made.
-  std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
-  std::shared_ptr<CudaRanks> ranks;  // the cards of a run of several ranks, once they are connected
 };
 
+// How engines are chosen, unless `engines_file` names a file.
+inline constexpr std::string_view kDirectEngines = "direct", kMeasuredEngines = "measured",
+                                  kFittingEngines = "fitting";
+// True if `engines_file` is one of the rules above.
+bool is_engine_rule(std::string_view engines_file);
 // True if a budget may choose smaller engines than those of the rule.
 bool fits_engines(const DeviceOptions& options);
 
@@ -44,15 +40,7 @@ void add_device_options(OptionList& list, DeviceOptions& options);
 // --lanes. No bit of a result depends on it.
 void add_lanes_option(OptionList& list, DeviceOptions& options);
 
-// Returns `options` with the engine choices of its files. Throws UsageError if a file holds none
-// for `device`, and for an option that has no use there.
+// Returns `options` with a whole path. Throws UsageError for an option that has no use on `device`.
 DeviceOptions resolved(DeviceOptions options, const std::string& device);
-
-// The kernels of `device`. On a CUDA device, options.engines must outlive them. With `plan_only`
-// nothing is computed or measured and no device is needed, only engine choices that describe the
-// card. Throws std::runtime_error that names the flag and the reason; UsageError if choices are
-// missing.
-std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOptions& options,
-                                      bool plan_only = false);
 
 }  // namespace skyline

@@ -46,11 +46,6 @@ void check_capacity(std::string_view option, const std::string& device,
                   machine.limit ? "free of " + machine.limit->name : "physical memory"));
 }
 
-MemoryOptions with_listener(MemoryOptions memory, SessionListener listener) {
-  memory.listener = std::move(listener);
-  return memory;
-}
-
 void add_allocator_options(OptionList& list, AllocatorOptions& options) {
   CachingOptions& caching = options.caching;
   using Limits = std::numeric_limits<std::int64_t>;

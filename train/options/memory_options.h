@@ -26,18 +26,12 @@ struct MemoryOptions {
   std::optional<std::uint64_t> limit_bytes;  // of live bytes
   bool guard = false;                        // guard bytes and poison around every block
   bool check = false;                        // compare every block with all live blocks
-  bool timed = false;                        // time every call
-  bool record = false;                       // keep the trace of the last step
-  SessionListener listener;                  // of the planned allocator
 };
 
 // Throws UsageError if a capacity of the device `cpu` is more than this machine has or leaves free.
 // `option` names the option in the message.
 void check_capacity(std::string_view option, const std::string& device,
                     const std::optional<std::uint64_t>& capacity_bytes);
-
-// Returns `memory` with `listener`.
-MemoryOptions with_listener(MemoryOptions memory, SessionListener listener);
 
 // --max-split-size, --garbage-collection-threshold, --expandable-segments and
 // --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc).

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "framework/context.h"
 #include "framework/ranks/rank_link.h"
 
 namespace skyline {
@@ -26,8 +24,6 @@ struct RankOptions {
   LinkOptions link;
   bool shard_optimizer = false;
   bool fast_sum = false;
-  std::shared_ptr<RankGroup> group = {};  // joined; no option
-  SumBuckets buckets = {};                // chosen for the link; no option
 };
 
 // --bandwidth and --latency.

@@ -73,7 +73,6 @@ std::string batch_text(std::int64_t batch_size, std::int64_t batches) {
 Context::Options context_options(const StepOptions& options) {
   return {.in_place = options.in_place,
           .recompute = static_cast<int>(options.recompute),
-          .savings = options.savings,
           .fused_update = options.fused_update,
           .orders = options.order == kProgramOrder
                         ? nullptr

@@ -23,9 +23,8 @@ struct StepOptions {
   std::int64_t micro_batches = 1;  // whose gradients are added before one update
   std::string order{kDefaultOrder};
   std::optional<std::uint64_t> memory_bytes =
-      {};                // that a training step may reserve; see StepBudget
-  std::string profile;   // file or run folder with seconds of each op
-  Savings savings = {};  // found for the budget; no option
+      {};               // that a training step may reserve; see StepBudget
+  std::string profile;  // file or run folder with seconds of each op
 };
 
 // --no-in-place, --recompute, --fused-update, --micro-batches and --order.

@@ -1,8 +1,5 @@
 #include "train/options/train_options.h"
 
-#include "framework/lanes/step_lanes.h"
-#include "framework/ranks/rank_group.h"
-
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -11,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "framework/lanes/step_lanes.h"
+#include "framework/ranks/rank_transport.h"
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
@@ -76,13 +75,21 @@ void resolve_budget(TrainOptions& options) {
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
 }
 
+// The last step before lanes begin is recorded for them, and the planned allocator records it, too.
+void resolve_lanes(TrainOptions& options) {
+  if (options.device.lanes == 1) return;
+  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsBefore);
+}
+
+}  // namespace
+
 void check_ranks(const TrainOptions& options) {
   if (options.ranks.ranks == 1) return;
   const auto refuse = [](const char* why) { throw UsageError(std::string("--ranks ") + why); };
   // Lanes are planned from what a process measures, so plans of ranks would differ.
   if (options.device.lanes != 1) refuse("and --lanes exclude each other: give one of them");
   const bool on_cuda = options.memory.device == "cuda";
-  if (on_cuda && options.device.engines_file == "measured") {
+  if (on_cuda && options.device.engines_file == kMeasuredEngines) {
     refuse(
         "and --engines measured exclude each other on CUDA, where each card might choose others");
   }
@@ -94,19 +101,6 @@ void check_ranks(const TrainOptions& options) {
                              : "--fast-sum needs steps with the same ops: leave out --unroll");
   }
 }
-
-// The last step before lanes begin is recorded for them, and the planned allocator records it, too.
-// With lanes still to be measured, threads that are not given stay open.
-void resolve_lanes(TrainOptions& options) {
-  const std::int64_t lanes = options.device.lanes;
-  const std::shared_ptr<RankGroup>& group = options.ranks.group;
-  const auto here = group ? static_cast<std::int64_t>(group->ranks_here()) : 1;
-  if (lanes > 0) options.threads = threads_for(options.model, options.threads, lanes * here);
-  if (lanes == 1) return;
-  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsBefore);
-}
-
-}  // namespace
 
 void add_training_options(OptionList& list, TrainOptions& options) {
   list.add("--model", choice(options.model, model_names(), "model"),
@@ -288,14 +282,6 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
 
 std::int64_t step_batches(const TrainOptions& options) {
   return options.step.micro_batches * options.ranks.ranks;
-}
-
-Context::Options context_options(const TrainOptions& options) {
-  Context::Options context = context_options(options.step);
-  context.compute = make_compute(options.memory.device, options.device);
-  context.prefetch = options.device.prefetch;
-  context.seed = static_cast<std::uint64_t>(options.seed);
-  return context;
 }
 
 OptimizerOptions optimizer_options(const TrainOptions& options) {

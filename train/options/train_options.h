@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/context.h"
 #include "train/optimizers/optimizer.h"
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
@@ -57,8 +56,10 @@ void add_training_options(OptionList& list, TrainOptions& options);
 void add_run_options(OptionList& list, TrainOptions& options);
 
 // Returns `options` with every default that depends on other options: the model's learning rate,
-// the seed of the data, the number of threads. Sets no global state. Throws UsageError.
+// the seed of the data. Sets no global state. Throws UsageError.
 TrainOptions resolved(TrainOptions options);
+// Throws UsageError for options that do not go with several ranks, if there are several.
+void check_ranks(const TrainOptions& options);
 // Returns `threads` of an op, or the model's default beside others on `lanes` lanes if it is 0.
 std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t lanes = 1);
 // Moves a stored run to another device (empty: stays), with the default memory and arithmetic of
@@ -90,7 +91,6 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
 // Batches of one step, over all ranks.
 std::int64_t step_batches(const TrainOptions& options);
 
-Context::Options context_options(const TrainOptions& options);
 OptimizerOptions optimizer_options(const TrainOptions& options);
 
 }  // namespace skyline

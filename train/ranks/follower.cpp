@@ -6,34 +6,25 @@
 #include <utility>
 
 #include "train/checkpoints/initial_weights.h"
-#include "train/checkpoints/training_state.h"
 #include "train/cli/interrupt.h"
-#include "train/ranks/shared_state.h"
+#include "train/ranks/rank_leader.h"
 #include "train/run/divergence.h"
 #include "train/run_folder/run_directory.h"
+#include "train/state/shared_state.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
-
-// FNV-1a over the offsets.
-std::uint64_t plan_hash(const ModelRun& run, const Workload& workload) {
-  const Session* const session = run.memory.session();
-  if (session == nullptr || session->state() != Session::State::kPlanned) return 0;
-  if (!workload.lengths_name().empty()) return 0;
-  std::uint64_t hash = 14695981039346656037u;
-  for (const std::uint64_t offset : session->plan().offsets)
-    hash = (hash ^ offset) * 1099511628211u;
-  return hash;
-}
 
 void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t rank) {
   if (of_rank_0 == 0 || own == 0 || of_rank_0 == own) return;
   throw std::runtime_error(fmt::format("rank {} has another plan than rank 0", rank));
 }
 
-Follower::Follower(TrainOptions options, Console& console)
+Follower::Follower(TrainOptions options, LiveParts live, Console& console)
     : options_(std::move(options)),
-      workload_(make_workload(options_, console)),
-      run_(workload_->on(options_.memory, Mode::kTraining)) {}
+      live_(std::move(live)),
+      decided_(decided_workload(options_, live_, console)),
+      run_(decided_.workload->on(decided_.decisions, options_.memory, Mode::kTraining)) {}
 
 void Follower::start_again(const std::filesystem::path&, const std::vector<std::string>&) {
   start({});
@@ -44,20 +35,20 @@ void Follower::start(const std::optional<std::filesystem::path>&) {
     load_initial_weights(run_->context, run_->network(), options_.init_weights);
   }
   position_.order_seed = options_.data.seed;
-  workload_->prepare();
+  decided_.workload->prepare();
 }
 
 void Follower::resume(const LoadedCheckpoint& loaded, const std::vector<std::string>&) {
-  workload_->check_data(loaded.checkpoint.position);
+  decided_.workload->check_data(loaded.checkpoint.position.data);
   restore(*run_, loaded.checkpoint);
   position_ = loaded.checkpoint.position;
-  workload_->resume(run_folder_of(loaded), position_);
+  decided_.workload->resume(run_folder_of(loaded), position_.data);
 }
 
 // Signals reach all ranks; rank 0 saves and ends the run.
 void Follower::run() {
   const Interrupt ignored;
-  RankGroup& group = *options_.ranks.group;
+  RankGroup& group = *live_.group;
   run_->seek({.epoch = static_cast<std::uint64_t>(position_.epoch),
               .batch = static_cast<std::uint64_t>(position_.batch)},
              position_.order_seed);
@@ -81,10 +72,10 @@ void Follower::run() {
 }
 
 void Follower::step(const RankOrder& order) {
-  require_same_plan(order.plan, plan_, options_.ranks.group->rank());
+  require_same_plan(order.plan, plan_, live_.group->rank());
   run_->next();
   facts_of_ranks(*run_);
-  const BusySeconds busy(*options_.ranks.group);
+  const BusySeconds busy(*live_.group);
   const RandomStream random = run_->context.random();
   try {
     run_->step({.learning_rate = static_cast<float>(order.learning_rate), .step = order.step});
@@ -92,7 +83,7 @@ void Follower::step(const RankOrder& order) {
     throw explain_divergence(*run_, random, order.step, error);
   }
   busy_seconds_ = busy.so_far();
-  plan_ = plan_hash(*run_, *workload_);
+  plan_ = plan_hash(*run_);
 }
 
 void Follower::evaluate(std::int64_t step) {

@@ -9,15 +9,14 @@
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
+#include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
-#include "train/ranks/rank_orders.h"
+#include "train/run/model_run.h"
+#include "train/state/rank_orders.h"
 #include "train/workload.h"
 
 namespace skyline {
 
-// Returns a number that tells the plans of training steps apart; 0 while no plan serves them, or
-// where each step has a plan of its own. Call it after a step: an evaluation has another plan.
-std::uint64_t plan_hash(const ModelRun& run, const Workload& workload);
 // Throws std::runtime_error that names the rank if both ranks have plans and they differ.
 void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t rank);
 
@@ -25,13 +24,13 @@ void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t r
 class Follower {
  public:
   // Opens the data and makes the model, as Trainer does.
-  Follower(TrainOptions options, Console& console);
+  Follower(TrainOptions options, LiveParts live, Console& console);
 
   // As Trainer's; they write nothing.
   void start(const std::optional<std::filesystem::path>&);
   void start_again(const std::filesystem::path&, const std::vector<std::string>&);
   void resume(const LoadedCheckpoint& loaded, const std::vector<std::string>&);
-  const Workload& workload() const noexcept { return *workload_; }
+  const DecidedWorkload& decided() const noexcept { return decided_; }
   // Returns once rank 0 says that the run ends.
   void run();
 
@@ -40,7 +39,8 @@ class Follower {
   void evaluate(std::int64_t step);
 
   TrainOptions options_;
-  std::unique_ptr<Workload> workload_;
+  LiveParts live_;
+  DecidedWorkload decided_;
   std::unique_ptr<ModelRun> run_;
   TrainingPosition position_;
   std::uint64_t plan_ = 0;   // plan_hash() after the last step

@@ -41,10 +41,7 @@ DryRunFacts last_batch(DryRunFacts facts) {
 }
 
 MemoryOptions dry_memory(bool guard) {
-  return {.device = "simulated",
-          .allocator = std::string(kRunRecorder),
-          .guard = guard,
-          .record = true};
+  return {.device = "simulated", .allocator = std::string(kRunRecorder), .guard = guard};
 }
 
 Context::Options dry_context(Context::Options options, Mode mode) {

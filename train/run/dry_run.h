@@ -50,7 +50,7 @@ class DryRun {
   // The next steps save bytes in this way.
   void set_savings(Savings savings) { run_->context.set_savings(std::move(savings)); }
   // The next steps make their kernels anew: other engines were chosen.
-  void forget_kernels() { run_->context.forget_kernels(); }
+  void forget_kernels() { run_->context.kernels().forget(); }
 
  private:
   std::unique_ptr<ModelRun> run_;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "memory/plan_advice.h"
+
 namespace skyline {
 
 std::optional<double> BatchFacts::perplexity(double loss) const {
@@ -23,8 +25,13 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
 float ModelRun::step(const UpdateParams& params) {
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
-  if (!plans_each_step()) memory.suit_lanes();
+  if (!plans_each_step()) memory.suit_advice();
   return loss;
+}
+
+std::optional<std::string> ModelRun::take_news() {
+  PlanAdvice* const advice = context.compute().runner().advice();
+  return advice == nullptr ? std::nullopt : advice->take_news();
 }
 
 }  // namespace skyline

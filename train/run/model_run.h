@@ -71,6 +71,9 @@ class ModelRun : public StepBatches {
 
   const StepShares& shares() const noexcept { return shares_; }
 
+  // Returns what the run has found out since the last call and its user should hear.
+  std::optional<std::string> take_news();
+
   // Evaluates the network after `number` steps, within the memory that training has. Leaves the
   // random stream unchanged. Throws EvaluationStopped if `progress` does.
   virtual Evaluation evaluate(std::int64_t number, const EvaluationProgress& progress) = 0;
@@ -80,8 +83,8 @@ class ModelRun : public StepBatches {
 
  protected:
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options,
-           const StepShares& shares)
-      : memory(memory_options, context_options.execute ? context_options.compute : nullptr),
+           const StepShares& shares, const MemoryWatch& watch)
+      : memory(memory_options, watch, context_options.execute ? context_options.compute : nullptr),
         context(memory.allocator(), context_options),
         shares_(context_options.execute ? shares : shares.in_dry_run()) {}
   // Which batches of the data this run reads.

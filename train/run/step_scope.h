@@ -16,7 +16,7 @@ class StepScope {
   StepScope(const StepScope&) = delete;
   StepScope& operator=(const StepScope&) = delete;
   void end() {
-    context_.wait_for_lanes();  // a step with an error is abandoned
+    context_.compute().runner().wait();  // a step with an error is abandoned
     ended_ = true;
     context_.end_step();
   }

@@ -83,6 +83,7 @@ void TrainingLog::restore_evaluation(const Json& line) {
 Json TrainingLog::add(const LoggedStep& step, const ModelRun& run) {
   (steps_ == 0 ? first_wait_seconds_ : later_wait_seconds_) += step.wait_seconds;
   step_seconds_.add({steps_++, step.seconds});
+  launches_ = step.launches;
   losses_.add(step.loss);
   epoch_words_.add(step);
   words_.add(step);

@@ -24,6 +24,7 @@ struct LoggedStep {
   double wait_seconds = 0;  // for the batch
   bool planned = false;
   BatchFacts batch;
+  Launches launches;  // none where ops are not launched, or were timed one by one
 };
 
 // Target words and the time of their steps, excluding waits and evaluations.
@@ -63,7 +64,8 @@ class TrainingLog {
   // Adds rates and memory to the row of the epoch that just ended, after the trainer's own columns.
   void end_epoch(nlohmann::ordered_json& row, const ModelRun& run);
 
-  std::int64_t steps() const noexcept { return steps_; }  // of this process
+  std::int64_t steps() const noexcept { return steps_; }           // of this process
+  const Launches& launches() const noexcept { return launches_; }  // of the last step
   // Over all steps of the run.
   const StepSeries& losses() const noexcept { return losses_; }
   const std::vector<Metric>& metrics() const noexcept { return figures_.metrics; }
@@ -89,6 +91,7 @@ class TrainingLog {
   Samples<EvaluatedStep> evaluations_;
   std::uint64_t replans_ = 0;  // of the latest process, after the latest step
   std::int64_t steps_ = 0;
+  Launches launches_;
   Samples<std::pair<std::int64_t, double>> step_seconds_;  // by the number of the step
   WordRate epoch_words_, words_;
   double first_wait_seconds_ = 0, later_wait_seconds_ = 0;

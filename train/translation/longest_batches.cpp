@@ -44,24 +44,7 @@ bool covers(const Extents& one, const Extents& other) {
   return std::ranges::equal(one, other, std::greater_equal());
 }
 
-double share_above(const LongestBatchFacts& facts) {
-  return static_cast<double>(facts.one_plan_bytes) / static_cast<double>(facts.live_bytes) - 1;
-}
-
 }  // namespace
-
-std::string longest_batch_text(const LongestBatchFacts& facts) {
-  return fmt::format("longest batch: {} alive at once; one plan for all batches {} {:.2f} % more{}",
-                     format_bytes(facts.live_bytes), facts.one_plan ? "takes" : "would take",
-                     100 * share_above(facts),
-                     facts.one_plan ? " and serves them" : ", so each has a plan of its own");
-}
-
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
-  return {{"live_bytes", facts.live_bytes},
-          {"one_plan_bytes", facts.one_plan_bytes},
-          {"one_plan", facts.one_plan}};
-}
 
 std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches) {
   std::vector<PairBatch> found;
@@ -93,7 +76,7 @@ LongestBatches longest_batches(const std::vector<PairBatch>& batches, Translatio
     if (unrolled) longest.steps.resize(1);  // traces are large, and only the first is adopted
   }
   facts.one_plan_bytes = lower_bound_bytes(canonical_step(all.requests).trace, kAlignmentBytes);
-  facts.one_plan = !unrolled && share_above(facts) <= kOnePlanShare;
+  facts.one_plan = !unrolled && facts.share_above() <= kOnePlanShare;
   if (!facts.one_plan) longest.steps.resize(1);
   return longest;
 }

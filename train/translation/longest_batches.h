@@ -1,27 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 #include "data/text/pair_loader.h"
 #include "memory/trace.h"
+#include "train/data_results.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {
-
-// Memory that plans for a run's batches must hold, in bytes.
-struct LongestBatchFacts {
-  std::uint64_t live_bytes = 0;      // most bytes alive at once in one step; no arena is smaller
-  std::uint64_t one_plan_bytes = 0;  // lower bound of one plan for all steps
-  bool one_plan = true;              // one plan serves all; otherwise each batch has its own
-};
-
-// "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
-// them"
-std::string longest_batch_text(const LongestBatchFacts& facts);
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
 
 // Returns those of a run's first `batches` batches that no other batch covers: none has as many
 // sentences and words and is as long. `loader` must be at the first batch. The order of the batches

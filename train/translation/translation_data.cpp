@@ -19,7 +19,7 @@ constexpr std::size_t kKeptApart = 20;  // one of so many pairs is held out to v
 
 using Json = nlohmann::ordered_json;
 
-// Keys in TrainingPosition::more.
+// Keys in TrainingPosition::data.
 constexpr const char* kVocabularies = "vocabularies";
 constexpr const char* kPairs = "pairs";  // numbers of training and validation pairs
 
@@ -121,8 +121,8 @@ Vocabularies Vocabularies::open(const std::filesystem::path& run) {
 }
 
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
-                        const TrainingPosition& position) {
-  const std::string trained = position.more->value(kVocabularies, std::string());
+                        const StoredJson& stored) {
+  const std::string trained = stored->value(kVocabularies, std::string());
   if (vocabularies.fingerprint() == trained) return;
   const bool of_source = !trained.starts_with(vocabularies.source.fingerprint() + ";");
   throw CheckpointError(fmt::format(
@@ -131,17 +131,17 @@ void check_vocabularies(const Vocabularies& vocabularies, const std::string& ori
       origin, of_source ? "source" : "target", vocabularies.fingerprint(), trained));
 }
 
-void store_data(const TranslationData& data, TrainingPosition& position) {
-  (*position.more)[kVocabularies] = data.vocabularies.fingerprint();
-  (*position.more)[kPairs] = {data.train.source.size(), data.val.source.size()};
+void store_data(const TranslationData& data, StoredJson& stored) {
+  (*stored)[kVocabularies] = data.vocabularies.fingerprint();
+  (*stored)[kPairs] = {data.train.source.size(), data.val.source.size()};
 }
 
-void check_data(const TranslationData& data, const TrainingPosition& position) {
-  const Json& more = *position.more;
-  if (more.contains(kPairs)) {
+void check_data(const TranslationData& data, const StoredJson& stored) {
+  const Json& facts = *stored;
+  if (facts.contains(kPairs)) {
     const auto require = [&](const SentencePairs& pairs, const char* what, std::size_t split) {
       const std::size_t got = pairs.source.size();
-      const auto trained = more[kPairs].at(split).get<std::size_t>();
+      const auto trained = facts[kPairs].at(split).get<std::size_t>();
       if (got == trained) return;
       throw DataError(data.name, what, std::to_string(got),
                       std::to_string(trained) + ", as in training");
@@ -154,7 +154,7 @@ void check_data(const TranslationData& data, const TrainingPosition& position) {
           fmt::format("the checkpoint's numbers of pairs are damaged: {}", error.what()));
     }
   }
-  check_vocabularies(data.vocabularies, data.name, position);
+  check_vocabularies(data.vocabularies, data.name, stored);
 }
 
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,

@@ -25,17 +25,17 @@ struct Vocabularies {
   static Vocabularies open(const std::filesystem::path& run);
 };
 
-// Throws CheckpointError if `vocabularies` differ from those that the checkpoint at `position` was
-// trained with. `origin`, for the message, is the folder or text that they come from.
+// Throws CheckpointError if `vocabularies` differ from those that the checkpoint that stored this
+// was trained with. `origin`, for the message, is the folder or text that they come from.
 void check_vocabularies(const Vocabularies& vocabularies, const std::string& origin,
-                        const TrainingPosition& position);
+                        const StoredJson& stored);
 
 struct TranslationData;
-// Stores the facts about `data` in position.more.
-void store_data(const TranslationData& data, TrainingPosition& position);
+// Stores the facts about `data` in TrainingPosition::data.
+void store_data(const TranslationData& data, StoredJson& stored);
 // Throws DataError if the numbers of pairs are not those of the checkpoint's training, as far as it
 // knows them, and as check_vocabularies() does.
-void check_data(const TranslationData& data, const TrainingPosition& position);
+void check_data(const TranslationData& data, const StoredJson& stored);
 
 // Sentence pairs to train on and to validate with.
 struct TranslationData {

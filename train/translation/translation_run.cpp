@@ -19,7 +19,7 @@ constexpr std::size_t kEvaluationBatch = 100;  // at most; as in the paper
 TranslationRun::TranslationRun(const MemoryOptions& memory_options,
                                const Context::Options& context_options,
                                TranslationRunOptions options, const TranslationData* data)
-    : ModelRun(memory_options, context_options, options.shares),
+    : ModelRun(memory_options, context_options, options.shares, options.watch),
       model(context, options.shape),
       options_(std::move(options)),
       choices_{.savings = {context_options.savings}},
@@ -33,7 +33,7 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   loader.share = share();
   DryPairStep dry_step;
   if (options_.plan_each_batch) {
-    memory.give_lanes_room(choices_.plan_bytes);
+    memory.give_advice_room(choices_.plan_bytes);
     Context::Options dry_context = context.options();
     dry_context.compute = options_.dry_compute;
     const auto dry = std::make_shared<TranslationDryRun>(dry_context, options_, memory.guarded());

@@ -19,6 +19,7 @@ struct TranslationRunOptions {
   Seq2SeqShape shape;
   OptimizerOptions optimizer = {.name = "adam"};
   StepShares shares = {};
+  MemoryWatch watch = {};
   std::int64_t sentence_words = 30;  // of take_empty_batch(), on both sides
   // How to read and evaluate batches; only for runs with data.
   PairLoaderOptions loader = {};
@@ -39,7 +40,7 @@ class TranslationRun final : public ModelRun {
 
   const Network& network() const override { return model; }
 
-  // Sets what steps may make again in a run that plans each batch. Call it before seek().
+  // Sets the recomputation choices of a run that plans each batch. Call it before seek().
   void choose_from(StepChoices choices) { choices_ = std::move(choices); }
   void seek(const BatchPosition& position, std::uint64_t seed) override;
   double next() override;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "memory/alignment.h"
+#include "train/decide/decide.h"
+#include "train/report/report.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
@@ -17,10 +18,18 @@ void tell(Console& console, const std::string& what, const TextSummary& summary)
   for (const std::string& fault : summary.faults) console.warn(fault);
 }
 
+// True if runs plan before their first step.
+bool plans_ahead(const MemoryOptions& memory) {
+  return memory.allocator == kPlannedAllocator && memory.policy == ShapePolicy::kUpperBound;
+}
+
 }  // namespace
 
-TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& console)
-    : Workload(options, console),
+TranslationWorkload::TranslationWorkload(const TrainOptions& options, const LiveParts& live,
+                                         Console& console)
+    : options_(options),
+      live_(live),
+      console_(console),
       data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
       run_options_{
           .shape = seq2seq_shape(options.translation,
@@ -31,11 +40,18 @@ TranslationWorkload::TranslationWorkload(const TrainOptions& options, Console& c
                      .bucket = options.translation.bucket,
                      .step_batches = static_cast<std::size_t>(step_batches(options))},
           .val_pairs = static_cast<std::size_t>(options.translation.val_pairs)} {
+  live_.orders = context_options(options.step).orders;
   tell(console, "", data_.train_summary);
   if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);
-  batches_per_epoch_ = static_cast<std::int64_t>(
-      PairLoader(data_.train, run_options_.loader, random_bits(options.data.seed))
-          .batches_per_epoch());
+  const PairLoader loader(data_.train, run_options_.loader, random_bits(options.data.seed));
+  facts_ = {.name = data_.name,
+            .item = "sentences",
+            .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
+            .metrics = {{"bleu", "validation BLEU", MetricKind::kNumber},
+                        {"exact_match", "validation exact match", MetricKind::kShare},
+                        {"perplexity", "validation perplexity", MetricKind::kNumber},
+                        {"validation_loss", "validation", MetricKind::kLoss}},
+            .lengths_name = "longest sentence, in words"};
 }
 
 std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
@@ -46,68 +62,91 @@ std::vector<ReportFact> TranslationWorkload::facts(Mode) const {
                                 shape.unroll ? "word by word" : "packed")}};
 }
 
-TranslationRunOptions TranslationWorkload::run_options() const {
+TranslationRunOptions TranslationWorkload::run_options(const StepDecisions& decisions,
+                                                       const MemoryWatch& watch) const {
   TranslationRunOptions options = run_options_;
-  options.shares = shares();
+  options.shares = step_shares(options_, decisions, live_);
+  options.watch = watch;
   return options;
+}
+
+TranslationDryRun TranslationWorkload::dry_run(const StepDecisions& decisions) const {
+  return TranslationDryRun(context_options(options_, decisions, live_, Mode::kTraining),
+                           run_options(decisions), options_.memory.guard);
 }
 
 const std::vector<PairBatch>& TranslationWorkload::batches() {
   if (batches_) return *batches_;
   const std::int64_t batches = options_.steps ? *options_.steps * step_batches(options_)
-                                              : options_.epochs * batches_per_epoch_;
+                                              : options_.epochs * facts_.batches_per_epoch;
   PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
   return batches_.emplace(uncovered_batches(loader, batches));
 }
 
-bool TranslationWorkload::plans_ahead(const MemoryOptions& memory) {
-  return memory.allocator == kPlannedAllocator && memory.policy == ShapePolicy::kUpperBound;
-}
-
-const LongestBatches& TranslationWorkload::longest() {
-  if (longest_) return *longest_;
-  TranslationDryRun dry(context(Mode::kTraining), run_options(), options_.memory.guard);
-  longest_ = longest_batches(batches(), dry, run_options_.shape.unroll);
-  if (plans_ahead(options_.memory)) console_.say(longest_batch_text(longest_->facts));
-  return *longest_;
+const LongestBatches& TranslationWorkload::longest(const StepDecisions& decisions) {
+  const bool known =
+      longest_ && longest_->buckets == decisions.buckets && longest_->savings == decisions.savings;
+  if (known) return longest_->batches;
+  TranslationDryRun dry = dry_run(decisions);
+  longest_ = Longest{decisions.buckets, decisions.savings,
+                     longest_batches(batches(), dry, run_options_.shape.unroll)};
+  if (plans_ahead(options_.memory)) {
+    console_.say(longest_batch_text(longest_->batches.facts));
+  }
+  return longest_->batches;
 }
 
 // Text has no convolutions, so there are no engines to choose.
-StepTrial TranslationWorkload::trial(const Savings& savings, bool) {
-  if (!trial_) trial_.emplace(context(Mode::kTraining), run_options(), options_.memory.guard);
-  trial_->set_savings(savings);
-  const LongestBatches longest = longest_batches(batches(), *trial_, run_options_.shape.unroll);
-  StepTrial trial{.facts = trial_->step({batches()[longest.batch]}, DryRun::Graph::kOn)};
-  trial.reserved_bytes = reserved_bytes(trial.facts, longest.steps);
+StepTrial TranslationWorkload::dry_step(const StepDecisions& decisions) {
+  if (!trial_ || trial_->buckets != decisions.buckets) {
+    trial_.emplace(decisions.buckets, dry_run(decisions));
+  }
+  TranslationDryRun& dry = trial_->run;
+  dry.set_savings(decisions.savings);
+  const LongestBatches longest = longest_batches(batches(), dry, run_options_.shape.unroll);
+  StepTrial trial{.facts = dry.step({batches()[longest.batch]}, DryRun::Graph::kOn)};
+  trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, longest.steps);
   return trial;
 }
 
-std::unique_ptr<ModelRun> TranslationWorkload::make_run(const MemoryOptions& memory, Mode mode) {
-  TranslationRunOptions run_options = this->run_options();
+// Dry runs are of training.
+std::unique_ptr<ModelRun> TranslationWorkload::on(const StepDecisions& decisions,
+                                                  const MemoryOptions& given, Mode mode,
+                                                  const MemoryWatch& watch) {
+  const MemoryOptions memory = mode == Mode::kInference
+                                   ? given
+                                   : planned_in_time(
+                                         given, [&] { return needs(decisions); }, console_);
+  TranslationRunOptions run_options = this->run_options(decisions, watch);
   const bool ahead = plans_ahead(memory);
-  run_options.plan_each_batch = ahead && !longest().facts.one_plan;
+  run_options.plan_each_batch = ahead && !longest(decisions).facts.one_plan;
   if (run_options.plan_each_batch) {
-    run_options.dry_compute = make_compute(options_.memory.device, options_.device);
+    run_options.dry_compute =
+        make_compute(options_.memory.device, options_.device, live_, decisions.lanes);
   }
-  auto run = std::make_unique<TranslationRun>(memory, context(mode), run_options, &data_);
-  if (ahead) run->memory.session()->adopt(longest().steps);
-  if (run_options.plan_each_batch && budget()) {
-    run->choose_from(choices_within_budget(*run->memory.session(), memory));
+  auto run = std::make_unique<TranslationRun>(
+      memory, context_options(options_, decisions, live_, mode), run_options, &data_);
+  if (ahead) run->memory.session()->adopt(longest(decisions).steps);
+  if (run_options.plan_each_batch && decisions.budget) {
+    run->choose_from(choices_within_budget(decisions, *run->memory.session(), memory));
   }
   return run;
 }
 
 // The session has adopted the plan of the longest step, and the budget may have room beside it.
-StepChoices TranslationWorkload::choices_within_budget(const Session& session,
+StepChoices TranslationWorkload::choices_within_budget(const StepDecisions& decisions,
+                                                       const Session& session,
                                                        const MemoryOptions& memory) {
-  const std::uint64_t most = memory.capacity_bytes.value_or(budget()->budget_bytes);
-  const std::uint64_t spare = most - std::min(most, budget()->reserved_bytes);
-  const auto dry = std::make_shared<TranslationDryRun>(context(Mode::kTraining), run_options(),
-                                                       options_.memory.guard);
-  StepChoices choices{.savings = {nullptr, budget()->savings},
-                      .plan_bytes = session.arena_bytes() + spare / commit_bytes() * commit_bytes(),
-                      .search = [this, most, dry](const std::vector<PairBatch>& batches) {
-                        return search_within(most, batches, *dry);
+  const BudgetAnswer& budget = *decisions.budget;
+  const std::uint64_t most = memory.capacity_bytes.value_or(budget.budget_bytes);
+  const std::uint64_t spare = most - std::min(most, budget.reserved_bytes);
+  const auto dry = std::make_shared<TranslationDryRun>(dry_run(decisions));
+  const std::size_t commit = commit_bytes(memory);
+  StepChoices choices{.savings = {nullptr, budget.savings},
+                      .plan_bytes = session.arena_bytes() + spare / commit * commit,
+                      .search = [this, most, dry, key = profile_key(options_, decisions)](
+                                    const std::vector<PairBatch>& batches) {
+                        return search_within(most, key, batches, *dry);
                       }};
   const auto dry_step = [dry](const std::vector<PairBatch>& step, const Savings& savings) {
     return dry->trace(step, savings);
@@ -117,7 +156,7 @@ StepChoices TranslationWorkload::choices_within_budget(const Session& session,
 }
 
 // Without the profile, which may lack ops of these batches.
-Savings TranslationWorkload::search_within(std::uint64_t bytes,
+Savings TranslationWorkload::search_within(std::uint64_t bytes, const ProfileKey& key,
                                            const std::vector<PairBatch>& batches,
                                            TranslationDryRun& dry) const {
   const PairBatch& longest = *std::ranges::max_element(batches, {}, [&](const PairBatch& batch) {
@@ -126,50 +165,45 @@ Savings TranslationWorkload::search_within(std::uint64_t bytes,
   const auto try_step = [&](const Savings& savings, const EngineNames&) {
     dry.set_savings(savings);
     StepTrial tried{.facts = dry.step({longest}, DryRun::Graph::kOn)};
-    tried.reserved_bytes = reserved_bytes(tried.facts, {&tried.facts.trace, 1});
+    tried.reserved_bytes = reserved_bytes(options_.memory, tried.facts, {&tried.facts.trace, 1});
     return tried;
   };
   StepBudget budget({.trial = try_step,
-                     .seconds = step_seconds({}, profile_key()),
+                     .seconds = step_seconds({}, key),
                      .freedom = {.in_place = options_.step.in_place}});
   return budget.within(bytes).savings;
 }
 
-DryRunFacts TranslationWorkload::longest_step(Mode) {
-  TranslationDryRun dry(context(Mode::kTraining), run_options(), options_.memory.guard);
-  return dry.step({batches()[longest().batch]}, DryRun::Graph::kOn);
+DryRunFacts TranslationWorkload::longest_step(const StepDecisions& decisions, Mode) {
+  return dry_run(decisions).step({batches()[longest(decisions).batch]}, DryRun::Graph::kOn);
 }
 
-// The first step of another length runs beside the plans of those before. Dry runs are of training.
-std::optional<Workload::Needs> TranslationWorkload::needs(Mode mode) {
-  if (mode == Mode::kInference) return {};
-  Needs needs{.longest = longest_step(mode), .steps = longest().steps, .beside = {}};
+// The first step of another length runs beside the plans of those before.
+PlanNeeds TranslationWorkload::needs(const StepDecisions& decisions) {
+  PlanNeeds needs{.longest = longest_step(decisions, Mode::kTraining),
+                  .steps = longest(decisions).steps};
   needs.beside = needs.longest.trace;
   return needs;
 }
 
-void TranslationWorkload::save(const std::filesystem::path& folder,
-                               TrainingPosition& position) const {
+void TranslationWorkload::save(const std::filesystem::path& folder, StoredJson& data) const {
   data_.vocabularies.save(folder);
-  store_data(data_, position);
+  store_data(data_, data);
 }
 
-void TranslationWorkload::check_data(const TrainingPosition& position) const {
-  skyline::check_data(data_, position);
+void TranslationWorkload::check_data(const StoredJson& data) const {
+  skyline::check_data(data_, data);
 }
 
-void TranslationWorkload::resume(const std::filesystem::path& folder,
-                                 const TrainingPosition& position) {
-  check_vocabularies(Vocabularies::open(folder), folder.string(), position);
+void TranslationWorkload::resume(const std::filesystem::path& folder, const StoredJson& data) {
+  check_vocabularies(Vocabularies::open(folder), folder.string(), data);
 }
 
-void TranslationWorkload::add_facts(nlohmann::ordered_json& json, std::string& text) {
-  json["source_words"] = data_.vocabularies.source.size();
-  json["target_words"] = data_.vocabularies.target.size();
-  json["pairs"] = data_.train.source.size();
-  if (!longest_ || !plans_ahead(options_.memory)) return;
-  json["longest_batch"] = to_json(longest_->facts);
-  text += longest_batch_text(longest_->facts) + "\n";
+DataResults TranslationWorkload::results(const StepDecisions& decisions) {
+  return {.words = DataResults::Words{.source = data_.vocabularies.source.size(),
+                                      .target = data_.vocabularies.target.size(),
+                                      .pairs = data_.train.source.size()},
+          .longest_batch = longest(decisions).facts};
 }
 
 }  // namespace skyline

@@ -22,7 +22,7 @@ Operand operand(const Tensor& tensor) {
 std::vector<std::string> implementations(Context& context, const Op& op,
                                          std::span<const TensorSpec> specs) {
   if (!op.cacheable()) return {};  // its kernel would be made again
-  const auto kernel = context.kernel(op, specs);
+  const auto kernel = context.kernels().get(op, specs);
   const auto* dnnl = dynamic_cast<const DnnlKernel*>(kernel.get());
   return dnnl == nullptr ? std::vector<std::string>{} : dnnl->implementations();
 }

@@ -156,14 +156,14 @@ MeasuredSteps measured_steps(CudaTraining& training, int steps) {
   compute.wait();
   const auto start = Clock::now();
   for (int i = 0; i < steps; ++i) {
-    before = compute.launches();
+    before = compute.runner().facts().launches;
     training.step();
     measured.in_allocation += training.allocation_seconds() / steps;
   }
   compute.wait();
   measured.seconds = seconds_since(start) / steps;
-  measured.launches = {.ops = compute.launches().ops - before.ops,
-                       .graphs = compute.launches().graphs - before.graphs};
+  measured.launches = {.ops = compute.runner().facts().launches.ops - before.ops,
+                       .graphs = compute.runner().facts().launches.graphs - before.graphs};
   return measured;
 }
 

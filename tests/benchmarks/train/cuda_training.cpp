@@ -22,7 +22,6 @@ MemoryOptions memory_options(const std::string& allocator) {
   MemoryOptions memory;
   memory.device = "cuda";
   memory.allocator = allocator;
-  memory.timed = true;
   return memory;
 }
 
@@ -34,7 +33,8 @@ class ImageTraining final : public CudaTraining {
         run_(memory_options(allocator), options,
              {.model = std::string(entry.name),
               .shape = entry.shape,
-              .optimizer = {.weight_decay = 0}}) {}
+              .optimizer = {.weight_decay = 0},
+              .watch = {.timed = true}}) {}
 
   ModelRun& run() override { return run_; }
   void step() override { run_.step(batch_, kStepParams); }

@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 #include "tests/benchmarks/run_benchmark.h"
+#include "tests/train/decided_run.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/console.h"
 #include "train/cli/median.h"
 #include "train/cli/table.h"
 #include "train/run/now_seconds.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -57,9 +57,9 @@ class LaneTraining {
     train.device.lanes = lanes;
     train.memory.allocator = options.allocator;
     train = resolved(train);
-    workload_ = make_workload(train, console);
-    workload_->prepare();
-    run_ = workload_->on(train.memory, Mode::kTraining);
+    decided_ = decided_workload(train, {}, console);
+    decided_.workload->prepare();
+    run_ = tests::run_on(decided_, train.memory);
     run_->seek({}, 0);
     for (int i = 0; i < kUntimedSteps; ++i) step();
     steps_.clear();
@@ -85,13 +85,13 @@ class LaneTraining {
   std::uint64_t reserved_bytes() const { return run_->memory.device().statistics().reserved_bytes; }
   // Waits of an op for another lane's, of all steps so far, by step.
   double waits() {
-    const CpuLanes* lanes = run_->context.compute().lanes();
-    return lanes == nullptr ? 0 : static_cast<double>(lanes->queue.waits()) / number_;
+    LaneRunner* const lanes = lane_runner(run_->context.compute());
+    return lanes == nullptr ? 0 : static_cast<double>(lanes->queue().waits()) / number_;
   }
 
  private:
   std::int64_t lanes_, threads_;
-  std::unique_ptr<Workload> workload_;
+  DecidedWorkload decided_;
   std::unique_ptr<ModelRun> run_;
   int number_ = 0;
   std::vector<double> steps_, turns_, all_;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
+#include "framework/cuda/cuda_runner.h"
 #include "tests/cuda/device_calls.h"
 #include "tests/cuda/graphs/multiply_add.h"
 
@@ -41,7 +41,7 @@ class CudaGraphs : public testing::Test {
   std::shared_ptr<Kernel> kernel(float factor) { return make_multiply_add(compute_, factor); }
   void run(const std::shared_ptr<Kernel>& kernel, RunValue value = {}, int place = 0) {
     const std::array outputs = {bytes_ + place * static_cast<int>(sizeof(float))};
-    compute_.run(kernel, {{}, outputs, nullptr, value});
+    runner_.run(kernel, {{}, outputs, nullptr, value});
   }
   float value(int place = 0) {
     std::array<float, 2> values{};
@@ -50,12 +50,13 @@ class CudaGraphs : public testing::Test {
   }
   // Returns the graphs launched and the ops run one by one since the last call.
   std::pair<std::uint64_t, std::uint64_t> launches() {
-    const Launches before = std::exchange(before_, compute_.launches());
+    const Launches before = std::exchange(before_, runner_.facts().launches);
     return {before_.graphs - before.graphs, before_.ops - before.ops};
   }
   using Counted = std::pair<std::uint64_t, std::uint64_t>;
 
   CudaCompute compute_{{.graph = true}};
+  CudaRunner& runner_ = static_cast<CudaRunner&>(compute_.runner());
   std::byte* bytes_ = nullptr;
   Launches before_;
 };
@@ -106,13 +107,13 @@ TEST_F(CudaGraphs, HoldOpsBackUntilTheStretchEnds) {
   const auto twice = kernel(2);
   for (int step = 0; step < 2; ++step) {
     run(twice);
-    compute_.flush();
+    runner_.flush();
   }
   const auto kernels = kernels_outside_graphs();
   launches();
   run(twice);
   EXPECT_EQ(launches(), Counted(0, 0));
-  compute_.flush();
+  runner_.flush();
   EXPECT_EQ(launches(), Counted(1, 0));
   EXPECT_EQ(kernels_outside_graphs(), kernels);
   EXPECT_EQ(value(), 3.5f);
@@ -149,7 +150,7 @@ TEST_F(CudaGraphs, AreNotLaunchedForOtherAddresses) {
   const auto twice = kernel(2);
   for (int step = 0; step < 3; ++step) {
     run(twice);
-    compute_.flush();
+    runner_.flush();
   }
   launches();
   run(twice, {}, 1);
@@ -162,7 +163,7 @@ TEST_F(CudaGraphs, OfLongAgoAreForgotten) {
   const auto twice = kernel(2);
   const auto run_alone = [&](const std::shared_ptr<Kernel>& kernel) {
     run(kernel);
-    compute_.flush();
+    runner_.flush();
     compute_.wait();
   };
   for (int step = 0; step < 3; ++step) run_alone(twice);
@@ -178,12 +179,12 @@ TEST_F(CudaGraphs, ReturnNoMemoryUnderOpsHeldBack) {
   const auto twice = kernel(2);
   for (int step = 0; step < 2; ++step) {
     run(twice);
-    compute_.flush();
+    runner_.flush();
   }
   run(twice);
-  EXPECT_TRUE(compute_.defers());
-  compute_.finish();
-  EXPECT_EQ(compute_.launches().graphs, 1u);
+  EXPECT_TRUE(runner_.facts().defers);
+  runner_.finish();
+  EXPECT_EQ(runner_.facts().launches.graphs, 1u);
   EXPECT_EQ(value(), 3.5f);
 }
 
@@ -216,10 +217,10 @@ TEST_F(CudaGraphs, NameTheCallThatACaptureRefuses) {
   for (const auto& [fault, message] : faults) {
     const auto faulty = make_multiply_add(compute_, 2, fault);
     run(faulty);
-    compute_.flush();
+    runner_.flush();
     run(faulty);
     try {
-      compute_.flush();
+      runner_.flush();
       ADD_FAILURE() << message;
     } catch (const CudaError& error) {
       EXPECT_THAT(error.what(), HasSubstr(message));

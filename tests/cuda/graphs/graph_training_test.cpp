@@ -54,13 +54,13 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
   const auto all = static_cast<std::size_t>(steps);
   const std::vector<Batch> batches[] = {small_batches(shape, 2, all), small_batches(shape, 3, all)};
   for (std::size_t step = 0; step < all; ++step) {
-    const Launches before = run.context.compute().launches();
+    const Launches before = run.context.compute().runner().facts().launches;
     const auto kernels_before = kernels_outside_graphs();
     const auto number = static_cast<std::int64_t>(step);
     trained.losses.push_back(
         run.step(batches[step % sizes][step],
                  {.learning_rate = 0.05f / static_cast<float>(step + 1), .step = number + 1}));
-    const Launches now = run.context.compute().launches();
+    const Launches now = run.context.compute().runner().facts().launches;
     trained.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
     if (kernels_before) trained.kernels = *kernels_outside_graphs() - *kernels_before;
   }

@@ -50,7 +50,7 @@ nlohmann::json two_graphs() { return {{"ops", 0}, {"graphs", 2}}; }
 class CudaGraphTranslation : public testing::Test {
  protected:
   nlohmann::json train(const std::string& name, const Change& change, bool graph) {
-    Trainer trainer(text_options(change, graph), console_);
+    Trainer trainer(text_options(change, graph), {}, console_);
     trainer.start(folder_.path() / name);
     return parsed_json(trainer.run().json)["launches_of_last_step"];
   }
@@ -104,7 +104,7 @@ TEST_F(CudaGraphTranslation, ResumesBitForBit) {
   };
   train("one-by-one", steps(12), false);
   train("graphs", steps(6), true);
-  Trainer trainer(text_options(steps(12), true), console_);
+  Trainer trainer(text_options(steps(12), true), {}, console_);
   trainer.resume(load_checkpoint(folder_.path() / "graphs"));
   const nlohmann::json resumed = parsed_json(trainer.run().json);
   EXPECT_EQ(resumed["steps"], 12);
@@ -151,7 +151,7 @@ Trained train_on_two_shapes(bool unroll, bool graph) {
   }
   return {.losses = run_steps(run, batches),
           .parameters = parameters_sha256(run),
-          .graphs = run.context.compute().launches().graphs};
+          .graphs = run.context.compute().runner().facts().launches.graphs};
 }
 
 // A shape's first step is served by the pool, so its second and third are the first that are equal.

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/activation/sigmoid.h"
 #include "memory/allocators/best_fit_pool.h"
@@ -320,8 +320,8 @@ TEST(LaneContext, HostAccessWaitsForEnqueuedOps) {
 TEST(LaneContext, HasAKernelForEachLane) {
   LaneContext run(2);
   const std::vector<TensorSpec> specs = {{Shape{4}}};
-  EXPECT_NE(run.context.kernel(*relu_op(), specs, 1), run.context.kernel(*relu_op(), specs));
-  EXPECT_EQ(run.context.kernel(*relu_op(), specs, 1), run.context.kernel(*relu_op(), specs, 1));
+  EXPECT_NE(run.context.kernels().get(*relu_op(), specs, 1), run.context.kernels().get(*relu_op(), specs));
+  EXPECT_EQ(run.context.kernels().get(*relu_op(), specs, 1), run.context.kernels().get(*relu_op(), specs, 1));
 }
 
 TEST(LaneContext, ADryRunHasNoLanes) {
@@ -332,7 +332,7 @@ TEST(LaneContext, ADryRunHasNoLanes) {
     dry.end_step();
   }
   run.context.begin_step();
-  EXPECT_FALSE(run.context.compute().lanes()->steps.on_lanes());
+  EXPECT_FALSE(lane_runner(run.context.compute())->steps().on_lanes());
   run.context.end_step();
 }
 

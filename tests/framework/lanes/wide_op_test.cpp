@@ -5,7 +5,8 @@
 #include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/backward/backward_graph.h"
+#include "framework/lanes/lane_runner.h"
 #include "framework/ops/activation/dropout.h"
 #include "framework/ops/activation/relu.h"
 #include "framework/ops/activation/sigmoid.h"
@@ -133,13 +134,13 @@ std::vector<std::vector<float>> bits_on(std::size_t lanes, const WideCase& c) {
     inputs.push_back(parameters.back().value);
   }
   std::optional<WideOp> wide;
-  if (lanes > 1) wide.emplace(compute->lanes()->queue);
+  if (lanes > 1) wide.emplace(lane_runner(*compute)->queue());
   const Tensor result = c.apply(context, std::move(inputs));
   std::vector<std::vector<float>> bits = {read(result)};
   backward(context, total(context, result));
   for (const Parameter& parameter : parameters) bits.push_back(read(parameter.gradient));
   if (lanes > 1 && (!c.products_alone || lanes_share_products())) {
-    EXPECT_GT(compute->lanes()->queue.shares(), 0);
+    EXPECT_GT(lane_runner(*compute)->queue().shares(), 0);
   }
   return bits;
 }

@@ -92,15 +92,19 @@ class CheckpointTest : public testing::Test {
 
 TEST_F(CheckpointTest, LoadsWhatItSaved) {
   Checkpoint saved = numbered_checkpoint(7);
-  saved.position = {.step = 7,
-                    .epoch = 2,
-                    .batch = 3,
-                    .order_seed = std::numeric_limits<std::uint64_t>::max(),
-                    .random_seed = 5,
-                    .random_next = std::uint64_t{1} << 63,
-                    .best = {{"top1", 0.1}, {"loss", 1.0 / 3}},
-                    .more = Json{{"sum", 1e-300}},
-                    .arguments = Json{{"model", "lenet"}, {"batch_size", 32}}};
+  saved.position = {
+      .step = 7,
+      .epoch = 2,
+      .batch = 3,
+      .order_seed = std::numeric_limits<std::uint64_t>::max(),
+      .random_seed = 5,
+      .random_next = std::uint64_t{1} << 63,
+      .best = {{"top1", 0.1}, {"loss", 1.0 / 3}},
+      .loss_sum = 1e-300,
+      .last_loss = 1.0 / 3,
+      .evaluation = StoredEvaluation{.step = 6, .text = "a", .metrics = {{"top1", 0.1}}},
+      .data = Json{{"classes", {"a", "b"}}},
+      .arguments = Json{{"model", "lenet"}, {"batch_size", 32}}};
   const fs::path path = store_.save(saved);
   EXPECT_EQ(path, checkpoints_ / "step-000000007");
   for (const fs::path& from : {folder_.path(), checkpoints_, path, checkpoints_ / "latest"}) {

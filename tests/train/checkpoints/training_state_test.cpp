@@ -1,4 +1,4 @@
-#include "train/checkpoints/training_state.h"
+#include "train/state/training_state.h"
 
 #include <gtest/gtest.h>
 

@@ -36,7 +36,7 @@ class IdxTrainingTest : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
   }
-  TrainedData trained() { return trained_data(load_checkpoint(run_).checkpoint.position); }
+  TrainedData trained() { return trained_data(load_checkpoint(run_).checkpoint.position.data); }
 
   const TemporaryFolder folder_;
   const fs::path data_ = folder_ / "My Fashion clothes";

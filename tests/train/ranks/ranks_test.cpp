@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/train/decided_run.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/ranks/run_bits.h"
 #include "tests/train/report/page_data.h"
@@ -24,6 +25,7 @@
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/ranks/follower.h"
+#include "train/ranks/rank_leader.h"
 
 namespace skyline {
 namespace {
@@ -398,16 +400,16 @@ TEST(RanksPlans, MustBeThoseOfRank0) {
     options = resolved(options);
     std::ostringstream messages;
     Console console(messages, {});
-    const auto workload = make_workload(options, console);
-    const auto run = workload->on(options.memory, Mode::kTraining);
-    EXPECT_EQ(plan_hash(*run, *workload), 0u);
-    workload->prepare();
+    const DecidedWorkload decided = decided_workload(options, {}, console);
+    const auto run = run_on(decided, options.memory);
+    EXPECT_EQ(plan_hash(*run), 0u);
+    decided.workload->prepare();
     run->seek({}, 0);
     for (const std::int64_t step : {1, 2}) {
       run->next();
       run->step({.learning_rate = 0.1f, .step = step});
     }
-    return plan_hash(*run, *workload);
+    return plan_hash(*run);
   };
   EXPECT_NE(hash(8), 0u);
   EXPECT_EQ(hash(8), hash(8));

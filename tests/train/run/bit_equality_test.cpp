@@ -7,7 +7,7 @@
 
 #include "memory/order/order.h"
 #include "tests/memory/planners/effort.h"
-#include "tests/train/budget/small_budget.h"
+#include "tests/train/decide/small_budget.h"
 #include "tests/train/images/paper_training.h"
 #include "train/options/allocator_names.h"
 #include "train/options/step_options.h"

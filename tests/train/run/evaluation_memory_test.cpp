@@ -4,9 +4,9 @@
 
 #include <sstream>
 
+#include "tests/train/decided_run.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -35,8 +35,8 @@ TEST_P(EvaluationMemory, IsWithinTheMemoryOfTraining) {
   options = resolved(options);
   std::ostringstream messages;
   Console console(messages, {});
-  const auto workload = make_workload(options, console);
-  const auto run = workload->on(options.memory, Mode::kTraining);
+  const DecidedWorkload decided = decided_workload(options, {}, console);
+  const auto run = tests::run_on(decided, options.memory);
   run->seek({}, 0);
   const auto reserved = [&] { return run->memory.statistics().peak_reserved_bytes; };
   for (std::int64_t step = 1; step <= 6; ++step) {

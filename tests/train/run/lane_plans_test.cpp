@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 #include "memory/lanes/lane_planner.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/translation/small_translation.h"
@@ -49,12 +49,12 @@ class LanePlansTest : public ::testing::TestWithParam<ShapePolicy> {
                                           run_options()));
     const DryRunFacts facts = dry.step(kBatch, Mode::kTraining, DryRun::Graph::kOn);
     Context::Options options = options_on(2);
-    learn(options.compute->lanes()->steps, facts.step.graph);
+    learn(lane_runner(*options.compute)->steps(), facts.step.graph);
     return options;
   }
 
-  static ImageRunOptions run_options() {
-    return {.model = "resnet20", .shape = small_shape("resnet20")};
+  static ImageRunOptions run_options(const MemoryWatch& watch = {}) {
+    return {.model = "resnet20", .shape = small_shape("resnet20"), .watch = watch};
   }
 
   static std::string train(ImageRun& run, std::size_t steps = StepLanes::kStepsBefore + 1) {
@@ -119,7 +119,7 @@ TEST_P(LanePlansTest, FollowTheStepThatTheRunRecorded) {
   plan_ahead(run);
   EXPECT_EQ(train(run), one_lane());
   const Session& session = *run.memory.session();
-  const Plan planned = options.compute->lanes()->steps.plan(session.trace()).value();
+  const Plan planned = lane_runner(*options.compute)->steps().plan(session.trace()).value();
   EXPECT_NE(planned.planner, kApartPlanner);
   EXPECT_EQ(planned.offsets, session.plan().offsets);
 }
@@ -138,8 +138,8 @@ TEST_P(LanePlansTest, NeedRoomBesideResidentMemory) {
     const SessionListener listener = [&](const SessionEvent& event) {
       if (!event.problem.empty()) problems.push_back(event.problem);
     };
-    ImageRun run({.capacity_bytes = capacity, .policy = GetParam(), .listener = listener}, options,
-                 run_options());
+    ImageRun run({.capacity_bytes = capacity, .policy = GetParam()}, options,
+                 run_options({.listener = listener}));
     plan_ahead(run);
     EXPECT_EQ(train(run), expected);
     const Session& session = *run.memory.session();
@@ -176,7 +176,7 @@ TEST_P(LanePlansTest, ServeTextOfOtherLengths) {
   const auto [losses, parameters, planner] = train_on(options_on(1), false);
   EXPECT_NE(planner, kLanesPlanner);
   Context::Options options = options_on(2);
-  learn(options.compute->lanes()->steps,
+  learn(lane_runner(*options.compute)->steps(),
         dry.step({batches.front()}, DryRun::Graph::kOn).step.graph);
   EXPECT_EQ(train_on(options, true), std::tuple(losses, parameters, std::string(kLanesPlanner)));
 }

@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/options/allocator_names.h"
@@ -148,13 +148,13 @@ TEST_F(LanesTest, WideOpsGiveTheBitsOfOneLaneAtFullSize) {
       const ModelShape shape = with_images(model, model == "inception-resnet" ? 299 : 224);
       ImageRun run({}, options, {.model = model, .shape = shape});
       if (lanes > 1) {
-        StepLanes& steps = options.compute->lanes()->steps;
+        StepLanes& steps = lane_runner(*options.compute)->steps();
         for (int step = 0; step <= StepLanes::kTimedSteps; ++step) steps.begin(StepKind::kTraining);
       }
       Bits bits;
       bits.losses.push_back(run.step(small_batches(shape, 3, 1).front(), small_params()));
       bits.parameters = parameters_sha256(run);
-      EXPECT_TRUE(lanes == 1 || options.compute->lanes()->queue.shares() > 0);
+      EXPECT_TRUE(lanes == 1 || lane_runner(*options.compute)->queue().shares() > 0);
       return bits;
     };
     EXPECT_EQ(train_on(2), train_on(1)) << model;
@@ -194,7 +194,7 @@ TEST_F(LanesTest, GiveTheBitsOfOneLaneForAThousandDelayedSteps) {
     const Bits expected = train(model, {}, on_lanes(1), 500);
     for (const std::size_t lanes : {2, 4}) {
       const Context::Options options = on_lanes(lanes);
-      const RandomDelays delays(options.compute->lanes()->queue);
+      const RandomDelays delays(lane_runner(*options.compute)->queue());
       EXPECT_EQ(train(model, {.check = true}, options, 500), expected) << model << lanes;
       EXPECT_GT(RandomDelays::count(), 100);
     }
@@ -222,8 +222,8 @@ TEST_F(LanesTest, MakeTheRequestsOfOneLane) {
   const auto trace_on = [&](std::size_t lanes) {
     Context::Options options = on_lanes(lanes);
     options.record_graph = true;
-    ImageRun run({.allocator = "best-fit-pool", .record = true}, options,
-                 {.model = "resnet20", .shape = shape});
+    ImageRun run({.allocator = "best-fit-pool"}, options,
+                 {.model = "resnet20", .shape = shape, .watch = {.record = true}});
     for (const Batch& batch : small_batches(shape, 4, 4)) run.step(batch, small_params());
     EXPECT_TRUE(
         simulate(run.context.step_graph()).same_requests(run.memory.recording()->last_step()))

@@ -13,11 +13,11 @@
 #include "memory/order/order.h"
 #include "models/models.h"
 #include "tests/framework/eager_updates.h"
+#include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/checkpoints/training_state.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/allocator_names.h"
-#include "train/workload.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {
@@ -74,8 +74,8 @@ struct MicroBits {
 struct Training {
   explicit Training(const TrainOptions& given)
       : options(resolved(given)),
-        workload(make_workload(options, console)),
-        run(workload->on(options.memory, Mode::kTraining)) {
+        decided(decided_workload(options, {}, console)),
+        run(run_on(decided, options.memory, {.record = true})) {
     run->seek({}, options.data.seed);
   }
 
@@ -92,7 +92,7 @@ struct Training {
   std::ostringstream messages;
   Console console{messages, {}};
   TrainOptions options;
-  std::unique_ptr<Workload> workload;
+  DecidedWorkload decided;
   std::unique_ptr<ModelRun> run;
   std::vector<float> losses;
 };
@@ -109,7 +109,7 @@ class Reference {
   explicit Reference(TrainOptions options) : training_(single(std::move(options))) {}
 
   MicroBits trained() {
-    const std::int64_t batches = training_.workload->batches_per_epoch();
+    const std::int64_t batches = training_.decided.workload->data().batches_per_epoch;
     for (std::int64_t step = 1, batch = 0; step <= kMicroSteps; ++step) {
       for (; batches - batch < kMicroBatches && batch > 0; batch = (batch + 1) % batches) {
         training_.run->next();  // fills no step
@@ -274,20 +274,19 @@ TEST_P(MicroBatchesWithinABudget, FitAndHaveTheSameBits) {
   const MicroBits expected = trained(options);
   options.memory = {.allocator = std::string(kPlannedAllocator)};
   options.step.memory_bytes = std::uint64_t{1} << 40;
-  const BudgetAnswer unlimited = Training(options).workload->budget().value();
+  const BudgetAnswer unlimited = Training(options).decided.decisions.budget.value();
   ASSERT_GT(unlimited.curve.size(), 1u);
   options.step.memory_bytes = (unlimited.unlimited_bytes + unlimited.curve.back().bytes) / 2;
   Training training(options);
   training.steps(kMicroSteps);
   EXPECT_EQ(training.bits(), expected);
-  EXPECT_GT(training.workload->budget()->recomputed, 0u);
+  EXPECT_GT(training.decided.decisions.budget->recomputed, 0u);
   EXPECT_LE(training.run->memory.device().statistics().peak_reserved_bytes,
             *options.step.memory_bytes);
 }
 
 TEST_P(MicroBatches, RecordedSimulatedAndDryStepsAreOne) {
   TrainOptions options = options_of(GetParam());
-  options.memory.record = true;
   Training training(options);
   training.run->context.set_record_graph(true);
   for (const std::int64_t step : {1, 2}) {
@@ -296,7 +295,7 @@ TEST_P(MicroBatches, RecordedSimulatedAndDryStepsAreOne) {
     const Trace simulated = simulate(training.run->context.step_graph());
     EXPECT_TRUE(recorded.same_requests(simulated));
     EXPECT_EQ(recorded.tags, simulated.tags);
-    const DryRunFacts dry = training.workload->longest_step(Mode::kTraining);
+    const DryRunFacts dry = longest_step(training.decided);
     EXPECT_TRUE(translates(options) || recorded.same_requests(dry.trace));
     EXPECT_EQ(dry.step.batches.size(), static_cast<std::size_t>(kMicroBatches));
   }
@@ -310,7 +309,7 @@ TEST_P(ResumedMicroBatches, GoOnAfterAnyStepAsIfNothingHadHappened) {
   options.memory.allocator = kPlannedAllocator;
   const MicroBits expected = trained(options);
   Training first(options);
-  const std::int64_t batches = first.workload->batches_per_epoch();
+  const std::int64_t batches = first.decided.workload->data().batches_per_epoch;
   EXPECT_EQ(batches % kMicroBatches, 0);
   for (std::int64_t step = 1; step < kMicroSteps; ++step) {
     first.steps(step);

@@ -89,8 +89,8 @@ class TraceEqualityTest : public ::testing::TestWithParam<TracedStep> {
     options.record_graph = true;
     options.execute = execute;
     const ModelShape shape = small_shape(GetParam().model);
-    ImageRun experiment({.device = device, .allocator = "best-fit-pool", .record = true}, options,
-                        {.model = GetParam().model, .shape = shape});
+    ImageRun experiment({.device = device, .allocator = "best-fit-pool"}, options,
+                        {.model = GetParam().model, .shape = shape, .watch = {.record = true}});
     for (const Batch& batch : small_batches(shape, 4, 2)) experiment.step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =
@@ -106,8 +106,8 @@ TEST_P(TraceEqualityTest, OfADryStep) { check("simulated", false); }
 
 TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
   const ModelShape shape = small_shape(GetParam().model);
-  ImageRun experiment({.allocator = "best-fit-pool", .record = true}, GetParam().options(),
-                      {.model = GetParam().model, .shape = shape});
+  ImageRun experiment({.allocator = "best-fit-pool"}, GetParam().options(),
+                      {.model = GetParam().model, .shape = shape, .watch = {.record = true}});
   experiment.step(small_batches(shape, 4, 1).front(), small_params());
   const DryRunFacts dry = dry_run({.model = GetParam().model,
                                    .shape = shape,
@@ -154,8 +154,8 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     options.mode = mode;
     options.seed = seeded().seed;
     options.record_graph = true;
-    ImageRun experiment({.allocator = "best-fit-pool", .record = true}, options,
-                        {.model = network.name, .shape = shape()});
+    ImageRun experiment({.allocator = "best-fit-pool"}, options,
+                        {.model = network.name, .shape = shape(), .watch = {.record = true}});
     for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated = simulate(experiment.context.step_graph(), {.in_place = in_place});
@@ -220,8 +220,8 @@ TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
   const TranslationData data = small_text();
   Context::Options options = seeded(mode, in_place);
   options.record_graph = true;
-  TranslationRun experiment({.allocator = "best-fit-pool", .record = true}, options,
-                            small_run(small_seq2seq(data, unroll)));
+  TranslationRun experiment({.allocator = "best-fit-pool"}, options,
+                            small_run(small_seq2seq(data, unroll), {.record = true}));
   const auto expect_one = [&] {
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/train/decided_run.h"
 #include "train/options/train_options.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -25,8 +25,8 @@ class TrainingLogTest : public ::testing::Test {
     options.translation.pairs = options.translation.val_pairs = 8;
     options.translation.units = 4;
     options = resolved(options);
-    workload_ = make_workload(options, console_);
-    run_ = workload_->on(options.memory, Mode::kTraining);
+    decided_ = decided_workload(options, {}, console_);
+    run_ = tests::run_on(decided_, options.memory);
   }
   static TrainingLog log() {
     return TrainingLog({.allocator = "planned",
@@ -45,7 +45,7 @@ class TrainingLogTest : public ::testing::Test {
 
   std::ostringstream messages_;
   Console console_{messages_, {}};
-  std::unique_ptr<Workload> workload_;
+  DecidedWorkload decided_;
   std::unique_ptr<ModelRun> run_;
 };
 

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "memory/device/out_of_memory.h"
+#include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -83,9 +83,9 @@ using RunActs = std::vector<RunAct>;
 struct CapacityRun {
   explicit CapacityRun(const TrainOptions& given)
       : options(given),
-        workload(make_workload(options, console)),
-        run(workload->on(options.memory, Mode::kTraining)) {
-    workload->prepare();
+        decided(decided_workload(options, {}, console)),
+        run(tests::run_on(decided, options.memory)) {
+    decided.workload->prepare();
     run->seek({}, options.data.seed);
   }
 
@@ -113,7 +113,7 @@ struct CapacityRun {
   std::ostringstream messages;
   Console console{messages, {}};
   TrainOptions options;
-  std::unique_ptr<Workload> workload;
+  DecidedWorkload decided;
   std::unique_ptr<ModelRun> run;
 };
 

@@ -12,11 +12,11 @@
 #include <sstream>
 
 #include "tests/memory/planners/effort.h"
+#include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
 #include "train/run/memory_summary.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -65,8 +65,8 @@ struct RunFacts {
   std::vector<std::uint64_t> replans;  // steps that began with a new plan
 };
 
-RunFacts run(Workload& workload, const MemoryOptions& memory, std::int64_t batches) {
-  const std::unique_ptr<ModelRun> steps = workload.on(memory, Mode::kTraining);
+RunFacts run(const DecidedWorkload& data, const MemoryOptions& memory, std::int64_t batches) {
+  const std::unique_ptr<ModelRun> steps = tests::run_on(data, memory);
   ModelRun& run = *steps;
   run.seek({}, 0);
   const Session* session = run.memory.session();
@@ -109,26 +109,28 @@ class VaryingBatches : public ::testing::TestWithParam<BatchForm> {
   }
   void read(bool bucket) {
     options_ = small_options(GetParam(), bucket);
-    data_ = make_workload(options_, console_);
+    data_ = decided_workload(options_, {}, console_);
   }
   std::int64_t batches() const { return batches_of(GetParam()); }
   void expect_the_same_under(const std::string& allocator) {
-    const RunFacts other = run(*data_, with_policy(options_.memory, allocator), batches());
+    const RunFacts other = run(data_, with_policy(options_.memory, allocator), batches());
     tell(allocator, other);
     EXPECT_EQ(other.losses, pool().losses);
     EXPECT_EQ(other.parameters_sha256, pool().parameters_sha256);
     outcome_ = other;
   }
   const RunFacts& pool() {
-    if (!pool_) pool_ = run(*data_, with_policy(options_.memory, "best-fit-pool"), batches());
+    if (!pool_) pool_ = run(data_, with_policy(options_.memory, "best-fit-pool"), batches());
     return *pool_;
   }
-  std::uint64_t longest_bytes() const { return data_->longest_batch()->live_bytes; }
+  std::uint64_t longest_bytes() const {
+    return data_.workload->results(data_.decisions).longest_batch->live_bytes;
+  }
 
   TrainOptions options_;
   std::ostringstream messages_;
   Console console_{messages_, {}};
-  std::unique_ptr<Workload> data_;
+  DecidedWorkload data_;
   RunFacts outcome_;
 
  private:

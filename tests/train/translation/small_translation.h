@@ -37,8 +37,8 @@ inline std::vector<PairBatch> small_pair_batches(const TranslationData& data, st
   return batches;
 }
 
-inline TranslationRunOptions small_run(const Seq2SeqShape& shape) {
-  return {.shape = shape, .optimizer = {.name = "adam", .clip = 5}};
+inline TranslationRunOptions small_run(const Seq2SeqShape& shape, const MemoryWatch& watch = {}) {
+  return {.shape = shape, .optimizer = {.name = "adam", .clip = 5}, .watch = watch};
 }
 
 // Runs steps over `batches`; returns their losses.

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "memory/alignment.h"
+#include "tests/train/decided_run.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -49,8 +49,8 @@ struct TextBits {
 struct TextRun {
   explicit TextRun(const TrainOptions& given)
       : options(resolved(given)),
-        workload(make_workload(options, console)),
-        run(workload->on(options.memory, Mode::kTraining)) {
+        decided(decided_workload(options, {}, console)),
+        run(tests::run_on(decided, options.memory)) {
     run->seek({}, options.data.seed);
   }
 
@@ -73,7 +73,7 @@ struct TextRun {
   std::ostringstream messages;
   Console console{messages, {}};
   TrainOptions options;
-  std::unique_ptr<Workload> workload;
+  DecidedWorkload decided;
   std::unique_ptr<ModelRun> run;
   int steps_that_make_again = 0;
 };
@@ -94,12 +94,13 @@ bool suffices(const TrainOptions& options, std::uint64_t bytes) {
 
 // Bytes that the longest step reserves if it keeps all.
 std::uint64_t all_kept(const TrainOptions& options) {
-  return TextRun(within(options, std::uint64_t{1} << 40)).workload->budget()->unlimited_bytes;
+  return TextRun(within(options, std::uint64_t{1} << 40)).decided.decisions.budget->unlimited_bytes;
 }
 
 // Half way from there to the fewest bytes of the longest step in the program's sequence.
 std::uint64_t half_way(const TrainOptions& options) {
-  const BudgetAnswer answer = *TextRun(within(options, std::uint64_t{1} << 40)).workload->budget();
+  const BudgetAnswer answer =
+      *TextRun(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
   return (answer.unlimited_bytes + answer.curve.back().bytes) / 2;
 }
 
@@ -166,7 +167,7 @@ TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
   const TextBits expected = unlimited();
   const std::uint64_t bytes = half_way(options());
   TextRun run(within(options(), bytes));
-  run.run = run.workload->on({.allocator = "best-fit-pool", .record = true}, Mode::kTraining);
+  run.run = tests::run_on(run.decided, {.allocator = "best-fit-pool"}, {.record = true});
   run.run->seek({}, run.options.data.seed);
   std::uint64_t most_alive = 0;
   EXPECT_EQ(run.train([&] {

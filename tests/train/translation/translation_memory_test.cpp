@@ -53,8 +53,8 @@ TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPo
 
 TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
   for (const PairBatch& batch : small_pair_batches(data_, 3)) {
-    TranslationRun real({.allocator = "best-fit-pool", .record = true},
-                        {.record_graph = true, .seed = 11}, small_run(shape()));
+    TranslationRun real({.allocator = "best-fit-pool"}, {.record_graph = true, .seed = 11},
+                        small_run(shape(), {.record = true}));
     run_steps(real, {batch});
     const Trace recorded = real.memory.recording()->last_step();
     const Trace predicted = TranslationDryRun({}, small_run(shape())).trace({batch});

@@ -45,7 +45,7 @@ TrainOptions small_options() {
 class TranslationTraining : public ::testing::Test {
  protected:
   CommandResult train(const TrainOptions& options, const std::string& name) {
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     trainer.start(folder_.path() / name);
     return trainer.run();
   }
@@ -64,7 +64,7 @@ TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
   fs::copy(folder_.path() / "whole", folder_.path() / "cut",
            fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   fs::remove_all(fs::canonical(folder_.path() / "cut/checkpoints/latest"));
-  Trainer trainer(options, console_);
+  Trainer trainer(options, {}, console_);
   trainer.resume(load_checkpoint(folder_.path() / "cut/checkpoints/step-000000004"));
   EXPECT_EQ(parsed_in_order(trainer.run().json)["steps"], 6);
   EXPECT_EQ(weights("cut", "latest"), weights("whole", "latest"));
@@ -178,7 +178,7 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
   std::ostream stream(&buffer);
   Console console(stream, {});
-  Trainer trainer(options, console);
+  Trainer trainer(options, {}, console);
   trainer.start(folder_.path() / "cut");
   const nlohmann::ordered_json json = parsed_in_order(trainer.run().json);
   EXPECT_EQ(json["steps"], 2);
@@ -191,7 +191,7 @@ TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
   const TrainOptions options = small_options();
   train(options, "run");
   write_atomically(folder_.path() / "run/source.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
-  Trainer trainer(options, console_);
+  Trainer trainer(options, {}, console_);
   EXPECT_THROW(trainer.resume(load_checkpoint(folder_.path() / "run")), CheckpointError);
 }
 
@@ -207,7 +207,7 @@ TEST_F(TranslationTraining, ResumingOnOtherPairsIsRefusedByName) {
   write(60, "");
   train(options, "run");
   const auto resume = [&] {
-    Trainer trainer(options, console_);
+    Trainer trainer(options, {}, console_);
     trainer.resume(load_checkpoint(folder_ / "run"));
   };
   resume();

@@ -11,8 +11,8 @@
 #include "tests/train/images/small_training.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/training_state.h"
 #include "train/cli/usage_error.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {

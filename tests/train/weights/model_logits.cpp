@@ -9,7 +9,7 @@
 #include "models/seq2seq.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/checkpoints/training_state.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {

@@ -14,7 +14,7 @@
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/weights/formula_weights.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/checkpoints/training_state.h"
+#include "train/state/training_state.h"
 
 namespace skyline {
 namespace {

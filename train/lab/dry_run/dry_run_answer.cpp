@@ -6,8 +6,8 @@
 
 #include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/live_bytes.h"
+#include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_budget.h"
-#include "train/lab/order/program_graph.h"
 #include "train/options/allocator_names.h"
 #include "train/run/memory_chain.h"
 
@@ -95,13 +95,13 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
 // Chooses what the program makes again within its memory, and shows the curve.
 void add_budget(DryRunResult& answer) {
   DryRunRequest& question = answer.question;
-  StepOptions& step = question.program.step;
-  if (!step.memory_bytes && !question.budgets) return;
+  const std::optional<std::uint64_t>& bytes = question.program.step.memory_bytes;
+  if (!bytes && !question.budgets) return;
   StepBudget budget = step_budget(question, question.program.batch_size);
   if (question.budgets) answer.budgets = budget.curve(kShownBudgets);
-  if (!step.memory_bytes) return;
-  answer.budget = budget.within(*step.memory_bytes);
-  step.savings = answer.budget->savings;
+  if (!bytes) return;
+  answer.budget = budget.within(*bytes);
+  question.program.savings = answer.budget->savings;
   question.engines->choose(answer.budget->engines);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/budget/step_budget.h"
+#include "train/decide/step_budget.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/ranks/rank_answer.h"
 

@@ -9,6 +9,7 @@ namespace {
 Context::Options dry_context(const DryRunOptions& options) {
   Context::Options context = context_options(options.step);
   context.compute = options.compute;
+  context.savings = options.savings;
   context.prefetch = options.prefetch;
   context.convolution_workspace_bytes = options.convolution_workspace_bytes;
   return dry_context(context, options.mode);

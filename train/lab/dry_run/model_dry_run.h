@@ -22,6 +22,7 @@ struct DryRunOptions {
   Mode mode = Mode::kTraining;
   OptimizerOptions optimizer = {};
   StepOptions step = {};
+  Savings savings = {};   // besides what the options find
   std::size_t ranks = 1;  // that train together; the dry run is of rank 0
   SumBuckets buckets = {};
   bool shard_optimizer = false;

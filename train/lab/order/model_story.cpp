@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "train/budget/device_speed.h"
+#include "train/decide/device_speed.h"
 
 namespace skyline {
 

@@ -5,7 +5,7 @@
 
 #include "framework/op.h"
 #include "memory/order/order_walk.h"
-#include "train/lab/order/program_graph.h"
+#include "train/decide/program_graph.h"
 
 namespace skyline {
 namespace {

@@ -23,7 +23,8 @@ constexpr const char* kAllocators[] = {"network-wise", "exact-pool", "best-fit-p
 class PaperRun {
  public:
   PaperRun(Mode mode, const std::string& allocator, bool record = false)
-      : run_(memory_options(allocator, record), {.execute = false, .mode = mode}, {.shape = {}}) {}
+      : run_(memory_options(allocator), {.execute = false, .mode = mode},
+             {.shape = {}, .watch = {.record = record}}) {}
 
   TranslationRun& get() { return run_; }
 
@@ -38,11 +39,10 @@ class PaperRun {
   }
 
  private:
-  static MemoryOptions memory_options(const std::string& allocator, bool record) {
+  static MemoryOptions memory_options(const std::string& allocator) {
     MemoryOptions memory;
     memory.device = "simulated";
     memory.planner = "best-fit";
-    memory.record = record;
     return with_policy(memory, allocator);
   }
 

@@ -7,7 +7,7 @@
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/ranks/sum_buckets.h"
+#include "train/decide/sum_buckets.h"
 
 namespace skyline {
 namespace {
@@ -25,9 +25,9 @@ std::vector<std::size_t> powers_of_two(std::size_t most) {
   return ranks;
 }
 
-// As Workload::choose_sums() does.
+// As decide() does.
 SumBuckets chosen_sums(DryRunOptions program, const StepSeconds& seconds, const RankLink& link) {
-  program.step.savings = {};
+  program.savings = {};
   const auto step_with = [&](const SumBuckets& buckets) {
     program.buckets = buckets;
     return dry_run(program).step;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "train/budget/budget_seconds.h"
+#include "train/decide/budget_seconds.h"
+#include "train/decide/timed_sums.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/ranks/timed_sums.h"
 
 namespace skyline {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/engines/engine_choices.h"
-#include "framework/lanes/cpu_lanes.h"
+#include "framework/lanes/lane_runner.h"
 #include "framework/lanes/wide_op.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "tests/framework/error_of.h"
@@ -155,7 +155,7 @@ TEST_P(EnginesTest, GivesTheSameBitsOnAnyNumberOfLanes) {
     KernelRun run(compute);
     for (const bool is_wide : {false, true}) {
       std::optional<WideOp> wide;
-      if (is_wide) wide.emplace(compute->lanes()->queue);
+      if (is_wide) wide.emplace(lane_runner(*compute)->queue());
       const auto results = run(*conv2d_op(more.params), operands.list(), gradient);
       EXPECT_EQ(results.outputs[0].values, expected.outputs[0].values) << lanes << is_wide;
       for (std::size_t i = 0; i < expected.gradients.size(); ++i) {

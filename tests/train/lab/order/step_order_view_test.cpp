@@ -6,8 +6,8 @@
 #include "memory/alignment.h"
 #include "memory/order/order_walk.h"
 #include "tests/train/images/small_training.h"
+#include "train/decide/program_graph.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/order/program_graph.h"
 
 namespace skyline {
 namespace {

@@ -1,0 +1,26 @@
+#include "framework/runner.h"
+
+#include <chrono>
+
+namespace skyline {
+
+OpAddresses::OpAddresses(const OpCall& call)
+    : workspace(call.workspace.address()), value(call.op.run_value()) {
+  for (const Tensor& input : call.inputs) inputs.push_back(input.address());
+  for (const Tensor& output : call.outputs) outputs.push_back(output.address());
+}
+
+void Runner::run(const OpCall& call, KernelCache&) {
+  call.kernel->run(OpAddresses(call).arguments());
+}
+
+double Runner::run_timed(const OpCall& call) {
+  const OpAddresses addresses(call);
+  wait();
+  const auto started = std::chrono::steady_clock::now();
+  call.kernel->run(addresses.arguments());
+  wait();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+}  // namespace skyline

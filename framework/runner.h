@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/kernel.h"
+#include "framework/op_name.h"
+#include "framework/tensor.h"
+#include "memory/allocator.h"
+#include "memory/block.h"
+
+namespace skyline {
+
+class KernelCache;
+class PlanAdvice;
+
+// An op whose memory is chosen.
+struct OpCall {
+  OpName name;
+  const Op& op;
+  std::span<const TensorSpec> specs;      // of the inputs
+  const std::shared_ptr<Kernel>& kernel;  // the copy that begin_op() asked for
+  std::span<const Tensor> inputs, outputs;
+  const Block& workspace;
+};
+
+// The addresses of a call's operands. Holding them does not hold the memory.
+struct OpAddresses {
+  explicit OpAddresses(const OpCall& call);
+  KernelArguments arguments() const { return {inputs, outputs, workspace, value}; }
+
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::byte* workspace;
+  RunValue value;
+};
+
+// How a device was told to run ops, so far.
+struct Launches {
+  std::uint64_t ops = 0;     // one by one
+  std::uint64_t graphs = 0;  // that hold many ops
+};
+
+struct RunnerFacts {
+  bool defers = false;         // ops may run after run() has returned
+  bool knows_kernels = false;  // knows an op that returns by its kernel: equal ops bring the same
+  std::size_t copies = 1;      // of a kernel, which runs once at a time
+  Launches launches = {};
+};
+
+// Decides when and where the ops of a step run; Context decides which memory they get. Nothing but
+// speed depends on a runner. Thread rule: one thread, the program's.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  // Begins a step, and forgets the error of a step that did not end.
+  virtual void begin_step(StepKind) {}
+  // True if end_step() needs the graph of the running step.
+  virtual bool wants_graph() const { return false; }
+  // Begins each op of the graph, also those that run no kernel. Returns which copy of its kernel
+  // the op takes.
+  virtual std::size_t begin_op(const OpName&) { return 0; }
+  // Runs the op that has begun, or holds it back: takes everything that the program may change.
+  virtual void run(const OpCall& call, KernelCache& kernels);
+  // Runs the op alone, after all earlier ones; returns its seconds.
+  virtual double run_timed(const OpCall& call);
+  // Waits for all ops; throws the first error of one. Returns at once inside an op.
+  virtual void wait() {}
+  // Waits for all ops, and leaves errors to wait().
+  virtual void finish() noexcept {}
+  // Ends a step, after wait(). `graph` is empty unless it was wanted.
+  virtual void end_step(const StepGraph&) {}
+
+  virtual RunnerFacts facts() const { return {}; }
+  // Where plans of steps matter to the runner; null: they do not.
+  virtual PlanAdvice* advice() noexcept { return nullptr; }
+};
+
+// Runs each op at once.
+class InlineRunner final : public Runner {};
+
+// Runs nothing: for dry runs.
+class NullRunner final : public Runner {
+ public:
+  void run(const OpCall&, KernelCache&) override {}
+  double run_timed(const OpCall&) override { return 0; }
+};
+
+}  // namespace skyline

@@ -1,0 +1,214 @@
+#include "train/decide/step_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "memory/alignment.h"
+#include "models/models.h"
+#include "tests/train/decide/small_budget.h"
+#include "train/cli/usage_error.h"
+#include "train/decide/device_speed.h"
+#include "train/options/train_options.h"
+
+namespace skyline {
+namespace {
+
+using tests::SmallBudget;
+
+constexpr const char* kWordByWord = "seq2seq, word by word";
+
+std::vector<std::string> budget_programs() {
+  std::vector<std::string> programs = model_names();
+  programs.emplace_back(kWordByWord);
+  return programs;
+}
+
+class EveryModelsBudget : public ::testing::TestWithParam<std::string> {
+ protected:
+  DryRunOptions program() const {
+    DryRunOptions options{.model = GetParam(), .batch_size = 4};
+    if (GetParam() == kWordByWord) {
+      options.model = kSeq2Seq;
+      options.sentence_words = 6;
+      options.translation.unroll = true;
+    }
+    if (translates(options.model)) {
+      options.translation.source_words = 50;
+      options.translation.target_words = 60;
+      options.translation.units = 32;
+      options.optimizer = {.name = "adam", .clip = 5};
+    } else {
+      options.shape = find_model(GetParam()).shape;
+    }
+    return options;
+  }
+  SmallBudget small_{program()};
+};
+
+TEST_P(EveryModelsBudget, IsKeptAndNeverBeatsItsBound) {
+  StepBudget& budget = small_.budget;
+  for (int k = 0; k < 20; ++k) {
+    const std::uint64_t bytes = small_.bytes_at(k / 19.0);
+    const BudgetAnswer answer = budget.within(bytes);
+    EXPECT_LE(answer.reserved_bytes, bytes) << k;
+    EXPECT_LE(answer.bound(), answer.overhead() + 1e-9) << k;
+    EXPECT_LE(answer.recomputed, answer.candidates);
+    const bool early = answer.savings && answer.savings->early_sums;
+    EXPECT_EQ(answer.recomputed == 0 && !early, answer.savings == nullptr);
+  }
+}
+
+TEST_P(EveryModelsBudget, CostsNoMoreForMoreBytes) {
+  double before = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 50; ++k) {
+    const double seconds = small_.budget.within(small_.bytes_at(k / 49.0)).extra_seconds;
+    EXPECT_LE(seconds, before) << k;
+    before = seconds;
+  }
+  EXPECT_EQ(before, 0);
+}
+
+double modelled_seconds(const DryRunFacts& step) {
+  const std::vector<double> seconds = foreseen_seconds(step.step, assumed_speed("cpu"));
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+// What the search counts is what the step does.
+TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
+  DryRunOptions options = program();
+  options.step.order = std::string(kProgramOrder);
+  const double all_kept = modelled_seconds(dry_run(options));
+  for (const BudgetStep& point : small_.budget.curve(12)) {
+    options.savings = point.savings;
+    const DryRunFacts step = dry_run(options);
+    EXPECT_EQ(step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes), point.bytes);
+    EXPECT_NEAR(modelled_seconds(step) / all_kept - 1, point.overhead,
+                0.01 * point.overhead + 1e-9);
+  }
+}
+
+TEST_P(EveryModelsBudget, GivesTheSamePlanForTheSameSeconds) {
+  SmallBudget again(program());
+  const std::uint64_t bytes = small_.bytes_at(0.4);
+  const BudgetAnswer one = small_.budget.within(bytes), other = again.budget.within(bytes);
+  ASSERT_EQ(one.savings == nullptr, other.savings == nullptr);
+  if (one.savings) {
+    EXPECT_EQ(*one.savings, *other.savings);
+  }
+  EXPECT_EQ(one.reserved_bytes, other.reserved_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, EveryModelsBudget, ::testing::ValuesIn(budget_programs()),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::ranges::replace_if(
+                               name, [](char letter) { return !std::isalnum(letter); }, '_');
+                           return name;
+                         });
+
+DryRunOptions lenet() {
+  return {.model = "lenet", .shape = find_model("lenet").shape, .batch_size = 32};
+}
+
+TEST(StepBudget, SaysWhatIsMissing) {
+  SmallBudget small(lenet());
+  EXPECT_THAT([&] { small.budget.within(100'000); },
+              testing::ThrowsMessage<UsageError>(testing::AllOf(
+                  testing::HasSubstr("--memory: 97.66 KiB do not suffice for the step"),
+                  testing::HasSubstr("1.86 MiB are missing, whatever is made again"),
+                  testing::HasSubstr("relu_grad of conv1"),
+                  testing::HasSubstr("activation of conv1 (588 KiB)"))));
+}
+
+TEST(StepBudget, OfAStepThatFitsMakesNothingAgain) {
+  SmallBudget small(lenet());
+  const BudgetAnswer answer = small.budget.within(small.budget.unlimited_bytes());
+  EXPECT_EQ(answer.recomputed, 0u);
+  EXPECT_EQ(answer.overhead(), 0);
+  EXPECT_EQ(answer.reserved_bytes, answer.unlimited_bytes);
+}
+
+TEST(StepBudget, FindsTheLeastBytesForATime) {
+  SmallBudget small({.model = "resnet20", .shape = find_model("resnet20").shape, .batch_size = 16});
+  const BudgetAnswer none = small.budget.at_most_longer(0);
+  const BudgetAnswer some = small.budget.at_most_longer(0.05);
+  EXPECT_EQ(none.recomputed, 0u);
+  EXPECT_LE(some.overhead(), 0.05);
+  EXPECT_LT(some.reserved_bytes, none.reserved_bytes);
+  EXPECT_LE(some.bound(), some.overhead());
+}
+
+// Four branches of a block give its input gradients.
+TEST(StepBudget, SumsGradientsEarlyWhereBytesAreFew) {
+  SmallBudget small(
+      {.model = "googlenet", .shape = find_model("googlenet").shape, .batch_size = 32});
+  const BudgetAnswer all = small.budget.within(small.bytes_at(1));
+  EXPECT_EQ(all.savings, nullptr);
+  const BudgetAnswer least = small.budget.within(small.bytes_at(0));
+  ASSERT_TRUE(least.savings);
+  EXPECT_TRUE(least.savings->early_sums);
+  EXPECT_NE(least.text().find("gradients are summed early"), std::string::npos);
+  EXPECT_EQ(least.json()["early_sums"], true);
+}
+
+// Budgets of lenet as on a processor whose first convolution has a fast engine with 8 MiB of
+// workspace.
+StepBudget with_large_workspace(bool fits_engines) {
+  constexpr std::uint64_t kWorkspace = 8 << 20;
+  const auto trial = [](const Savings& savings, const EngineNames& engines) {
+    DryRunOptions program = lenet();
+    program.savings = savings;
+    StepTrial result{dry_run(program)};
+    RecordedStep& step = result.facts.step;
+    const auto conv1 = std::ranges::find(step.graph.ops, "conv1", &StepOp::layer);
+    const std::uint64_t direct = conv1->workspace_bytes;
+    if (!engines.contains("conv1")) {
+      conv1->workspace_bytes = kWorkspace;
+      step.engines[static_cast<OpId>(conv1 - step.graph.ops.begin())] = {"conv1", "fast", "direct",
+                                                                         direct};
+    }
+    result.reserved_bytes =
+        result.facts.resident_bytes + lower_bound_bytes(simulate(step.graph), kAlignmentBytes);
+    return result;
+  };
+  return StepBudget({.trial = trial,
+                     .seconds = tests::steady_seconds(),
+                     .freedom = {.fits_engines = fits_engines}});
+}
+
+TEST(StepBudget, TakesASmallerEngineWhereAWorkspaceDoesNotFit) {
+  StepBudget budget = with_large_workspace(true);
+  EXPECT_THAT(budget.within(budget.unlimited_bytes()).engines, testing::IsEmpty());
+  const BudgetAnswer answer = budget.within(4 << 20);
+  EXPECT_EQ(answer.engines, (EngineNames{{"conv1", "direct"}}));
+  EXPECT_EQ(answer.recomputed, 0u);
+  EXPECT_GT(answer.extra_seconds, 0);
+  EXPECT_LE(answer.reserved_bytes, 4u << 20);
+}
+
+TEST(StepBudget, NamesTheOptionThatTakesSmallerEngines) {
+  StepBudget budget = with_large_workspace(false);
+  EXPECT_THAT([&] { budget.within(4 << 20); },
+              testing::ThrowsMessage<UsageError>(
+                  testing::HasSubstr("--engines fitting takes smaller workspaces")));
+}
+
+TEST(LargestSlowerBatch, IsLargerThanWithoutMakingValuesAgain) {
+  DryRunRequest question{.program = lenet(),
+                         .allocators = {},
+                         .device_memory_bytes = 8 << 20,
+                         .seconds = tests::steady_seconds(),
+                         .slowdown = 0};
+  const SlowerBatch same = largest_slower_batch(question);
+  question.slowdown = 0.2;
+  const SlowerBatch slower = largest_slower_batch(question);
+  EXPECT_GT(slower.batch_size, same.batch_size);
+  EXPECT_LE(slower.step.reserved_bytes, *question.device_memory_bytes);
+  EXPECT_LE(slower.step.overhead(), 0.2);
+}
+
+}  // namespace
+}  // namespace skyline

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/images/bad_images.h"
+
+namespace skyline {
+
+// Memory that plans for a run's batches must hold, in bytes.
+struct LongestBatchFacts {
+  std::uint64_t live_bytes = 0;      // most bytes alive at once in one step; no arena is smaller
+  std::uint64_t one_plan_bytes = 0;  // lower bound of one plan for all steps
+  bool one_plan = true;              // one plan serves all; otherwise each batch has its own
+
+  // Of one plan for all steps, above the live bytes.
+  double share_above() const {
+    return static_cast<double>(one_plan_bytes) / static_cast<double>(live_bytes) - 1;
+  }
+};
+
+// What a run tells of its data.
+struct DataResults {
+  struct Words {
+    std::size_t source = 0, target = 0;  // of the vocabularies
+    std::size_t pairs = 0;
+  };
+  std::optional<std::vector<BadImage>> bad_images = {};  // of images
+  std::optional<Words> words = {};                       // of text
+  std::optional<LongestBatchFacts> longest_batch = {};   // if step shapes vary
+};
+
+// Adds all results to those of a training, as JSON and as text.
+void add_results(const DataResults& results, nlohmann::ordered_json& json, std::string& text);
+
+// "3 images could not be read: a.jpg (file is empty); b.jpg (…); c.jpg (…)" and a newline. Names
+// the first ten; empty if all could be read.
+std::string bad_images_text(const std::vector<BadImage>& images);
+// [{"path": …, "reason": …}, …]
+nlohmann::ordered_json to_json(const std::vector<BadImage>& images);
+// "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
+// them"
+std::string longest_batch_text(const LongestBatchFacts& facts);
+nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
+
+}  // namespace skyline

@@ -1,0 +1,123 @@
+#include "train/decide/decide.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "train/decide/budget_seconds.h"
+#include "train/decide/sum_buckets.h"
+#include "train/run/use_threads.h"
+
+namespace skyline {
+namespace {
+
+std::vector<StepDecisions> divisions(const TrainOptions& options) {
+  const std::int64_t cores = omp_get_num_procs();
+  const bool free = options.threads == 0;
+  std::vector<StepDecisions> result{{1, threads_for(options.model, options.threads)}};
+  if (free && result.front().threads > 1) result.push_back({1, 1});
+  for (std::int64_t lanes = 2; lanes <= cores; lanes *= 2) {
+    const std::int64_t threads = free ? cores / lanes : options.threads;
+    if (lanes * threads <= cores) result.push_back({lanes, threads});
+  }
+  return result;
+}
+
+SumBuckets chosen_sums(const TrainOptions& options, const StepSeconds& seconds, StepDecisions tried,
+                       StepProbe& probe) {
+  const auto step_with = [&](const SumBuckets& buckets) {
+    tried.buckets = buckets;
+    return probe.dry_step(tried).facts.step;
+  };
+  return sum_buckets(step_with, seconds.of, static_cast<std::size_t>(options.ranks.ranks),
+                     options.ranks.link.link());
+}
+
+BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seconds,
+                            StepDecisions tried, StepProbe& probe) {
+  const auto trial = [&](const Savings& savings, const EngineNames& engines) {
+    tried.savings = savings;
+    tried.engines = engines;
+    return probe.dry_step(tried);
+  };
+  StepBudget budget({.trial = trial,
+                     .seconds = seconds,
+                     .freedom = {.in_place = options.step.in_place,
+                                 .fits_engines = fits_engines(options.device)}});
+  BudgetAnswer answer = budget.within(*options.step.memory_bytes);
+  answer.curve = budget.curve(kShownBudgets);
+  return answer;
+}
+
+// Decides all but lanes and threads. The backend's workspaces depend on the threads.
+StepDecisions with_sums_and_savings(const TrainOptions& options, StepDecisions decisions,
+                                    StepProbe& probe) {
+  use_threads(decisions.threads);
+  const bool has_ranks = options.ranks.ranks > 1;
+  if (!has_ranks && !options.step.memory_bytes) return decisions;
+  const StepSeconds seconds = step_seconds(options.step.profile, profile_key(options, decisions));
+  if (has_ranks) decisions.buckets = chosen_sums(options, seconds, decisions, probe);
+  if (options.step.memory_bytes) {
+    decisions.budget = chosen_savings(options, seconds, decisions, probe);
+    decisions.savings = decisions.budget->savings;
+    decisions.engines = decisions.budget->engines;
+  }
+  return decisions;
+}
+
+std::string division_text(const StepDecisions& division) {
+  return fmt::format("{} lane{} of {} thread{}", division.lanes, division.lanes == 1 ? "" : "s",
+                     division.threads, division.threads == 1 ? "" : "s");
+}
+
+StepDecisions fastest_division(const TrainOptions& options, StepProbe& probe, Console& console) {
+  std::vector<std::string> texts;
+  StepDecisions best;
+  double best_seconds = std::numeric_limits<double>::infinity();
+  for (const StepDecisions& division : divisions(options)) {
+    const StepDecisions decisions = with_sums_and_savings(options, division, probe);
+    const double seconds = probe.timed_step(decisions);
+    texts.push_back(fmt::format("{} {:.2f} ms", division_text(division), 1e3 * seconds));
+    if (seconds >= best_seconds) continue;
+    best = decisions;
+    best_seconds = seconds;
+  }
+  console.say(fmt::format("--lanes auto: {} a step; takes {}", fmt::join(texts, ", "),
+                          division_text(best)));
+  use_threads(best.threads);
+  return best;
+}
+
+}  // namespace
+
+StepDecisions as_said(const TrainOptions& options, std::size_t ranks_here) {
+  const std::int64_t lanes = std::max<std::int64_t>(options.device.lanes, 1);
+  return {.lanes = lanes,
+          .threads = threads_for(options.model, options.threads,
+                                 lanes * static_cast<std::int64_t>(ranks_here))};
+}
+
+TrainOptions as_decided(TrainOptions options, const StepDecisions& decisions) {
+  options.device.lanes = decisions.lanes;
+  options.threads = decisions.threads;
+  return options;
+}
+
+ProfileKey profile_key(const TrainOptions& options, const StepDecisions& decisions) {
+  return {.model = options.model,
+          .device = options.memory.device,
+          .batch_size = options.batch_size,
+          .threads = decisions.threads};
+}
+
+StepDecisions decide(const TrainOptions& options, std::size_t ranks_here, StepProbe& probe,
+                     Console& console) {
+  if (options.device.lanes == 0) return fastest_division(options, probe, console);
+  return with_sums_and_savings(options, as_said(options, ranks_here), probe);
+}
+
+}  // namespace skyline

@@ -1,0 +1,35 @@
+#include "train/decide/engines_above_peak.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "memory/order/order.h"
+#include "memory/order/order_walk.h"
+#include "train/decide/program_graph.h"
+
+namespace skyline {
+namespace {
+
+OrderProblem problem_of(const DryRunFacts& facts) {
+  const StepGraph graph = in_program_sequence(facts.step.graph, facts.program_numbers);
+  return order_problem(program_graph(graph, true, facts.resident_bytes), {});
+}
+
+}  // namespace
+
+std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRunFacts& by_rule) {
+  const std::vector<OpId>& order = direct.program_numbers;
+  const std::uint64_t peak = order_peak(problem_of(direct), order);
+  const std::vector<std::uint64_t> bytes = order_bytes(problem_of(by_rule), order);
+  std::set<std::string> problems;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const auto use = by_rule.step.engines.find(order[place]);
+    if (use != by_rule.step.engines.end() && bytes[place] > peak)
+      problems.insert(use->second.problem);
+  }
+  return problems;
+}
+
+}  // namespace skyline
