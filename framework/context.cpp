@@ -43,8 +43,8 @@ void Context::begin_step(ShapeKey key) {
   ops_named_.clear();
   random_.batch = 0;
   first_stream_ = end_of_streams_ = random_.next;
-  if (staged_bytes_ > 0) staging_users_ = Staging::Users::kUploads;
-  staged_bytes_ = 0;
+  if (staging_.used_bytes > 0) staging_.users = Staging::Users::kUploads;
+  staging_.used_bytes = 0;
   allocator_.begin_step(key);
 }
 
@@ -275,17 +275,18 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
 }
 
 void Context::stage_uploads(std::size_t bytes) {
-  if (!options_.prefetch || bytes <= staging_.bytes()) return;
-  staging_.reset();
-  staging_ = allocator_.allocate(bytes, {kStagingOp, "inputs", Phase::kOutside, Category::kInput});
-  staging_users_ = Staging::Users::kOps;
+  if (!options_.prefetch || bytes <= staging_.memory.bytes()) return;
+  staging_.memory.reset();
+  staging_.memory =
+      allocator_.allocate(bytes, {kStagingOp, "inputs", Phase::kOutside, Category::kInput});
+  staging_.users = Staging::Users::kOps;
 }
 
 std::optional<Staging> Context::staging(std::size_t bytes) {
-  if (bytes == 0 || staged_bytes_ + bytes > staging_.bytes()) return {};
-  const Staging staging{staging_.address() + staged_bytes_, staging_users_};
-  staging_users_ = Staging::Users::kNone;
-  staged_bytes_ += align_up(bytes, kAlignmentBytes);
+  if (bytes == 0 || staging_.used_bytes + bytes > staging_.memory.bytes()) return {};
+  const Staging staging{staging_.memory.address() + staging_.used_bytes, staging_.users};
+  staging_.users = Staging::Users::kNone;
+  staging_.used_bytes += align_up(bytes, kAlignmentBytes);
   return staging;
 }
 

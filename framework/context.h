@@ -89,7 +89,7 @@ class Context {
   // uploads arrive while the step before still runs. Each upload takes its aligned size; uploads
   // that do not fit are not staged. Call between steps. Throws OutOfMemory; then nothing is staged.
   void stage_uploads(std::size_t bytes);
-  std::size_t staging_bytes() const noexcept { return staging_.bytes(); }
+  std::size_t staging_bytes() const noexcept { return staging_.memory.bytes(); }
 
   // Makes a resident tensor, filled from `host` (spec.bytes() bytes) or with zeros.
   Tensor resident(const TensorSpec& spec, Category category, std::string_view layer,
@@ -139,6 +139,12 @@ class Context {
   friend class LayerScope;
   friend class TurnScope;
   struct Call;
+  // Where uploads arrive under `prefetch`.
+  struct StagingArea {
+    Block memory;
+    std::size_t used_bytes = 0;  // by the running step
+    Staging::Users users = Staging::Users::kOps;
+  };
 
   std::shared_ptr<Storage> request(std::size_t bytes, const Tag& tag);
   // Returns room for an upload of the running step, if there is any left.
@@ -174,9 +180,7 @@ class Context {
   std::vector<OpTime>* op_times_ = nullptr;
   NullRunner no_runner_;         // of dry runs
   bool runner_records_ = false;  // the runner wants the running step's graph
-  Block staging_;
-  std::size_t staged_bytes_ = 0;  // by the running step
-  Staging::Users staging_users_ = Staging::Users::kOps;
+  StagingArea staging_;
   KernelCache kernels_;
 };
 

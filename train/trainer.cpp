@@ -14,7 +14,7 @@
 #include "train/cli/json_text.h"
 #include "train/decide/decide.h"
 #include "train/optimizers/learning_rate.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
 #include "train/state/training_state.h"

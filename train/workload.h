@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/checkpoints/stored_json.h"
+#include "train/checkpoints/training_position.h"
 #include "train/decide/step_decisions.h"
 #include "train/run/evaluation.h"
 

@@ -77,7 +77,8 @@ class Maker {
                                       : value_of(input.retained));
     }
     if (!step.op->is_view()) {
-      op.workspace_bytes = context_.workspace_bytes(*step.op, *context_.kernels().get(*step.op, specs));
+      op.workspace_bytes =
+          context_.workspace_bytes(*step.op, *context_.kernels().get(*step.op, specs));
     }
     const std::vector<OutputSpec> outputs = step.op->outputs(specs);
     for (std::size_t j = 0; j < outputs.size(); ++j) {

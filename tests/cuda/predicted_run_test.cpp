@@ -11,7 +11,7 @@
 #include "tests/data/images/image_files.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

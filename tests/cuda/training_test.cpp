@@ -17,7 +17,7 @@
 #include "tests/train/decide/small_budget.h"
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

@@ -14,8 +14,8 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/files.h"
 #include "train/trainer.h"
 
 namespace skyline {

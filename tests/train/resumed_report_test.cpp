@@ -9,7 +9,7 @@
 #include "tests/train/decided_run.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/trainer.h"
 
 namespace skyline {

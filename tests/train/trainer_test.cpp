@@ -20,10 +20,10 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/lab/order/order_files.h"
 #include "train/optimizers/learning_rate.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/divergence.h"
 
 namespace skyline {

@@ -8,9 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/finite_tensor.h"
-#include "train/checkpoints/input_file.h"
+#include "train/checkpoints/files.h"
+#include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "train/checkpoints/checkpoint.h"
-#include "train/checkpoints/finite_tensor.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/context.h"
@@ -12,6 +13,20 @@
 #include "train/checkpoints/safetensors.h"
 
 namespace skyline {
+
+// A tensor of a file holds a NaN or an infinity: "weights.safetensors: tensor 'fc.bias': value 3 is
+// nan".
+class NotFiniteTensor : public SafetensorsError {
+ public:
+  using SafetensorsError::SafetensorsError;
+};
+
+// Returns the tensor with a check of everything that is read, if it is F32. Errors name `file`.
+StoredTensor finite(StoredTensor tensor, std::string file);
+std::vector<StoredTensor> finite(std::vector<StoredTensor> tensors, const std::string& file);
+
+// Reads all tensors. Throws what reading them throws.
+void read_through(const std::vector<StoredTensor>& tensors);
 
 // The bytes of a tensor in the order of memory, wherever they lie.
 struct TensorBytes {

@@ -12,7 +12,6 @@
 #include "train/cli/table.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
-#include "train/images/idx_data.h"
 #include "train/images/image_data.h"
 #include "train/options/translation_options.h"
 

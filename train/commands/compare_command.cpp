@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/decide/live_parts.h"
 #include "train/lab/comparison.h"
 #include "train/lab/runs/run_difference.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

@@ -10,7 +10,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/graph_file.h"
 #include "memory/planners/solvers/solver_planners.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
@@ -21,7 +21,7 @@
 #include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/lanes/lane_page.h"
 #include "train/lab/ranks/rank_page.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "framework/graph_text.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"

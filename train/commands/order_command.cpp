@@ -6,7 +6,7 @@
 
 #include "memory/formats/order_file.h"
 #include "memory/order/solvers/solver_orders.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"

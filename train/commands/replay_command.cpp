@@ -15,7 +15,7 @@
 #include "train/lab/replay_all.h"
 #include "train/lab/replay_outputs.h"
 #include "train/lab/replay_report.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

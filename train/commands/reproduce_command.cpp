@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"

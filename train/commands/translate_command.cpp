@@ -20,8 +20,8 @@
 #include "train/options/train_options.h"
 #include "train/run/use_threads.h"
 #include "train/state/training_state.h"
-#include "train/translation/bleu.h"
 #include "train/translation/translation_data.h"
+#include "train/translation/translation_evaluation.h"
 #include "train/translation/translation_run.h"
 #include "train/translation/translator.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "train/decide/budget_seconds.h"
-#include "train/decide/sum_buckets.h"
+#include "train/decide/rank_sums.h"
+#include "train/decide/step_seconds.h"
 #include "train/run/use_threads.h"
 
 namespace skyline {

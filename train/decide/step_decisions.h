@@ -1,12 +1,52 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "framework/ranks/rank_place.h"
-#include "train/decide/budget_answer.h"
+#include "framework/savings.h"
 
 namespace skyline {
+
+// Engines by the problem that they compute; see EngineChoices.
+using EngineNames = std::map<std::string, std::string>;
+
+// A point of the curve of bytes against seconds.
+struct BudgetStep {
+  std::uint64_t bytes = 0;  // with resident values, in the program's sequence
+  double overhead = 0, bound = 0;
+  Savings savings = {};
+  EngineNames engines = {};
+};
+
+// The fastest step that was found within a budget. Seconds are those of ops, foreseen.
+struct BudgetAnswer {
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t reserved_bytes = 0;   // by the step within the budget
+  std::uint64_t unlimited_bytes = 0;  // reserved by the step that recomputes nothing
+  double seconds = 0;                 // of the step that recomputes nothing
+  double extra_seconds = 0;           // of recomputed values, early sums and smaller engines
+  double bound_seconds = 0;           // no step within the budget has fewer extra seconds
+  std::size_t recomputed = 0;         // values that are recomputed
+  std::size_t candidates = 0;         // values that could be
+  Savings savings;                    // null: none
+  EngineNames engines = {};           // smaller ones than the rule's
+  std::string seconds_source;
+  double planning_seconds = 0;    // with the curve's
+  std::vector<BudgetStep> curve;  // that the step was chosen from; empty unless asked for
+
+  double overhead() const { return extra_seconds / seconds; }
+  double bound() const { return bound_seconds / seconds; }
+
+  nlohmann::ordered_json json() const;
+  // "31 of 175 values are recomputed; the step fits in … and takes 5.81 % longer, at least …".
+  std::string text() const;
+};
 
 // What is settled before the first step; the same on all ranks.
 struct StepDecisions {

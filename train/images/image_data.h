@@ -1,19 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
 #include "data/images/bad_images.h"
+#include "data/images/idx/idx_collection.h"
 #include "data/images/image_collection.h"
 #include "data/images/image_dataset.h"
 #include "data/images/mean_image.h"
 #include "data/images/normalisation.h"
 #include "models/model.h"
+#include "train/cli/console.h"
 #include "train/options/data_options.h"
 
 namespace skyline {
@@ -72,5 +76,41 @@ std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataO
                                               const MeanProgress& progress = {});
 // Makes both splits subtract `mean`; null: zeros. Throws DataError if it has another size.
 void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mean);
+
+// Returns the name of the collection with a label file, not compressed, of this SHA-256; empty for
+// an unknown one.
+std::string_view known_collection_name(std::string_view labels_sha256);
+
+// Names IDX files: by options.class_names; or as MNIST or Fashion-MNIST, recognised by the SHA-256
+// of either label file; or by the folder and the numbers of its classes, as many as options.classes
+// or the largest label says. Throws DataError if the file of names cannot be read.
+IdxNaming idx_naming(const DataOptions& options);
+
+// Opens a folder of IDX files. Both splits are normalised by the training images' mean and
+// deviation; without training images, the caller gives a normalisation. Throws DataError.
+ImageData open_idx(const DataOptions& options, bool needs_train);
+
+// Normalises both splits of IDX files.
+void set_normalisation(ImageData& data, const Normalisation& normalisation);
+// "levels are normalised by the training images' mean 0.2860 and deviation 0.3530".
+std::string normalisation_text(const Normalisation& normalisation);
+
+// The mean image of a run, kept in its folder as mean.safetensors: a tensor "mean", F32
+// [side, side, 3], 0 to 255.
+inline constexpr const char* kMeanFile = "mean.safetensors";
+
+// Throws WriteError.
+void write_mean(const std::filesystem::path& folder, const MeanImage& mean);
+// Returns null if the folder has none. Throws SafetensorsError if the file is damaged or holds
+// something else.
+std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder);
+
+// Throws CheckpointError if the folder has none.
+std::shared_ptr<const MeanImage> stored_mean(const std::filesystem::path& folder);
+
+// compute_mean() with its progress on the console and a final line. Unreadable images are in
+// data.bad_images afterwards.
+std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
+                                              Console& console);
 
 }  // namespace skyline

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "framework/engines/engine_choices.h"
-#include "train/decide/engines_above_peak.h"
-#include "train/images/image_evaluation.h"
+#include "train/decide/engines.h"
+#include "train/images/image_step.h"
 #include "train/options/step_options.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"

@@ -1,11 +1,19 @@
 #include "train/images/image_step.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "data/errors.h"
+#include "data/loader.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
 #include "framework/ops/math/add_scaled.h"
 #include "memory/alignment.h"
+#include "train/ranks/shared_batches.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -78,6 +86,150 @@ Inference inference_step(Context& context, const Model& model, const Batch& batc
       context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));
   step.end();
   return inference;
+}
+
+namespace {
+
+// Repeats a batch's own images until it has `size` of them.
+void fill_up(Batch& batch, std::size_t size) {
+  const std::size_t image = batch.images.size() / batch.size;
+  const std::size_t real = batch.size;
+  batch.images.resize(size * image);
+  batch.labels.resize(size);
+  for (std::size_t i = real; i < size; ++i) {
+    std::copy_n(batch.images.begin() + static_cast<std::ptrdiff_t>((i % real) * image), image,
+                batch.images.begin() + static_cast<std::ptrdiff_t>(i * image));
+    batch.labels[i] = batch.labels[i % real];
+  }
+  batch.size = size;
+}
+
+// Returns how many logits rank before the label's: larger ones, equal ones of lower classes, and
+// NaNs.
+int rank_of(std::span<const float> row, std::size_t label) {
+  int before = 0;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    if (j < label && !(row[j] < row[label])) ++before;
+    if (j > label && !(row[j] <= row[label])) ++before;
+  }
+  return before;
+}
+
+// Returns −log softmax of the label.
+double cross_entropy(std::span<const float> row, std::size_t label) {
+  const double most = *std::ranges::max_element(row);
+  double sum = 0;
+  for (const float logit : row) sum += std::exp(logit - most);
+  return std::log(sum) + most - row[label];
+}
+
+void count(Accuracy& accuracy, std::span<const float> row, std::int32_t label) {
+  if (label == kNotCounted) {
+    ++accuracy.not_counted;
+    return;
+  }
+  const int rank = rank_of(row, static_cast<std::size_t>(label));
+  accuracy.correct += rank == 0 ? 1 : 0;
+  accuracy.correct_top5 += rank < kTopGuesses ? 1 : 0;
+  accuracy.loss_sum += cross_entropy(row, static_cast<std::size_t>(label));
+  ++accuracy.total;
+}
+
+// Runs a network over a data set, one batch after another of those that a rank has.
+class ImageBatches {
+ public:
+  ImageBatches(Context& context, const Model& model, const Dataset& dataset,
+               const EvaluationBatches& batches, const BatchShare& share = {})
+      : context_(context), model_(model), dataset_(dataset), batches_(batches), share_(share) {
+    batches_.batch_size = std::min(batches.batch_size, dataset.size());
+    if (batches_.batch_size == 0) open();  // throws DataError
+  }
+
+  // Of the whole data set.
+  std::size_t count() const {
+    return (dataset_.size() + batches_.batch_size - 1) / batches_.batch_size;
+  }
+  std::size_t first_of(std::size_t batch) const { return batch * batches_.batch_size; }
+  std::size_t end_of(std::size_t batch) const {
+    return std::min(first_of(batch + 1), dataset_.size());
+  }
+
+  // Runs the rank's next batch, which is `batch` of the data set.
+  void next(std::size_t batch, const LogitsVisitor& visit) {
+    if (!loader_) open();
+    loader_->next(batch_);
+    const std::size_t real = batch_.size;
+    if (real < batches_.batch_size) fill_up(batch_, batches_.batch_size);
+    const std::vector<std::int32_t> labels = batch_.labels;
+    std::ranges::replace(batch_.labels, kNotCounted, 0);  // the loss needs a valid class
+    const std::vector<float> logits =
+        inference_step(context_, model_, batch_, [&] { loader_->give_back(batch_); }).logits;
+    const std::size_t classes = logits.size() / batch_.size;
+    for (std::size_t row = 0; row < real; ++row) {
+      visit(first_of(batch) + row, std::span(logits).subspan(row * classes, classes), labels[row]);
+    }
+  }
+
+ private:
+  void open() {
+    loader_.emplace(dataset_,
+                    LoaderOptions{.batch_size = batches_.batch_size,
+                                  .shuffle = false,
+                                  .drop_last = false,
+                                  .threads = batches_.decode_threads,
+                                  .share = share_},
+                    RandomBits{});
+  }
+
+  Context& context_;
+  const Model& model_;
+  const Dataset& dataset_;
+  EvaluationBatches batches_;
+  BatchShare share_;
+  std::optional<Loader> loader_;  // a rank may have no batch
+  Batch batch_;
+};
+
+}  // namespace
+
+Accuracy& Accuracy::operator+=(const Accuracy& other) {
+  correct += other.correct;
+  correct_top5 += other.correct_top5;
+  total += other.total;
+  not_counted += other.not_counted;
+  loss_sum += other.loss_sum;
+  return *this;
+}
+
+void for_each_image(Context& context, const Model& model, const Dataset& dataset,
+                    EvaluationBatches batches, const LogitsVisitor& visit) {
+  ImageBatches images(context, model, dataset, batches);
+  for (std::size_t batch = 0; batch < images.count(); ++batch) images.next(batch, visit);
+}
+
+Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
+                  const EvaluationBatches& batches, const EvaluationProgress& progress) {
+  const RankPlace& place = batches.shares.place;
+  ImageBatches images(context, model, dataset, batches, {.rank = place.rank, .ranks = place.ranks});
+  Accuracy accuracy;
+  for_each_batch(
+      batches.shares, images.count(),
+      [&](std::size_t batch) {
+        Accuracy of_batch;
+        images.next(batch, [&](std::size_t, std::span<const float> logits, std::int32_t label) {
+          count(of_batch, logits, label);
+        });
+        return bytes_of(of_batch);
+      },
+      [&](std::size_t batch, const std::string& of_batch) {
+        accuracy += from_bytes<Accuracy>(of_batch);
+        if (progress) progress(images.end_of(batch), dataset.size());
+      });
+  if (accuracy.total == 0) {
+    throw DataError(dataset.name(),
+                    "none of the " + std::to_string(dataset.size()) + " images can be read");
+  }
+  return accuracy;
 }
 
 }  // namespace skyline

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "data/dataset.h"
 #include "data/loader.h"
 #include "framework/context.h"
 #include "models/model.h"
+#include "train/run/evaluation.h"
+#include "train/run/step_shares.h"
 
 namespace skyline {
 
@@ -36,5 +41,50 @@ struct Inference {
 // OutOfMemory.
 Inference inference_step(Context& context, const Model& model, const Batch& batch,
                          const AfterUpload& after_upload = {});
+
+// Classification accuracy of a model.
+struct Accuracy {
+  std::int64_t correct = 0;       // the label's logit is the largest; ties go to the lower class
+  std::int64_t correct_top5 = 0;  // it is among the five largest
+  std::int64_t total = 0;         // counted images
+  std::int64_t not_counted = 0;   // unreadable images
+  double loss_sum = 0;            // sum of the cross-entropies, batch by batch
+
+  Accuracy& operator+=(const Accuracy& other);
+
+  double top1() const noexcept { return share(static_cast<double>(correct)); }
+  double top5() const noexcept { return share(static_cast<double>(correct_top5)); }
+  double mean_loss() const noexcept { return share(loss_sum); }
+
+ private:
+  double share(double sum) const noexcept {
+    return total > 0 ? sum / static_cast<double>(total) : 0.0;
+  }
+};
+
+// Top-5 accuracy is reported only if there are more classes than this.
+inline constexpr int kTopGuesses = 5;
+
+struct EvaluationBatches {
+  std::size_t batch_size = 1;
+  std::size_t decode_threads = 1;
+  StepShares shares = {};  // which ranks divide the batches of evaluate()
+};
+
+// Called for each image in the data set's order with its logits and its label.
+using LogitsVisitor =
+    std::function<void(std::size_t index, std::span<const float> logits, std::int32_t label)>;
+
+// Runs a network over a data set in inference steps of one shape; the last one is padded with
+// repeated images, which are not visited. Draws no random numbers. Throws DataError if the batch
+// size is 0, and what the data set and `visit` throw.
+void for_each_image(Context& context, const Model& model, const Dataset& dataset,
+                    EvaluationBatches batches, const LogitsVisitor& visit);
+
+// Evaluates `dataset` as for_each_image() does; its batches are divided among ranks.
+// Unreadable images are not counted. Throws DataError if no image can be read, too, and what
+// `progress` throws.
+Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
+                  const EvaluationBatches& batches, const EvaluationProgress& progress = {});
 
 }  // namespace skyline

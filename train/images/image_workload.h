@@ -1,9 +1,9 @@
 #pragma once
 
 #include "train/data_results.h"
+#include "train/decide/engines.h"
 #include "train/decide/live_parts.h"
 #include "train/decide/step_budget.h"
-#include "train/decide/tried_engines.h"
 #include "train/decide/warm_up.h"
 #include "train/images/image_data.h"
 #include "train/images/image_run.h"

@@ -12,8 +12,8 @@
 #include "data/printable.h"
 #include "train/cli/table.h"
 #include "train/data_results.h"
-#include "train/images/image_evaluation.h"
-#include "train/images/mean_file.h"
+#include "train/images/image_data.h"
+#include "train/images/image_step.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {

@@ -15,7 +15,7 @@
 #include "train/lab/order/model_story.h"
 #include "train/lab/order/step_order_view.h"
 #include "train/optimizers/learning_rate.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/report/report.h"
 #include "train/run/model_run.h"
 #include "train/workload.h"

@@ -12,7 +12,7 @@
 #include "train/cli/table.h"
 #include "train/data_results.h"
 #include "train/lab/comparison.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

@@ -9,7 +9,7 @@
 #include "memory/formats/csv/event_csv.h"
 #include "memory/replay/event_replay.h"
 #include "memory/replay/trace_builder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 

@@ -14,7 +14,7 @@
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
 #include "train/optimizers/learning_rate.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

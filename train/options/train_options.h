@@ -11,7 +11,6 @@
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
 #include "train/options/memory_options.h"
-#include "train/options/rank_options.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 

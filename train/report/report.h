@@ -8,7 +8,7 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
-#include "train/decide/budget_answer.h"
+#include "train/decide/step_decisions.h"
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"

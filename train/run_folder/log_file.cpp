@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <system_error>
 
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

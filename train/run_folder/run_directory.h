@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/stored_json.h"
+#include "train/checkpoints/files.h"
+#include "train/checkpoints/training_position.h"
 #include "train/run_folder/log_file.h"
 #include "train/run_folder/open_folder.h"
 

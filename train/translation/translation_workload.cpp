@@ -3,13 +3,88 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "memory/alignment.h"
+#include "memory/session/tag_matcher.h"
+#include "train/cli/byte_sizes.h"
 #include "train/decide/decide.h"
 #include "train/report/report.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
+namespace {
+
+constexpr std::int64_t kMostBatches = 1'000'000;  // search limit: under a minute
+constexpr double kOnePlanShare = 0.01;            // extra memory that one plan may take
+
+// A step's request sizes grow with these numbers; in unrolled LSTMs the number of requests does
+// too.
+using Extents = std::array<std::size_t, 7>;
+
+std::size_t different_lengths(const PackedWords& side) {
+  std::size_t count = 1;
+  for (std::size_t t = 1; t < side.batch_sizes.size(); ++t) {
+    if (side.batch_sizes[t] < side.batch_sizes[t - 1]) ++count;
+  }
+  return count;
+}
+
+Extents extents_of(const PairBatch& batch) {
+  const PackedWords &source = batch.source, &target = batch.target;
+  return {batch.size(),
+          source.words.size(),
+          target.words.size(),
+          source.batch_sizes.size(),
+          target.batch_sizes.size(),
+          different_lengths(source),
+          different_lengths(target)};
+}
+
+// True if no extent of `one` is smaller than in `other`.
+bool covers(const Extents& one, const Extents& other) {
+  return std::ranges::equal(one, other, std::greater_equal());
+}
+
+}  // namespace
+
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches) {
+  std::vector<PairBatch> found;
+  for (std::int64_t batch = 0; batch < std::min(batches, kMostBatches); ++batch) {
+    PairBatch next = loader.next();
+    const Extents extents = extents_of(next);
+    const auto covers_next = [&](const PairBatch& one) { return covers(extents_of(one), extents); };
+    if (std::ranges::any_of(found, covers_next)) continue;
+    std::erase_if(found, [&](const PairBatch& one) { return covers(extents, extents_of(one)); });
+    found.push_back(std::move(next));
+  }
+  return found;
+}
+
+LongestBatches longest_batches(const std::vector<PairBatch>& batches, TranslationDryRun& dry,
+                               bool unrolled) {
+  LongestBatches longest;
+  LongestBatchFacts& facts = longest.facts;
+  StepRecording all{.requests = {},
+                    .matching = unrolled ? Matching::kByTag : Matching::kByPosition};
+  for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+    Trace trace = dry.trace({batches[batch]});
+    all = joined(std::move(all), requests_of(trace));
+    const std::uint64_t live_bytes = lower_bound_bytes(trace, kAlignmentBytes);
+    const bool longer =
+        live_bytes > std::exchange(facts.live_bytes, std::max(facts.live_bytes, live_bytes));
+    if (longer) longest.batch = batch;
+    longest.steps.insert(longer ? longest.steps.begin() : longest.steps.end(), std::move(trace));
+    if (unrolled) longest.steps.resize(1);  // traces are large, and only the first is adopted
+  }
+  facts.one_plan_bytes = lower_bound_bytes(canonical_step(all.requests).trace, kAlignmentBytes);
+  facts.one_plan = !unrolled && facts.share_above() <= kOnePlanShare;
+  if (!facts.one_plan) longest.steps.resize(1);
+  return longest;
+}
+
 namespace {
 
 // Prints how many lines were used, and warns of the first line with each fault.

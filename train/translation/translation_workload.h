@@ -1,18 +1,44 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "data/text/pair_loader.h"
+#include "memory/trace.h"
 #include "train/data_results.h"
 #include "train/decide/live_parts.h"
 #include "train/decide/step_budget.h"
 #include "train/decide/warm_up.h"
 #include "train/options/train_options.h"
-#include "train/translation/longest_batches.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 #include "train/workload.h"
 
 namespace skyline {
+
+// Returns those of a run's first `batches` batches that no other batch covers: none has as many
+// sentences and words and is as long. `loader` must be at the first batch. The order of the batches
+// does not matter.
+std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches);
+
+// The steps of a run that need the most memory, from dry runs, for policy upper-bound.
+struct LongestBatches {
+  LongestBatchFacts facts;
+  std::size_t batch = 0;  // the one with the most live bytes
+  // The traces to adopt before the first step. The step with the most live bytes is first. If one
+  // plan serves all, the other steps follow that may need more in some request.
+  std::vector<Trace> steps;
+};
+
+// Searches uncovered batches; all batches of a dry step are the same one. Packed steps make the
+// same number of requests for all lengths, and each request grows with the words, the sentences or
+// the longest sentence, so one plan for the maximum serves all batches, in whatever sequence they
+// come. It is chosen if it takes at most 1 % more than the longest batch. Otherwise each batch gets
+// its own plan, see PlannedPairs. Unrolled LSTMs always do, because their number of requests
+// depends on the lengths.
+LongestBatches longest_batches(const std::vector<PairBatch>& batches, TranslationDryRun& dry,
+                               bool unrolled);
 
 // Trains a translation model on pairs of sentences.
 class TranslationWorkload final : public Workload {

@@ -7,7 +7,7 @@
 #include "data/text/pair_loader.h"
 #include "data/text/vocabulary.h"
 #include "framework/philox.h"
-#include "train/translation/bleu.h"
+#include "train/translation/translation_evaluation.h"
 
 namespace skyline {
 namespace {

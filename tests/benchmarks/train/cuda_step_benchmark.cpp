@@ -45,7 +45,7 @@
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/run_benchmark.h"
 #include "tests/benchmarks/train/cuda_training.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 

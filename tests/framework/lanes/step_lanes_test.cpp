@@ -320,8 +320,10 @@ TEST(LaneContext, HostAccessWaitsForEnqueuedOps) {
 TEST(LaneContext, HasAKernelForEachLane) {
   LaneContext run(2);
   const std::vector<TensorSpec> specs = {{Shape{4}}};
-  EXPECT_NE(run.context.kernels().get(*relu_op(), specs, 1), run.context.kernels().get(*relu_op(), specs));
-  EXPECT_EQ(run.context.kernels().get(*relu_op(), specs, 1), run.context.kernels().get(*relu_op(), specs, 1));
+  EXPECT_NE(run.context.kernels().get(*relu_op(), specs, 1),
+            run.context.kernels().get(*relu_op(), specs));
+  EXPECT_EQ(run.context.kernels().get(*relu_op(), specs, 1),
+            run.context.kernels().get(*relu_op(), specs, 1));
 }
 
 TEST(LaneContext, ADryRunHasNoLanes) {

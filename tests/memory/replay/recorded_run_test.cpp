@@ -4,7 +4,7 @@
 
 #include "tests/train/images/small_training.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/memory_summary.h"
 
 namespace skyline {

@@ -1,4 +1,4 @@
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

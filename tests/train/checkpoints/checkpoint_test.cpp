@@ -14,8 +14,7 @@
 #include "tests/train/checkpoints/file_size_limit.h"
 #include "tests/train/checkpoints/numbered_checkpoint.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
-#include "train/checkpoints/input_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {

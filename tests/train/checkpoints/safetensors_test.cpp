@@ -11,7 +11,7 @@
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

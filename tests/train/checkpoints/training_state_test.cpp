@@ -7,7 +7,7 @@
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/small_training.h"
 #include "train/checkpoints/sha256.h"
-#include "train/images/auxiliary_names.h"
+#include "train/images/trained_network.h"
 
 namespace skyline {
 namespace {

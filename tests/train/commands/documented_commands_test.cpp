@@ -15,7 +15,7 @@
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

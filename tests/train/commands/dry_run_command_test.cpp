@@ -9,9 +9,9 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/report/browser.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/cli/table.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {

@@ -8,8 +8,8 @@
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

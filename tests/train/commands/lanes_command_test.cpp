@@ -5,7 +5,7 @@
 
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

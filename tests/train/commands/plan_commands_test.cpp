@@ -11,7 +11,7 @@
 #include "tests/train/commands/plan_commands.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/lab/plan_answer.h"
 
 namespace skyline {

@@ -9,7 +9,7 @@
 #include "tests/train/commands/plan_commands.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

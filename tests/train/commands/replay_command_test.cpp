@@ -12,9 +12,9 @@
 #include "tests/train/lab/golden_events.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/lab/replay_all.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {

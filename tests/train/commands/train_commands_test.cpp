@@ -11,7 +11,7 @@
 #include "memory/trace.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/report/browser.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 
 namespace skyline {

@@ -1,4 +1,4 @@
-#include "train/decide/engines_above_peak.h"
+#include "train/decide/engines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include "models/models.h"
 #include "tests/train/decide/small_budget.h"
 #include "train/cli/usage_error.h"
-#include "train/decide/device_speed.h"
+#include "train/decide/step_seconds.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -1,4 +1,4 @@
-#include "train/decide/step_profile.h"
+#include "train/decide/step_seconds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

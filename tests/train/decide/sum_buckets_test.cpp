@@ -1,4 +1,4 @@
-#include "train/decide/sum_buckets.h"
+#include "train/decide/rank_sums.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

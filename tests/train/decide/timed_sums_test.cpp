@@ -1,4 +1,4 @@
-#include "train/decide/timed_sums.h"
+#include "train/decide/rank_sums.h"
 
 #include <gtest/gtest.h>
 

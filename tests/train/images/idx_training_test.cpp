@@ -11,8 +11,8 @@
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/images/idx_data.h"
-#include "train/images/trained_data.h"
+#include "train/images/image_data.h"
+#include "train/images/trained_network.h"
 
 namespace skyline {
 namespace {

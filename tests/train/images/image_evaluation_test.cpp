@@ -1,4 +1,4 @@
-#include "train/images/image_evaluation.h"
+#include "train/images/image_step.h"
 
 #include <gtest/gtest.h>
 

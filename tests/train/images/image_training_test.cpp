@@ -11,8 +11,8 @@
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

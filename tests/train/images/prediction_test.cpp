@@ -13,7 +13,7 @@
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
-#include "train/images/image_evaluation.h"
+#include "train/images/image_step.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "data/errors.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

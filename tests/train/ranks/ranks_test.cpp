@@ -22,10 +22,9 @@
 #include "tests/train/ranks/run_bits.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/ranks/follower.h"
-#include "train/ranks/rank_leader.h"
+#include "train/checkpoints/files.h"
+#include "train/ranks/leader_and_follower.h"
 
 namespace skyline {
 namespace {

@@ -8,7 +8,7 @@
 #include "framework/graph_text.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "tests/train/images/small_training.h"
-#include "train/decide/device_speed.h"
+#include "train/decide/step_seconds.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/order/model_story.h"
 #include "train/lab/strategies.h"

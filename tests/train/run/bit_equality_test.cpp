@@ -9,7 +9,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/train/decide/small_budget.h"
 #include "tests/train/images/paper_training.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/step_options.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tests/train/decided_run.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -7,7 +7,7 @@
 #include "tests/train/images/small_training.h"
 #include "tests/train/run/given_batches.h"
 #include "train/optimizers/sgd.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

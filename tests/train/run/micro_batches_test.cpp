@@ -16,7 +16,7 @@
 #include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/state/training_state.h"
 
 namespace skyline {

@@ -9,7 +9,7 @@
 #include "memory/device/out_of_memory.h"
 #include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -1,4 +1,4 @@
-#include "train/translation/bleu.h"
+#include "train/translation/translation_evaluation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

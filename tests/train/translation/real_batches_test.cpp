@@ -14,7 +14,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/train/decided_run.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 #include "train/run/memory_summary.h"
 

@@ -15,7 +15,7 @@
 #include "tests/train/translation/small_translation.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -7,7 +7,7 @@
 #include "memory/step_graph.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

@@ -16,10 +16,10 @@
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
+#include "train/checkpoints/files.h"
 #include "train/lab/order/order_files.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/trainer.h"
 
 namespace skyline {

@@ -8,7 +8,7 @@
 #include "memory/replay/live_bytes.h"
 #include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_budget.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "train/decide/device_speed.h"
+#include "train/decide/step_seconds.h"
 
 namespace skyline {
 

@@ -5,7 +5,7 @@
 
 namespace skyline {
 
-// The story of a step with the seconds of the device's model (budget/device_speed.h).
+// The story of a step with the seconds of the device's model (decide/step_seconds.h).
 std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trace,
                                      const TrainOptions& options);
 

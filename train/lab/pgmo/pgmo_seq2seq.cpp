@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "train/lab/pgmo/sentence_lengths.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 #include "train/run/memory_summary.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_run.h"

@@ -7,7 +7,7 @@
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/decide/sum_buckets.h"
+#include "train/decide/rank_sums.h"
 
 namespace skyline {
 namespace {

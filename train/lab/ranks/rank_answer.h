@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "train/decide/budget_seconds.h"
-#include "train/decide/timed_sums.h"
+#include "train/decide/rank_sums.h"
+#include "train/decide/step_seconds.h"
 #include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "memory/formats/json_reader.h"
-#include "train/checkpoints/stored_json.h"
+#include "train/checkpoints/training_position.h"
 #include "train/cli/median.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/order/order_files.h"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "tests/train/images/small_training.h"
-#include "train/options/allocator_names.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/train/report/browser.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
-#include "train/checkpoints/atomic_file.h"
+#include "train/checkpoints/files.h"
 #include "train/lab/ranks/rank_page.h"
 #include "train/options/train_options.h"
 

@@ -2,9 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "framework/ranks/rank_link.h"
+#include "framework/ranks/rank_place.h"
+#include "framework/step_recorder.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
@@ -28,5 +32,17 @@ struct RankStep {
 // first op on, while the step's ops run. `seconds` are those of each op.
 RankStep timed_sums(const StepGraph& graph, std::span<const double> seconds, std::size_t ranks,
                     const RankLink& link);
+
+// Chooses the buckets of gradients that `ranks` ranks sum together over this link; null for one
+// rank. `step_with` dry-runs a training step of so many ranks with these buckets, and `seconds_of`
+// returns those of its ops.
+//
+// A gradient is whole when the last op that writes it is done, and choose_buckets() divides. A sum
+// needs room for what the other ranks send, so an order of low peak may begin a large one late. So
+// where ops wait for sums, divisions into smaller buckets are tried, too: down to a 64th of all
+// bytes. The step of least seconds by timed_sums() wins, of ties the one with the largest buckets.
+SumBuckets sum_buckets(const std::function<RecordedStep(const SumBuckets&)>& step_with,
+                       const std::function<std::vector<double>(const RecordedStep&)>& seconds_of,
+                       std::size_t ranks, const RankLink& link);
 
 }  // namespace skyline

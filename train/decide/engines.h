@@ -1,11 +1,27 @@
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 
+#include "framework/engines/engine_choices.h"
+#include "train/decide/step_decisions.h"
 #include "train/run/dry_run.h"
 
 namespace skyline {
+
+// Sets engines for kernels made later; never overrides a file or a measurement.
+class TriedEngines {
+ public:
+  explicit TriedEngines(std::shared_ptr<EngineChoices> choices) : choices_(std::move(choices)) {}
+
+  // Takes back what was chosen before. Returns false if nothing changes.
+  bool choose(const EngineNames& names);
+
+ private:
+  std::shared_ptr<EngineChoices> choices_;
+  EngineNames chosen_;
+};
 
 // Returns the problems whose engines would raise the peak of a step: in the order of the step with
 // direct kernels (`direct`), one of their ops has more bytes alive than any op of that step. A

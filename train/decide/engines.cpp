@@ -1,4 +1,4 @@
-#include "train/decide/engines_above_peak.h"
+#include "train/decide/engines.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +10,15 @@
 #include "train/decide/program_graph.h"
 
 namespace skyline {
+
+bool TriedEngines::choose(const EngineNames& names) {
+  if (names == chosen_) return false;
+  for (const auto& [problem, name] : chosen_) choices_->by_problem.erase(problem);
+  for (const auto& [problem, name] : names) choices_->by_problem[problem] = {.name = name};
+  chosen_ = names;
+  return true;
+}
+
 namespace {
 
 OrderProblem problem_of(const DryRunFacts& facts) {

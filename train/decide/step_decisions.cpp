@@ -1,4 +1,4 @@
-#include "train/decide/budget_answer.h"
+#include "train/decide/step_decisions.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/decide/step_profile.h"
+#include "train/decide/step_seconds.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,13 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 
+#include "framework/ops/math/sum.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/formats/json_reader.h"
 #include "memory/formats/tag_names.h"
@@ -15,6 +20,81 @@
 #include "train/cli/usage_error.h"
 
 namespace skyline {
+namespace {
+
+// Products that share one weight: one for each pixel of an image, or row of a matrix.
+double positions(const Shape& shape) {
+  const auto elements = static_cast<double>(shape.elements());
+  return shape.rank() < 2 ? 0 : elements / static_cast<double>(shape[1]);
+}
+
+class OpModel {
+ public:
+  OpModel(const RecordedStep& step, const DeviceSpeed& speed) : step_(step), speed_(speed) {}
+
+  double seconds(const StepOp& op) const {
+    double bytes = 0;
+    for (const ValueId input : op.inputs) bytes += bytes_of(input);
+    for (const ValueId output : op.outputs) bytes += bytes_of(output);
+    if (is_view(op)) return 0;
+    if (op.name == kBatchNorm) bytes += bytes_of(op.inputs.front());  // for its sums
+    return bytes / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
+  }
+
+ private:
+  const StepValue& value(ValueId id) const { return step_.graph.values[id]; }
+  const Shape& shape(ValueId id) const { return step_.values[id].spec.shape; }
+  double bytes_of(ValueId id) const { return static_cast<double>(value(value(id).storage).bytes); }
+  bool is_view(const StepOp& op) const {
+    return op.outputs.size() == 1 && value(op.outputs[0]).storage != op.outputs[0];
+  }
+
+  double products(const StepOp& op) const {
+    if (op.phase == Phase::kUpdate || op.name.starts_with("embedding") || op.outputs.empty()) {
+      return 0;
+    }
+    // Backward also makes values of forward again.
+    const bool is_gradient = op.name.find("_grad") != std::string::npos;
+    ValueId result = op.outputs.front();
+    double weights = 0;
+    const auto add = [&](ValueId id, Category category) {
+      if (value(id).category == category && shape(id).rank() >= 2) {
+        weights += static_cast<double>(shape(id).elements());
+      }
+    };
+    for (const ValueId input : op.inputs) {
+      if (is_gradient && !value(input).resident) result = input;
+      add(input, Category::kParameter);
+    }
+    for (const ValueId output : op.outputs) add(output, Category::kParameterGradient);
+    return weights * positions(shape(result));
+  }
+
+  const RecordedStep& step_;
+  const DeviceSpeed& speed_;
+};
+
+}  // namespace
+
+std::string DeviceSpeed::text() const {
+  return fmt::format("by a model: {:.0f} GFLOP/s, {:.0f} GB/s", flops / 1e9,
+                     bytes_per_second / 1e9);
+}
+
+DeviceSpeed assumed_speed(const std::string& device) {
+  if (device == "cuda") return {.flops = 51e12, .bytes_per_second = 2e12};
+  return {.flops = 150e9, .bytes_per_second = 10e9};
+}
+
+double extra_share(const EngineUse& use) { return use.engine == "winograd" ? 0.5 : 0.1; }
+
+std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed) {
+  const OpModel model(step, speed);
+  std::vector<double> seconds;
+  for (const StepOp& op : step.graph.ops) seconds.push_back(model.seconds(op));
+  return seconds;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,6 +222,59 @@ std::optional<Json> StepProfiler::end_step() {
   if (!times_ops_) return {};
   profile_.add(times_);
   return is_last_ ? std::optional(profile_.json()) : std::nullopt;
+}
+
+namespace {
+
+bool is_sum(const StepOp& op) { return op.phase == Phase::kBackward && op.name == Sum::kName; }
+
+double values_used(const StepOp& op) {
+  return static_cast<double>(op.inputs.size() + op.outputs.size());
+}
+
+}  // namespace
+
+StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
+  if (!profile.empty()) {
+    const StepProfile measured = StepProfile::read(profile, key);
+    return {[measured](const RecordedStep& step) { return measured.seconds(step); },
+            "by the profile of " + profile};
+  }
+  const DeviceSpeed speed = assumed_speed(key.device);
+  return {[speed](const RecordedStep& step) { return foreseen_seconds(step, speed); },
+          speed.text()};
+}
+
+std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,
+                                      const std::vector<double>& late_seconds) {
+  struct Sums {
+    double seconds = 0, values = 0;
+  };
+  std::map<std::string, Sums> sums;  // by layer
+  std::vector<std::size_t> others;   // late ops that are no sums
+  for (std::size_t op = 0; op < late.graph.ops.size(); ++op) {
+    const StepOp& late_op = late.graph.ops[op];
+    if (!is_sum(late_op)) {
+      others.push_back(op);
+      continue;
+    }
+    sums[late_op.layer].seconds += late_seconds[op];
+    sums[late_op.layer].values += values_used(late_op);
+  }
+  std::vector<double> seconds;
+  std::size_t other = 0;
+  for (const StepOp& op : early.graph.ops) {
+    if (is_sum(op)) {
+      const Sums& late_sums = sums.at(op.layer);
+      seconds.push_back(late_sums.seconds / late_sums.values * values_used(op));
+      continue;
+    }
+    if (other == others.size() || late.graph.ops[others[other]].name != op.name) {
+      throw std::logic_error("early sums change other ops: " + op.name);
+    }
+    seconds.push_back(late_seconds[others[other++]]);
+  }
+  return seconds;
 }
 
 }  // namespace skyline

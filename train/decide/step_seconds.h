@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -12,8 +13,33 @@
 #include <vector>
 
 #include "framework/context.h"
+#include "framework/step_recorder.h"
 
 namespace skyline {
+
+// How fast a device computes, for foreseen_seconds(). Only the relation of the two numbers decides
+// what a budget makes again.
+struct DeviceSpeed {
+  double flops = 0;             // a second, of products
+  double bytes_per_second = 0;  // that ops read and write
+
+  std::string text() const;  // "by a model: 150 GFLOP/s, 10 GB/s"
+};
+
+// What two cores with AVX-512 reach in a training step; for `cuda` the published figures of an H100
+// (PCIe). Constants, because a measurement beside other programs is off by a factor of four, and
+// the same command would plan another step each time. A profile has measured seconds.
+DeviceSpeed assumed_speed(const std::string& device);
+
+// Returns the share of its seconds that an op takes longer with the smaller engine. Direct kernels
+// take about half as long again as Winograd's: on two cores with AVX-512 these took 0.36 to 0.9 of
+// their seconds (3 x 3 windows of four networks, 16 images).
+double extra_share(const EngineUse& use);
+
+// Returns the seconds that each op of a recorded step takes by a model: a device that first moves
+// the bytes of all inputs and outputs of an op, and then multiplies. A weight multiplies once for
+// each pixel or row of the op's result, in gradients of the result's gradient.
+std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed);
 
 inline constexpr const char* kProfileFile = "profile.json";  // in a run folder
 
@@ -70,5 +96,22 @@ class StepProfiler {
   std::vector<OpTime> times_;  // of the running step
   bool times_ops_ = false, is_last_ = false;
 };
+
+// How long each op of a recorded step takes, and where that is from: "by a model: 150 GFLOP/s,
+// 10 GB/s", "by the profile of runs/lenet".
+struct StepSeconds {
+  std::function<std::vector<double>(const RecordedStep&)> of;
+  std::string source;
+};
+
+// Takes the seconds from a profile, which must be that of `key`, or without one (empty) from a
+// model of the device. Throws UsageError.
+StepSeconds step_seconds(const std::string& profile, const ProfileKey& key);
+
+// Returns the seconds of the ops of a step that sums gradients early, from those of the same step
+// with late sums: a sum takes as long for each value that it reads or writes as the late ones of
+// its layer. Ops of both steps are in the program's sequence.
+std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,
+                                      const std::vector<double>& late_seconds);
 
 }  // namespace skyline
