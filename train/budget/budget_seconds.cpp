@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 #include "train/budget/device_speed.h"
 
 namespace skyline {

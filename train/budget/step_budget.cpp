@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/order/program_graph.h"

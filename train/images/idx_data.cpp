@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "data/images/class_names.h"
 #include "data/images/idx/idx_dataset.h"
+#include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
 #include "train/checkpoints/sha256.h"
 #include "train/cli/usage_error.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/images/idx/idx_collection.h"
+#include "data/images/idx/idx_dataset.h"
 #include "train/images/image_data.h"
 #include "train/options/data_options.h"
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/images/class_names.h"
-#include "data/images/idx/idx_split.h"
+#include "data/host.h"
+#include "data/images/idx/idx_dataset.h"
+#include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
 #include "data/images/image_list.h"
 #include "data/images/shapes.h"

@@ -11,7 +11,6 @@
 #include "data/images/bad_images.h"
 #include "data/images/image_collection.h"
 #include "data/images/image_dataset.h"
-#include "data/images/mean_image.h"
 #include "data/images/normalisation.h"
 #include "models/model.h"
 #include "train/options/data_options.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "data/loader.h"
 #include "train/images/image_step.h"
 #include "train/ranks/shared_batches.h"

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "framework/ops/loss/softmax_cross_entropy.h"
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/loss/softmax.h"
+#include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
 #include "train/run/step_scope.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/host_memory.h"
+#include "data/host.h"
 #include "memory/alignment.h"
 #include "train/images/bad_images_report.h"
 #include "train/images/idx_data.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "data/images/mean_image.h"
+#include "data/images/normalisation.h"
 #include "train/cli/console.h"
 #include "train/images/image_data.h"
 #include "train/options/data_options.h"

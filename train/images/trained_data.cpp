@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "train/checkpoints/sha256.h"
 
 namespace skyline {

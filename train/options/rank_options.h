@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "framework/context.h"
-#include "framework/ranks/rank_link.h"
+#include "framework/ranks/choose_buckets.h"
 
 namespace skyline {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "framework/ranks/rank_link.h"
+#include "framework/ranks/choose_buckets.h"
 #include "framework/ranks/rank_place.h"
 #include "framework/step_recorder.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "framework/ranks/rank_link.h"
+#include "framework/ranks/choose_buckets.h"
 #include "memory/step_graph.h"
 
 namespace skyline {

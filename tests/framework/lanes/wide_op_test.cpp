@@ -6,12 +6,10 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "framework/lanes/cpu_lanes.h"
-#include "framework/ops/activation/dropout.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/connection/conv2d.h"
 #include "framework/ops/connection/linear.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "memory/allocators/best_fit_pool.h"
