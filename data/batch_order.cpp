@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "data/errors.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

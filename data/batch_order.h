@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/random.h"
+#include "data/host.h"
 
 namespace skyline {
 

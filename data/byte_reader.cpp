@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "data/errors.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

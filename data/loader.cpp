@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "data/host_memory.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

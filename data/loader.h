@@ -11,7 +11,7 @@
 
 #include "data/batch_order.h"
 #include "data/dataset.h"
-#include "data/random.h"
+#include "data/host.h"
 
 namespace skyline {
 

@@ -56,8 +56,7 @@ struct OutputSpec {
 
 // The unit of computation: an immutable value (its parameters: stride, rate, …) that *declares*
 // what it needs. The framework allocates, decides on writing in place, runs and frees. Gradient
-// ops are ops too. To add the op x: x.{h,cpp} (the op), x_kernels.h (its kernels' factories),
-// x_cpu.cpp and x_cuda.cu (the kernels), its name in framework/CMakeLists.txt, and a test.
+// ops are ops too. framework/README.md says how to add one.
 class Op {
  public:
   virtual ~Op() = default;

@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/connection/linear.h"
-#include "framework/ops/math/add.h"
-#include "framework/ops/math/fill.h"
-#include "framework/ops/recurrent/lstm_cell.h"
+#include "framework/ops/math/arithmetic.h"
+#include "framework/ops/recurrent/lstm.h"
 
 namespace skyline {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 
 namespace skyline {

@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "models/image_size.h"
 

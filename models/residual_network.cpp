@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/math/arithmetic.h"
 #include "models/image_size.h"
 
 namespace skyline {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/array/channels.h"
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/array/shortcut.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/pooling/pool2d.h"
 
 namespace skyline {

@@ -3,8 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "framework/ops/activation/dropout.h"
-#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "models/image_size.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "data/host_memory.h"
+#include "data/host.h"
 #include "memory/machine/machine_memory.h"
 #include "train/commands/commands.h"
 #include "train/ranks/rank_launch.h"

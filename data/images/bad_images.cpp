@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/printable.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

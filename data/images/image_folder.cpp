@@ -5,8 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/printable.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

@@ -5,11 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/images/class_names.h"
+#include "data/host.h"
 #include "data/images/decoding/image_decoder.h"
-#include "data/images/image_error.h"
-#include "data/printable.h"
+#include "data/images/decoding/image_header.h"
+#include "data/images/image_collection.h"
 
 namespace skyline {
 namespace {

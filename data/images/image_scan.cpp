@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
+#include "data/host.h"
 #include "data/images/decoding/image_decoder.h"
-#include "data/images/image_error.h"
-#include "data/parallel_for.h"
-#include "data/printable.h"
+#include "data/images/decoding/image_header.h"
 
 namespace skyline {
 namespace {

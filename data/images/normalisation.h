@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "data/host.h"
+
 namespace skyline {
 
 // How the grey or colour levels of an image become a network's input:
@@ -14,5 +20,34 @@ struct Normalisation {
   }
   bool operator==(const Normalisation&) const = default;
 };
+
+class ImageDataset;
+
+// The image that is subtracted from every image: side × side × 3 values, 0 to 255.
+struct MeanImage {
+  int side = 0;
+  std::vector<float> values;
+  std::size_t images = 0;  // that it is the mean of; unknown, 0, if it was read from a file
+};
+
+// More training images would cost minutes and change the mean by less than one grey level: a
+// pixel's standard deviation is about 70, and 70 / √10,000 = 0.7.
+inline constexpr std::size_t kMostMeanImages = 10'000;
+
+struct MeanOptions {
+  std::size_t threads = 1;
+  std::size_t most_images = kMostMeanImages;
+  std::function<void(std::size_t done, std::size_t images)> progress;  // on the caller's thread
+};
+
+// Returns the mean of a data set's resized images: of all images, or of the first `most_images` in
+// an order that depends only on random's seed. Unreadable images are skipped and recorded as bad by
+// the data set. Sums are whole numbers of 1/256, so the bits are the same for any number of
+// threads. Throws DataError when no image can be read.
+MeanImage mean_image(const ImageDataset& dataset, const RandomBits& random,
+                     const MeanOptions& options);
+
+// Replaces every pixel of a mean image by the mean of its channel.
+MeanImage channel_mean(const MeanImage& image);
 
 }  // namespace skyline

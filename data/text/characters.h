@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
 namespace skyline {
 
 // White space of Unicode 14, and U+001C to U+001F: the characters at which Python's str.split()
@@ -12,5 +17,14 @@ bool is_decimal_digit(char32_t code_point) noexcept;
 // Returns the lower-case form of a Latin (up to U+024F), Greek or Cyrillic capital, and any other
 // code point unchanged. The result never takes more bytes in UTF-8.
 char32_t lower_case(char32_t code_point) noexcept;
+
+// Position of the first byte that does not begin a well-formed sequence (RFC 3629: no overlong
+// forms, no surrogates, nothing above U+10FFFF); none when all of `text` is UTF-8.
+// Text that passes can be read with utf8::unchecked::next() (<utf8.h>).
+std::optional<std::size_t> first_invalid_utf8(std::string_view text) noexcept;
+
+// "byte 8: 0xff is not UTF-8". Bytes count from 1; `first_byte` bytes come before `text`.
+std::string invalid_utf8_text(std::string_view text, std::size_t position,
+                              std::size_t first_byte = 0);
 
 }  // namespace skyline

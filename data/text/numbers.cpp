@@ -4,9 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "data/errors.h"
-#include "data/host_memory.h"
-#include "data/text/text_collector.h"
+#include "data/host.h"
+#include "data/text/parallel_text.h"
 
 namespace skyline {
 namespace {

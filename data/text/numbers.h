@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "data/random.h"
+#include "data/host.h"
 #include "data/text/parallel_text.h"
 
 namespace skyline {

@@ -6,13 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/text/line_reader.h"
-#include "data/text/text_collector.h"
-#include "data/text/utf8.h"
+#include "data/host.h"
+#include "data/text/characters.h"
 
 namespace skyline {
 namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::size_t kNotCountedBytes = kByteOrderMark.size() + 1;  // the mark and CR
 
 // One side of a pair and its place in a file.
 struct Sentence {
@@ -166,6 +168,59 @@ std::string name_of(std::span<const TextFiles> files) {
 }
 
 }  // namespace
+
+bool LineReader::fill() {
+  buffer_.erase(0, begin_);
+  scanned_ -= begin_;
+  begin_ = 0;
+  const std::size_t had = buffer_.size();
+  buffer_.resize(had + kPieceBytes);
+  const std::size_t read =
+      reader_.read({reinterpret_cast<std::uint8_t*>(buffer_.data()) + had, kPieceBytes});
+  buffer_.resize(had + read);
+  return read > 0;
+}
+
+std::optional<std::string_view> LineReader::next() {
+  std::size_t end = buffer_.find('\n', scanned_);
+  while (end == std::string::npos) {
+    scanned_ = buffer_.size();
+    // Reading stops at the limit: the line is refused below without having been read to its end.
+    if (scanned_ - begin_ > kMostBytes + kNotCountedBytes || !fill()) break;
+    end = buffer_.find('\n', scanned_);
+  }
+  const bool ended = end != std::string::npos;
+  if (!ended && begin_ == buffer_.size()) return std::nullopt;
+  std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
+  begin_ = scanned_ = ended ? end + 1 : buffer_.size();
+  if (++line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() > kMostBytes) {
+    throw DataError(source(), "line " + std::to_string(line_) + " is longer than " +
+                                  std::to_string(kMostBytes) + " bytes");
+  }
+  return line;
+}
+
+void TextCollector::add(std::span<const std::string_view> words, bool keep) {
+  sentence_.clear();
+  for (const std::string_view word : words) {
+    const std::int32_t type = type_of(word);
+    ++text_.counts[static_cast<std::size_t>(type)];
+    sentence_.push_back(type);
+  }
+  if (keep) text_.sentences.push_back(sentence_);
+}
+
+std::int32_t TextCollector::type_of(std::string_view word) {
+  const auto known = types_.find(word);
+  if (known != types_.end()) return known->second;
+  const auto type = static_cast<std::int32_t>(text_.words.size());
+  types_.emplace(word, type);
+  text_.words.emplace_back(word);
+  text_.counts.push_back(0);
+  return type;
+}
 
 std::string TextSummary::text() const {
   std::string skipped;

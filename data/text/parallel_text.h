@@ -3,16 +3,78 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "data/byte_reader.h"
-#include "data/text/sentence_list.h"
 #include "data/text/tokenizer.h"
 
 namespace skyline {
+
+// Reads a file line by line. Lines end with LF or CRLF; the last line may lack its end. A byte
+// order mark (U+FEFF in UTF-8) at the start of the file is skipped.
+class LineReader {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // in a line
+
+  explicit LineReader(ByteReader reader) : reader_(std::move(reader)) {}
+
+  // Returns the next line without its end, valid until the next call; none after the last line.
+  // Throws DataError when the line is longer than kMostBytes, so that a hostile file cannot use up
+  // all memory, and whatever ByteReader throws.
+  std::optional<std::string_view> next();
+
+  std::uint64_t line() const noexcept { return line_; }  // number of the last line read, from 1
+  const std::string& source() const noexcept { return reader_.source(); }
+
+ private:
+  bool fill();  // false at the end of the file
+
+  ByteReader reader_;
+  std::string buffer_;
+  std::size_t begin_ = 0;    // start of the next line in buffer_
+  std::size_t scanned_ = 0;  // there is no LF between begin_ and here
+  std::uint64_t line_ = 0;
+};
+
+// Sentences of word ids in a single buffer. A sentence costs 8 bytes beyond its words.
+class SentenceList {
+ public:
+  std::size_t size() const noexcept { return ends_.size(); }
+  bool empty() const noexcept { return ends_.empty(); }
+  // Requires index < size(). The span is valid until the next push_back().
+  std::span<const std::int32_t> operator[](std::size_t index) const noexcept {
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return {words_.data() + begin, ends_[index] - begin};
+  }
+  // The words of all sentences, in order.
+  std::span<const std::int32_t> words() const noexcept { return words_; }
+
+  void push_back(std::span<const std::int32_t> sentence) {
+    words_.insert(words_.end(), sentence.begin(), sentence.end());
+    ends_.push_back(words_.size());
+  }
+  bool operator==(const SentenceList&) const = default;
+
+ private:
+  std::vector<std::int32_t> words_;
+  std::vector<std::size_t> ends_;
+};
+
+// A hash that lets maps with string keys look up a string_view without copying it.
+struct WordHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view word) const noexcept {
+    return std::hash<std::string_view>()(word);
+  }
+};
 
 // One language of a parallel text.
 struct TokenizedText {
@@ -84,5 +146,20 @@ ParallelText read_parallel_text(ByteReader source, ByteReader target,
 ParallelText read_tab_separated_text(const std::filesystem::path& path,
                                      const ParallelTextOptions& options = {});
 ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options = {});
+
+// Builds the TokenizedText of one language, sentence by sentence.
+class TextCollector {
+ public:
+  // Counts the words and, if `keep`, stores the sentence.
+  void add(std::span<const std::string_view> words, bool keep);
+  TokenizedText take() { return std::move(text_); }
+
+ private:
+  std::int32_t type_of(std::string_view word);
+
+  TokenizedText text_;
+  std::unordered_map<std::string, std::int32_t, WordHash, std::equal_to<>> types_;
+  std::vector<std::int32_t> sentence_;
+};
 
 }  // namespace skyline

@@ -5,9 +5,8 @@
 #include <array>
 #include <iterator>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "data/text/characters.h"
-#include "data/text/utf8.h"
 
 namespace skyline {
 namespace {

@@ -10,12 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/printable.h"
+#include "data/host.h"
 #include "data/text/characters.h"
-#include "data/text/line_reader.h"
 #include "data/text/parallel_text.h"
-#include "data/text/utf8.h"
 
 namespace skyline {
 namespace {

@@ -10,8 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data/text/sentence_list.h"
-#include "data/text/word_hash.h"
+#include "data/text/parallel_text.h"
 
 namespace skyline {
 

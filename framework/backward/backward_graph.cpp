@@ -9,8 +9,7 @@
 
 #include "framework/backward/step_graph_maker.h"
 #include "framework/node.h"
-#include "framework/ops/math/fill.h"
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 
 namespace skyline {
 namespace {

@@ -1,15 +1,52 @@
 #include "framework/cuda/cuda_compute.h"
 
+#include <cuda_runtime.h>
+
 #include <exception>
 
 #include "framework/cuda/cuda_error.h"
 #include "framework/cuda/cuda_runner.h"
-#include "framework/cuda/kernel_image.h"
 #include "framework/cuda/nccl/cuda_ranks.h"
 #include "framework/cuda/uploads.h"
 #include "memory/device/cuda_memory.h"
 
 namespace skyline {
+namespace {
+
+constexpr unsigned long long kNone = ~0ull;
+
+}  // namespace
+
+WrongValues::~WrongValues() {
+  for (const Place& place : places_) cudaFreeHost(place.noted);
+}
+
+unsigned long long* WrongValues::place(Raise raise, std::int64_t range) {
+  for (const Place& place : places_) {
+    if (place.raise == raise && place.range == range) return place.noted;
+  }
+  void* pinned = nullptr;
+  check_cuda(cudaMallocHost(&pinned, sizeof kNone), "cudaMallocHost");
+  auto* noted = static_cast<unsigned long long*>(pinned);
+  *noted = kNone;
+  places_.push_back({noted, raise, range});
+  return noted;
+}
+
+void WrongValues::check() {
+  Place wrong = {};
+  unsigned long long first = kNone;
+  for (const Place& place : places_) {
+    if (first == kNone && *place.noted != kNone) {
+      first = *place.noted;
+      wrong = place;
+    }
+    *place.noted = kNone;
+  }
+  if (first == kNone) return;
+  wrong.raise(static_cast<std::int64_t>(first >> 32), static_cast<std::int32_t>(first),
+              wrong.range);
+}
 
 CudaCompute::CudaCompute(const CudaOptions& options)
     : options_(options), runner_(std::make_unique<CudaRunner>(*this)) {

@@ -1,4 +1,4 @@
-#include "framework/cuda/kernel_image.h"
+#include "framework/cuda/cuda_compute.h"
 
 #include <stdexcept>
 #include <string>

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "framework/cuda/make_cuda_compute.h"
-#include "framework/cuda/nccl/join_cards.h"
 
 namespace skyline {
 namespace {

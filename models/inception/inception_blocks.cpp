@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "framework/ops/array/concat.h"
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/array/channels.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/pooling/pool2d.h"
 
 namespace skyline {

@@ -3,17 +3,10 @@
 #include <numeric>
 
 #include "framework/cuda/cuda_compute.h"
-#include "framework/ops/activation/dropout_kernels.h"
-#include "framework/ops/activation/relu_kernels.h"
-#include "framework/ops/activation/sigmoid_kernels.h"
-#include "framework/ops/activation/tanh_kernels.h"
-#include "framework/ops/math/add_scaled_kernels.h"
-#include "framework/ops/math/fill_kernels.h"
-#include "framework/ops/math/sum_kernels.h"
-#include "framework/ops/optimizer/adam_kernels.h"
-#include "framework/ops/optimizer/gradient_norm_kernels.h"
-#include "framework/ops/optimizer/sgd_momentum_kernels.h"
-#include "framework/ops/recurrent/lstm_cell_kernels.h"
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/math/arithmetic_kernels.h"
+#include "framework/ops/optimizer/updates_kernels.h"
+#include "framework/ops/recurrent/lstm_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 #include "tests/cuda_emulation/emulation.h"
 

@@ -1,4 +1,4 @@
-#include "framework/ops/connection/cudnn/engine_timing.h"
+#include "framework/ops/connection/cudnn/engines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

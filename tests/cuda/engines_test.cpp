@@ -10,13 +10,11 @@
 #include <string>
 
 #include "framework/backward/backward_graph.h"
-#include "framework/cuda/cublas/cublas_library.h"
+#include "framework/cuda/cublas/cublas_products.h"
 #include "framework/cuda/cuda_compute.h"
-#include "framework/ops/connection/cudnn/convolution.h"
-#include "framework/ops/connection/cudnn/convolution_graph.h"
-#include "framework/ops/connection/cudnn/engine_search.h"
-#include "framework/ops/connection/cudnn/engine_timing.h"
-#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "framework/ops/connection/convolution_cuda.h"
+#include "framework/ops/connection/cudnn/engines.h"
+#include "framework/ops/loss/softmax.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"

@@ -8,13 +8,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/ops/array/concat_kernels.h"
+#include "framework/ops/array/channels_kernels.h"
 #include "framework/ops/array/rows_kernels.h"
-#include "framework/ops/array/shortcut_kernels.h"
 #include "framework/ops/connection/embedding_kernels.h"
-#include "framework/ops/loss/log_softmax_kernels.h"
-#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
-#include "framework/ops/math/argmax_kernels.h"
+#include "framework/ops/loss/softmax_kernels.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"
 #include "tests/cuda/kernel_pair.h"

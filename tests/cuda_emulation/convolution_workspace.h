@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/convolution_cuda.h"
 
 namespace cuda_emulation {
 

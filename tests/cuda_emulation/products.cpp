@@ -13,7 +13,7 @@
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
-#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/convolution_cuda.h"
 #include "tests/cuda_emulation/convolution_workspace.h"
 #include "tests/cuda_emulation/device_memory.h"
 

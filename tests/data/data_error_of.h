@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "data/errors.h"
+#include "data/host.h"
 
 namespace skyline {
 

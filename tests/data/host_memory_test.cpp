@@ -1,4 +1,4 @@
-#include "data/host_memory.h"
+#include "data/host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

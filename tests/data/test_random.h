@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/random.h"
+#include "data/host.h"
 
 namespace skyline {
 

@@ -5,8 +5,7 @@
 
 #include <limits>
 
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/activations.h"
 #include "memory/device/simulated_device.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "framework/context.h"
-#include "framework/ops/optimizer/gradient_norm.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/optimizer/updates.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 

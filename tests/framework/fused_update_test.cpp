@@ -10,7 +10,7 @@
 
 #include "framework/backward/backward_graph.h"
 #include "framework/backward/step_graph_maker.h"
-#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/connection/linear.h"
 #include "memory/order/order.h"
 #include "tests/framework/host_kernel.h"

@@ -9,9 +9,8 @@
 
 #include "framework/backward/backward_graph.h"
 #include "framework/backward/step_graph_maker.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/backward_requests.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"

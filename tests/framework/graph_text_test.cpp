@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"
 

@@ -5,7 +5,7 @@
 
 #include "framework/apply.h"
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "framework/philox.h"
 #include "tests/framework/host_kernel.h"
 

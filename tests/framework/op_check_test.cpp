@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 
 // The harness must notice each fault that it promises to notice, one at a time.
 namespace skyline {

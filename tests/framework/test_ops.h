@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/apply.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "tests/framework/host_kernel.h"
 
 namespace skyline {

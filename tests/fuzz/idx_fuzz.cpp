@@ -2,7 +2,7 @@
 // in a DataError; never in another exception, a crash or more memory than libFuzzer's limit.
 #include <cstdlib>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "data/images/idx/idx_array.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

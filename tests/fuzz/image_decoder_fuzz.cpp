@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "data/images/decoding/image_decoder.h"
-#include "data/images/image_error.h"
+#include "data/images/decoding/image_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::uint64_t kSmallImage = 1 << 14;

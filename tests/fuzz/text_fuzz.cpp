@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "data/errors.h"
-#include "data/text/packed_words.h"
+#include "data/host.h"
+#include "data/text/pair_loader.h"
 #include "data/text/parallel_text.h"
 #include "data/text/vocabulary.h"
 #include "tests/data/text/unpacked.h"

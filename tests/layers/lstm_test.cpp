@@ -8,7 +8,7 @@
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
 #include "framework/ops/array/rows.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "layers/embedding.h"
 #include "memory/adaptors/recording_adaptor.h"
 #include "memory/allocators/best_fit_pool.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "framework/lanes/step_lanes.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/order/order_walk.h"

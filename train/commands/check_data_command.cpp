@@ -4,9 +4,9 @@
 #include <chrono>
 #include <memory>
 
-#include "data/images/idx/idx_scan.h"
+#include "data/host.h"
+#include "data/images/idx/idx_dataset.h"
 #include "data/images/image_scan.h"
-#include "data/printable.h"
 #include "data/text/parallel_text.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"

@@ -7,11 +7,10 @@
 #include <optional>
 #include <set>
 
-#include "data/errors.h"
-#include "data/printable.h"
-#include "data/text/line_reader.h"
+#include "data/host.h"
+#include "data/text/characters.h"
+#include "data/text/parallel_text.h"
 #include "data/text/tokenizer.h"
-#include "data/text/utf8.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"

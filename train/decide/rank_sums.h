@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/ranks/rank_link.h"
+#include "framework/ranks/choose_buckets.h"
 #include "framework/ranks/rank_place.h"
 #include "framework/step_recorder.h"
 #include "memory/step_graph.h"

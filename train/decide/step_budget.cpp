@@ -9,7 +9,7 @@
 #include <ranges>
 #include <utility>
 
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
 #include "memory/budget/solvers/chain_bound.h"
 #include "train/cli/byte_sizes.h"

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/formats/json_reader.h"

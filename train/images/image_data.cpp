@@ -10,10 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/errors.h"
-#include "data/images/class_names.h"
+#include "data/host.h"
 #include "data/images/idx/idx_dataset.h"
-#include "data/images/idx/idx_split.h"
+#include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
 #include "data/images/image_list.h"
 #include "data/images/shapes.h"

@@ -11,10 +11,9 @@
 
 #include "data/dataset.h"
 #include "data/images/bad_images.h"
-#include "data/images/idx/idx_collection.h"
+#include "data/images/idx/idx_dataset.h"
 #include "data/images/image_collection.h"
 #include "data/images/image_dataset.h"
-#include "data/images/mean_image.h"
 #include "data/images/normalisation.h"
 #include "models/model.h"
 #include "train/cli/console.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "data/loader.h"
-#include "framework/ops/loss/softmax_cross_entropy.h"
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/loss/softmax.h"
+#include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
 #include "train/ranks/shared_batches.h"
 #include "train/run/step_scope.h"

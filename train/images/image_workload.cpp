@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/host_memory.h"
+#include "data/host.h"
 #include "memory/alignment.h"
 #include "train/data_results.h"
 #include "train/decide/decide.h"

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "data/host.h"
+#include "data/images/image_dataset.h"
 #include "data/images/image_folder.h"
-#include "data/images/scaled_images.h"
-#include "data/printable.h"
 #include "train/cli/table.h"
 #include "train/data_results.h"
 #include "train/images/image_data.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "train/checkpoints/sha256.h"
 #include "train/cli/option_list.h"
 #include "train/decide/decide.h"

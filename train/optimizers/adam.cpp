@@ -1,6 +1,6 @@
 #include "train/optimizers/adam.h"
 
-#include "framework/ops/optimizer/adam.h"
+#include "framework/ops/optimizer/updates.h"
 
 namespace skyline {
 

@@ -4,8 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "framework/ops/optimizer/gradient_norm.h"
-#include "framework/ops/optimizer/update_op.h"
+#include "framework/ops/optimizer/updates.h"
 #include "train/optimizers/adam.h"
 #include "train/optimizers/sgd.h"
 

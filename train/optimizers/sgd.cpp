@@ -1,6 +1,6 @@
 #include "train/optimizers/sgd.h"
 
-#include "framework/ops/optimizer/sgd_momentum.h"
+#include "framework/ops/optimizer/updates.h"
 
 namespace skyline {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "framework/context.h"
-#include "framework/ranks/rank_link.h"
+#include "framework/ranks/choose_buckets.h"
 #include "memory/order/order.h"
 
 namespace skyline {

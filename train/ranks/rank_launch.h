@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "framework/cuda/nccl/join_cards.h"
+#include "framework/cuda/make_cuda_compute.h"
 #include "framework/ranks/rank_group.h"
 
 namespace skyline {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "data/random.h"
+#include "data/host.h"
 
 namespace skyline {
 

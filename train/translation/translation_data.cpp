@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "data/text/numbers.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/did_you_mean.h"

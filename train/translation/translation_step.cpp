@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "data/text/vocabulary.h"
-#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "framework/ops/loss/softmax.h"
 #include "memory/alignment.h"
 #include "train/run/step_scope.h"
 

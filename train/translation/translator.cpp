@@ -9,8 +9,7 @@
 
 #include "data/text/vocabulary.h"
 #include "framework/ops/connection/embedding.h"
-#include "framework/ops/loss/log_softmax.h"
-#include "framework/ops/math/argmax.h"
+#include "framework/ops/loss/softmax.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {

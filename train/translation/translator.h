@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/text/packed_words.h"
+#include "data/text/pair_loader.h"
 #include "framework/context.h"
 #include "models/seq2seq.h"
 

@@ -2,9 +2,16 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 namespace skyline {
+
+// Why an image file cannot be used: "file ends early, …". The caller adds the file's name.
+class ImageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 enum class ImageFormat { kJpeg, kPng };
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "data/errors.h"
+#include "data/host.h"
 
 namespace skyline {
 namespace {

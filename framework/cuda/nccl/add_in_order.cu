@@ -1,5 +1,5 @@
 #include "framework/cuda/launch.h"
-#include "framework/cuda/nccl/add_in_order.h"
+#include "framework/cuda/nccl/cuda_ranks.h"
 
 namespace skyline {
 namespace {

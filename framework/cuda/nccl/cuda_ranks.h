@@ -5,13 +5,20 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 
-#include "framework/cuda/nccl/join_cards.h"
+#include "framework/cuda/make_cuda_compute.h"
 #include "framework/cuda/nccl/nccl_library.h"
-#include "framework/ranks/rank_exchange.h"
+#include "framework/ranks/rank_group.h"
 #include "framework/ranks/rank_place.h"
 
 namespace skyline {
+
+// Enqueues values = ((v0 + v1) + v2) + …, where v of this rank are `values`, and those of the
+// others lie in the order of ranks, each `stride` floats after the one before; `received` is the
+// first of them.
+void add_in_order(cudaStream_t stream, std::span<float> values, const float* received,
+                  std::size_t stride, RankPlace place);
 
 // Does the works of all ranks over their cards by NCCL, on a stream of its own, bit for bit as
 // RankExchange does them over a transport; fast sums add as NCCL likes. The host waits for none of

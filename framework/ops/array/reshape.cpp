@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 

@@ -7,8 +7,7 @@
 
 #include "framework/apply.h"
 #include "framework/ops/array/rows_kernels.h"
-#include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 namespace {

@@ -4,11 +4,9 @@
 
 #include <array>
 
-#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/connection/conv2d_kernels.h"
-#include "framework/ops/support/gradient_op.h"
-#include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "framework/apply.h"
-#include "framework/ops/support/size2d.h"
+#include "framework/shape.h"
 
 namespace skyline {
 

@@ -1,14 +1,175 @@
 #include <algorithm>
 
-#include "framework/ops/activation/relu_kernels.h"
+#include "framework/cuda/cublas/product.h"
+#include "framework/cuda/cuda_compute.h"
+#include "framework/kernel.h"
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/array/channels_kernels.h"
 #include "framework/ops/connection/conv2d_kernels.h"
-#include "framework/ops/connection/grad_input_convolution.h"
-#include "framework/ops/connection/product_convolution.h"
-#include "framework/ops/support/channel_tiles_cuda.h"
+#include "framework/ops/connection/convolution_cuda.h"
 #include "framework/ops/support/column_sums_cuda.h"
+#include "framework/ops/support/divider.h"
+#include "framework/ops/support/images_cuda.h"
+#include "framework/ops/support/vectors_cuda.h"
 
 namespace skyline {
 namespace {
+
+ProductProblem product_of(ConvolutionKind kind, const Conv2dProblem& problem) {
+  const std::int64_t in = problem.x[1], out = problem.y[1], pixels = problem.x.elements() / in;
+  switch (kind) {
+    case ConvolutionKind::kForward:
+      return {.rows = pixels,
+              .columns = out,
+              .inner = in,
+              .transposed_b = true,
+              .bias = problem.bias,
+              .relu = problem.params.relu};
+    case ConvolutionKind::kGradInput:
+      return {.rows = pixels, .columns = in, .inner = out};
+    case ConvolutionKind::kGradWeight:
+      break;
+  }
+  return {.rows = out, .columns = in, .inner = pixels, .transposed_a = true};
+}
+
+class ProductConvolution final : public Convolution {
+ public:
+  ProductConvolution(CudaCompute& compute, ConvolutionKind kind, ProductProblem problem)
+      : kind_(kind), problem_(limited(problem, compute.options())) {
+    product_ = make_product(compute, problem_);
+  }
+
+  std::size_t workspace_bytes() const override { return product_workspace_bytes(problem_); }
+  bool finishes() const override { return true; }
+
+  void run(const ConvolutionOperands& operands) override {
+    const bool pixels_first = kind_ == ConvolutionKind::kForward;
+    product_->run({.a = pixels_first ? operands.first : operands.second,
+                   .b = pixels_first ? operands.second : operands.first,
+                   .bias = operands.bias,
+                   .c = operands.result,
+                   .workspace = operands.workspace});
+  }
+
+ private:
+  static ProductProblem limited(ProductProblem problem, const CudaOptions& options) {
+    if (options.workspace_bytes) problem.most_workspace_bytes = *options.workspace_bytes;
+    return problem;
+  }
+
+  ConvolutionKind kind_;
+  ProductProblem problem_;
+  std::unique_ptr<Product> product_;
+};
+
+// Writes element `index` of the turned weight [C, O, KH, KW] from the weight [O, C, KH, KW]. Only
+// writes are side by side; what is read apart stays in the cache, because weights are small.
+struct TurnBody {
+  Divider by_outputs, by_window;
+  std::int64_t inputs, window;
+  const float* weight;
+  float* turned;
+
+  __device__ void operator()(std::int64_t index) const {
+    const auto [row, output] = by_outputs(index);
+    const auto [input, pixel] = by_window(row);
+    turned[index] = weight[(output * window + window - 1 - pixel) * inputs + input];
+  }
+};
+
+class TurnedConvolution final : public Convolution {
+ public:
+  TurnedConvolution(CudaCompute& compute, const Conv2dProblem& problem)
+      : compute_(compute),
+        weight_(problem.weight),
+        convolution_(make_convolution(compute, ConvolutionKind::kForward, turned(problem))) {
+    workspace_.add(convolution_->workspace_bytes());
+    turned_ = workspace_.add_floats(weight_.elements());
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+
+  void run(const ConvolutionOperands& operands) override {
+    auto* turned = reinterpret_cast<float*>(operands.workspace + turned_);
+    const std::int64_t window = weight_[2] * weight_[3];
+    for_each_index(
+        compute_, weight_.elements(),
+        TurnBody{Divider(weight_[0]), Divider(window), weight_[1], window, operands.first, turned});
+    convolution_->run({.first = operands.second,
+                       .second = turned,
+                       .result = operands.result,
+                       .workspace = operands.workspace});
+  }
+
+ private:
+  // Every pixel of x gets the windows that contain it: grad_output is padded to that end.
+  static Conv2dProblem turned(const Conv2dProblem& problem) {
+    const Shape& weight = problem.weight;
+    const Size2d padding = problem.params.padding;
+    return {.x = problem.y,
+            .weight = {weight[1], weight[0], weight[2], weight[3]},
+            .y = problem.x,
+            .params = {.padding = {static_cast<int>(weight[2]) - 1 - padding.height,
+                                   static_cast<int>(weight[3]) - 1 - padding.width}}};
+  }
+
+  CudaCompute& compute_;
+  Shape weight_;
+  std::unique_ptr<Convolution> convolution_;
+  WorkspaceLayout workspace_;
+  std::size_t turned_;
+};
+
+class SpreadProduct final : public Convolution {
+ public:
+  SpreadProduct(CudaCompute& compute, const Conv2dProblem& problem) {
+    const Shape pixels{problem.x[0], problem.x[1], problem.y[2], problem.y[3]};
+    product_ = make_product_convolution(
+        compute, ConvolutionKind::kGradInput,
+        {.x = pixels, .weight = problem.weight, .y = problem.y, .params = {}});
+    spread_ = make_shortcut_grad_cuda(
+        compute, {.x = problem.x, .y = pixels, .stride = problem.params.stride.height});
+    workspace_.add(product_->workspace_bytes());
+    pixels_ = workspace_.add_floats(pixels.elements());
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+
+  void run(const ConvolutionOperands& operands) override {
+    const std::byte* pixels = operands.workspace + pixels_;
+    auto* image = reinterpret_cast<std::byte*>(operands.result);
+    product_->run({.first = operands.first,
+                   .second = operands.second,
+                   .result = reinterpret_cast<float*>(operands.workspace + pixels_),
+                   .workspace = operands.workspace});
+    spread_->run({.inputs = {&pixels, 1}, .outputs = {&image, 1}});
+  }
+
+ private:
+  std::unique_ptr<Convolution> product_;
+  std::unique_ptr<Kernel> spread_;
+  WorkspaceLayout workspace_;
+  std::size_t pixels_;
+};
+
+bool can_turn(const Conv2dProblem& problem) {
+  const auto& [stride, padding, groups, relu] = problem.params;
+  return stride == Size2d(1) && padding.height < problem.weight[2] &&
+         padding.width < problem.weight[3];
+}
+
+bool can_spread(const Conv2dProblem& problem) {
+  Conv2dProblem dense = problem;
+  dense.params.stride = 1;
+  return is_product(dense) && problem.params.stride.height == problem.params.stride.width;
+}
+
+std::unique_ptr<Convolution> make(CudaCompute& compute, const Conv2dProblem& problem) {
+  if (can_turn(problem)) return std::make_unique<TurnedConvolution>(compute, problem);
+  if (can_spread(problem)) return std::make_unique<SpreadProduct>(compute, problem);
+  return nullptr;
+}
 
 std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKind kind,
                                             const Conv2dProblem& problem) {
@@ -116,6 +277,27 @@ class GradWeightKernelCuda final : public Kernel {
 };
 
 }  // namespace
+
+bool is_product(const Conv2dProblem& problem) {
+  const Conv2dParams& params = problem.params;
+  return problem.weight[2] == 1 && problem.weight[3] == 1 && params.stride == Size2d(1) &&
+         params.padding == Size2d(0) && params.groups == 1;
+}
+
+std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, ConvolutionKind kind,
+                                                      const Conv2dProblem& problem) {
+  return std::make_unique<ProductConvolution>(compute, kind, product_of(kind, problem));
+}
+
+std::unique_ptr<Convolution> make_grad_input_convolution(CudaCompute& compute,
+                                                         const Conv2dProblem& problem) {
+  const CudaOptions& options = compute.options();
+  if (options.tf32 || problem.params.groups != 1) return nullptr;
+  auto convolution = make(compute, problem);
+  const bool fits = !convolution || !options.workspace_bytes ||
+                    convolution->workspace_bytes() <= *options.workspace_bytes;
+  return fits ? std::move(convolution) : nullptr;
+}
 
 std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute, const Conv2dProblem& problem) {
   return std::make_unique<Conv2dKernelCuda>(compute, problem);

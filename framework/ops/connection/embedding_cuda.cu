@@ -5,12 +5,12 @@
 
 #include <limits>
 
+#include "framework/kernel.h"
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
-#include "framework/ops/support/workspace_layout.h"
 
 // A kernel cannot throw WordError: it notes an unknown id, whose row becomes NaN and whose gradient
 // is dropped.

@@ -3,10 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/ops/loss/log_softmax_kernels.h"
-#include "framework/ops/loss/softmax_cross_entropy.h"
-#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
-#include "framework/ops/math/argmax_kernels.h"
+#include "framework/ops/loss/softmax.h"
+#include "framework/ops/loss/softmax_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 

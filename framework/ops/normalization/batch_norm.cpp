@@ -5,9 +5,7 @@
 #include <cmath>
 
 #include "framework/ops/normalization/batch_norm_kernels.h"
-#include "framework/ops/support/gradient_op.h"
-#include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 

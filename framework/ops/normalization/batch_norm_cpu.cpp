@@ -2,7 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
 

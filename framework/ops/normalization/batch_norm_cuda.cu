@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "framework/ops/activation/relu_kernels.h"
+#include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/normalization/batch_norm_kernels.h"
-#include "framework/ops/support/channel_tiles_cuda.h"
+#include "framework/ops/support/images_cuda.h"
 
 // Images are matrices: a row is a pixel, a column a channel. Each channel gets two sums over all
 // rows, in floats within a block and in doubles over the blocks; then one pass covers the elements.

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/ops/pooling/pool2d_kernels.h"
-#include "framework/ops/support/gradient_op.h"
-#include "framework/ops/support/operands.h"
-#include "framework/ops/support/shape_checks.h"
+#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 

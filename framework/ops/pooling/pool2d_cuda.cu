@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "framework/ops/pooling/pool2d_kernels.h"
-#include "framework/ops/support/channel_tiles_cuda.h"
 #include "framework/ops/support/images_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "framework/op.h"
-#include "framework/ranks/rank_exchange.h"
+#include "framework/ranks/rank_group.h"
 
 namespace skyline {
 

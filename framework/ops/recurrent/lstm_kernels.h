@@ -6,10 +6,70 @@
 
 #include "framework/compute.h"
 #include "framework/kernel.h"
-#include "framework/ops/activation/dropout_kernels.h"
+#include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/recurrent/packed_shape.h"
 
 namespace skyline {
+
+// The cells before a step: row k is at `first + k * stride`; stride 0 repeats one row (zeros).
+struct LstmCellsBefore {
+  const float* first = nullptr;
+  std::int64_t stride = 0;
+};
+
+// One word of `rows` sentences of `units` units: i, f, o = sigmoid and g = tanh of `sums`
+// [rows, 4 units], c = f c_before + i g, h = o tanh(c). `gates` may be `sums`, c may be the cells
+// before.
+struct LstmRows {
+  std::int64_t rows;
+  std::int64_t units;
+  const float* sums;
+  LstmCellsBefore before;
+  float* gates;
+  float* c;
+  float* h;
+};
+void run_lstm_rows(const LstmRows& rows);
+
+// The gradients of `sums` and of the cells before. The gradient of h is grad_h plus more_grad_h,
+// unless that is null; grad_sums may be `gates`, grad_c_before may be grad_c.
+struct LstmGradRows {
+  std::int64_t rows;
+  std::int64_t units;
+  const float* gates;
+  LstmCellsBefore before;
+  const float* c;
+  const float* grad_h;
+  const float* more_grad_h;
+  const float* grad_c;
+  float* grad_sums;
+  float* grad_c_before;
+};
+void run_lstm_grad_rows(const LstmGradRows& rows);
+
+class CudaCompute;
+
+// Like run_lstm_rows and run_lstm_grad_rows, on the device. Every address is on the device and a
+// multiple of 16 bytes.
+void run_lstm_rows_cuda(CudaCompute& compute, const LstmRows& rows);
+void run_lstm_grad_rows_cuda(CudaCompute& compute, const LstmGradRows& rows);
+
+// Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, the activated
+// gates and c. The last two may be the inputs.
+std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units);
+CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
+                                                      std::int64_t units);
+
+// Inputs activated gates, c before, c after, grad_h, grad_c; outputs grad_gates, which may be the
+// activated gates, and the gradient of c before, which may be grad_c or grad_h.
+std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units);
+CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
+                                                           std::int64_t units);
+
+// Returns what these kernels compute, at the addresses of their arguments.
+LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments);
+LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
+                                 const KernelArguments& arguments);
 
 // One LSTM over one packed batch, with all its extents.
 struct LstmProblem {

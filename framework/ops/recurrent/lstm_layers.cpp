@@ -1,6 +1,47 @@
 #include "framework/ops/recurrent/lstm_layers.h"
 
+#include <algorithm>
+
+#include "framework/ops/recurrent/lstm_kernels.h"
+#include "memory/alignment.h"
+
 namespace skyline {
+namespace {
+
+// Every part starts where the widest vector loads are aligned.
+constexpr std::int64_t kAlignmentFloats = 16;
+
+template <typename Layer>
+LstmCellsBefore cells_before(const LstmProblem& problem, const Layer& layer, std::int64_t step,
+                             const float* zeros) {
+  if (step > 0) {
+    return {layer.cells + problem.shape.offset(step - 1) * problem.units, problem.units};
+  }
+  if (layer.first_c != nullptr) return {layer.first_c, problem.units};
+  return {zeros, 0};
+}
+
+void add_weight_gradients(LstmGradLayer& layer, const LstmGradients& gradients,
+                          const KernelArguments& arguments) {
+  const std::size_t first = (gradients.x ? 1u : 0u) + (gradients.state ? 2u : 0u) +
+                            4u * static_cast<std::size_t>(layer.number);
+  layer.grad_w = arguments.output<float>(first);
+  layer.grad_u = arguments.output<float>(first + 1);
+  layer.grad_bias_w = arguments.output<float>(first + 2);
+  layer.grad_bias_u = arguments.output<float>(first + 3);
+}
+
+}  // namespace
+
+LstmReserve::LstmReserve(const LstmProblem& problem)
+    : gates_(align_up(problem.rows() * problem.gates(), kAlignmentFloats)),
+      width_(align_up(problem.rows() * problem.units, kAlignmentFloats)),
+      layer_stride_(problem.retained ? gates_ + width_ : 0),
+      outputs_((problem.retained ? problem.layers : 1) * (gates_ + width_)),
+      output_slots_(std::max<std::int64_t>(1, problem.retained
+                                                  ? problem.layers - 1
+                                                  : std::min<std::int64_t>(2, problem.layers - 1))),
+      floats_(outputs_ + (problem.layers > 1 ? output_slots_ * width_ : 0)) {}
 
 // Inputs: x, (h, c,) then w, u, bias_w, bias_u of each layer.
 LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
@@ -24,30 +65,6 @@ LstmLayer lstm_layer(const LstmProblem& problem, std::int64_t number,
           .last_h = arguments.output<float>(2) + state,
           .last_c = arguments.output<float>(1) + state};
 }
-
-namespace {
-
-template <typename Layer>
-LstmCellsBefore cells_before(const LstmProblem& problem, const Layer& layer, std::int64_t step,
-                             const float* zeros) {
-  if (step > 0) {
-    return {layer.cells + problem.shape.offset(step - 1) * problem.units, problem.units};
-  }
-  if (layer.first_c != nullptr) return {layer.first_c, problem.units};
-  return {zeros, 0};
-}
-
-void add_weight_gradients(LstmGradLayer& layer, const LstmGradients& gradients,
-                          const KernelArguments& arguments) {
-  const std::size_t first = (gradients.x ? 1u : 0u) + (gradients.state ? 2u : 0u) +
-                            4u * static_cast<std::size_t>(layer.number);
-  layer.grad_w = arguments.output<float>(first);
-  layer.grad_u = arguments.output<float>(first + 1);
-  layer.grad_bias_w = arguments.output<float>(first + 2);
-  layer.grad_bias_u = arguments.output<float>(first + 3);
-}
-
-}  // namespace
 
 LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int64_t step,
                    const float* zeros) {

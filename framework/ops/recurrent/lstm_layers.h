@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "framework/ops/recurrent/lstm_kernels.h"
-#include "framework/ops/recurrent/lstm_rows_cpu.h"
 
 namespace skyline {
 

@@ -1,6 +1,6 @@
 #include "framework/ops/support/column_sums_cuda.h"
 
-#include "framework/ops/support/channel_tiles_cuda.h"
+#include "framework/ops/support/images_cuda.h"
 
 namespace skyline {
 namespace {

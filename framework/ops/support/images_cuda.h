@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -8,6 +9,8 @@
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/vectors_cuda.h"
 #include "framework/shape.h"
+
+// For CUDA sources only.
 
 // For CUDA sources only.
 
@@ -77,6 +80,90 @@ template <typename Make>
 std::unique_ptr<Kernel> make_pixel_kernel(CudaCompute& compute, const Shape& written, bool in_fours,
                                           Make make) {
   return std::make_unique<PixelKernelCuda<Make>>(compute, written, in_fours, std::move(make));
+}
+
+// How blocks divide a matrix [rows, channels], the form in which images are stored. A block takes
+// `lanes` units of `width` channels side by side and `chunk_rows` rows; each of its `lines` takes
+// every lines-th of these rows. The division depends only on the extents, so that sums do not
+// depend on the card.
+struct ChannelTiles {
+  ChannelTiles(std::int64_t rows_in, std::int64_t channels_in)
+      : rows(rows_in), channels(channels_in), width(channels_in % kFloats == 0 ? kFloats : 1) {
+    const std::int64_t units = channels / width;
+    tiles = static_cast<unsigned>((units + kMostLanes - 1) / kMostLanes);
+    lanes = static_cast<unsigned>((units + tiles - 1) / tiles);
+    lines = static_cast<unsigned>(std::min<std::int64_t>(kThreads / lanes, rows));
+    const std::int64_t most_chunks = std::max<std::int64_t>(1, kEnoughBlocks / tiles);
+    const std::int64_t least_rows = lines * kLeastRowsOfLine;
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>((rows + least_rows - 1) / least_rows, 1, most_chunks);
+    chunk_rows = (rows + wanted - 1) / wanted;
+    chunks = static_cast<unsigned>((rows + chunk_rows - 1) / chunk_rows);
+  }
+
+  dim3 grid() const { return dim3(tiles, chunks); }
+  dim3 block() const { return dim3(lanes, lines); }
+  // Returns this thread's first channel; beyond the last for threads without work.
+  __device__ std::int64_t channel() const {
+    return (static_cast<std::int64_t>(blockIdx.x) * lanes + threadIdx.x) * width;
+  }
+
+  // Reads 1 KiB of a row at a time. Batch normalization's gradient takes 48 registers a thread
+  // (nvcc 13.0 for 9.0), so each of the 132 multiprocessors of an H100 or H200 runs 5 blocks: 660
+  // at once, and more would run alone in a second turn.
+  static constexpr std::int64_t kMostLanes = 64, kEnoughBlocks = 640, kLeastRowsOfLine = 4;
+
+  std::int64_t rows, channels;
+  int width;
+  unsigned tiles, lanes, lines;
+  std::int64_t chunk_rows;
+  unsigned chunks;
+};
+
+// Calls function.write(prepared, element) for every unit of elements, with what
+// function.prepare<kWidth>(channel) returns for its channels. Starts at the last row, because what
+// was read last may still be in the cache.
+template <int kWidth, typename Function>
+__global__ void for_each_element_kernel(ChannelTiles tiles, Function function) {
+  const std::int64_t channel = tiles.channel();
+  if (channel >= tiles.channels) return;
+  const auto prepared = function.template prepare<kWidth>(channel);
+  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
+  const std::int64_t last = begin + tiles.chunk_rows;
+  const std::int64_t end = last < tiles.rows ? last : tiles.rows;
+#pragma unroll 4
+  for (std::int64_t row = end - 1 - threadIdx.y; row >= begin; row -= tiles.lines) {
+    function.write(prepared, row * tiles.channels + channel);
+  }
+}
+
+template <typename Function>
+void for_each_element(CudaCompute& compute, const ChannelTiles& tiles, const Function& function) {
+  with_width(tiles.width == kFloats, [&](auto width) {
+    launch(compute, tiles.grid(), tiles.block(), for_each_element_kernel<width.value, Function>,
+           tiles, function);
+  });
+}
+
+// Adds up each of `values` over a block's lines, always in the same order; the first line gets the
+// sums. All threads of the block must call it.
+template <typename Value, int kCount>
+__device__ void add_lines(Value (&values)[kCount]) {
+  __shared__ Value shared[kCount][kThreads];
+  const unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
+  __syncthreads();  // the last call's values have been read
+  for (int k = 0; k < kCount; ++k) shared[k][own] = values[k];
+  unsigned lines = blockDim.y;
+  while (lines > 1) {
+    const unsigned half = (lines + 1) / 2;
+    __syncthreads();
+    if (threadIdx.y + half < lines) {
+      for (int k = 0; k < kCount; ++k) shared[k][own] += shared[k][own + half * blockDim.x];
+    }
+    lines = half;
+  }
+  if (threadIdx.y != 0) return;
+  for (int k = 0; k < kCount; ++k) values[k] = shared[k][own];
 }
 
 }  // namespace skyline

@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "framework/ops/activation/dropout_kernels.h"
-#include "framework/ops/array/concat_kernels.h"
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/array/channels_kernels.h"
 #include "framework/ops/connection/conv2d.h"
 #include "framework/ops/connection/linear.h"
-#include "framework/ops/math/add_scaled_kernels.h"
+#include "framework/ops/math/arithmetic_kernels.h"
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
 

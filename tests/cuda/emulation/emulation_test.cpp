@@ -10,7 +10,7 @@
 
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/launch.h"
-#include "framework/ops/connection/cudnn/convolution.h"
+#include "framework/ops/connection/convolution_cuda.h"
 
 // These kernels use launch.h like those of the framework.
 

@@ -1,4 +1,4 @@
-#include "framework/cuda/nccl/add_in_order.h"
+#include "framework/cuda/nccl/cuda_ranks.h"
 
 #include <gtest/gtest.h>
 

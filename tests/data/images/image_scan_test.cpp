@@ -6,9 +6,8 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "data/host.h"
 #include "data/images/image_folder.h"
-#include "data/parallel_for.h"
-#include "data/printable.h"
 #include "tests/data/images/idx_files.h"
 #include "tests/data/images/image_files.h"
 

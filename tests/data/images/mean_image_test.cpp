@@ -1,4 +1,4 @@
-#include "data/images/mean_image.h"
+#include "data/images/normalisation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

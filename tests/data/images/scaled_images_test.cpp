@@ -1,4 +1,4 @@
-#include "data/images/scaled_images.h"
+#include "data/images/image_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 
-#include "data/images/shape_outlines.h"
 #include "data/loader.h"
 #include "tests/data/data_error_of.h"
 #include "tests/data/test_random.h"

@@ -1,4 +1,4 @@
-#include "data/text/packed_words.h"
+#include "data/text/pair_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

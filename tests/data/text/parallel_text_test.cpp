@@ -5,7 +5,6 @@
 
 #include <stdexcept>
 
-#include "data/text/line_reader.h"
 #include "tests/data/data_error_of.h"
 #include "tests/data/text/text_files.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "data/text/packed_words.h"
+#include "data/text/pair_loader.h"
 
 namespace skyline {
 

@@ -1,11 +1,10 @@
-#include "data/text/utf8.h"
+#include "data/text/characters.h"
 
 #include <gtest/gtest.h>
 #include <utf8.h>
 
 #include <iterator>
 
-#include "data/text/characters.h"
 #include "tests/data/test_random.h"
 
 namespace skyline {

@@ -7,8 +7,7 @@
 #include <thread>
 
 #include "framework/lanes/lane_runner.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
+#include "framework/ops/activation/activations.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "memory/lanes/lane_planner.h"

@@ -5,16 +5,13 @@
 #include <functional>
 
 #include "framework/node.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/sigmoid.h"
-#include "framework/ops/activation/tanh.h"
-#include "framework/ops/array/concat.h"
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/array/channels.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "framework/ops/recurrent/lstm.h"
-#include "framework/ops/recurrent/lstm_cell.h"
 #include "tests/framework/host_tensor.h"
 #include "tests/framework/recorded_context.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "framework/ops/optimizer/adam.h"
+#include "framework/ops/optimizer/updates.h"
 #include "tests/framework/host_tensor.h"
 
 namespace skyline::reference {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/host_tensor.h"
 
 // Readable double-precision forms of the elementwise ops.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/ops/optimizer/sgd_momentum.h"
+#include "framework/ops/optimizer/updates.h"
 #include "tests/framework/host_tensor.h"
 
 namespace skyline::reference {

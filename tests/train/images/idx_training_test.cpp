@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "data/images/idx/idx_split.h"
+#include "data/images/idx/idx_dataset.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"

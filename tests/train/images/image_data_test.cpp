@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
 #include "train/cli/usage_error.h"

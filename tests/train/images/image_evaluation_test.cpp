@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "tests/train/images/small_training.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "train/options/memory_options.h"
 
 namespace skyline {

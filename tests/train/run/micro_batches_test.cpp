@@ -8,8 +8,7 @@
 #include <sstream>
 
 #include "framework/lanes/step_lanes.h"
-#include "framework/ops/optimizer/adam.h"
-#include "framework/ops/optimizer/sgd_momentum.h"
+#include "framework/ops/optimizer/updates.h"
 #include "memory/order/order.h"
 #include "models/models.h"
 #include "tests/framework/eager_updates.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
 #include "train/cli/usage_error.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/errors.h"
+#include "data/host.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/order/order_walk.h"
 #include "tests/train/parsed_json.h"

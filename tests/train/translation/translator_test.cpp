@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/ops/loss/log_softmax.h"
+#include "framework/ops/loss/softmax.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_evaluation.h"

@@ -7,10 +7,8 @@
 
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_libraries.h"
-#include "framework/ops/connection/cudnn/convolution.h"
-#include "framework/ops/connection/cudnn/convolution_graph.h"
-#include "framework/ops/connection/cudnn/engine_search.h"
-#include "framework/ops/connection/cudnn/engine_timing.h"
+#include "framework/ops/connection/convolution_cuda.h"
+#include "framework/ops/connection/cudnn/engines.h"
 
 namespace skyline {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/ops/connection/cudnn/engine_timing.h"
+#include "framework/ops/connection/cudnn/engines.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"
 #include "framework/cuda/cuda_libraries.h"
-#include "framework/ops/connection/cudnn/convolution_graph.h"
 
 namespace skyline {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "data/images/image_error.h"
+#include "data/images/decoding/image_header.h"
 #include "tests/data/images/idx_files.h"
 #include "tests/data/images/image_files.h"
 

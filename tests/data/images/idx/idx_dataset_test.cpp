@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/images/class_names.h"
-#include "data/images/idx/idx_scan.h"
+#include "data/images/image_collection.h"
 #include "tests/data/data_error_of.h"
 #include "tests/data/images/idx_files.h"
 

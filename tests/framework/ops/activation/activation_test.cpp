@@ -4,14 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/ops/activation/exponential.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/activation/relu_kernels.h"
-#include "framework/ops/activation/sigmoid.h"
-#include "framework/ops/activation/sigmoid_kernels.h"
-#include "framework/ops/activation/tanh.h"
-#include "framework/ops/activation/tanh_kernels.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/op_check_ops.h"
 #include "tests/framework/recorded_context.h"

@@ -1,4 +1,4 @@
-#include "framework/ops/activation/dropout.h"
+#include "framework/ops/activation/activations.h"
 
 #include <gtest/gtest.h>
 

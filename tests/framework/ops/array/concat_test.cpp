@@ -1,4 +1,4 @@
-#include "framework/ops/array/concat.h"
+#include "framework/ops/array/channels.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "framework/backward/backward_graph.h"
 #include "framework/graph_text.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/test_ops.h"

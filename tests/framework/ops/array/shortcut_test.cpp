@@ -1,4 +1,4 @@
-#include "framework/ops/array/shortcut.h"
+#include "framework/ops/array/channels.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "framework/ops/connection/embedding_kernels.h"
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/embedding.h"

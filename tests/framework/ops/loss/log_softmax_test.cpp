@@ -1,4 +1,4 @@
-#include "framework/ops/loss/log_softmax.h"
+#include "framework/ops/loss/softmax.h"
 
 #include <gtest/gtest.h>
 

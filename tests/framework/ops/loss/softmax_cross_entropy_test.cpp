@@ -1,4 +1,4 @@
-#include "framework/ops/loss/softmax_cross_entropy.h"
+#include "framework/ops/loss/softmax.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/loss/softmax_cross_entropy_kernels.h"
+#include "framework/ops/loss/softmax_kernels.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/op_check_ops.h"
 #include "tests/framework/recorded_context.h"

@@ -1,11 +1,10 @@
-#include "framework/ops/math/add_scaled.h"
+#include "framework/ops/math/arithmetic.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/backward/backward_graph.h"
-#include "framework/ops/activation/relu.h"
-#include "framework/ops/math/add.h"
-#include "framework/ops/math/add_scaled_kernels.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/math/arithmetic_kernels.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/elementwise.h"

@@ -1,4 +1,4 @@
-#include "framework/ops/math/add.h"
+#include "framework/ops/math/arithmetic.h"
 
 #include <gtest/gtest.h>
 

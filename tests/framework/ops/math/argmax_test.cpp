@@ -1,4 +1,4 @@
-#include "framework/ops/math/argmax.h"
+#include "framework/ops/loss/softmax.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "framework/ops/math/fill.h"
+#include "framework/ops/math/arithmetic.h"
 
 #include <gtest/gtest.h>
 

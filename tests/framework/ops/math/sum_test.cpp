@@ -1,10 +1,10 @@
-#include "framework/ops/math/sum.h"
+#include "framework/ops/math/arithmetic.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "tests/framework/host_tensor.h"
 #include "tests/framework/recorded_context.h"
 

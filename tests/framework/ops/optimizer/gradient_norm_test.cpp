@@ -1,4 +1,4 @@
-#include "framework/ops/optimizer/gradient_norm.h"
+#include "framework/ops/optimizer/updates.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/ops/activation/relu.h"
+#include "framework/ops/activation/activations.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/support/kernel_run.h"
 #include "tests/framework/recorded_context.h"

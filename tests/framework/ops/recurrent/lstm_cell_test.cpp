@@ -1,11 +1,11 @@
-#include "framework/ops/recurrent/lstm_cell.h"
+#include "framework/ops/recurrent/lstm.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "framework/ops/array/rows.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/lstm.h"

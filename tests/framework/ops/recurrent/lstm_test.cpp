@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "framework/ops/array/rows.h"
-#include "framework/ops/support/operands.h"
+#include "framework/ops/support/declared_op.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
 #include "tests/framework/op_check.h"

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "framework/context.h"
+
+namespace skyline {
+
+// y = max(x, 0), element by element; f32 of any shape. Retains y. Writes y over x if it may;
+// backward writes grad_input over grad_output, else over y. Throws ShapeError.
+Tensor relu(Context& context, Tensor x);
+// Returns the op that relu() applies, for use as a last part in apply_fused().
+std::shared_ptr<const Op> relu_op();
+
+// y = 1 / (1 + exp(-x)), element by element; f32 of any shape. Retains y. Writes y over x if it
+// may; backward writes grad_input over grad_output, else over y. Throws ShapeError.
+Tensor sigmoid(Context& context, Tensor x);
+
+// y = tanh(x), element by element; f32 of any shape. Retains y. Writes y over x if it may; backward
+// writes grad_input over grad_output, else over y. Throws ShapeError.
+Tensor tanh(Context& context, Tensor x);
+
+// In training, sets each element to zero with probability `rate` and multiplies the others by 1 /
+// (1 - rate) (Srivastava et al. 2014, inverted form); in inference, or at rate 0, returns x. f32 of
+// any shape. Retains nothing: backward draws the mask again from the seed and a stream number taken
+// from context.random() (DropoutMask says which word decides on which element). Forward and
+// backward run in place. Throws ShapeError, and std::invalid_argument unless 0 <= rate < 1.
+Tensor dropout(Context& context, Tensor x, float rate);
+
+}  // namespace skyline

@@ -1,0 +1,94 @@
+#include <array>
+
+#include "framework/cuda/launch.h"
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/support/vectors_cuda.h"
+#include "framework/philox.h"
+
+// Kernels of relu, sigmoid and tanh: each is one instantiation, so they share a file.
+
+namespace skyline {
+namespace {
+
+// Each thread draws the four words of its counter, for elements kDropoutLanes apart, so that a warp
+// always touches neighbouring elements.
+struct DropoutBody {
+  const float* input;
+  float* output;
+  std::int64_t elements;
+  Philox philox;
+  RunNumber<std::uint64_t> stream;
+  std::uint64_t offset;
+  std::uint32_t threshold;
+  float scale;
+
+  __device__ void operator()(std::int64_t counter) const {
+    const std::int64_t first =
+        counter / kDropoutLanes * (4 * kDropoutLanes) + counter % kDropoutLanes;
+    float values[4];
+    for (int k = 0; k < 4; ++k) {
+      const std::int64_t element = first + k * kDropoutLanes;
+      values[k] = element < elements ? input[element] : 0.0f;
+    }
+    const std::array<std::uint32_t, 4> words =
+        philox(stream.get() + offset, static_cast<std::uint64_t>(counter));
+    for (int k = 0; k < 4; ++k) {
+      const std::int64_t element = first + k * kDropoutLanes;
+      const bool kept = words[static_cast<std::size_t>(k)] >= threshold;
+      if (element < elements) output[element] = kept ? values[k] * scale : 0.0f;
+    }
+  }
+};
+
+class DropoutKernelCuda : public Kernel {
+ public:
+  DropoutKernelCuda(CudaCompute& compute, std::int64_t elements, DropoutMask mask)
+      : compute_(compute), elements_(elements), mask_(mask) {}
+
+  void run(const KernelArguments& arguments) override {
+    constexpr std::int64_t kBlock = 4 * kDropoutLanes;
+    const std::int64_t counters = (elements_ + kBlock - 1) / kBlock * kDropoutLanes;
+    for_each_index(compute_, counters,
+                   DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements_,
+                               Philox{mask_.seed}, run_number(arguments, mask_.stream),
+                               mask_.offset, mask_.threshold(), mask_.scale()});
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t elements_;
+  DropoutMask mask_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<1>(compute, elements, ReluFunction{});
+}
+
+std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<2>(compute, elements, ReluGradFunction{});
+}
+
+std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<1>(compute, elements, SigmoidFunction{});
+}
+
+std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<2>(compute, elements, SigmoidGradFunction{});
+}
+
+std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<1>(compute, elements, TanhFunction{});
+}
+
+std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+  return make_elementwise_cuda<2>(compute, elements, TanhGradFunction{});
+}
+
+std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
+                                          DropoutMask mask) {
+  return std::make_unique<DropoutKernelCuda>(compute, elements, mask);
+}
+
+}  // namespace skyline

@@ -1,0 +1,148 @@
+#include "framework/ops/math/arithmetic.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/math/arithmetic_kernels.h"
+#include "framework/ops/support/declared_op.h"
+
+namespace skyline {
+namespace {
+
+// Computes, in one pass, the gradients that are no alias of grad_output.
+class AddScaledGrad : public Op {
+ public:
+  explicit AddScaledGrad(AddScaledGradients gradients) : gradients_(gradients) {}
+  std::string_view name() const override { return "add_scaled_grad"; }
+  std::string parameters() const override {
+    return fmt::format("scale={} relu={} x={} residual={}", gradients_.params.scale,
+                       gradients_.params.relu, gradients_.x, gradients_.residual);
+  }
+
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    require_inputs("add_scaled_grad", inputs.size(), gradients_.params.relu ? 2 : 1);
+    const TensorSpec expected{inputs[0].shape, DType::kFloat32};
+    require_spec("add_scaled_grad", "grad_output", inputs[0], expected);
+    if (gradients_.params.relu) require_spec("add_scaled_grad", "y", inputs[1], expected);
+    const OutputSpec gradient{expected, Category::kGradient};
+    return std::vector<OutputSpec>(gradients_.x && gradients_.residual ? 2 : 1, gradient);
+  }
+
+  std::vector<InPlacePair> in_place() const override {
+    std::vector<InPlacePair> pairs = {{.input = 0, .output = 0}};
+    if (!gradients_.params.relu) return pairs;
+    if (gradients_.x && gradients_.residual) pairs.push_back({.input = 1, .output = 1});
+    pairs.push_back({.input = 1, .output = 0});
+    return pairs;
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const std::int64_t elements = inputs[0].shape.elements();
+    return compute.cuda() ? make_add_scaled_grad_cuda(*compute.cuda(), elements, gradients_)
+                          : make_add_scaled_grad_cpu(elements, gradients_);
+  }
+
+ private:
+  AddScaledGradients gradients_;
+};
+
+class AddScaled : public ElementwiseOp {
+ public:
+  explicit AddScaled(AddScaledParams params)
+      : ElementwiseOp(2, Category::kActivation), params_(params) {}
+  std::string_view name() const override {
+    return params_.scale == 1 && !params_.relu ? "add" : "add_scaled";
+  }
+  std::string parameters() const override {
+    return fmt::format("scale={} relu={}", params_.scale, params_.relu);
+  }
+
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    const std::int64_t elements = inputs[0].shape.elements();
+    return compute.cuda() ? make_add_scaled_cuda(*compute.cuda(), elements, params_)
+                          : make_add_scaled_cpu(elements, params_);
+  }
+
+  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+    return {Recomputation::from_inputs(2)};
+  }
+
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
+                                     const std::vector<bool>& needed) const override {
+    std::vector<GradientCall> calls;
+    AddScaledGradients computed{.params = params_};
+    std::vector<int> gradient_of;
+    for (const int i : {0, 1}) {
+      if (!needed[static_cast<std::size_t>(i)]) continue;
+      if (!params_.relu && (i == 0 || params_.scale == 1)) {
+        calls.push_back(alias_of_grad_output(inputs[0].shape, i));
+        continue;
+      }
+      (i == 0 ? computed.x : computed.residual) = true;
+      gradient_of.push_back(i);
+    }
+    if (gradient_of.empty()) return calls;
+    std::vector<GradientSource> sources = {GradientSource::grad_output(0)};
+    if (params_.relu) sources.push_back(GradientSource::output(0));
+    calls.push_back({std::make_shared<AddScaledGrad>(computed), sources, gradient_of});
+    return calls;
+  }
+
+ private:
+  // The gradient is grad_output itself, so nothing is copied.
+  static GradientCall alias_of_grad_output(const Shape& shape, int input) {
+    return {std::make_shared<Reshape>(shape), {GradientSource::grad_output(0)}, {input}};
+  }
+
+  AddScaledParams params_;
+};
+
+}  // namespace
+
+Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params) {
+  std::vector<Tensor> inputs = operands(std::move(x), std::move(residual));
+  if (params.relu && params.scale == 1) {
+    // Applied as a chain, because both gradients are one masked grad_output; the op's own gradient
+    // would write it twice.
+    const std::shared_ptr<const Op> chain[] = {std::make_shared<AddScaled>(AddScaledParams{}),
+                                               relu_op()};
+    return apply_fused(context, std::make_shared<AddScaled>(params), chain, std::move(inputs));
+  }
+  return apply(context, std::make_shared<AddScaled>(params), std::move(inputs)).front();
+}
+
+std::unique_ptr<Kernel> Sum::kernel(Compute& compute, std::span<const TensorSpec> inputs) const {
+  const std::int64_t elements = inputs[0].shape.elements();
+  return compute.cuda() ? make_sum_cuda(*compute.cuda(), elements, inputs_)
+                        : make_sum_cpu(elements, inputs_);
+}
+
+Fill::Fill(TensorSpec spec, float value, Category category)
+    : spec_(spec), value_(value), category_(category) {
+  if (spec.dtype != DType::kFloat32) {
+    throw ShapeError("fill", "dtype", dtype_name(spec.dtype), dtype_name(DType::kFloat32));
+  }
+}
+
+std::string Fill::parameters() const {
+  return fmt::format("spec={} value={}", spec_.str(), value_);
+}
+
+std::vector<OutputSpec> Fill::outputs(std::span<const TensorSpec> inputs) const {
+  require_inputs("fill", inputs.size(), 0);
+  return {{spec_, category_}};
+}
+
+std::unique_ptr<Kernel> Fill::kernel(Compute& compute, std::span<const TensorSpec>) const {
+  const std::int64_t elements = spec_.shape.elements();
+  return compute.cuda() ? make_fill_cuda(*compute.cuda(), elements, value_)
+                        : make_fill_cpu(elements, value_);
+}
+
+}  // namespace skyline

@@ -1,0 +1,125 @@
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/recurrent/lstm_kernels.h"
+#include "framework/ops/support/divider.h"
+#include "framework/ops/support/vectors_cuda.h"
+
+namespace skyline {
+namespace {
+
+template <int kWidth>
+struct ForwardBody {
+  LstmRows rows;
+  Divider pieces_per_row;
+
+  __device__ void operator()(std::int64_t piece) const {
+    const auto [row, place] = pieces_per_row(piece);
+    const std::int64_t units = rows.units, unit = place * kWidth;
+    const std::int64_t gates = row * 4 * units + unit;
+    auto i = load<kWidth>(rows.sums + gates), f = load<kWidth>(rows.sums + gates + units);
+    auto g = load<kWidth>(rows.sums + gates + 2 * units);
+    auto o = load<kWidth>(rows.sums + gates + 3 * units);
+    auto c = load<kWidth>(rows.before.first + row * rows.before.stride + unit);
+    Vector<float, kWidth> h;
+    const SigmoidFunction sigmoid;
+    const TanhFunction tanh;
+    for (int k = 0; k < kWidth; ++k) {
+      i.at[k] = sigmoid(i.at[k]);
+      f.at[k] = sigmoid(f.at[k]);
+      g.at[k] = tanh(g.at[k]);
+      o.at[k] = sigmoid(o.at[k]);
+      c.at[k] = f.at[k] * c.at[k] + i.at[k] * g.at[k];
+      h.at[k] = o.at[k] * tanh(c.at[k]);
+    }
+    store(rows.gates + gates, i);
+    store(rows.gates + gates + units, f);
+    store(rows.gates + gates + 2 * units, g);
+    store(rows.gates + gates + 3 * units, o);
+    store(rows.c + row * units + unit, c);
+    store(rows.h + row * units + unit, h);
+  }
+};
+
+template <int kWidth>
+struct BackwardBody {
+  LstmGradRows rows;
+  Divider pieces_per_row;
+
+  __device__ void operator()(std::int64_t piece) const {
+    const auto [row, place] = pieces_per_row(piece);
+    const std::int64_t units = rows.units, unit = place * kWidth;
+    const std::int64_t gates = row * 4 * units + unit, at = row * units + unit;
+    auto i = load<kWidth>(rows.gates + gates), f = load<kWidth>(rows.gates + gates + units);
+    auto g = load<kWidth>(rows.gates + gates + 2 * units);
+    auto o = load<kWidth>(rows.gates + gates + 3 * units);
+    const auto before = load<kWidth>(rows.before.first + row * rows.before.stride + unit);
+    const auto c = load<kWidth>(rows.c + at);
+    auto grad_h = load<kWidth>(rows.grad_h + at), grad_c = load<kWidth>(rows.grad_c + at);
+    if (rows.more_grad_h != nullptr) {
+      const auto more = load<kWidth>(rows.more_grad_h + at);
+      for (int k = 0; k < kWidth; ++k) grad_h.at[k] += more.at[k];
+    }
+    for (int k = 0; k < kWidth; ++k) {
+      const float squashed = TanhFunction{}(c.at[k]), of_h = grad_h.at[k];
+      const float of_c = grad_c.at[k] + of_h * o.at[k] * (1.0f - squashed * squashed);
+      const float of_f = of_c * before.at[k] * f.at[k] * (1.0f - f.at[k]);
+      const float of_i = of_c * g.at[k] * i.at[k] * (1.0f - i.at[k]);
+      grad_c.at[k] = of_c * f.at[k];
+      g.at[k] = of_c * i.at[k] * (1.0f - g.at[k] * g.at[k]);
+      o.at[k] = of_h * squashed * o.at[k] * (1.0f - o.at[k]);
+      i.at[k] = of_i;
+      f.at[k] = of_f;
+    }
+    store(rows.grad_sums + gates, i);
+    store(rows.grad_sums + gates + units, f);
+    store(rows.grad_sums + gates + 2 * units, g);
+    store(rows.grad_sums + gates + 3 * units, o);
+    store(rows.grad_c_before + at, grad_c);
+  }
+};
+
+template <template <int> typename Body, typename Rows>
+void run(CudaCompute& compute, const Rows& rows) {
+  with_width(rows.units % kFloats == 0, [&](auto width) {
+    const std::int64_t pieces = rows.units / width;
+    for_each_index(compute, rows.rows * pieces, Body<width.value>{rows, Divider(pieces)});
+  });
+}
+
+// A kernel of one cell, with the operands that kRowsOf finds among the arguments.
+template <auto kRowsOf, auto kRun>
+class CellKernelCuda : public Kernel {
+ public:
+  CellKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t units)
+      : compute_(compute), rows_(rows), units_(units) {}
+
+  void run(const KernelArguments& arguments) override {
+    kRun(compute_, kRowsOf(rows_, units_, arguments));
+  }
+
+ private:
+  CudaCompute& compute_;
+  std::int64_t rows_, units_;
+};
+
+}  // namespace
+
+void run_lstm_rows_cuda(CudaCompute& compute, const LstmRows& rows) {
+  run<ForwardBody>(compute, rows);
+}
+
+void run_lstm_grad_rows_cuda(CudaCompute& compute, const LstmGradRows& rows) {
+  run<BackwardBody>(compute, rows);
+}
+
+std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
+                                            std::int64_t units) {
+  return std::make_unique<CellKernelCuda<lstm_cell_rows, run_lstm_rows_cuda>>(compute, rows, units);
+}
+
+std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
+                                                 std::int64_t units) {
+  return std::make_unique<CellKernelCuda<lstm_cell_grad_rows, run_lstm_grad_rows_cuda>>(
+      compute, rows, units);
+}
+
+}  // namespace skyline
