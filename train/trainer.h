@@ -11,6 +11,7 @@
 #include "train/budget/step_profile.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/cli.h"
+#include "train/cli/figures.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/options/train_options.h"
@@ -22,7 +23,11 @@
 
 namespace skyline {
 
+struct RunFigures;
 struct RunSummary;
+
+// The keys that `skyline train --json` prints.
+std::vector<JsonKey> run_keys(const std::string& prefix);
 
 // One run of `skyline train`: steps over shuffled batches, an evaluation after each epoch, a run
 // folder with log, checkpoints, trace, plan and report.
@@ -96,7 +101,7 @@ class Trainer {
   // Adds the step's graph, its order, its story and its sums over the ranks.
   void add_order(RunSummary& summary, const DryRunFacts& step);
   CommandResult result(int exit_code);
-  nlohmann::ordered_json result_json(double loss, bool interrupted) const;
+  RunFigures result_figures(double loss, bool interrupted) const;
 
   TrainOptions options_;
   Console& console_;

@@ -8,12 +8,13 @@
 #include "framework/ranks/rank_group.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/json_text.h"
+#include "train/images/bad_images_report.h"
 #include "train/lab/order/model_story.h"
 #include "train/lab/order/program_graph.h"
 #include "train/lab/order/step_order_view.h"
 #include "train/report/run_summary.h"
 #include "train/trainer.h"
+#include "train/translation/longest_batches.h"
 
 namespace skyline {
 namespace {
@@ -24,20 +25,104 @@ using Json = nlohmann::ordered_json;
 // has them all.
 constexpr std::uint64_t kEventsTold = 12;
 
-Json sums_json(const std::optional<RankLane>& lane) {
-  if (!lane) return nullptr;
-  return {{"sums", lane->sums.size()},
-          {"sum_seconds", lane->sum_seconds},
-          {"wait_seconds", lane->wait_seconds}};
-}
-
-// Null where ops are not launched, or were timed one by one.
-Json launches_json(const Launches& launches) {
-  if (launches.ops == 0 && launches.graphs == 0) return nullptr;
-  return {{"ops", launches.ops}, {"graphs", launches.graphs}};
-}
-
 }  // namespace
+
+// What `skyline train --json` prints.
+struct RunFigures {
+  const TrainOptions& options;
+  std::string data, folder;
+  std::int64_t steps = 0, epochs = 0;
+  double loss = 0, seconds = 0;
+  Json metrics, of_data;  // of the last evaluation, by name; what only this kind of data has
+  std::optional<std::optional<double>> words_per_second;  // null: not yet measured
+  double data_wait_seconds = 0, first_batch_seconds = 0;
+  std::optional<double> step_seconds_median;
+  std::optional<Launches> launches;  // empty where ops are not launched, or were timed one by one
+  bool interrupted = false, trace_recorded = false;
+  MemorySummary memory;
+  std::optional<Replans> replans;
+  std::optional<BudgetAnswer> budget;
+  ProcessSummary process;
+  std::optional<RankLane> ranks;
+  std::vector<double> rank_seconds;
+};
+
+Rows<Launches> rows(const Launches*) {
+  return {{"ops", kCount, "that were run one by one", &Launches::ops},
+          {"graphs", kCount, "of many ops", &Launches::graphs}};
+}
+
+Rows<RunFigures> rows(const RunFigures*) {
+  const auto metric = [](std::string_view name) {
+    return [name](const RunFigures& run) { return Value(run.metrics).at(name); };
+  };
+  const auto of_data = []<typename T>(std::type_identity<T>, std::string_view name) {
+    return [name](const RunFigures& run) { return AsJson<T>{Value(run.of_data).at(name)}; };
+  };
+  return {
+      {"model", "the network", [](auto& run) { return run.options.model; }},
+      {"data", "what it is trained on", &RunFigures::data},
+      {"batch_size", kCount, "images or sentences of a batch",
+       [](auto& run) { return run.options.batch_size; }},
+      {"micro_batches", kCount, "batches of a step, on each rank",
+       [](auto& run) { return run.options.step.micro_batches; }},
+      {"ranks", kCount, "that train together", [](auto& run) { return run.options.ranks.ranks; }},
+      {"steps", kCount, "of the whole run", &RunFigures::steps},
+      {"epochs", kCount, "of the whole run", &RunFigures::epochs},
+      {"threads", kCount, "of each lane", [](auto& run) { return run.options.threads; }},
+      {"lanes", kCount, "of ops that run at the same time",
+       [](auto& run) { return run.options.device.lanes; }},
+      {"loss", kNumber, "mean of the epoch", &RunFigures::loss},
+      {"top1", kShare, "of images; like the next two, of the last evaluation", metric("top1")},
+      {"top5", kShare, "of images; null: few classes", metric("top5")},
+      {"test_loss", kNumber, "of images", metric("test_loss")},
+      {"bleu", kNumber, "of text; like the next three, of the last evaluation", metric("bleu")},
+      {"exact_match", kShare, "of text", metric("exact_match")},
+      {"perplexity", kNumber, "of text", metric("perplexity")},
+      {"validation_loss", kNumber, "of text", metric("validation_loss")},
+      {"seconds", kSeconds, "of the run", &RunFigures::seconds},
+      {"words_per_second", kNumber, "of text",
+       [](auto& run) { return if_known(run.words_per_second); }},
+      {"data_wait_seconds", kSeconds, "that steps waited for batches",
+       &RunFigures::data_wait_seconds},
+      {"first_batch_seconds", kSeconds, "until the first batch", &RunFigures::first_batch_seconds},
+      {"step_seconds_median", kSeconds, "of a step, without the warm-up",
+       &RunFigures::step_seconds_median},
+      {"launches_of_last_step", "on CUDA; null: ops were timed", &RunFigures::launches},
+      {"run_directory", "the run's folder", &RunFigures::folder},
+      {"interrupted", "a signal ended the run", &RunFigures::interrupted},
+      {"memory",
+       "of the run",
+       {{"allocator", "its name", [](auto& run) { return run.memory.allocator; }},
+        {"", "its figures", &RunFigures::memory},
+        {"replans_by_steps", "new plans, where steps vary",
+         [](auto& run) { return if_known(run.replans); }}}},
+      {"budget", "with --memory: the step that fits", &RunFigures::budget},
+      {"process", "what the system counts for this process", &RunFigures::process},
+      {"trace_recorded", "the run folder's trace.csv is a step as it ran; else as foreseen",
+       &RunFigures::trace_recorded},
+      {"rank_sums",
+       "of gradients; null: one rank",
+       {{"sums", kCount, "of buckets in a step", [](auto& run) { return run.ranks->sums.size(); }},
+        {"sum_seconds", kSeconds, "of all sums of the run",
+         [](auto& run) { return run.ranks->sum_seconds; }},
+        {"wait_seconds", kSeconds, "of them that steps waited for",
+         [](auto& run) { return run.ranks->wait_seconds; }},
+        {"rank_seconds", "seconds that each rank computed", &RunFigures::rank_seconds}},
+       [](const RunFigures& run) { return run.ranks.has_value(); }},
+      {"bad_images", "of images: files that could not be used",
+       of_data(std::type_identity<std::vector<BadImage>>(), "bad_images")},
+      {"source_words", kCount, "of text: the source's vocabulary",
+       of_data(std::type_identity<std::size_t>(), "source_words")},
+      {"target_words", kCount, "of text: the target's vocabulary",
+       of_data(std::type_identity<std::size_t>(), "target_words")},
+      {"pairs", kCount, "of text: sentences to train with",
+       of_data(std::type_identity<std::size_t>(), "pairs")},
+      {"longest_batch", "of text that is planned ahead",
+       of_data(std::type_identity<LongestBatchFacts>(), "longest_batch")}};
+}
+
+std::vector<JsonKey> run_keys(const std::string& prefix) { return keys<RunFigures>(prefix); }
 
 // Call this before an evaluation, which may switch the session to a plan of its own.
 void Trainer::note_plan() {
@@ -153,13 +238,12 @@ CommandResult Trainer::result(int exit_code) {
 
   CommandResult result;
   result.exit_code = exit_code;
-  Json json = result_json(loss, exit_code != 0);
+  RunFigures figures = result_figures(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
-  json["trace_recorded"] = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
-  json["rank_sums"] = sums_json(summary.ranks);
-  if (summary.ranks) json["rank_sums"]["rank_seconds"] = rank_seconds_;
-  workload_->add_facts(json, result.text);
-  result.json = json_text(json);
+  figures.trace_recorded = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
+  figures.ranks = summary.ranks;
+  workload_->add_facts(figures.of_data, result.text);
+  result.json = json_text(value_of(figures));
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
                              format_duration(seconds_), loss, evaluation, log_->words().text(),
                              directory_->path().string());
@@ -182,31 +266,31 @@ CommandResult Trainer::result(int exit_code) {
   return result;
 }
 
-Json Trainer::result_json(double loss, bool interrupted) const {
-  Json json = {{"model", options_.model},           {"data", workload_->data_name()},
-               {"batch_size", options_.batch_size}, {"micro_batches", options_.step.micro_batches},
-               {"ranks", options_.ranks.ranks},     {"steps", position_.step},
-               {"epochs", position_.epoch},         {"threads", options_.threads},
-               {"lanes", options_.device.lanes},    {"loss", loss}};
-  for (const Metric& figure : workload_->metrics()) json[figure.name] = metric(figure.name);
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
-  json["seconds"] = seconds_;
-  if (log_->words().words > 0) json["words_per_second"] = or_null(log_->words().per_second());
-  json["data_wait_seconds"] = log_->later_wait_seconds();
-  json["first_batch_seconds"] = log_->first_wait_seconds();
-  json["step_seconds_median"] = or_null(log_->step_seconds_median(options_.memory.warmup_steps));
-  json["launches_of_last_step"] = launches_json(launches_);
-  json["run_directory"] = directory_->path().string();
-  json["interrupted"] = interrupted;
-  json["memory"] = to_json(*memory_);
-  json["budget"] = workload_->budget() ? workload_->budget()->json() : Json(nullptr);
-  json["process"] = to_json(*process_);
-  if (!log_->chart().lines.empty()) {
-    json["memory"]["replans_by_steps"] = replans_json(log_->chart());
+RunFigures Trainer::result_figures(double loss, bool interrupted) const {
+  RunFigures figures{.options = options_,
+                     .data = workload_->data_name(),
+                     .folder = directory_->path().string(),
+                     .steps = position_.step,
+                     .epochs = position_.epoch,
+                     .loss = loss,
+                     .seconds = seconds_,
+                     .metrics = Json::object(),
+                     .of_data = Json::object(),
+                     .data_wait_seconds = log_->later_wait_seconds(),
+                     .first_batch_seconds = log_->first_wait_seconds(),
+                     .step_seconds_median = log_->step_seconds_median(options_.memory.warmup_steps),
+                     .interrupted = interrupted,
+                     .memory = *memory_,
+                     .budget = workload_->budget(),
+                     .process = *process_,
+                     .rank_seconds = rank_seconds_};
+  for (const Metric& figure : workload_->metrics()) {
+    figures.metrics[figure.name] = metric(figure.name);
   }
-  return json;
+  if (log_->words().words > 0) figures.words_per_second = log_->words().per_second();
+  if (launches_.ops > 0 || launches_.graphs > 0) figures.launches = launches_;
+  if (!log_->chart().lines.empty()) figures.replans = replans_of(log_->chart());
+  return figures;
 }
 
 }  // namespace skyline

@@ -115,7 +115,7 @@ TEST_F(TrainerTest, TheReportShowsTheOrderOfItsStep) {
   const nlohmann::json& order = page["order"];
   EXPECT_EQ(order["algorithm"], "optimal");
   const std::uint64_t resident = order["resident_bytes"];
-  EXPECT_EQ(order["peak"], page["plan"]["lowerBound"].get<std::uint64_t>() + resident)
+  EXPECT_EQ(order["peak"], page["plan"]["lower_bound"].get<std::uint64_t>() + resident)
       << "as the session recorded the step";
   EXPECT_LT(order["peak"], order["program"]);
   const OrderProblem recorded = order_problem(load_graph(folder_ / "run" / "graph.json").graph, {});

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "train/budget/budget_seconds.h"
 #include "train/budget/budgeted_step.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -57,10 +57,11 @@ struct BudgetAnswer {
   double overhead() const { return extra_seconds / seconds; }
   double bound() const { return bound_seconds / seconds; }
 
-  nlohmann::ordered_json json() const;
   // "makes 31 of 175 values again: 5.81 % longer (at least 5.64 %), ...".
   std::string text() const;
 };
+Rows<BudgetAnswer> rows(const BudgetAnswer*);
+Rows<BudgetStep> rows(const BudgetStep*);
 
 // Plans how a step saves bytes, so that it fits a budget.
 //

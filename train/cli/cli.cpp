@@ -22,23 +22,16 @@ namespace skyline {
 namespace {
 
 constexpr int kSuccess = 0, kFailure = 1, kWrongUsage = 2;
+constexpr const char* kJsonHelp =
+    "'skyline COMMAND --json' prints one JSON object. Bytes, counts and shares are plain numbers; "
+    "what is unknown or does not apply is null. Bytes are without resident ones where nothing else "
+    "is said. a.b is key b inside of a; NAME stands for the name of an allocator, category or "
+    "layer.\n";
 constexpr const char* kFooter =
     "Results go to standard output, messages and progress to standard error.\n"
     "Sizes are given with binary units: 512KiB, 8MiB, 1.5GiB.\n"
+    "'skyline help json' lists the keys of what --json prints.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not settled, 130 or 143 interrupted and saved.";
-
-// One run of the program: the parser, and each command with its options.
-struct Parser {
-  struct Declared {
-    CLI::App* app;
-    std::unique_ptr<OptionList> options;
-    CommandRun run;
-    std::map<Option*, bool> flags = {};  // by option
-  };
-  CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
-  bool json = false, quiet = false;
-  std::deque<Declared> commands;  // a deque, because the parser keeps references
-};
 
 // CLI11's help with descriptions that wrap. It counts characters where CLI11 counts bytes.
 class HelpFormatter : public CLI::Formatter {
@@ -57,6 +50,14 @@ class HelpFormatter : public CLI::Formatter {
     const std::string footer = app->get_footer();
     return footer.empty() ? "" : wrapped(footer, columns_) + "\n";
   }
+  std::string make_json_keys(const std::string& command, const OptionList& options) const {
+    std::string text = "\n" + command + " prints:\n";
+    for (const JsonKey& key : options.json_keys()) {
+      text += entry(key.key, fmt::format("{}: {}", unit_name(key.unit), key.meaning));
+    }
+    return text;
+  }
+  std::string make_json_help() const { return wrapped(kJsonHelp, columns_) + "\n"; }
 
  private:
   static constexpr std::size_t kNameColumns = 30;
@@ -93,6 +94,20 @@ class HelpFormatter : public CLI::Formatter {
   }
 
   std::size_t columns_;
+};
+
+// One run of the program: the parser, and each command with its options.
+struct Parser {
+  struct Declared {
+    CLI::App* app;
+    std::unique_ptr<OptionList> options;
+    CommandRun run;
+    std::map<Option*, bool> flags = {};  // by option
+  };
+  CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
+  std::shared_ptr<HelpFormatter> help;
+  bool json = false, quiet = false;
+  std::deque<Declared> commands;  // a deque, because the parser keeps references
 };
 
 std::string help_text(const Option& option) {
@@ -141,7 +156,8 @@ void declare_options(Parser::Declared& command) {
 
 void declare(Parser& parser, std::span<const Command> commands, int help_columns) {
   parser.app.footer(kFooter);
-  parser.app.formatter(std::make_shared<HelpFormatter>(help_columns));
+  parser.help = std::make_shared<HelpFormatter>(help_columns);
+  parser.app.formatter(parser.help);
   parser.app.set_version_flag("--version", "skyline " SKYLINE_VERSION,
                               "Print the version and exit");
   parser.app.add_flag("--json", parser.json, "Print one JSON object");
@@ -225,8 +241,28 @@ std::vector<const char*> without_help_command(std::span<const char* const> argum
   return words;
 }
 
+// "skyline help json" lists the keys that all commands print, "skyline help json plan" those of
+// one.
+std::optional<std::string> json_help(const Parser& parser, std::span<const char* const> words) {
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return i < words.size() && word == words[i];
+  };
+  if (!is(1, "help") || !is(2, "json") || words.size() > 4) return {};
+  std::vector<std::string> known;
+  std::string text = parser.help->make_json_help();
+  for (const Parser::Declared& command : parser.commands) {
+    known.push_back(command.app->get_name());
+    if (words.size() == 4 && !is(3, known.back())) continue;
+    text += parser.help->make_json_keys(known.back(), *command.options);
+    if (words.size() == 4) return text;
+  }
+  if (words.size() == 4) throw UsageError(unknown_name("command", words[3], known));
+  return text;
+}
+
 // Fills all options. Returns the help or the version if that is requested. Throws UsageError.
 std::optional<std::string> parse(Parser& parser, std::span<const char* const> arguments) {
+  if (auto keys = json_help(parser, arguments)) return keys;
   const std::vector<const char*> words = without_help_command(arguments);
   try {
     parser.app.parse(static_cast<int>(words.size()), words.data());

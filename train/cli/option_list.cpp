@@ -74,6 +74,17 @@ bool OptionList::given(std::string_view name) const {
       options_, [name](const Option& option) { return option.given && option.name() == name; });
 }
 
+std::vector<JsonKey> OptionList::json_keys() const {
+  std::vector<JsonKey> all;
+  for (const JsonKeys keys : json_) {
+    for (JsonKey& key : keys("")) {
+      if (std::ranges::find(all, key.key, &JsonKey::key) == all.end())
+        all.push_back(std::move(key));
+    }
+  }
+  return all;
+}
+
 void OptionList::write(nlohmann::ordered_json& json) const {
   for (const Option& option : options_) {
     if (option.value.write) option.value.write(json[option.key()]);

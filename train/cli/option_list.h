@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "train/cli/figures.h"
 #include "train/cli/option_types.h"
 
 namespace skyline {
@@ -54,6 +55,12 @@ class OptionList {
   // True if an option of that name is on the command line; false if the command has no such option.
   bool given(std::string_view name) const;
 
+  // Says that --json prints an object of these keys: keys<PlanResult>.
+  using JsonKeys = std::vector<JsonKey> (*)(const std::string& prefix);
+  void prints(JsonKeys keys) { json_.push_back(keys); }
+  // All keys that --json prints, each once.
+  std::vector<JsonKey> json_keys() const;
+
   // Adds every stored option to `json` under its key.
   void write(nlohmann::ordered_json& json) const;
   // Sets every stored option. Throws nlohmann::json::exception if one is of another type, or is
@@ -68,6 +75,7 @@ class OptionList {
   Option& stored(const std::string& key, const std::string& where);
 
   std::deque<Option> options_;  // a deque, because callers keep references
+  std::vector<JsonKeys> json_;
 };
 
 }  // namespace skyline

@@ -12,7 +12,6 @@
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/cli/byte_sizes.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
@@ -224,7 +223,8 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   write_files(arguments, answered);
   write_lanes(arguments, answered);
   write_ranks(arguments, answered);
-  return {.json = json_of(answered), .text = dry_run_text(answered) + machine_text(answered)};
+  return {.json = json_text(value_of(answered)),
+          .text = dry_run_text(answered) + machine_text(answered)};
 }
 
 }  // namespace
@@ -276,6 +276,7 @@ CommandRun declare_dry_run(OptionList& list) {
            "Write a page of the lanes: plans, bytes, seconds, and which op runs where");
   list.add("--write-ranks", path(arguments->ranks_page, "FILE.html"),
            "Write a page of the ranks: curves of seconds against ideal, hidden sums and bytes");
+  list.prints(keys<DryRunResult>);
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

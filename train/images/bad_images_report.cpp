@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace skyline {
 
@@ -21,14 +20,9 @@ std::string bad_images_text(const std::vector<BadImage>& images) {
   return text + "\n";
 }
 
-nlohmann::ordered_json bad_images_json(const ImageData& data) { return to_json(data.unreadable()); }
-
-nlohmann::ordered_json to_json(const std::vector<BadImage>& images) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const BadImage& image : images) {
-    json.push_back({{"path", image.path}, {"reason", image.reason}});
-  }
-  return json;
+Rows<BadImage> rows(const BadImage*) {
+  return {{"path", "of the file", &BadImage::path},
+          {"reason", "what is wrong with it", &BadImage::reason}};
 }
 
 }  // namespace skyline

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "train/cli/figures.h"
 #include "train/images/image_data.h"
 
 namespace skyline {
@@ -13,8 +13,6 @@ namespace skyline {
 std::string bad_images_text(const std::vector<BadImage>& images);
 std::string bad_images_text(const ImageData& data);
 
-// All of them as JSON: [{"path": …, "reason": …}, …].
-nlohmann::ordered_json bad_images_json(const ImageData& data);
-nlohmann::ordered_json to_json(const std::vector<BadImage>& images);
+Rows<BadImage> rows(const BadImage*);
 
 }  // namespace skyline

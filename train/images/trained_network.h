@@ -7,6 +7,7 @@
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
+#include "train/cli/figures.h"
 #include "train/images/image_run.h"
 #include "train/images/trained_data.h"
 #include "train/options/train_options.h"
@@ -32,6 +33,8 @@ struct TrainedNetwork {
 
   const TrainingPosition& position() const { return loaded.checkpoint.position; }
 };
+
+Rows<TrainedNetwork> rows(const TrainedNetwork*);
 
 // Loads a checkpoint and warns of damaged ones that were skipped. Throws CheckpointError, and
 // UsageError if the checkpoint's model translates.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +59,7 @@ struct Comparison {
 Comparison compare_allocators(TrainOptions options, const std::vector<std::string>& allocators,
                               std::int64_t steps, Console& console, Mode mode = Mode::kTraining);
 
-nlohmann::ordered_json to_json(const Comparison& comparison);
+Rows<Comparison> rows(const Comparison*);
 std::string comparison_text(const Comparison& comparison);
 ReportData comparison_report(const Comparison& comparison);
 

@@ -1,9 +1,8 @@
-// JSON, text and page data of a comparison, declared in comparison.h.
+// Figures, text and page data of a comparison, declared in comparison.h.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "memory/allocators/allocators.h"
@@ -16,8 +15,6 @@
 
 namespace skyline {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // True if the page can replay this allocator on its simulated device, which has no limit and no
 // driver's pool.
@@ -48,56 +45,77 @@ const ComparedRun& baseline_of(const Comparison& comparison) {
   return *first;
 }
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+// A run beside the others.
+struct ToldRun {
+  const Comparison& comparison;
+  const ComparedRun& run;
+};
+
+// A figure of runs that fit.
+template <typename Figure>
+auto if_fits(Figure figure) {
+  return [figure](const ToldRun& told) { return only_if(told.run.fits(), figure(told)); };
+}
+
+Rows<ToldRun> rows(const ToldRun*) {
+  return {{"", "its memory", if_fits([](auto& told) { return told.run.memory; })},
+          {"fits", "the run fits its device", [](auto& told) { return told.run.fits(); }},
+          {"problem", "why it does not",
+           [](auto& told) { return only_if(!told.run.fits(), told.run.problem); }},
+          {"peak_reserved", kBytes, "null: it does not fit",
+           [](auto& told) { return only_if(!told.run.fits(), std::optional<std::uint64_t>()); }},
+          {"losses", "one a step", [](auto& told) { return told.run.losses; }},
+          {"flushes", kCount, "times that cached memory was returned for want of memory",
+           if_fits([](auto& told) { return told.run.flushes; })},
+          {"gap_to_lower_bound", kShare, "that the step takes above the lower bound",
+           if_fits([](auto& told) { return gap_of(told.comparison, told.run); })},
+          {"step_seconds_median", kSeconds, "of a step",
+           if_fits([](auto& told) { return told.run.step_seconds_median; })},
+          {"allocate_ns_median", kNanoseconds, "of a request, the clock's included",
+           if_fits([](auto& told) { return told.run.allocate_ns_median; })},
+          {"saved_bytes", kBytes, "against the baseline", if_fits([](auto& told) {
+             const ComparedRun& baseline = baseline_of(told.comparison);
+             return static_cast<std::int64_t>(baseline.memory.steady_peak_bytes()) -
+                    static_cast<std::int64_t>(told.run.memory.steady_peak_bytes());
+           })},
+          {"parameters_sha256", "of the parameters after the last step",
+           if_fits([](auto& told) { return told.run.parameters_sha256; })},
+          {"state_sha256", "of optimizer state and running values",
+           if_fits([](auto& told) { return told.run.state_sha256; })},
+          {"replans_by_steps", "new plans, where steps vary", [](auto& told) {
+             const bool replans = told.run.memory.session && !told.run.steps.lines.empty();
+             return replans ? if_known(std::optional(replans_of(told.run.steps)))
+                            : IfKnown<Replans>{};
+           }}};
 }
 
 }  // namespace
 
-Json to_json(const Comparison& comparison) {
-  Json allocators = Json::object();
-  const std::uint64_t baseline = baseline_of(comparison).memory.steady_peak_bytes();
-  for (const ComparedRun& run : comparison.runs) {
-    if (!run.fits()) {
-      allocators[run.memory.allocator] = {{"fits", false},
-                                          {"problem", run.problem},
-                                          {"peak_reserved", nullptr},
-                                          {"losses", run.losses}};
-      continue;
-    }
-    Json row = to_json(run.memory);
-    row.erase("allocator");
-    row["fits"] = true;
-    row["losses"] = run.losses;
-    row["flushes"] = run.flushes;
-    row["gap_to_lower_bound"] = or_null(gap_of(comparison, run));
-    row["step_seconds_median"] = or_null(run.step_seconds_median);
-    row["allocate_ns_median"] = or_null(run.allocate_ns_median);
-    row["saved_bytes"] = static_cast<std::int64_t>(baseline) -
-                         static_cast<std::int64_t>(run.memory.steady_peak_bytes());
-    row["parameters_sha256"] = run.parameters_sha256;
-    row["state_sha256"] = run.state_sha256;
-    if (run.memory.session && !run.steps.lines.empty()) {
-      row["replans_by_steps"] = replans_json(run.steps);
-    }
-    allocators[run.memory.allocator] = std::move(row);
-  }
-  Json json = {{"title", comparison.title},
-               {"mode", comparison.mode == Mode::kTraining ? "training" : "inference"},
-               {"threads", comparison.threads},
-               {"lanes", comparison.lanes},
-               {"bit_equal", comparison.bit_equal()},
-               {"baseline", baseline_of(comparison).memory.allocator},
-               {"lower_bound", comparison.plan.lower_bound},
-               {"blocks", comparison.trace.size()},
-               {"clock_ns", comparison.clock_ns},
-               {"process", to_json(comparison.process)},
-               {"bad_images", to_json(comparison.bad_images)},
-               {"allocators", std::move(allocators)}};
-  json["budget"] = comparison.budget ? comparison.budget->json() : Json(nullptr);
-  if (comparison.longest_batch) json["longest_batch"] = to_json(*comparison.longest_batch);
-  return json;
+Rows<Comparison> rows(const Comparison*) {
+  return {
+      {"title", "the network and its data", &Comparison::title},
+      {"mode", "training or inference",
+       [](auto& all) { return all.mode == Mode::kTraining ? "training" : "inference"; }},
+      {"threads", kCount, "of each lane", &Comparison::threads},
+      {"lanes", kCount, "of ops that run at the same time", &Comparison::lanes},
+      {"bit_equal", "all runs computed the same", &Comparison::bit_equal},
+      {"baseline", "the allocator that savings refer to",
+       [](auto& all) { return baseline_of(all).memory.allocator; }},
+      {"lower_bound", kBytes, "no plan is below", [](auto& all) { return all.plan.lower_bound; }},
+      {"blocks", kCount, "requests of the step", [](auto& all) { return all.trace.size(); }},
+      {"clock_ns", kNanoseconds, "to read the clock", &Comparison::clock_ns},
+      {"process", "what the system counts for this process", &Comparison::process},
+      {"bad_images", "files that could not be used", &Comparison::bad_images},
+      {"allocators", "the run under each",
+       [](auto& all) {
+         std::vector<std::pair<std::string, ToldRun>> runs;
+         for (const ComparedRun& run : all.runs) {
+           runs.push_back({run.memory.allocator, {all, run}});
+         }
+         return runs;
+       }},
+      {"budget", "with --memory: the step that fits", &Comparison::budget},
+      {"longest_batch", "where steps vary", [](auto& all) { return if_known(all.longest_batch); }}};
 }
 
 std::string comparison_text(const Comparison& comparison) {

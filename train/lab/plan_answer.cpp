@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -167,25 +166,28 @@ bool PlanResult::time_is_up() const {
          !(capacity && plan->peak <= *capacity) && seconds >= kNearlyAll * *time_limit_seconds;
 }
 
-nlohmann::ordered_json PlanResult::json() const {
-  using Json = nlohmann::ordered_json;
-  const std::optional<bool> fits = feasible();
-  return {{"blocks", blocks},
-          {"lower_bound", lower_bound},
-          {"peak", plan ? Json(plan->peak) : Json(nullptr)},
-          {"gap", plan ? Json(plan->gap()) : Json(nullptr)},
-          {"planner", plan ? Json(plan->planner) : Json(nullptr)},
-          {"proved_optimal", plan && plan->proved_optimal},
-          {"feasible", fits ? Json(*fits) : Json(nullptr)},
-          {"seconds", seconds},
-          {"validation_seconds", plan ? Json(plan->validation_seconds) : Json(nullptr)},
-          {"proved_bound", proved_bound()},
-          {"seed", seed},
-          {"alignment", alignment},
-          {"capacity", capacity ? Json(*capacity) : Json(nullptr)},
-          {"fixed_blocks", fixed_blocks},
-          {"time_is_up", time_is_up()},
-          {"out_of_time", plan && plan->out_of_time}};
+Rows<PlanResult> rows(const PlanResult*) {
+  return {
+      {"blocks", kCount, "requests of the trace", &PlanResult::blocks},
+      {"lower_bound", kBytes, "no plan is below", &PlanResult::lower_bound},
+      {"peak", kBytes, "the highest byte in use", of(&PlanResult::plan, &Plan::peak)},
+      {"gap", kShare, "(peak − lower bound) / lower bound", of(&PlanResult::plan, &Plan::gap)},
+      {"planner", "who planned", of(&PlanResult::plan, &Plan::planner)},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& result) { return result.plan && result.plan->proved_optimal; }},
+      {"feasible", "the plan is within the capacity; null: not found", &PlanResult::feasible},
+      {"seconds", kSeconds, "of planning", &PlanResult::seconds},
+      {"validation_seconds", kSeconds, "of the validator",
+       of(&PlanResult::plan, &Plan::validation_seconds)},
+      {"proved_bound", kBytes, "the best bound that was proved, at least the lower bound",
+       &PlanResult::proved_bound},
+      {"seed", kNumber, "of randomized planners", &PlanResult::seed},
+      {"alignment", kBytes, "offsets are multiples of it", &PlanResult::alignment},
+      {"capacity", kBytes, "the limit", &PlanResult::capacity},
+      {"fixed_blocks", kCount, "blocks whose offset the trace states", &PlanResult::fixed_blocks},
+      {"time_is_up", "the time limit ended the search", &PlanResult::time_is_up},
+      {"out_of_time", "it ended the first pass, so the plan is program-order's",
+       [](auto& result) { return result.plan && result.plan->out_of_time; }}};
 }
 
 std::string PlanResult::text() const {

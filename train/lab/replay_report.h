@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "train/cli/figures.h"
 #include "train/lab/replay_all.h"
 
 namespace skyline {
@@ -14,11 +14,13 @@ struct NamedReplay {
   ReplayResult result;
 };
 
-// Keys: DESIGN.md section 6. With one allocator, its figures are beside those of the trace; with
-// several, they are under "allocators" by name. Unknown figures are null.
-nlohmann::ordered_json replay_json(const ReplayResult& result, bool one_allocator);
-// The object of one replay, or those of several in the list "traces", each with the key "trace".
-nlohmann::ordered_json replays_json(const std::vector<NamedReplay>& replays, bool one_allocator);
+// Replays of one trace or of several. With one allocator, its figures are beside those of the
+// trace; with several, they are under "allocators" by name.
+struct Replays {
+  std::vector<NamedReplay> traces;
+  bool one_allocator = false;
+};
+Rows<Replays> rows(const Replays*);
 
 // Returns a table with one row per allocator and one for the plan, followed by the reasons for
 // refused requests.

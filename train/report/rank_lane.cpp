@@ -21,8 +21,8 @@ std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& stor
 nlohmann::ordered_json to_json(const RankLane& lane) {
   nlohmann::ordered_json json = {{"ranks", lane.ranks},
                                  {"sums", nlohmann::ordered_json::array()},
-                                 {"sumSeconds", lane.sum_seconds},
-                                 {"waitSeconds", lane.wait_seconds}};
+                                 {"sum_seconds", lane.sum_seconds},
+                                 {"wait_seconds", lane.wait_seconds}};
   for (const BucketSum& sum : lane.sums) {
     json["sums"].push_back({sum.block, sum.gradients, sum.bytes});
   }

@@ -29,7 +29,7 @@ struct RankLane {
 // Returns the sums of a step. `story` must be the graph's.
 std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& story);
 
-// Keys: ranks, sums as [block, gradients, bytes], sumSeconds and waitSeconds.
+// Keys: ranks, sums as [block, gradients, bytes], sum_seconds and wait_seconds.
 nlohmann::ordered_json to_json(const RankLane& lane);
 
 }  // namespace skyline

@@ -9,6 +9,7 @@
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
 #include "train/budget/step_budget.h"
+#include "train/cli/figures.h"
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
@@ -44,6 +45,8 @@ struct ComparisonRow {
   std::optional<double> allocate_nanoseconds;
   std::optional<double> step_seconds;  // median
 };
+
+Rows<ComparisonRow> rows(const ComparisonRow*);  // the page's keys are those of `compare --json`
 
 struct ReportFact {
   std::string name;   // "model"

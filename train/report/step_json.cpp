@@ -46,9 +46,9 @@ Json blocks_json(const Trace& trace, const Plan& plan, Strings& strings) {
 }
 
 Json plan_json(const Plan& plan) {
-  return {{"planner", plan.planner},        {"peak", plan.peak},
-          {"lowerBound", plan.lower_bound}, {"gap", plan.gap()},
-          {"alignment", plan.alignment},    {"provedOptimal", plan.proved_optimal},
+  return {{"planner", plan.planner},         {"peak", plan.peak},
+          {"lower_bound", plan.lower_bound}, {"gap", plan.gap()},
+          {"alignment", plan.alignment},     {"proved_optimal", plan.proved_optimal},
           {"seconds", plan.seconds}};
 }
 

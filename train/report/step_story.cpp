@@ -93,7 +93,7 @@ Json to_json(const StepStory& story) {
                {"uses", Json::array()},
                {"reasons", story.reasons},
                {"strategies", Json::array()},
-               {"secondsSource", story.seconds_source}};
+               {"seconds_source", story.seconds_source}};
   for (const StepStory::Op& op : story.ops) json["ops"].push_back({op.name, op.begins, op.seconds});
   for (const BlockUse& use : story.uses) {
     json["uses"].push_back({use.block, use.op, static_cast<int>(use.kind)});

@@ -46,7 +46,7 @@ std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace
                                     const OpSeconds& seconds);
 
 // Keys: ops as [name, begins, seconds], uses as [block, op, kind] with kind 0 requests, 1 writes
-// over, 2 reads; reasons by block; strategies and secondsSource.
+// over, 2 reads; reasons by block; strategies and seconds_source.
 nlohmann::ordered_json to_json(const StepStory& story);
 
 }  // namespace skyline

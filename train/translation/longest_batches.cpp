@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "memory/session/tag_matcher.h"
@@ -57,10 +56,13 @@ std::string longest_batch_text(const LongestBatchFacts& facts) {
                      facts.one_plan ? " and serves them" : ", so each has a plan of its own");
 }
 
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
-  return {{"live_bytes", facts.live_bytes},
-          {"one_plan_bytes", facts.one_plan_bytes},
-          {"one_plan", facts.one_plan}};
+Rows<LongestBatchFacts> rows(const LongestBatchFacts*) {
+  return {
+      {"live_bytes", kBytes, "alive at once in one step, at most", &LongestBatchFacts::live_bytes},
+      {"one_plan_bytes", kBytes, "that one plan for all steps takes at least",
+       &LongestBatchFacts::one_plan_bytes},
+      {"one_plan", "it serves all; otherwise each batch has its own",
+       &LongestBatchFacts::one_plan}};
 }
 
 std::vector<PairBatch> uncovered_batches(PairLoader& loader, std::int64_t batches) {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "data/text/pair_loader.h"
 #include "memory/trace.h"
+#include "train/cli/figures.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {
@@ -21,7 +21,7 @@ struct LongestBatchFacts {
 // "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
 // them"
 std::string longest_batch_text(const LongestBatchFacts& facts);
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
+Rows<LongestBatchFacts> rows(const LongestBatchFacts*);
 
 // Returns those of a run's first `batches` batches that no other batch covers: none has as many
 // sentences and words and is as long. `loader` must be at the first batch. The order of the batches

@@ -120,7 +120,7 @@ TEST(StepStory, WritesTheKeysThatThePageReads) {
   EXPECT_EQ(told["uses"][0].size(), 3u);
   EXPECT_EQ(told["reasons"].size(), facts.trace.size());
   EXPECT_EQ(told["strategies"].size(), 4u);
-  EXPECT_EQ(told["secondsSource"], "here");
+  EXPECT_EQ(told["seconds_source"], "here");
 }
 
 }  // namespace

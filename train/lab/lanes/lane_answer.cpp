@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -86,27 +85,53 @@ double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
   return static_cast<double>(plan.plan.peak) / static_cast<double>(one_lane().plan.peak) - 1;
 }
 
-nlohmann::ordered_json LaneAnswer::json() const {
-  nlohmann::ordered_json json = {{"lanes", lanes},
-                                 {"ops", ops},
-                                 {"most_at_once", at_once.size()},
-                                 {"events", events},
-                                 {"seconds", schedule.seconds},
-                                 {"critical_path_seconds", schedule.critical_path},
-                                 {"sum_seconds", schedule.sum},
-                                 {"seconds_source", seconds_source},
-                                 {"plans", nlohmann::ordered_json::array()}};
-  for (const LanePlan& row : plans) {
-    json["plans"].push_back({{"plan", row.name},
-                             {"peak", row.plan.peak},
-                             {"above_one_lane", share_above_one_lane(row)},
-                             {"proved_bound", row.plan.proved_bound},
-                             {"proved_optimal", row.plan.proved_optimal},
-                             {"waits", row.waits.size()},
-                             {"seconds", row.seconds},
-                             {"critical_path_seconds", row.critical_path}});
-  }
-  return json;
+namespace {
+
+// A plan beside that for one lane.
+struct ToldPlan {
+  const LaneAnswer& answer;
+  const LanePlan& row;
+};
+
+Rows<ToldPlan> rows(const ToldPlan*) {
+  return {
+      {"plan", "what it is for", [](auto& told) { return told.row.name; }},
+      {"peak", kBytes, "the highest byte in use", [](auto& told) { return told.row.plan.peak; }},
+      {"above_one_lane", kShare, "of the plan for one lane that it takes more",
+       [](auto& told) { return told.answer.share_above_one_lane(told.row); }},
+      {"proved_bound", kBytes, "no such plan is below",
+       [](auto& told) { return told.row.plan.proved_bound; }},
+      {"proved_optimal", "the peak is this bound",
+       [](auto& told) { return told.row.plan.proved_optimal; }},
+      {"waits", kCount, "between lanes that sharing bytes adds",
+       [](auto& told) { return told.row.waits.size(); }},
+      {"seconds", kSeconds, "of the step on the lanes",
+       [](auto& told) { return told.row.seconds; }},
+      {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
+       [](auto& told) { return told.row.critical_path; }},
+      {"edges", "of reproduce mxnet: these waits in words",
+       [](auto& told) { return if_known(told.row.edges); }}};
+}
+
+}  // namespace
+
+Rows<LaneAnswer> rows(const LaneAnswer*) {
+  return {{"lanes", kCount, "on which ops run", &LaneAnswer::lanes},
+          {"ops", kCount, "that run: all but views", &LaneAnswer::ops},
+          {"most_at_once", kCount, "ops that may run at once",
+           [](auto& answer) { return answer.at_once.size(); }},
+          {"events", kCount, "waits between lanes", &LaneAnswer::events},
+          {"seconds", kSeconds, "of the step on the lanes",
+           [](auto& answer) { return answer.schedule.seconds; }},
+          {"critical_path_seconds", kSeconds, "of the longest path",
+           [](auto& answer) { return answer.schedule.critical_path; }},
+          {"sum_seconds", kSeconds, "of all ops", [](auto& answer) { return answer.schedule.sum; }},
+          {"seconds_source", "where the seconds of ops are from", &LaneAnswer::seconds_source},
+          {"plans", "for one lane, for the lanes, and safe for any", [](auto& answer) {
+             std::vector<ToldPlan> plans;
+             for (const LanePlan& row : answer.plans) plans.push_back({answer, row});
+             return plans;
+           }}};
 }
 
 std::string LaneAnswer::text() const {

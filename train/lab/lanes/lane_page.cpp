@@ -51,7 +51,7 @@ std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
   const SimulatedStep step = simulate_uses(graph);
   const StepEdges edges = step_edges(graph, step);
   const std::vector<double> begin = begins(edges, answer.schedule, seconds);
-  Json data = answer.json();
+  Json data = to_json(answer);
   data["at_once"] = answer.at_once;
   data["drawn"] = graph.ops.size() <= kDrawnOps;
   for (OpId op = 0; op < graph.ops.size(); ++op) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +39,7 @@ struct OllaReproduction {
 // Orders the steps of network_graphs() and times the search.
 OllaReproduction reproduce_olla(const OllaOptions& options = {});
 
-nlohmann::ordered_json to_json(const OllaReproduction& reproduction);
+Rows<OllaReproduction> rows(const OllaReproduction*);
 std::string olla_text(const OllaReproduction& reproduction);
 // Returns one self-contained HTML page with the bytes alive at each op, before and after.
 std::string olla_page(const OllaReproduction& reproduction);

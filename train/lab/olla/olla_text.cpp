@@ -1,9 +1,6 @@
-// Text and JSON of the reproduction.
+// Figures and text of the reproduction.
 
 #include <fmt/format.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -12,18 +9,11 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
+constexpr std::string_view kSource = "Steiner et al. 2022, arXiv:2210.12924";
 constexpr double kHardlyAny = 0.01;  // share of the program's peak
 
-// Avoids "-0.0 %".
-std::string percent(double share) {
-  const double percent = std::round(1000 * share) / 10;
-  return fmt::format("{:.1f} %", percent == 0 ? 0 : percent);
-}
-
 std::string published_text(const OllaRow& row) {
-  return row.published ? percent(row.published->saving()) : std::string();
+  return row.published ? percent(row.published->saving(), 1) : std::string();
 }
 
 std::string table_text(const OllaReproduction& reproduction) {
@@ -46,7 +36,7 @@ std::string table_text(const OllaReproduction& reproduction) {
                    format_bytes(optimal.program), format_bytes(optimal.early),
                    format_bytes(optimal.late), format_bytes(row.inductor), format_bytes(row.xla),
                    format_bytes(optimal.peak()), format_bytes(optimal.lower_bound()),
-                   optimal.answer.proved_optimal ? "yes" : "no", percent(optimal.saving()),
+                   optimal.answer.proved_optimal ? "yes" : "no", percent(optimal.saving(), 1),
                    published_text(row), fmt::format("{:.2f} ms", 1e3 * optimal.answer.seconds)});
   }
   return table.str();
@@ -57,14 +47,14 @@ std::string summary_text(const OllaReproduction& reproduction) {
       "peaks with resident bytes; saves: against the program; the mean is {}; all searches take "
       "{:.1f} ms\nOLLA: > 30 % on average over its networks, order and fragmentation together, "
       "median < 10 s\n",
-      percent(reproduction.mean_saving()), 1e3 * reproduction.seconds());
+      percent(reproduction.mean_saving(), 1), 1e3 * reproduction.seconds());
   for (const OllaRow& row : reproduction.rows) {
     if (!row.published) continue;
     text += fmt::format("{}: {} {:.4f} -> {:.4f} GiB, {}; ours {:.4f} GiB, {}\n",
                         row.optimal.file.name, row.published->source, row.published->before_gib,
-                        row.published->after_gib, percent(row.published->saving()),
+                        row.published->after_gib, percent(row.published->saving(), 1),
                         static_cast<double>(row.optimal.peak()) / (1 << 30),
-                        percent(row.optimal.saving()));
+                        percent(row.optimal.saving(), 1));
   }
   std::string hardly;
   for (const OllaRow& row : reproduction.rows) {
@@ -85,20 +75,6 @@ std::string cuts_text(const OllaReproduction& reproduction) {
   return text;
 }
 
-Json row_json(const OllaRow& row) {
-  Json json = row.optimal.json();
-  json["inductor"] = row.inductor;
-  json["xla"] = row.xla;
-  json["published"] = nullptr;
-  if (row.published) {
-    json["published"] = {{"source", row.published->source},
-                         {"before_gib", row.published->before_gib},
-                         {"after_gib", row.published->after_gib},
-                         {"saving", row.published->saving()}};
-  }
-  return json;
-}
-
 }  // namespace
 
 std::string olla_text(const OllaReproduction& reproduction) {
@@ -106,14 +82,27 @@ std::string olla_text(const OllaReproduction& reproduction) {
          table_text(reproduction) + summary_text(reproduction) + "\n" + cuts_text(reproduction);
 }
 
-Json to_json(const OllaReproduction& reproduction) {
-  Json rows = Json::array();
-  for (const OllaRow& row : reproduction.rows) rows.push_back(row_json(row));
-  return {{"paper", "olla"},
-          {"source", "Steiner et al. 2022, arXiv:2210.12924"},
-          {"mean_saving", reproduction.mean_saving()},
-          {"seconds", reproduction.seconds()},
-          {"rows", std::move(rows)}};
+Rows<OllaFigure> rows(const OllaFigure*) {
+  return {{"source", "who reports it", &OllaFigure::source},
+          {"before_gib", kNumber, "GiB of the program's order", &OllaFigure::before_gib},
+          {"after_gib", kNumber, "GiB of theirs", &OllaFigure::after_gib},
+          {"saving", kShare, "of the program's peak", &OllaFigure::saving}};
+}
+
+Rows<OllaRow> rows(const OllaRow*) {
+  return {{"", "as the command order prints it", &OllaRow::optimal},
+          {"inductor", kBytes, "peak of Inductor's order", &OllaRow::inductor},
+          {"xla", kBytes, "peak of XLA's order", &OllaRow::xla},
+          {"published", "what others report for this step", &OllaRow::published}};
+}
+
+Rows<OllaReproduction> rows(const OllaReproduction*) {
+  return {{"paper", "olla", [](auto&) { return "olla"; }},
+          {"source", "authors, year, number", [](auto&) { return kSource; }},
+          {"mean_saving", kShare, "of the program's peak, over all steps",
+           &OllaReproduction::mean_saving},
+          {"seconds", kSeconds, "of all searches", &OllaReproduction::seconds},
+          {"rows", "one object a step", &OllaReproduction::rows}};
 }
 
 }  // namespace skyline

@@ -2,15 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
 #include "memory/order/order_checker.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Returns what the file claims wrongly, in one sentence; empty if all holds.
 std::string fault_of_claims(const OrderCheck& check, const OrderFile& file) {
@@ -64,18 +60,19 @@ OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file) {
   return check;
 }
 
-Json OrderCheck::json() const {
-  const auto json_of = [](const std::optional<std::uint64_t>& bytes) {
-    return bytes ? Json(*bytes) : Json(nullptr);
-  };
-  return {{"valid", valid()},
-          {"reason", reason},
-          {"ops", ops},
-          {"peak", json_of(peak)},
-          {"lower_bound", json_of(valid() ? lower_bound() : std::nullopt)},
-          {"proved_lower_bound", json_of(valid() ? proved : std::nullopt)},
-          {"optimal", valid() && lower_bound() == peak},
-          {"proved_optimal", valid() && proved == peak}};
+Rows<OrderCheck> rows(const OrderCheck*) {
+  return {{"valid", "whether the order can run and the file's claims hold", &OrderCheck::valid},
+          {"reason", "why not", &OrderCheck::reason},
+          {"ops", kCount, "of the graph", &OrderCheck::ops},
+          {"peak", kBytes, "the most bytes alive, resident ones included", &OrderCheck::peak},
+          {"lower_bound", kBytes, "no order is below, as the file claims",
+           [](auto& check) { return check.valid() ? check.lower_bound() : std::nullopt; }},
+          {"proved_lower_bound", kBytes, "what the certificate proves",
+           [](auto& check) { return check.valid() ? check.proved : std::nullopt; }},
+          {"optimal", "the peak is the lower bound",
+           [](auto& check) { return check.valid() && check.lower_bound() == check.peak; }},
+          {"proved_optimal", "the peak is what the certificate proves",
+           [](auto& check) { return check.valid() && check.proved == check.peak; }}};
 }
 
 std::string OrderCheck::text() const {

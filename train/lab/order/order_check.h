@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/formats/graph_file.h"
 #include "memory/formats/order_file.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -22,9 +22,9 @@ struct OrderCheck {
   // The best lower bound that the file has; empty: none.
   std::optional<std::uint64_t> lower_bound() const { return claimed ? claimed : proved; }
 
-  nlohmann::ordered_json json() const;
   std::string text() const;  // one line
 };
+Rows<OrderCheck> rows(const OrderCheck*);
 
 // Believes nothing: recomputes the peak and verifies the certificate without any code of the
 // search. A claimed bound above the certificate's comes from a search, which is not repeated.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,19 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::optional<OpId> unless_end(OpId op) { return op == kNoOp ? std::nullopt : std::optional(op); }
+
+}  // namespace
+
+Rows<NeededValue> rows(const NeededValue*) {
+  return {{"tensor", kNumber, "the value's number in the graph", &NeededValue::value},
+          {"bytes", kBytes, "of the value", &NeededValue::bytes},
+          {"written_by", kNumber, "the op that writes it", &NeededValue::producer},
+          {"needed_by", kNumber, "an op that reads it later; null: it is kept to the end",
+           [](auto& value) { return unless_end(value.reader); }}};
+}
+
+namespace {
 
 std::string both(std::uint64_t bytes) {
   return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
@@ -92,25 +103,30 @@ std::string explanation_text(const OrderResult& result) {
   return text;
 }
 
-Json explanation_json(const OrderResult& result) {
-  if (!result.explanation) return nullptr;
-  const BoundExplanation& cut = *result.explanation;
-  Json values = Json::array();
-  for (const NeededValue& value : cut.values) {
-    values.push_back({{"tensor", value.value},
-                      {"bytes", value.bytes},
-                      {"written_by", value.producer},
-                      {"needed_by", value.reader == kNoOp ? Json(nullptr) : Json(value.reader)}});
-  }
-  const bool end = cut.op == kNoOp;
-  return {{"op", end ? Json(nullptr) : Json(cut.op)},
-          {"name", end ? op_name(result.file.graph, kNoOp) : result.file.graph.ops[cut.op].name},
-          {"bytes", cut.bytes},
-          {"output_bytes", cut.output_bytes},
-          {"workspace_bytes", cut.workspace_bytes},
-          {"other_exits", cut.other_exits},
-          {"from_end", cut.from_end},
-          {"values", std::move(values)}};
+// The cut of a bound, with the graph that names its op.
+struct Cut {
+  const BoundExplanation& found;
+  const StepGraph& graph;
+};
+
+Rows<Cut> rows(const Cut*) {
+  return {{"op", kNumber, "the op that needs the bytes; null: the end of the step",
+           [](auto& cut) { return unless_end(cut.found.op); }},
+          {"name", "of the op",
+           [](auto& cut) {
+             return cut.found.op == kNoOp ? op_name(cut.graph, kNoOp)
+                                          : cut.graph.ops[cut.found.op].name;
+           }},
+          {"bytes", kBytes, "of the cut", [](auto& cut) { return cut.found.bytes; }},
+          {"output_bytes", kBytes, "new outputs of the op",
+           [](auto& cut) { return cut.found.output_bytes; }},
+          {"workspace_bytes", kBytes, "workspace of the op",
+           [](auto& cut) { return cut.found.workspace_bytes; }},
+          {"other_exits", "other ops with the same bound",
+           [](auto& cut) { return cut.found.other_exits; }},
+          {"from_end", "the last of these ops has the bound, not the first",
+           [](auto& cut) { return cut.found.from_end; }},
+          {"values", "the values that must be there", [](auto& cut) { return cut.found.values; }}};
 }
 
 }  // namespace
@@ -132,28 +148,41 @@ bool OrderResult::time_is_up() const {
          answer.seconds >= kNearlyAll * *time_limit_seconds;
 }
 
-Json OrderResult::json() const {
-  const OpId op = answer.order[peak_at];
-  return {{"graph", file.name},
-          {"ops", answer.order.size()},
-          {"resident_bytes", resident_bytes},
-          {"program", program},
-          {"early", early},
-          {"late", late},
-          {"peak", peak()},
-          {"lower_bound", lower_bound()},
-          {"gap", gap()},
-          {"proved_optimal", answer.proved_optimal},
-          {"placed", placed},
-          {"jointly_optimal", jointly_optimal()},
-          {"states", answer.states},
-          {"flows", answer.flows},
-          {"seconds", answer.seconds},
-          {"algorithm", answer.algorithm},
-          {"time_is_up", time_is_up()},
-          {"saving", saving()},
-          {"peak_op", {{"op", op}, {"name", file.graph.ops[op].name}, {"place", peak_at}}},
-          {"cut", explanation_json(*this)}};
+Rows<OrderResult> rows(const OrderResult*) {
+  return {
+      {"graph", "the graph's name", [](auto& result) { return result.file.name; }},
+      {"ops", kCount, "of the graph", [](auto& result) { return result.answer.order.size(); }},
+      {"resident_bytes", kBytes, "that live across steps", &OrderResult::resident_bytes},
+      {"program", kBytes, "peak of the program's order; peaks have resident bytes",
+       &OrderResult::program},
+      {"early", kBytes, "peak with updates as soon as they may run", &OrderResult::early},
+      {"late", kBytes, "peak of the order late", &OrderResult::late},
+      {"peak", kBytes, "of the order that was found", &OrderResult::peak},
+      {"lower_bound", kBytes, "no order is below", &OrderResult::lower_bound},
+      {"gap", kShare, "(peak − lower bound) / lower bound", &OrderResult::gap},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& result) { return result.answer.proved_optimal; }},
+      {"placed", kBytes, "peak of the order's plan", &OrderResult::placed},
+      {"jointly_optimal", "no order and plan needs less", &OrderResult::jointly_optimal},
+      {"states", kCount, "of the search", [](auto& result) { return result.answer.states; }},
+      {"flows", kCount, "of the search", [](auto& result) { return result.answer.flows; }},
+      {"seconds", kSeconds, "of the search", [](auto& result) { return result.answer.seconds; }},
+      {"algorithm", "what ordered the ops", [](auto& result) { return result.answer.algorithm; }},
+      {"time_is_up", "the time limit ended the search", &OrderResult::time_is_up},
+      {"saving", kShare, "of the program's peak that is saved", &OrderResult::saving},
+      {"peak_op",
+       "the op at the peak",
+       {{"op", kNumber, "its number",
+         [](auto& result) { return result.answer.order[result.peak_at]; }},
+        {"name", "its name",
+         [](auto& result) {
+           return result.file.graph.ops[result.answer.order[result.peak_at]].name;
+         }},
+        {"place", kNumber, "its place in the order", &OrderResult::peak_at}}},
+      {"cut", "the minimum cut behind the bound", [](auto& result) {
+         return result.explanation ? std::optional(Cut{*result.explanation, result.file.graph})
+                                   : std::nullopt;
+       }}};
 }
 
 std::string OrderResult::text() const {

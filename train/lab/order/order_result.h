@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/formats/graph_file.h"
 #include "memory/order/order.h"
+#include "train/cli/figures.h"
 #include "train/lab/order/bound_explanation.h"
 
 namespace skyline {
@@ -43,10 +43,10 @@ struct OrderResult {
   // True if the time limit ended the search; the order is the best one found until then.
   bool time_is_up() const;
 
-  nlohmann::ordered_json json() const;
   // A table, then the values of the cut.
   std::string text() const;
 };
+Rows<OrderResult> rows(const OrderResult*);
 
 // Orders the graph and places it. Throws what order_and_place() throws.
 OrderResult answer(OrderRequest request);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "memory/alignment.h"
@@ -50,18 +49,19 @@ Searched searched(const StepGraph& graph, const OrderOptions& options) {
 
 }  // namespace
 
-nlohmann::ordered_json StepOrder::json() const {
-  return {{"algorithm", algorithm},
-          {"program", program},
-          {"early", early},
-          {"late", late},
-          {"peak", peak},
-          {"lower_bound", lower_bound},
-          {"proved_optimal", proved_optimal()},
-          {"free", free},
-          {"free_lower_bound", free_lower_bound},
-          {"free_proved_optimal", free_proved_optimal()},
-          {"placed", placed}};
+Rows<StepOrder> rows(const StepOrder*) {
+  return {
+      {"algorithm", "what ordered the ops", &StepOrder::algorithm},
+      {"program", kBytes, "peak of the program's order", &StepOrder::program},
+      {"early", kBytes, "peak with updates as soon as they may run", &StepOrder::early},
+      {"late", kBytes, "peak of the order late", &StepOrder::late},
+      {"peak", kBytes, "of the order that runs", &StepOrder::peak},
+      {"lower_bound", kBytes, "no order with forward as written is below", &StepOrder::lower_bound},
+      {"proved_optimal", "the peak is this bound", &StepOrder::proved_optimal},
+      {"free", kBytes, "the least peak that was found over all orders", &StepOrder::free},
+      {"free_lower_bound", kBytes, "no order is below", &StepOrder::free_lower_bound},
+      {"free_proved_optimal", "that peak is this bound", &StepOrder::free_proved_optimal},
+      {"placed", kBytes, "peak of the plan", &StepOrder::placed}};
 }
 
 std::string StepOrder::text() const {

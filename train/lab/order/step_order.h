@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/order/order.h"
 #include "memory/step_graph.h"
+#include "train/cli/figures.h"
 #include "train/lab/order/bound_explanation.h"
 
 namespace skyline {
@@ -28,9 +28,9 @@ struct StepOrder {
   bool proved_optimal() const { return peak == lower_bound; }
   bool free_proved_optimal() const { return free == free_lower_bound; }
 
-  nlohmann::ordered_json json() const;
   std::string text() const;  // lines of at most 80 columns
 };
+Rows<StepOrder> rows(const StepOrder*);
 
 // One step, recorded in the program's sequence and as it is executed.
 struct OrderedStep {

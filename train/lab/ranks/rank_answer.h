@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "train/budget/budget_seconds.h"
+#include "train/cli/figures.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/ranks/timed_sums.h"
 
@@ -17,9 +17,10 @@ struct RankAnswer {
   std::vector<RankStep> steps;
   std::vector<RankStep> sharded = {};  // the same with --shard-optimizer
 
-  nlohmann::ordered_json json() const;
   std::string text() const;  // lines of at most 80 columns
 };
+Rows<RankAnswer> rows(const RankAnswer*);
+Rows<RankStep> rows(const RankStep*);
 
 // Dry-runs the program on 1, 2, 4, … and `most` ranks, which sum gradients in the buckets that
 // `skyline train` chooses for so many.

@@ -7,10 +7,10 @@
 namespace skyline {
 
 std::string rank_page(std::span<const RankCurve> curves, const std::string& title) {
-  nlohmann::ordered_json data = curves.front().answer.json();
+  nlohmann::ordered_json data = to_json(curves.front().answer);
   data.erase("rows");
   for (const RankCurve& curve : curves) {
-    data["curves"].push_back({{"name", curve.name}, {"rows", curve.answer.json()["rows"]}});
+    data["curves"].push_back({{"name", curve.name}, {"rows", to_json(curve.answer.steps)}});
   }
   return render_page(kRanksPage, title, data.dump());
 }

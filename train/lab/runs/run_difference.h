@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "memory/tag.h"
+#include "train/cli/figures.h"
 #include "train/lab/runs/stored_run.h"
 
 namespace skyline {
@@ -58,7 +58,7 @@ struct RunDifference {
 RunDifference compare_runs(StoredRun first, StoredRun second);
 
 // The JSON lists all changes, the text the largest ones.
-nlohmann::ordered_json to_json(const RunDifference& difference);
+Rows<RunDifference> rows(const RunDifference*);
 std::string difference_text(const RunDifference& difference);
 // A page that draws both plans on one scale.
 std::string difference_page(const RunDifference& difference);

@@ -1,4 +1,4 @@
-// Text, JSON and page of two runs' difference, declared in run_difference.h.
+// Figures, text and page of two runs' difference, declared in run_difference.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,97 +18,49 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostListed = 20;
 
-// One row of the table: a figure of both runs, and how the text writes it.
-struct RunFigure {
-  const char* name;  // for people
-  const char* key;   // in JSON
-  std::optional<double> (*of)(const StoredRun&);
-  std::string (*text)(double);
-};
-
-std::string bytes_text(double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); }
-std::string count_text(double count) { return format_count(static_cast<std::int64_t>(count)); }
-std::string share_text(double share) { return fmt::format("{:.2f} %", 100 * share); }
-std::string milliseconds_text(double seconds) { return fmt::format("{:.2f} ms", 1e3 * seconds); }
-
-template <typename T>
-std::optional<double> number_of(const std::optional<T>& value) {
-  if (!value) return {};
-  return static_cast<double>(*value);
-}
-template <typename T>
-std::optional<double> number_of(const T& value) {
-  return static_cast<double>(value);
-}
-
-constexpr RunFigure kFigures[] = {
-    {"blocks", "blocks", [](const StoredRun& run) { return number_of(run.trace.size()); },
-     count_text},
-    {"requested at the peak", "requested_at_peak",
-     [](const StoredRun& run) { return number_of(run.requested_bytes()); }, bytes_text},
-    {"lower bound", "lower_bound",
-     [](const StoredRun& run) { return number_of(run.plan.lower_bound); }, bytes_text},
-    {"planned peak", "peak", [](const StoredRun& run) { return number_of(run.plan.peak); },
-     bytes_text},
-    {"gap", "gap", [](const StoredRun& run) { return number_of(run.plan.gap()); }, share_text},
-    {"resident", "resident_bytes",
-     [](const StoredRun& run) { return number_of(run.resident_bytes); }, bytes_text},
-    {"reserved, most after a step", "peak_reserved",
-     [](const StoredRun& run) { return number_of(run.most_reserved_bytes); }, bytes_text},
-    {"reserved after the last step", "reserved",
-     [](const StoredRun& run) { return number_of(run.last_reserved_bytes); }, bytes_text},
-    {"step, median", "step_seconds_median",
-     [](const StoredRun& run) { return run.step_seconds_median; }, milliseconds_text},
-};
-
-std::optional<double> difference_of(const RunFigure& figure, const RunDifference& difference) {
-  const auto first = figure.of(difference.first), second = figure.of(difference.second);
-  if (!first || !second) return {};
-  return *second - *first;
-}
-
-// "+592 KiB", "the same"; empty if unknown.
-std::string difference_cell(const RunFigure& figure, const RunDifference& difference) {
-  const auto change = difference_of(figure, difference);
-  if (!change) return {};
-  if (*change == 0) return "the same";
-  return (*change < 0 ? "−" : "+") + figure.text(std::abs(*change));
-}
-
-std::string figure_cell(const RunFigure& figure, const StoredRun& run) {
-  const auto value = figure.of(run);
-  return value ? figure.text(*value) : std::string();
-}
-
 // Whole numbers stay whole.
-Json figure_json(const std::optional<double>& value) {
-  if (!value) return nullptr;
-  if (*value == std::trunc(*value)) return static_cast<std::int64_t>(*value);
-  return *value;
+Value whole(double value) {
+  return value == std::trunc(value) ? value_of(static_cast<std::int64_t>(value)) : value_of(value);
 }
 
-Json run_json(const StoredRun& run) {
-  Json json = {{"run_directory", run.folder.string()}, {"steps", run.steps}};
-  for (const RunFigure& figure : kFigures) json[figure.key] = figure_json(figure.of(run));
-  json["order"] = run.setting("order");
-  json["allocator"] = run.setting("allocator");
-  return json;
+// The figures that the table compares.
+const Rows<StoredRun>& compared_rows() {
+  static const Rows<StoredRun> rows = {
+      {"blocks", kCount, "blocks", [](auto& run) { return run.trace.size(); }},
+      {"requested_at_peak", kBytes, "requested at the peak", &StoredRun::requested_bytes},
+      {"lower_bound", kBytes, "lower bound", [](auto& run) { return run.plan.lower_bound; }},
+      {"peak", kBytes, "planned peak", [](auto& run) { return run.plan.peak; }},
+      {"gap", kShare, "gap", [](auto& run) { return whole(run.plan.gap()); }},
+      {"resident_bytes", kBytes, "resident", &StoredRun::resident_bytes},
+      {"peak_reserved", kBytes, "reserved, most after a step", &StoredRun::most_reserved_bytes},
+      {"reserved", kBytes, "reserved after the last step", &StoredRun::last_reserved_bytes},
+      {"step_seconds_median", kSeconds, "step, median",
+       [](auto& run) { return of(&StoredRun::step_seconds_median, whole)(run); }}};
+  return rows;
 }
 
-Json facts_json(const std::optional<BlockFacts>& facts) {
-  if (!facts) return nullptr;
-  return {{"bytes", facts->bytes}, {"lifetime", facts->lifetime}};
-}
+// Both runs' figures of a row.
+struct Pair {
+  const Row<StoredRun>& row;
+  Value first, second;
 
-Json change_json(const BlockChange& change) {
-  return {{"op", change.tag.op},
-          {"layer", change.tag.layer},
-          {"phase", phase_name(change.tag.phase)},
-          {"category", category_name(change.tag.category)},
-          {"number", change.number},
-          {"first", facts_json(change.first)},
-          {"second", facts_json(change.second)}};
-}
+  Pair(const Row<StoredRun>& told, const RunDifference& difference)
+      : row(told), first(told.get(difference.first)), second(told.get(difference.second)) {}
+
+  std::optional<double> change() const {
+    if (first.is_null() || second.is_null()) return {};
+    return second.number() - first.number();
+  }
+  std::string first_cell() const { return figure_text(row.unit, first); }
+  std::string second_cell() const { return figure_text(row.unit, second); }
+  // "+592 KiB", "the same"; empty if unknown.
+  std::string change_cell() const {
+    const std::optional<double> by = change();
+    if (!by) return {};
+    if (*by == 0) return "the same";
+    return (*by < 0 ? "−" : "+") + figure_text(row.unit, value_of(std::abs(*by)));
+  }
+};
 
 std::string change_name(const BlockChange& change) {
   const std::string name = tag_name(change.tag.view());
@@ -117,9 +69,10 @@ std::string change_name(const BlockChange& change) {
 
 std::string figures_text(const RunDifference& difference) {
   Table table({{"", Align::kLeft}, {"first"}, {"second"}, {"difference"}});
-  for (const RunFigure& figure : kFigures) {
-    table.add_row({figure.name, figure_cell(figure, difference.first),
-                   figure_cell(figure, difference.second), difference_cell(figure, difference)});
+  for (const Row<StoredRun>& row : compared_rows()) {
+    const Pair pair(row, difference);
+    table.add_row(
+        {std::string(row.title), pair.first_cell(), pair.second_cell(), pair.change_cell()});
   }
   for (const char* name : {"order", "allocator"}) {
     const std::string &first = difference.first.setting(name),
@@ -185,10 +138,9 @@ Json page_json(const RunDifference& difference) {
   json["plans"] = {step_json(difference.first.trace, difference.first.plan),
                    step_json(difference.second.trace, difference.second.plan)};
   json["rows"] = Json::array();
-  for (const RunFigure& figure : kFigures) {
-    json["rows"].push_back({figure.name, figure_cell(figure, difference.first),
-                            figure_cell(figure, difference.second),
-                            difference_cell(figure, difference)});
+  for (const Row<StoredRun>& row : compared_rows()) {
+    const Pair pair(row, difference);
+    json["rows"].push_back({row.title, pair.first_cell(), pair.second_cell(), pair.change_cell()});
   }
   json["names"] = Json::array();
   for (const BlockChange& change : difference.blocks) json["names"].push_back(change_name(change));
@@ -197,20 +149,58 @@ Json page_json(const RunDifference& difference) {
 
 }  // namespace
 
-Json to_json(const RunDifference& difference) {
-  Json changes = Json::object(), settings = Json::array(), blocks = Json::array();
-  for (const RunFigure& figure : kFigures) {
-    changes[figure.key] = figure_json(difference_of(figure, difference));
+Rows<StoredRun> rows(const StoredRun*) {
+  Rows<StoredRun> all = {
+      {"run_directory", "its folder", [](auto& run) { return run.folder.string(); }},
+      {"steps", kCount, "in its log", &StoredRun::steps}};
+  all.insert(all.end(), compared_rows().begin(), compared_rows().end());
+  all.push_back({"order", "option", [](auto& run) { return run.setting("order"); }});
+  all.push_back({"allocator", "option", [](auto& run) { return run.setting("allocator"); }});
+  return all;
+}
+
+Rows<SettingChange> rows(const SettingChange*) {
+  return {{"name", "of the option", &SettingChange::name},
+          {"first", "in the first run", &SettingChange::first},
+          {"second", "in the second", &SettingChange::second}};
+}
+
+Rows<BlockFacts> rows(const BlockFacts*) {
+  return {
+      {"bytes", kBytes, "as requested", &BlockFacts::bytes},
+      {"lifetime", kCount, "requests that both runs make while it lives", &BlockFacts::lifetime}};
+}
+
+Rows<BlockChange> rows(const BlockChange*) {
+  return {
+      {"op", "that requests it", [](auto& change) { return change.tag.op; }},
+      {"layer", "of the op", [](auto& change) { return change.tag.layer; }},
+      {"phase", "of the step", [](auto& change) { return phase_name(change.tag.phase); }},
+      {"category", "of the block", [](auto& change) { return category_name(change.tag.category); }},
+      {"number", kNumber, "among the requests of this op, layer, phase and category, from 1",
+       &BlockChange::number},
+      {"first", "in the first run; null: it has no such block", &BlockChange::first},
+      {"second", "in the second", &BlockChange::second}};
+}
+
+Rows<RunDifference> rows(const RunDifference*) {
+  using Both = RunDifference;
+  Rows<Both> changes;
+  for (const Row<StoredRun>& row : compared_rows()) {
+    changes.push_back({row.key, row.unit, row.title, [&row](auto& both) {
+                         const std::optional<double> change = Pair(row, both).change();
+                         return change ? whole(*change) : Value();
+                       }});
   }
-  for (const auto& [name, first, second] : difference.settings) {
-    settings.push_back({{"name", name}, {"first", first}, {"second", second}});
-  }
-  for (const BlockChange& change : difference.blocks) blocks.push_back(change_json(change));
-  return {{"first", run_json(difference.first)},   {"second", run_json(difference.second)},
-          {"difference", std::move(changes)},      {"settings", std::move(settings)},
-          {"only_first", difference.only_first()}, {"only_second", difference.only_second()},
-          {"changed", difference.changed()},       {"reordered", difference.reordered},
-          {"changed_blocks", std::move(blocks)}};
+  return {{"first", "the first run; reserved bytes include resident ones", &Both::first},
+          {"second", "the second run", &Both::second},
+          {"difference", "second − first", changes},
+          {"settings", "options that differ", &Both::settings},
+          {"only_first", kCount, "blocks that only the first run has", &Both::only_first},
+          {"only_second", kCount, "blocks that only the second has", &Both::only_second},
+          {"changed", kCount, "blocks of other bytes or another lifetime", &Both::changed},
+          {"reordered", kCount, "blocks at another place in the order", &Both::reordered},
+          {"changed_blocks", "all blocks that differ, the largest first", &Both::blocks}};
 }
 
 std::string difference_text(const RunDifference& difference) {
@@ -222,8 +212,7 @@ std::string difference_text(const RunDifference& difference) {
 }
 
 std::string difference_page(const RunDifference& difference) {
-  return render_page(kRunsPage, "Two runs",
-                     page_json(difference).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return render_page(kRunsPage, "Two runs", page_text(page_json(difference)));
 }
 
 }  // namespace skyline

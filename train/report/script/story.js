@@ -6,7 +6,7 @@ const kReads = 2;
 
 // Returns {ops, usesOf}: ops as {name, begins, ends, seconds}, and the uses of each block as
 // {op, kind, left} in their order. `left` is the reference count after the use.
-function readStory({ops, uses, reasons, secondsSource}, step) {
+function readStory({ops, uses, reasons, seconds_source}, step) {
   const usesOf = step.blocks.map(() => []);
   for (const [block, op, kind] of uses) usesOf[block].push({op, kind, left: 0});
   for (const of of usesOf) {
@@ -21,7 +21,7 @@ function readStory({ops, uses, reasons, secondsSource}, step) {
                      {name, begins, ends: ops[i + 1]?.[1] ?? step.last, seconds})),
     usesOf,
     reasons,
-    secondsSource,
+    seconds_source,
   };
 }
 
