@@ -13,7 +13,7 @@
 #include "train/checkpoints/initial_weights.h"
 #include "train/checkpoints/training_state.h"
 #include "train/cli/byte_sizes.h"
-#include "train/optimizers/learning_rate.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/allocator_names.h"
 #include "train/ranks/follower.h"
 #include "train/ranks/shared_state.h"

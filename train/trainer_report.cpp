@@ -9,9 +9,8 @@
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
 #include "train/images/bad_images_report.h"
-#include "train/lab/order/model_story.h"
 #include "train/lab/order/program_graph.h"
-#include "train/lab/order/step_order_view.h"
+#include "train/lab/order/step_order.h"
 #include "train/report/run_summary.h"
 #include "train/trainer.h"
 #include "train/translation/longest_batches.h"
@@ -214,21 +213,22 @@ CommandResult Trainer::result(int exit_code) {
   const ModelRun* run = run_.get();
   process_ = process_summary({&run, 1}, log_->history_bytes());
   const double loss = position_.batch > 0 ? mean_loss() : position_.more->value("last_loss", 0.0);
-  RunSummary summary{.title = options_.model + " on " + workload_->data_name(),
-                     .facts = {{"model", options_.model},
-                               {"data", workload_->data_name()},
-                               {"batch size", batch_text(options_.batch_size, step_batches_)},
-                               {"steps", std::to_string(position_.step)},
-                               {"loss", fmt::format("{:.4f}", loss)}},
-                     .memory = *memory_,
-                     .process = process_,
-                     .trace = trace_,
-                     .plan = plan_,
-                     .budget = workload_->budget(),
-                     .losses = log_->losses(),
-                     .evaluations = {log_->metrics(), log_->evaluations()},
-                     .steps = log_->chart(),
-                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps)};
+  RunSummary summary;
+  summary.title = options_.model + " on " + workload_->data_name();
+  summary.facts = {{"model", options_.model},
+                   {"data", workload_->data_name()},
+                   {"batch size", batch_text(options_.batch_size, step_batches_)},
+                   {"steps", std::to_string(position_.step)},
+                   {"loss", fmt::format("{:.4f}", loss)}};
+  summary.memory = *memory_;
+  summary.process = process_;
+  summary.trace = trace_;
+  summary.plan = plan_;
+  summary.budget = workload_->budget();
+  summary.losses = {{memory_->allocator, log_->losses()}};
+  summary.evaluations = {log_->metrics(), log_->evaluations()};
+  summary.steps = log_->chart();
+  summary.step_seconds = log_->step_seconds_median(options_.memory.warmup_steps);
   add_order(summary, longest);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".

@@ -21,8 +21,8 @@
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "train/checkpoints/atomic_file.h"
-#include "train/lab/order/order_files.h"
-#include "train/optimizers/learning_rate.h"
+#include "train/lab/load_file.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/allocator_names.h"
 #include "train/run/divergence.h"
 

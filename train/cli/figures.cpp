@@ -83,6 +83,12 @@ std::string csv_cells(const Value& object, std::span<const std::string_view> key
   return cells;
 }
 
+std::string format_seconds(double seconds, std::optional<int> digits) {
+  const double shown = seconds < 1 ? 1e3 * seconds : seconds;
+  return (digits ? fmt::format("{:.{}f}", shown, *digits) : fmt::format("{:.3g}", shown)) +
+         (seconds < 1 ? " ms" : " s");
+}
+
 std::string percent(double share, int digits) {
   const std::string text = fmt::format("{:.{}f}", 100 * share, digits);
   const bool is_zero = text.find_first_not_of("-0.") == text.npos;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -295,6 +296,17 @@ std::string figure_text(Unit unit, const Value& value);
 // The object's figures under these keys, each after a comma; unknown ones are empty.
 std::string csv_cells(const Value& object, std::span<const std::string_view> keys);
 
+// Returns the upper median, or nothing if there are no values.
+template <typename T>
+std::optional<double> median(std::vector<T> values) {
+  if (values.empty()) return {};
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle);
+}
+
+// "31.2 ms", "1.25 s": three digits, or so many after the point.
+std::string format_seconds(double seconds, std::optional<int> digits = {});
 std::string percent(double share, int digits = 2);  // "12.34 %", never "-0.00 %"
 
 }  // namespace skyline

@@ -8,8 +8,8 @@
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
+#include "train/lab/load_file.h"
 #include "train/lab/plan_answer.h"
-#include "train/lab/trace_files.h"
 
 namespace skyline {
 

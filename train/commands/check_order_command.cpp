@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "train/commands/commands.h"
-#include "train/lab/order/order_check.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
+#include "train/lab/order/order_result.h"
 
 namespace skyline {
 namespace {

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "train/cli/completion.h"
+#include "train/cli/cli.h"
 #include "train/commands/commands.h"
 
 namespace skyline {

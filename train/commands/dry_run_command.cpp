@@ -16,9 +16,9 @@
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
 #include "train/lab/dry_run/dry_run_answer.h"
-#include "train/lab/lanes/lane_page.h"
+#include "train/lab/lanes/lane_answer.h"
 #include "train/lab/order/program_graph.h"
-#include "train/lab/ranks/rank_page.h"
+#include "train/lab/ranks/rank_answer.h"
 #include "train/options/allocator_names.h"
 #include "train/options/train_options.h"
 

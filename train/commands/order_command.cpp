@@ -9,7 +9,7 @@
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
 #include "train/lab/order/order_result.h"
 
 namespace skyline {

@@ -11,9 +11,7 @@
 #include "memory/errors.h"
 #include "memory/formats/open_events.h"
 #include "train/commands/commands.h"
-#include "train/lab/replay_all.h"
-#include "train/lab/replay_outputs.h"
-#include "train/lab/replay_report.h"
+#include "train/lab/replay.h"
 #include "train/options/allocator_names.h"
 
 namespace skyline {

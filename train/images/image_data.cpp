@@ -11,7 +11,6 @@
 #include "data/images/image_folder.h"
 #include "data/images/image_list.h"
 #include "data/images/shapes.h"
-#include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
 #include "train/images/idx_data.h"
 #include "train/run/random_bits.h"

@@ -1,4 +1,4 @@
-#include "train/lab/replay_report.h"
+#include "train/lab/replay.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
-#include "train/optimizers/learning_rate.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/allocator_names.h"
 
 namespace skyline {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "train/report/page.h"
-#include "train/report/step_json.h"
+#include "train/report/step_story.h"
 
 namespace skyline {
 namespace {

@@ -13,8 +13,6 @@
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
-#include "train/report/order_view.h"
-#include "train/report/rank_lane.h"
 #include "train/report/step_story.h"
 #include "train/run/evaluation.h"
 #include "train/run/process_summary.h"

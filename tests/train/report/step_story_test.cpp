@@ -10,7 +10,7 @@
 #include "tests/train/images/small_training.h"
 #include "train/budget/device_speed.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/order/model_story.h"
+#include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {

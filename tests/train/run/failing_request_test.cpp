@@ -5,7 +5,7 @@
 
 #include "tests/memory/adaptors/failing_adaptor.h"
 #include "tests/train/images/small_training.h"
-#include "train/optimizers/sgd.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/allocator_names.h"
 
 namespace skyline {
@@ -21,10 +21,10 @@ struct FailingRun {
         failing(memory.allocator()),
         context(failing, seeded()),
         model(find_model("lenet").make(context, small_shape("lenet"))),
-        optimizer(context, *model, {}) {}
+        optimizer(make_optimizer(context, *model, {})) {}
 
   float step(const Batch& batch) {
-    return training_step(context, optimizer, small_params(),
+    return training_step(context, *optimizer, small_params(),
                          {.key = training_key(batch.size), .forward_loss = [&](std::size_t) {
                             return forward_loss(context, *model, batch);
                           }});
@@ -35,7 +35,7 @@ struct FailingRun {
   FailingAdaptor failing;
   Context context;
   std::unique_ptr<Model> model;
-  Sgd optimizer;
+  std::unique_ptr<Optimizer> optimizer;
 };
 
 class FailingRequestTest : public ::testing::TestWithParam<std::string> {};

@@ -18,7 +18,7 @@
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
 #include "train/options/allocator_names.h"
 #include "train/trainer.h"
 

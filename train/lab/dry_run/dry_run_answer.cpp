@@ -90,7 +90,7 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
   return answer;
 }
 
-// Chooses what the program makes again within its memory, and shows the curve.
+// Chooses what the program recomputes within its memory, and shows the curve.
 void add_budget(DryRunResult& answer) {
   DryRunRequest& question = answer.question;
   StepOptions& step = question.program.step;

@@ -50,4 +50,10 @@ Rows<LaneAnswer> rows(const LaneAnswer*);
 LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, std::size_t lanes,
                        const std::string& seconds_source);
 
+// Makes the page of an answer: the plans' bytes against seconds, the lanes over time and, for steps
+// of few ops, the graph with the edges that each plan adds. The answer must be that of `graph` and
+// `seconds`.
+std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
+                      std::span<const double> seconds, const std::string& title);
+
 }  // namespace skyline

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/lab/lanes/lane_page.h"
+#include "train/lab/lanes/lane_answer.h"
 
 namespace skyline {
 namespace {

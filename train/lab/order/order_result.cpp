@@ -1,5 +1,6 @@
 #include "train/lab/order/order_result.h"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/optimal_order.h"
+#include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "memory/order/placed_order.h"
@@ -32,10 +34,6 @@ Rows<NeededValue> rows(const NeededValue*) {
 
 namespace {
 
-std::string both(std::uint64_t bytes) {
-  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
-}
-
 std::string graph_line(const OrderResult& result) {
   const std::string ops =
       fmt::format("{} ops", format_count(static_cast<std::int64_t>(result.answer.order.size())));
@@ -47,7 +45,7 @@ std::string peak_line(const OrderResult& result) {
   const std::string against = saving == 0  ? "as the program's order"
                               : saving > 0 ? fmt::format("{:.1f} % below the program's", saving)
                                            : fmt::format("{:.1f} % above the program's", -saving);
-  return fmt::format("{}, {}", both(result.peak()), against);
+  return fmt::format("{}, {}", format_bytes_both(result.peak()), against);
 }
 
 std::string optimality(const OrderResult& result) {
@@ -74,8 +72,7 @@ std::string placed_line(const OrderResult& result) {
 
 std::string time_line(const OrderResult& result) {
   const double seconds = result.answer.seconds;
-  const std::string time =
-      seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  const std::string time = format_seconds(seconds);
   if (!result.time_is_up()) return time;
   return time +
          fmt::format(", the limit of {:.6g} s: the best order so far", *result.time_limit_seconds);
@@ -188,11 +185,11 @@ Rows<OrderResult> rows(const OrderResult*) {
 std::string OrderResult::text() const {
   Table table({{"order", Align::kLeft}, {"", Align::kLeft}});
   table.add_row({"graph", graph_line(*this)});
-  table.add_row({"resident", both(resident_bytes)});
-  table.add_row({"program", both(program)});
-  table.add_row({"early updates", both(early)});
-  table.add_row({"late order", both(late)});
-  table.add_row({"lower bound", both(lower_bound())});
+  table.add_row({"resident", format_bytes_both(resident_bytes)});
+  table.add_row({"program", format_bytes_both(program)});
+  table.add_row({"early updates", format_bytes_both(early)});
+  table.add_row({"late order", format_bytes_both(late)});
+  table.add_row({"lower bound", format_bytes_both(lower_bound())});
   table.add_row({"peak", peak_line(*this)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
   table.add_row({"optimal", optimality(*this)});
@@ -225,6 +222,81 @@ OrderResult answer(OrderRequest request) {
   result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
   result.explanation = explain_bound(problem, result.answer.certificate);
   return result;
+}
+
+namespace {
+
+// Returns what the file claims wrongly, in one sentence; empty if all holds.
+std::string fault_of_claims(const OrderCheck& check, const OrderFile& file) {
+  const std::uint64_t peak = *check.peak;
+  if (file.peak.value_or(peak) != peak) {
+    return fmt::format("the file claims peak {}, but it is {}", *file.peak, peak);
+  }
+  const std::uint64_t least = check.proved.value_or(0);
+  if (check.claimed && (*check.claimed < least || *check.claimed > peak)) {
+    return fmt::format("the file claims lower bound {}, expected one from {} to {}", *check.claimed,
+                       least, peak);
+  }
+  const bool optimal = check.lower_bound() == peak;
+  if (file.proved_optimal.value_or(optimal) != optimal) {
+    return fmt::format("the file claims proved_optimal {}, but its peak is {}its lower bound",
+                       *file.proved_optimal, optimal ? "" : "not ");
+  }
+  return {};
+}
+
+std::string proof_text(const OrderCheck& check) {
+  const std::optional<std::uint64_t> bound = check.lower_bound();
+  if (!bound) return "nothing is claimed about other orders";
+  const bool by_certificate = check.proved == bound;
+  if (bound == check.peak) {
+    return by_certificate ? "optimal, proved by the certificate"
+                          : "claimed optimal by a search, which was not repeated here";
+  }
+  return fmt::format("no order is below {}, {}", format_bytes(*bound),
+                     by_certificate ? "proved by the certificate"
+                                    : "claimed by a search, which was not repeated here");
+}
+
+}  // namespace
+
+OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file) {
+  const std::uint64_t resident = resident_bytes(graph.graph);
+  OrderCheck check{.reason = other_graph_reason(file, graph), .ops = graph.graph.ops.size()};
+  if (!check.valid()) return check;
+  const OrderVerdict sequence = check_sequence(graph.graph, file.order);
+  check.reason = sequence.reason;
+  if (!check.valid()) return check;
+  check.peak = resident + sequence.peak;
+  check.claimed = file.lower_bound;
+  if (file.certificate) {
+    check.reason = check_certificate(graph.graph, *file.certificate).reason;
+    if (!check.valid()) return check;
+    check.proved = resident + file.certificate->bytes;
+  }
+  check.reason = fault_of_claims(check, file);
+  return check;
+}
+
+Rows<OrderCheck> rows(const OrderCheck*) {
+  return {{"valid", "whether the order can run and the file's claims hold", &OrderCheck::valid},
+          {"reason", "why not", &OrderCheck::reason},
+          {"ops", kCount, "of the graph", &OrderCheck::ops},
+          {"peak", kBytes, "the most bytes alive, resident ones included", &OrderCheck::peak},
+          {"lower_bound", kBytes, "no order is below, as the file claims",
+           [](auto& check) { return check.valid() ? check.lower_bound() : std::nullopt; }},
+          {"proved_lower_bound", kBytes, "what the certificate proves",
+           [](auto& check) { return check.valid() ? check.proved : std::nullopt; }},
+          {"optimal", "the peak is the lower bound",
+           [](auto& check) { return check.valid() && check.lower_bound() == check.peak; }},
+          {"proved_optimal", "the peak is what the certificate proves",
+           [](auto& check) { return check.valid() && check.proved == check.peak; }}};
+}
+
+std::string OrderCheck::text() const {
+  if (!valid()) return fmt::format("invalid: {}\n", reason);
+  return fmt::format("valid: {} ops, peak {} ({} bytes): {}\n", ops, format_bytes(*peak), *peak,
+                     proof_text(*this));
 }
 
 }  // namespace skyline

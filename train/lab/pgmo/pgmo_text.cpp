@@ -1,18 +1,18 @@
-// Figures and text of the reproduction.
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/lab/pgmo/pgmo.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::string_view kSource = "Sekiyama et al. 2018, arXiv:1804.10001";
+constexpr std::string_view kPgmoSource = "Sekiyama et al. 2018, arXiv:1804.10001";
 
 std::string mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
 
@@ -280,7 +280,7 @@ Rows<PgmoRow> rows(const PgmoRow*) {
 
 Rows<PgmoReproduction> rows(const PgmoReproduction*) {
   return {{"paper", "pgmo", [](auto&) { return "pgmo"; }},
-          {"source", "authors, year, number", [](auto&) { return kSource; }},
+          {"source", "authors, year, number", [](auto&) { return kPgmoSource; }},
           {"workspace", kBytes, "that each convolution asks for",
            [](auto& all) { return all.options.workspace_bytes; }},
           {"alignment", kBytes, "sizes are rounded to multiples of it",
@@ -290,6 +290,19 @@ Rows<PgmoReproduction> rows(const PgmoReproduction*) {
           {"growth_exponent", kNumber, "of the heuristic's time in the number of blocks",
            &PgmoReproduction::growth_exponent},
           {"seconds", kSeconds, "of the command", &PgmoReproduction::seconds}};
+}
+
+std::string pgmo_page(const PgmoReproduction& reproduction) {
+  using Json = nlohmann::ordered_json;
+  Json data = to_json(reproduction);
+  for (std::size_t i = 0; i < reproduction.figures.size(); ++i) {
+    const PgmoFigure& figure = reproduction.figures[i];
+    const std::string paper = figure_text(figure.unit, figure.paper);
+    data["figures"][i]["paper_text"] =
+        figure.relation.empty() ? paper : figure.relation + " " + paper;
+    data["figures"][i]["ours_text"] = figure.ours ? figure_text(figure.unit, *figure.ours) : "–";
+  }
+  return render_page(kPgmoPage, "PGMO's figures and ours", data.dump());
 }
 
 }  // namespace skyline

@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/ranks/sum_buckets.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
-
-std::string time_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
-}
 
 std::vector<std::size_t> powers_of_two(std::size_t most) {
   std::vector<std::size_t> ranks;
@@ -47,8 +46,9 @@ std::string table_of(std::span<const RankStep> steps) {
     table.add_row({format_count(static_cast<std::int64_t>(step.ranks)),
                    format_bytes(step.resident_bytes + step.peak), format_bytes(step.peak),
                    format_bytes(step.sent_bytes),
-                   format_count(static_cast<std::int64_t>(step.sums)), time_text(step.sum_seconds),
-                   fmt::format("{:.0f} %", 100 * step.hidden()), time_text(step.seconds)});
+                   format_count(static_cast<std::int64_t>(step.sums)),
+                   format_seconds(step.sum_seconds, 2),
+                   fmt::format("{:.0f} %", 100 * step.hidden()), format_seconds(step.seconds, 2)});
   }
   return table.str();
 }
@@ -96,6 +96,15 @@ std::string RankAnswer::text() const {
              "           {:.0f} µs a message; ops take seconds {}\n\n",
              format_bytes(link.bytes_per_second), 1e6 * link.message_seconds, seconds_source) +
          table_of(steps) + "\nwith --shard-optimizer\n\n" + table_of(sharded);
+}
+
+std::string rank_page(std::span<const RankCurve> curves, const std::string& title) {
+  nlohmann::ordered_json data = to_json(curves.front().answer);
+  data.erase("rows");
+  for (const RankCurve& curve : curves) {
+    data["curves"].push_back({{"name", curve.name}, {"rows", to_json(curve.answer.steps)}});
+  }
+  return render_page(kRanksPage, title, data.dump());
 }
 
 }  // namespace skyline

@@ -60,7 +60,7 @@ function leastPeakWithout(step, bytes, from, to) {
 }
 
 // The longest time between two uses of the block, in which it need not be there: [from, to), and
-// the ops that would make it again. Null if it has no such time.
+// the ops that would recompute it. Null if it has no such time.
 function longestRest(story, block) {
   let best = null;
   const makers = [];
@@ -97,9 +97,9 @@ function whatIf(step, story, block) {
   return [
     ['it were not needed at all', without(block.lower, block.upper), 0, 'its op still runs'],
     rest === null ?
-        ['it were made again', null, null, 'there is no time between two uses'] :
+        ['it were recomputed', null, null, 'there is no time between two uses'] :
         [
-          'it were made again', without(rest.from, rest.to),
+          'it were recomputed', without(rest.from, rest.to),
           rest.makers.reduce((sum, {seconds}) => sum + seconds, 0),
           `twice: ${rest.makers.map(({name}) => name).join(', ')}; what they read must be there`
         ],

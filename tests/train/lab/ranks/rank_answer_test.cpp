@@ -9,7 +9,6 @@
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/atomic_file.h"
-#include "train/lab/ranks/rank_page.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
