@@ -49,7 +49,6 @@ void Context::begin_step(ShapeKey key) {
 }
 
 void Context::end_step() {
-  runner().wait();
   runner().end_step(step_graph());
   runner_records_ = false;
   random_.batch = 0;

@@ -72,7 +72,8 @@ class Runner {
   virtual void wait() {}
   // Waits for all ops, and leaves errors to wait().
   virtual void finish() noexcept {}
-  // Ends a step, after wait(). `graph` is empty unless it was wanted.
+  // Ends a step, whose ops need not be done on the device. Throws the first error of one that was
+  // held back; then the step has not ended. `graph` is empty unless it was wanted.
   virtual void end_step(const StepGraph&) {}
 
   virtual RunnerFacts facts() const { return {}; }

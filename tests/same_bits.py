@@ -50,12 +50,17 @@ MAY_DIFFER = {
         "*.csv.seconds", "*.csv.*_seconds", "reproduce.rows.*seconds", "reproduce.growth_exponent"],
     "clocks in pages": [
         "reproduce.page.seconds", "reproduce.page.rows.*seconds", "reproduce.page.growthexponent",
-        "*.page.plan.seconds", "*.page.ranks.*seconds", "*.page.comparison.allocatenanoseconds",
-        "*.page.comparison.stepseconds"],
+        "*.page.plan.seconds", "*.page.ranks.*seconds", "*.page.comparison.allocatensmedian",
+        "*.page.comparison.stepsecondsmedian"],
     "what the system counts for a process": ["*.process", "*.page.process"],
     "what this machine has left": ["*.machine_memory"],
     "names of folders": ["*.run_directory"],
 }
+# Keys of pages that took the name that --json has for the same figure.
+RENAMED = {"peakreservedbytes": "peakreserved", "afterswitchbytes": "peakreservedafterswitch",
+           "gap": "gaptolowerbound", "allocatenanoseconds": "allocatensmedian",
+           "stepseconds": "stepsecondsmedian", "without": "reservedwithout",
+           "candidates": "couldrecompute", "source": "secondsfrom"}
 # Beside lanes, plans follow from measured seconds, so only results of the computation are compared.
 RESULTS = ["losses", "weights", "state", "position", "evaluations.jsonl"]
 
@@ -175,9 +180,10 @@ def tensors(path):
 
 
 def with_plain_keys(value):
-    """Keys without case and underscores: these are a page's own."""
+    """Keys of a page as they are called now, without case and underscores."""
     if isinstance(value, dict):
-        return {k.replace("_", "").lower(): with_plain_keys(v) for k, v in value.items()}
+        plain = {k.replace("_", "").lower(): with_plain_keys(v) for k, v in value.items()}
+        return {RENAMED.get(k, k): v for k, v in plain.items()}
     return [with_plain_keys(v) for v in value] if isinstance(value, list) else value
 
 

@@ -3,25 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
-void add_results(const DataResults& results, nlohmann::ordered_json& json, std::string& text) {
-  if (const auto& images = results.bad_images) {
-    json["bad_images"] = to_json(*images);
-    text += bad_images_text(*images);
-  }
-  if (const auto& words = results.words) {
-    json["source_words"] = words->source;
-    json["target_words"] = words->target;
-    json["pairs"] = words->pairs;
-  }
-  if (const auto& batch = results.longest_batch) {
-    json["longest_batch"] = to_json(*batch);
-    text += longest_batch_text(*batch) + "\n";
-  }
+Rows<DataResults> rows(const DataResults*) {
+  const auto words = [](std::size_t DataResults::Words::*number) {
+    return [number](const DataResults& results) {
+      return if_known(results.words ? std::optional((*results.words).*number) : std::nullopt);
+    };
+  };
+  return {{"bad_images", "of images: files that could not be used",
+           [](auto& results) { return if_known(results.bad_images); }},
+          {"source_words", kCount, "of text: the source's vocabulary",
+           words(&DataResults::Words::source)},
+          {"target_words", kCount, "of text: the target's vocabulary",
+           words(&DataResults::Words::target)},
+          {"pairs", kCount, "of text: sentences to train with", words(&DataResults::Words::pairs)},
+          {"longest_batch", "of text that is planned ahead",
+           [](auto& results) { return if_known(results.longest_batch); }}};
+}
+
+std::string results_text(const DataResults& results) {
+  std::string text;
+  if (results.bad_images) text += bad_images_text(*results.bad_images);
+  if (results.longest_batch) text += longest_batch_text(*results.longest_batch) + "\n";
+  return text;
 }
 
 std::string bad_images_text(const std::vector<BadImage>& images) {
@@ -36,12 +43,9 @@ std::string bad_images_text(const std::vector<BadImage>& images) {
   return text + "\n";
 }
 
-nlohmann::ordered_json to_json(const std::vector<BadImage>& images) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const BadImage& image : images) {
-    json.push_back({{"path", image.path}, {"reason", image.reason}});
-  }
-  return json;
+Rows<BadImage> rows(const BadImage*) {
+  return {{"path", "of the file", &BadImage::path},
+          {"reason", "what is wrong with it", &BadImage::reason}};
 }
 
 std::string longest_batch_text(const LongestBatchFacts& facts) {
@@ -51,10 +55,13 @@ std::string longest_batch_text(const LongestBatchFacts& facts) {
                      facts.one_plan ? " and serves them" : ", so each has a plan of its own");
 }
 
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts) {
-  return {{"live_bytes", facts.live_bytes},
-          {"one_plan_bytes", facts.one_plan_bytes},
-          {"one_plan", facts.one_plan}};
+Rows<LongestBatchFacts> rows(const LongestBatchFacts*) {
+  return {
+      {"live_bytes", kBytes, "alive at once in one step, at most", &LongestBatchFacts::live_bytes},
+      {"one_plan_bytes", kBytes, "that one plan for all steps takes at least",
+       &LongestBatchFacts::one_plan_bytes},
+      {"one_plan", "it serves all; otherwise each batch has its own",
+       &LongestBatchFacts::one_plan}};
 }
 
 }  // namespace skyline

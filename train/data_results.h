@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/images/bad_images.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -34,17 +34,17 @@ struct DataResults {
   std::optional<LongestBatchFacts> longest_batch = {};   // if step shapes vary
 };
 
-// Adds all results to those of a training, as JSON and as text.
-void add_results(const DataResults& results, nlohmann::ordered_json& json, std::string& text);
+Rows<DataResults> rows(const DataResults*);
+// Lines.
+std::string results_text(const DataResults& results);
 
 // "3 images could not be read: a.jpg (file is empty); b.jpg (…); c.jpg (…)" and a newline. Names
 // the first ten; empty if all could be read.
 std::string bad_images_text(const std::vector<BadImage>& images);
-// [{"path": …, "reason": …}, …]
-nlohmann::ordered_json to_json(const std::vector<BadImage>& images);
+Rows<BadImage> rows(const BadImage*);
 // "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
 // them"
 std::string longest_batch_text(const LongestBatchFacts& facts);
-nlohmann::ordered_json to_json(const LongestBatchFacts& facts);
+Rows<LongestBatchFacts> rows(const LongestBatchFacts*);
 
 }  // namespace skyline

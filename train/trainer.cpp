@@ -11,12 +11,14 @@
 #include "memory/machine/machine_memory.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/json_text.h"
+#include "train/cli/cli.h"
 #include "train/decide/decide.h"
-#include "train/optimizers/learning_rate.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
+#include "train/ranks/leader_and_follower.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
+#include "train/state/shared_state.h"
 #include "train/state/training_state.h"
 
 namespace skyline {

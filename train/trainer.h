@@ -10,8 +10,9 @@
 
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/cli.h"
+#include "train/cli/console.h"
+#include "train/cli/figures.h"
 #include "train/cli/interrupt.h"
-#include "train/cli/progress.h"
 #include "train/decide/live_parts.h"
 #include "train/decide/step_seconds.h"
 #include "train/options/train_options.h"
@@ -24,7 +25,11 @@
 
 namespace skyline {
 
+struct RunFigures;
 struct RunSummary;
+
+// The keys that `skyline train --json` prints.
+std::vector<JsonKey> run_keys(const std::string& prefix);
 
 // One run of `skyline train`: steps over shuffled batches, an evaluation after each epoch, a run
 // folder with log, checkpoints, trace, plan and report.
@@ -98,7 +103,7 @@ class Trainer {
   // Adds the step's graph, its order, its story and its sums over the ranks.
   void add_order(RunSummary& summary, const DryRunFacts& step);
   CommandResult result(int exit_code);
-  nlohmann::ordered_json result_json(double loss, bool interrupted) const;
+  RunFigures result_figures(double loss, bool interrupted) const;
 
   Workload& workload() const noexcept { return *decided_.workload; }
   // Batches of a step over all ranks, and of the data.

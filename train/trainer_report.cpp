@@ -7,11 +7,10 @@
 #include "framework/ranks/rank_group.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/json_text.h"
+#include "train/cli/cli.h"
 #include "train/data_results.h"
 #include "train/decide/program_graph.h"
-#include "train/lab/order/model_story.h"
-#include "train/lab/order/step_order_view.h"
+#include "train/lab/order/step_order.h"
 #include "train/report/run_summary.h"
 #include "train/trainer.h"
 
@@ -24,20 +23,93 @@ using Json = nlohmann::ordered_json;
 // has them all.
 constexpr std::uint64_t kEventsTold = 12;
 
-Json sums_json(const std::optional<RankLane>& lane) {
-  if (!lane) return nullptr;
-  return {{"sums", lane->sums.size()},
-          {"sum_seconds", lane->sum_seconds},
-          {"wait_seconds", lane->wait_seconds}};
-}
-
-// Null where ops are not launched, or were timed one by one.
-Json launches_json(const Launches& launches) {
-  if (launches.ops == 0 && launches.graphs == 0) return nullptr;
-  return {{"ops", launches.ops}, {"graphs", launches.graphs}};
-}
-
 }  // namespace
+
+// What `skyline train --json` prints.
+struct RunFigures {
+  const TrainOptions& options;
+  std::string data, folder;
+  std::int64_t steps = 0, epochs = 0;
+  double loss = 0, seconds = 0;
+  std::int64_t threads = 1, lanes = 1;
+  Json metrics;  // of the last evaluation, by name
+  DataResults of_data;
+  std::optional<std::optional<double>> words_per_second;  // null: not yet measured
+  double data_wait_seconds = 0, first_batch_seconds = 0;
+  std::optional<double> step_seconds_median;
+  std::optional<Launches> launches;  // empty where ops are not launched, or were timed one by one
+  bool interrupted = false, trace_recorded = false;
+  MemorySummary memory;
+  std::optional<Replans> replans;
+  std::optional<BudgetAnswer> budget;
+  ProcessSummary process;
+  std::optional<RankLane> ranks;
+  std::vector<double> rank_seconds;
+};
+
+Rows<Launches> rows(const Launches*) {
+  return {{"ops", kCount, "that were run one by one", &Launches::ops},
+          {"graphs", kCount, "of many ops", &Launches::graphs}};
+}
+
+Rows<RunFigures> rows(const RunFigures*) {
+  const auto metric = [](std::string_view name) {
+    return [name](const RunFigures& run) { return Value(run.metrics).at(name); };
+  };
+  return {
+      {"model", "the network", [](auto& run) { return run.options.model; }},
+      {"data", "what it is trained on", &RunFigures::data},
+      {"batch_size", kCount, "images or sentences of a batch",
+       [](auto& run) { return run.options.batch_size; }},
+      {"micro_batches", kCount, "batches of a step, on each rank",
+       [](auto& run) { return run.options.step.micro_batches; }},
+      {"ranks", kCount, "that train together", [](auto& run) { return run.options.ranks.ranks; }},
+      {"steps", kCount, "of the whole run", &RunFigures::steps},
+      {"epochs", kCount, "of the whole run", &RunFigures::epochs},
+      {"threads", kCount, "of each lane", &RunFigures::threads},
+      {"lanes", kCount, "of ops that run at the same time", &RunFigures::lanes},
+      {"loss", kNumber, "mean of the epoch", &RunFigures::loss},
+      {"top1", kShare, "of images; like the next two, of the last evaluation", metric("top1")},
+      {"top5", kShare, "of images; null: few classes", metric("top5")},
+      {"test_loss", kNumber, "of images", metric("test_loss")},
+      {"bleu", kNumber, "of text; like the next three, of the last evaluation", metric("bleu")},
+      {"exact_match", kShare, "of text", metric("exact_match")},
+      {"perplexity", kNumber, "of text", metric("perplexity")},
+      {"validation_loss", kNumber, "of text", metric("validation_loss")},
+      {"seconds", kSeconds, "of the run", &RunFigures::seconds},
+      {"words_per_second", kNumber, "of text",
+       [](auto& run) { return if_known(run.words_per_second); }},
+      {"data_wait_seconds", kSeconds, "that steps waited for batches",
+       &RunFigures::data_wait_seconds},
+      {"first_batch_seconds", kSeconds, "until the first batch", &RunFigures::first_batch_seconds},
+      {"step_seconds_median", kSeconds, "of a step, without the warm-up",
+       &RunFigures::step_seconds_median},
+      {"launches_of_last_step", "on CUDA; null: ops were timed", &RunFigures::launches},
+      {"run_directory", "the run's folder", &RunFigures::folder},
+      {"interrupted", "a signal ended the run", &RunFigures::interrupted},
+      {"memory",
+       "of the run",
+       {{"allocator", "its name", [](auto& run) { return run.memory.allocator; }},
+        {"", "its figures", &RunFigures::memory},
+        {"replans_by_steps", "new plans, where steps vary",
+         [](auto& run) { return if_known(run.replans); }}}},
+      {"budget", "with --memory: the step that fits", &RunFigures::budget},
+      {"process", "what the system counts for this process", &RunFigures::process},
+      {"trace_recorded", "the run folder's trace.csv is a step as it ran; else as foreseen",
+       &RunFigures::trace_recorded},
+      {"rank_sums",
+       "of gradients; null: one rank",
+       {{"sums", kCount, "of buckets in a step", [](auto& run) { return run.ranks->sums.size(); }},
+        {"sum_seconds", kSeconds, "of all sums of the run",
+         [](auto& run) { return run.ranks->sum_seconds; }},
+        {"wait_seconds", kSeconds, "of them that steps waited for",
+         [](auto& run) { return run.ranks->wait_seconds; }},
+        {"rank_seconds", "seconds that each rank computed", &RunFigures::rank_seconds}},
+       [](const RunFigures& run) { return run.ranks.has_value(); }},
+      {"", "of the data", &RunFigures::of_data}};
+}
+
+std::vector<JsonKey> run_keys(const std::string& prefix) { return keys<RunFigures>(prefix); }
 
 // Call this before an evaluation, which may switch the session to a plan of its own.
 void Trainer::note_plan() {
@@ -119,21 +191,22 @@ CommandResult Trainer::result(int exit_code) {
   const ModelRun* run = run_.get();
   process_ = process_summary({&run, 1}, log_->history_bytes());
   const double loss = position_.batch > 0 ? mean_loss() : position_.last_loss;
-  RunSummary summary{.title = options_.model + " on " + workload().data().name,
-                     .facts = {{"model", options_.model},
-                               {"data", workload().data().name},
-                               {"batch size", batch_text(options_.batch_size, step_batches())},
-                               {"steps", std::to_string(position_.step)},
-                               {"loss", fmt::format("{:.4f}", loss)}},
-                     .memory = *memory_,
-                     .process = process_,
-                     .trace = trace_,
-                     .plan = plan_,
-                     .budget = decided_.decisions.budget,
-                     .losses = log_->losses(),
-                     .evaluations = {log_->metrics(), log_->evaluations()},
-                     .steps = log_->chart(),
-                     .step_seconds = log_->step_seconds_median(options_.memory.warmup_steps)};
+  RunSummary summary;
+  summary.title = options_.model + " on " + workload().data().name;
+  summary.facts = {{"model", options_.model},
+                   {"data", workload().data().name},
+                   {"batch size", batch_text(options_.batch_size, step_batches())},
+                   {"steps", std::to_string(position_.step)},
+                   {"loss", fmt::format("{:.4f}", loss)}};
+  summary.memory = *memory_;
+  summary.process = process_;
+  summary.trace = trace_;
+  summary.plan = plan_;
+  summary.budget = decided_.decisions.budget;
+  summary.losses = {{memory_->allocator, log_->losses()}};
+  summary.evaluations = {log_->metrics(), log_->evaluations()};
+  summary.steps = log_->chart();
+  summary.step_seconds = log_->step_seconds_median(options_.memory.warmup_steps);
   add_order(summary, longest);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
@@ -143,17 +216,16 @@ CommandResult Trainer::result(int exit_code) {
 
   CommandResult result;
   result.exit_code = exit_code;
-  Json json = result_json(loss, exit_code != 0);
+  RunFigures figures = result_figures(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
-  json["trace_recorded"] = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
-  json["rank_sums"] = sums_json(summary.ranks);
-  if (summary.ranks) json["rank_sums"]["rank_seconds"] = leader_.seconds();
-  DataResults results = workload().results(decided_.decisions);
+  figures.trace_recorded = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
+  figures.ranks = summary.ranks;
+  figures.of_data = workload().results(decided_.decisions);
   if (options_.memory.policy != ShapePolicy::kUpperBound || session() == nullptr) {
-    results.longest_batch.reset();  // no plan was made for it
+    figures.of_data.longest_batch.reset();  // no plan was made for it
   }
-  add_results(results, json, result.text);
-  result.json = json_text(json);
+  result.text += results_text(figures.of_data);
+  result.json = json_text(value_of(figures));
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
                              format_duration(seconds_), loss, evaluation, log_->words().text(),
                              directory_->path().string());
@@ -176,31 +248,33 @@ CommandResult Trainer::result(int exit_code) {
   return result;
 }
 
-Json Trainer::result_json(double loss, bool interrupted) const {
-  Json json = {{"model", options_.model},           {"data", workload().data().name},
-               {"batch_size", options_.batch_size}, {"micro_batches", options_.step.micro_batches},
-               {"ranks", options_.ranks.ranks},     {"steps", position_.step},
-               {"epochs", position_.epoch},         {"threads", decided_.decisions.threads},
-               {"lanes", decided_.decisions.lanes}, {"loss", loss}};
-  for (const Metric& figure : workload().data().metrics) json[figure.name] = metric(figure.name);
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
-  json["seconds"] = seconds_;
-  if (log_->words().words > 0) json["words_per_second"] = or_null(log_->words().per_second());
-  json["data_wait_seconds"] = log_->later_wait_seconds();
-  json["first_batch_seconds"] = log_->first_wait_seconds();
-  json["step_seconds_median"] = or_null(log_->step_seconds_median(options_.memory.warmup_steps));
-  json["launches_of_last_step"] = launches_json(log_->launches());
-  json["run_directory"] = directory_->path().string();
-  json["interrupted"] = interrupted;
-  json["memory"] = to_json(*memory_);
-  json["budget"] = decided_.decisions.budget ? decided_.decisions.budget->json() : Json(nullptr);
-  json["process"] = to_json(*process_);
-  if (!log_->chart().lines.empty()) {
-    json["memory"]["replans_by_steps"] = replans_json(log_->chart());
+RunFigures Trainer::result_figures(double loss, bool interrupted) const {
+  RunFigures figures{.options = options_,
+                     .data = workload().data().name,
+                     .folder = directory_->path().string(),
+                     .steps = position_.step,
+                     .epochs = position_.epoch,
+                     .loss = loss,
+                     .seconds = seconds_,
+                     .threads = decided_.decisions.threads,
+                     .lanes = decided_.decisions.lanes,
+                     .metrics = Json::object(),
+                     .of_data = {},
+                     .data_wait_seconds = log_->later_wait_seconds(),
+                     .first_batch_seconds = log_->first_wait_seconds(),
+                     .step_seconds_median = log_->step_seconds_median(options_.memory.warmup_steps),
+                     .interrupted = interrupted,
+                     .memory = *memory_,
+                     .budget = decided_.decisions.budget,
+                     .process = *process_,
+                     .rank_seconds = leader_.seconds()};
+  for (const Metric& figure : workload().data().metrics) {
+    figures.metrics[figure.name] = metric(figure.name);
   }
-  return json;
+  if (log_->words().words > 0) figures.words_per_second = log_->words().per_second();
+  if (const Launches& last = log_->launches(); last.ops + last.graphs > 0) figures.launches = last;
+  if (!log_->chart().lines.empty()) figures.replans = replans_of(log_->chart());
+  return figures;
 }
 
 }  // namespace skyline

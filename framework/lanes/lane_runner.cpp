@@ -91,6 +91,7 @@ void LaneRunner::enqueue(const OpCall& call, KernelCache& kernels) {
 }
 
 void LaneRunner::end_step(const StepGraph& graph) {
+  queue_.wait();
   if (steps_.is_timed()) steps_.learn(graph);
   steps_.end();
 }

@@ -21,8 +21,8 @@
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
 #include "train/checkpoints/files.h"
-#include "train/lab/order/order_files.h"
-#include "train/optimizers/learning_rate.h"
+#include "train/lab/load_file.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
 #include "train/run/divergence.h"
 
@@ -115,7 +115,7 @@ TEST_F(TrainerTest, TheReportShowsTheOrderOfItsStep) {
   const nlohmann::json& order = page["order"];
   EXPECT_EQ(order["algorithm"], "optimal");
   const std::uint64_t resident = order["resident_bytes"];
-  EXPECT_EQ(order["peak"], page["plan"]["lowerBound"].get<std::uint64_t>() + resident)
+  EXPECT_EQ(order["peak"], page["plan"]["lower_bound"].get<std::uint64_t>() + resident)
       << "as the session recorded the step";
   EXPECT_LT(order["peak"], order["program"]);
   const OrderProblem recorded = order_problem(load_graph(folder_ / "run" / "graph.json").graph, {});

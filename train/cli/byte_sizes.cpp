@@ -114,6 +114,10 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} {}", number, kUnits[unit]);
 }
 
+std::string format_bytes_both(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
+}
+
 std::string format_bytes_exact(std::uint64_t bytes) {
   std::size_t unit = 0;
   while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {

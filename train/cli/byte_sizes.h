@@ -14,6 +14,9 @@ std::uint64_t parse_bytes(std::string_view text);
 // For people, rounded to at most four digits: "512 B", "8 MiB", "12.41 MiB".
 std::string format_bytes(std::uint64_t bytes);
 
+// Both rounded and exact: "12.41 MiB (13012992 bytes)".
+std::string format_bytes_both(std::uint64_t bytes);
+
 // Exact, in the largest unit that divides it: "8MiB", "8388609B". parse_bytes() reads it back.
 std::string format_bytes_exact(std::uint64_t bytes);
 

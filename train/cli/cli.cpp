@@ -11,34 +11,28 @@
 #include <ostream>
 #include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "memory/machine/machine_memory.h"
 #include "models/image_size.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/did_you_mean.h"
 #include "train/cli/table.h"
+#include "train/cli/usage_error.h"
 
 namespace skyline {
 namespace {
 
 constexpr int kSuccess = 0, kFailure = 1, kWrongUsage = 2;
+constexpr const char* kJsonHelp =
+    "'skyline COMMAND --json' prints one JSON object. Bytes, counts and shares are plain numbers; "
+    "what is unknown or does not apply is null. Bytes are without resident ones where nothing else "
+    "is said. a.b is key b inside of a; NAME stands for the name of an allocator, category or "
+    "layer.\n";
 constexpr const char* kFooter =
     "Results go to standard output, messages and progress to standard error.\n"
     "Sizes are given with binary units: 512KiB, 8MiB, 1.5GiB.\n"
+    "'skyline help json' lists the keys of what --json prints.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not settled, 130 or 143 interrupted and saved.";
-
-// One run of the program: the parser, and each command with its options.
-struct Parser {
-  struct Declared {
-    CLI::App* app;
-    std::unique_ptr<OptionList> options;
-    CommandRun run;
-    std::map<Option*, bool> flags = {};  // by option
-  };
-  CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
-  bool json = false, quiet = false;
-  std::deque<Declared> commands;  // a deque, because the parser keeps references
-};
 
 // CLI11's help with descriptions that wrap. It counts characters where CLI11 counts bytes.
 class HelpFormatter : public CLI::Formatter {
@@ -57,6 +51,14 @@ class HelpFormatter : public CLI::Formatter {
     const std::string footer = app->get_footer();
     return footer.empty() ? "" : wrapped(footer, columns_) + "\n";
   }
+  std::string make_json_keys(const std::string& command, const OptionList& options) const {
+    std::string text = "\n" + command + " prints:\n";
+    for (const JsonKey& key : options.json_keys()) {
+      text += entry(key.key, fmt::format("{}: {}", unit_name(key.unit), key.meaning));
+    }
+    return text;
+  }
+  std::string make_json_help() const { return wrapped(kJsonHelp, columns_) + "\n"; }
 
  private:
   static constexpr std::size_t kNameColumns = 30;
@@ -93,6 +95,20 @@ class HelpFormatter : public CLI::Formatter {
   }
 
   std::size_t columns_;
+};
+
+// One run of the program: the parser, and each command with its options.
+struct Parser {
+  struct Declared {
+    CLI::App* app;
+    std::unique_ptr<OptionList> options;
+    CommandRun run;
+    std::map<Option*, bool> flags = {};  // by option
+  };
+  CLI::App app{"Skyline trains neural networks and plans their memory.", "skyline"};
+  std::shared_ptr<HelpFormatter> help;
+  bool json = false, quiet = false;
+  std::deque<Declared> commands;  // a deque, because the parser keeps references
 };
 
 std::string help_text(const Option& option) {
@@ -141,7 +157,8 @@ void declare_options(Parser::Declared& command) {
 
 void declare(Parser& parser, std::span<const Command> commands, int help_columns) {
   parser.app.footer(kFooter);
-  parser.app.formatter(std::make_shared<HelpFormatter>(help_columns));
+  parser.help = std::make_shared<HelpFormatter>(help_columns);
+  parser.app.formatter(parser.help);
   parser.app.set_version_flag("--version", "skyline " SKYLINE_VERSION,
                               "Print the version and exit");
   parser.app.add_flag("--json", parser.json, "Print one JSON object");
@@ -225,8 +242,28 @@ std::vector<const char*> without_help_command(std::span<const char* const> argum
   return words;
 }
 
+// "skyline help json" lists the keys that all commands print, "skyline help json plan" those of
+// one.
+std::optional<std::string> json_help(const Parser& parser, std::span<const char* const> words) {
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return i < words.size() && word == words[i];
+  };
+  if (!is(1, "help") || !is(2, "json") || words.size() > 4) return {};
+  std::vector<std::string> known;
+  std::string text = parser.help->make_json_help();
+  for (const Parser::Declared& command : parser.commands) {
+    known.push_back(command.app->get_name());
+    if (words.size() == 4 && !is(3, known.back())) continue;
+    text += parser.help->make_json_keys(known.back(), *command.options);
+    if (words.size() == 4) return text;
+  }
+  if (words.size() == 4) throw UsageError(unknown_name("command", words[3], known));
+  return text;
+}
+
 // Fills all options. Returns the help or the version if that is requested. Throws UsageError.
 std::optional<std::string> parse(Parser& parser, std::span<const char* const> arguments) {
+  if (auto keys = json_help(parser, arguments)) return keys;
   const std::vector<const char*> words = without_help_command(arguments);
   try {
     parser.app.parse(static_cast<int>(words.size()), words.data());
@@ -308,6 +345,90 @@ int run_program(std::span<const Command> commands, std::span<const char* const> 
   } catch (const std::exception& error) {
     return failed(error.what());
   }
+}
+
+namespace {
+
+constexpr const char* kEveryCommand = "--json --quiet --help";
+
+// "-m,--model" to "-m --model"; nothing for a positional argument.
+std::vector<std::string> names_of(const Option& option) {
+  if (option.flag.front() != '-' || (option.traits & kStoredOnly) != 0) return {};
+  return split_at_commas(option.flag);
+}
+
+// A pattern of the words "COMMAND BEFORE:WORD", and what may stand in WORD's place.
+std::string row(const std::string& pattern, const std::vector<std::string>& words) {
+  return fmt::format("    {}) words=\"{}\" ;;\n", pattern, fmt::join(words, " "));
+}
+
+// The words that a command takes where no option wants a value.
+struct Words {
+  std::vector<std::string> flags, names;  // names: of positional arguments
+  bool files = false;                     // a positional argument is a file
+
+  void add(const Option& option) {
+    for (const std::string& name : names_of(option)) flags.push_back(name);
+    if (option.flag.front() == '-') return;
+    const std::vector<std::string>& choices = option.value.choices;
+    files = files || choices.empty();
+    names.insert(names.end(), choices.begin(), choices.end());
+  }
+};
+
+// Returns the rows of a command. The shell takes the first row that fits, so those of an option
+// with a value come before the one for every other word. An empty word may be a file, if the
+// command takes any: then options are offered only to a word that begins with a dash.
+std::string rows_of(const Command& command) {
+  OptionList list;
+  command.declare(list);
+  std::string rows;
+  Words words;
+  for (const Option& option : list.options()) {
+    words.add(option);
+    if (option.value.type.empty()) continue;  // a flag
+    for (const std::string& name : names_of(option)) {
+      rows += row(fmt::format("'{} {}':*", command.name, name), option.value.choices);
+    }
+  }
+  words.flags.emplace_back(kEveryCommand);
+  rows += row(fmt::format("'{} '*:-*", command.name), words.flags);
+  if (!words.files) words.names.insert(words.names.end(), words.flags.begin(), words.flags.end());
+  return rows + row(fmt::format("'{} '*", command.name), words.names);
+}
+
+// The function of both shells. A word after "=" belongs to the option before it, a word with commas
+// completes its last part, and where no words are known the shell completes files.
+constexpr const char* kFunction = R"(_skyline() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} words=
+  if [ "$before" = = ]; then before=${{COMP_WORDS[COMP_CWORD-2]}}; fi
+  if [ "$word" = = ]; then word=; fi
+  local place="${{COMP_WORDS[1]}} $before" head=
+  [ "$COMP_CWORD" -gt 1 ] || place=
+  case $place:$word in
+    :*) words="{0}help --version --help" ;;
+    'help '*) words="{0}" ;;
+{1}  esac
+  case $word in *,*) head=${{word%,*}}, ;; esac
+  COMPREPLY=($(compgen -P "$head" -W "$words" -- "${{word##*,}}"))
+}}
+complete -o default -F _skyline skyline
+)";
+
+// zsh runs the function of bash. A shell that completes already is not started anew.
+constexpr const char* kZshStart =
+    "(( $+functions[compdef] )) || {{ autoload -U compinit && compinit -i }}\n"
+    "autoload -U bashcompinit && bashcompinit\n";
+
+}  // namespace
+
+std::string completion_script(std::span<const Command> commands, const std::string& shell) {
+  std::string names, rows;
+  for (const Command& command : commands) {
+    names += command.name + " ";
+    rows += rows_of(command);
+  }
+  return (shell == kZsh ? fmt::format(kZshStart) : "") + fmt::format(kFunction, names, rows);
 }
 
 }  // namespace skyline

@@ -45,4 +45,11 @@ struct ProgramStreams {
 int run_program(std::span<const Command> commands, std::span<const char* const> arguments,
                 const ProgramStreams& streams);
 
+inline constexpr const char* kBash = "bash";
+inline constexpr const char* kZsh = "zsh";
+
+// Returns a script for this shell that completes the commands, their options and the names that an
+// option takes; elsewhere the shell completes files. zsh runs the script of bash.
+std::string completion_script(std::span<const Command> commands, const std::string& shell);
+
 }  // namespace skyline

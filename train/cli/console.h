@@ -1,6 +1,12 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <iosfwd>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace skyline {
@@ -39,6 +45,73 @@ class Console {
   TerminalFacts facts_;
   bool transient_ = false;
   bool quiet_ = false;
+};
+
+// The state of a run after a step.
+struct ProgressFacts {
+  std::int64_t step = 0;   // steps done in all epochs
+  std::int64_t steps = 0;  // of the whole run; 0: unknown
+  std::int64_t epoch = 0;  // the running one, from 1
+  std::int64_t epochs = 0;
+  std::optional<double> loss;
+  std::optional<double> items_per_second;
+  std::optional<double> seconds_left;
+  std::string item = "images";  // what a batch counts: "images", "sentences"
+  std::string note;             // shown last: "planned", "warm-up"
+};
+
+// One line of at most `width` columns: bar, step, epoch, loss, rate, time left, note. If there is
+// too little room, the bar shrinks first, then the last parts are left out.
+std::string progress_bar(const ProgressFacts& facts, int width);
+
+// The same facts as a plain line for logs.
+std::string progress_line(const ProgressFacts& facts);
+
+// "4 s", "2 min 05 s", "1 h 02 min".
+std::string format_duration(double seconds);
+
+// Shows a run's progress. On a terminal it redraws one line, at most ten times per second.
+// Elsewhere it prints a plain line at the first and the last step, and between them after 1, 2, 4,
+// … and then every 30 seconds. Rate and time left cover about the last ten seconds.
+// If `every` is set, it prints a plain line every so many steps instead, on terminals, too.
+class Progress {
+ public:
+  using Clock = std::function<std::chrono::duration<double>()>;  // since any fixed moment
+
+  // `items_per_step` is the batch size. The clock is for tests.
+  Progress(Console& console, std::int64_t steps, double items_per_step, std::string item,
+           std::int64_t steps_done_before = 0, std::optional<std::int64_t> every = {},
+           Clock clock = {});
+  ~Progress();  // wipes the moving line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
+                 const std::string& note = {});
+  // Shows the progress of an evaluation. One that takes less than a second prints no plain line.
+  void evaluated(std::size_t samples, std::size_t total);
+
+ private:
+  bool plain() const { return every_ || !console_.facts().is_terminal; }
+  bool due(std::int64_t step, double now) const;
+  void measure(ProgressFacts& facts, double now);
+
+  Console& console_;
+  std::int64_t steps_;
+  double items_per_step_;
+  std::string item_;
+  std::optional<std::int64_t> every_;
+  Clock clock_;
+  std::optional<double> last_shown_;        // when a line was shown last
+  double interval_ = 1;                     // seconds until the next plain line
+  std::optional<double> evaluation_shown_;  // its last line or its start; empty between evaluations
+  double evaluation_interval_ = 1;
+  // The rate is measured from `window_`; each window becomes the next one's start.
+  struct Mark {
+    double seconds;
+    std::int64_t step;
+  };
+  Mark window_, next_window_;
 };
 
 }  // namespace skyline

@@ -3,17 +3,236 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "memory/formats/json_reader.h"
 #include "memory/formats/whole_text.h"
-#include "train/cli/did_you_mean.h"
+#include "train/cli/byte_sizes.h"
+#include "train/cli/usage_error.h"
 
 namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The value type of a variable. Makers accept variables of type T and std::optional<T>.
+template <typename T>
+struct Plain {
+  using Type = T;
+};
+template <typename T>
+struct Plain<std::optional<T>> {
+  using Type = T;
+};
+
+template <typename T>
+const T* held(const T& value) {
+  return &value;
+}
+template <typename T>
+const T* held(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
+}
+
+// Makes a value that JSON stores unchanged; an empty optional is null.
+template <typename T>
+OptionValue stored(T& value, std::string type, std::function<void(const std::string&)> parse) {
+  OptionValue result{.type = std::move(type), .parse = std::move(parse)};
+  result.write = [&value](Json& json) {
+    if (const auto* here = held(value)) json = *here;
+  };
+  result.read = [&value](const Json& json) {
+    value = T{};
+    if (std::is_same_v<T, typename Plain<T>::Type> || !json.is_null()) {
+      value = json.get<typename Plain<T>::Type>();
+    }
+  };
+  return result;
+}
+
+void check_name(const std::string& name, const std::vector<std::string>& names,
+                const std::string& kind) {
+  if (std::ranges::find(names, name) == names.end()) {
+    throw UsageError(unknown_name(kind, name, names));
+  }
+}
+
+// Parses the whole text as a number. from_chars ignores the locale and accepts no leading blanks.
+template <typename Number>
+Number parse_number(const std::string& text, Number least, Number most, std::string_view noun) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  const bool too_long = error == std::errc::result_out_of_range;
+  if (stopped != end || (error != std::errc() && !too_long)) {
+    throw UsageError(fmt::format("'{}' is not {}", text, noun));
+  }
+  if (too_long || !(value >= least && value <= most)) {
+    const bool unbounded = most == std::numeric_limits<Number>::max();
+    const std::string range = unbounded ? fmt::format("must be at least {}", least)
+                                        : fmt::format("must be from {} to {}", least, most);
+    throw UsageError(fmt::format("{} is out of range: it {}", text, range));
+  }
+  return value;
+}
+
+const std::string& not_empty(const std::string& path) {
+  if (path.empty()) throw UsageError("the name of a file or folder is empty");
+  return path;
+}
+
+}  // namespace
+
+OptionValue flag(bool& value) {
+  return stored(value, "", [&value](const std::string& text) { value = text == "true"; });
+}
+
+OptionValue negated_flag(bool& value) {
+  return {.parse = [&value](const std::string& text) { value = text != "true"; },
+          .write = [&value](Json& json) { json = !value; },
+          .read = [&value](const Json& json) { value = !json.get<bool>(); }};
+}
+
+template <typename T>
+OptionValue integer(T& value, std::int64_t least, std::int64_t most) {
+  OptionValue result = stored(value, "N", [&value, least, most](const std::string& text) {
+    value = static_cast<typename Plain<T>::Type>(parse_number(text, least, most, "a whole number"));
+  });
+  if (const auto* here = held(value)) result.initial = std::to_string(*here);
+  return result;
+}
+
+template OptionValue integer(int&, std::int64_t, std::int64_t);
+template OptionValue integer(std::int64_t&, std::int64_t, std::int64_t);
+template OptionValue integer(std::uint64_t&, std::int64_t, std::int64_t);
+template OptionValue integer(std::optional<std::int64_t>&, std::int64_t, std::int64_t);
+
+template <typename T>
+OptionValue number(T& value, double least, double most) {
+  OptionValue result = stored(value, "X", [&value, least, most](const std::string& text) {
+    value = parse_number(text, least, most, "a number");
+  });
+  if (const double* here = held(value)) result.initial = fmt::format("{}", *here);
+  return result;
+}
+
+template OptionValue number(double&, double, double);
+template OptionValue number(std::optional<double>&, double, double);
+
+template <typename T>
+OptionValue bytes(T& value) {
+  OptionValue result =
+      stored(value, "SIZE", [&value](const std::string& text) { value = parse_bytes(text); });
+  if (const std::uint64_t* here = held(value)) result.initial = format_bytes_exact(*here);
+  return result;
+}
+
+template OptionValue bytes(std::uint64_t&);
+template OptionValue bytes(std::optional<std::uint64_t>&);
+
+template <typename T>
+OptionValue text(T& value, std::string type) {
+  OptionValue result =
+      stored(value, std::move(type), [&value](const std::string& given) { value = given; });
+  if (const std::string* here = held(value)) result.initial = *here;
+  return result;
+}
+
+template OptionValue text(std::string&, std::string);
+template OptionValue text(std::optional<std::string>&, std::string);
+
+template <typename T>
+OptionValue path(T& value, std::string type) {
+  return {.type = std::move(type),
+          .parse = [&value](const std::string& given) { value = not_empty(given); }};
+}
+
+template OptionValue path(std::filesystem::path&, std::string);
+template OptionValue path(std::optional<std::filesystem::path>&, std::string);
+
+OptionValue paths(std::vector<std::filesystem::path>& value, std::string type) {
+  OptionValue result{.type = std::move(type), .parse = [&value](const std::string& given) {
+                       value.emplace_back(not_empty(given));
+                     }};
+  result.each = true;
+  return result;
+}
+
+OptionValue files(std::vector<std::string>& value) {
+  OptionValue result =
+      stored(value, "FILE,…", [&value](const std::string& text) { value = split_at_commas(text); });
+  result.many = true;
+  return result;
+}
+
+OptionValue choice(std::function<std::string()> get, std::function<void(const std::string&)> set,
+                   std::vector<std::string> names, const std::string& kind) {
+  OptionValue result{.type = "NAME", .initial = get(), .choices = names};
+  result.parse = [set, kind, names = std::move(names)](const std::string& given) {
+    check_name(given, names, kind);
+    set(given);
+  };
+  result.write = [get](Json& json) { json = get(); };
+  result.read = [set](const Json& json) { set(json.get<std::string>()); };
+  return result;
+}
+
+OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind) {
+  return choice([&value] { return value; }, [&value](const std::string& name) { value = name; },
+                std::move(names), kind);
+}
+
+OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
+                    const std::string& kind, std::string (*name_of)(const std::string&)) {
+  OptionValue result{.type = "NAME,…", .initial = fmt::format("{}", fmt::join(values, ","))};
+  result.choices = names;
+  result.parse = [&values, kind, name_of, names = std::move(names)](const std::string& given) {
+    const std::vector<std::string> parts = split_at_commas(given);
+    for (auto part = parts.begin(); part != parts.end(); ++part) {
+      check_name(name_of ? name_of(*part) : *part, names, kind);
+      if (std::find(parts.begin(), part, *part) != part) {
+        throw UsageError(fmt::format("{} '{}' is given twice", kind, *part));
+      }
+    }
+    values = parts;
+  };
+  return result;
+}
+
+OptionValue checked(OptionValue value, std::function<void()> check) {
+  value.parse = [parse = std::move(value.parse),
+                 check = std::move(check)](const std::string& given) {
+    parse(given);
+    check();
+  };
+  return value;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+void make_absolute(std::string& path) {
+  std::error_code error;
+  if (path.empty() || !std::filesystem::exists(path, error)) return;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  if (!error) path = whole.string();
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -72,6 +291,17 @@ Option& OptionList::add(std::string flag, OptionValue value, std::string help, u
 bool OptionList::given(std::string_view name) const {
   return std::ranges::any_of(
       options_, [name](const Option& option) { return option.given && option.name() == name; });
+}
+
+std::vector<JsonKey> OptionList::json_keys() const {
+  std::vector<JsonKey> all;
+  for (const JsonKeys keys : json_) {
+    for (JsonKey& key : keys("")) {
+      if (std::ranges::find(all, key.key, &JsonKey::key) == all.end())
+        all.push_back(std::move(key));
+    }
+  }
+  return all;
 }
 
 void OptionList::write(nlohmann::ordered_json& json) const {

@@ -1,14 +1,96 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "train/cli/option_types.h"
+#include "train/cli/figures.h"
+#include "train/cli/usage_error.h"
 
 namespace skyline {
+
+// The variable that an option fills: how it reads text from the command line, how the help shows
+// it, and how a run stores it as JSON. The makers below take the variable by reference, so it must
+// outlive the value; the default is what the variable holds when the value is made.
+struct OptionValue {
+  std::string type;                  // placeholder in the help: "N"; empty: a flag without a value
+  std::string initial;               // default shown in the help; empty: none
+  std::vector<std::string> choices;  // listed after the help text
+  bool many = false;                 // takes several words, or several parts between commas
+  bool each = false;                 // takes several words, each parsed by itself
+
+  // Sets the variable. Throws UsageError without the option's name, which the caller puts first.
+  std::function<void(const std::string& text)> parse;
+  // Empty if no run stores the option.
+  std::function<void(nlohmann::ordered_json& json)> write;
+  // Throws nlohmann::json::exception for a value of another type.
+  std::function<void(const nlohmann::ordered_json& json)> read;
+};
+
+// True if the option is given. The flag takes no value: --tf32.
+OptionValue flag(bool& value);
+// False if the option is given: --no-in-place. JSON stores whether it is given.
+OptionValue negated_flag(bool& value);
+
+// The greatest count that makes sense for epochs, steps, words and images.
+inline constexpr std::int64_t kMany = 1'000'000'000;
+inline constexpr std::int64_t kMostThreads = 1024;  // more only wait for each other
+inline constexpr double kDay = 86400;               // seconds; the greatest limit of time
+
+// A whole number from `least` to `most`. T: int, std::int64_t, std::uint64_t or an
+// optional std::int64_t.
+template <typename T>
+OptionValue integer(T& value, std::int64_t least, std::int64_t most);
+
+// A finite number from `least` to `most`. T: double or an optional double.
+template <typename T>
+OptionValue number(T& value, double least, double most);
+
+// Bytes with binary units, as parse_bytes() reads them. T: std::uint64_t or an optional one.
+template <typename T>
+OptionValue bytes(T& value);
+
+// Any text. T: std::string or an optional one.
+template <typename T>
+OptionValue text(T& value, std::string type = "TEXT");
+
+// A file or folder that need not exist. An empty name is refused: it usually comes from an unset
+// variable of the shell. T: std::filesystem::path or an optional one. Not stored.
+template <typename T>
+OptionValue path(T& value, std::string type = "TEXT");
+
+// One or more files or folders, each a word of its own, as path() takes one. Not stored.
+OptionValue paths(std::vector<std::filesystem::path>& value, std::string type = "TEXT");
+
+// Names of files, separated by commas.
+OptionValue files(std::vector<std::string>& value);
+
+// One of `names`; `kind` is the noun in the error: "model".
+OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind);
+// The same for a variable that is not a string.
+OptionValue choice(std::function<std::string()> get, std::function<void(const std::string&)> set,
+                   std::vector<std::string> names, const std::string& kind);
+
+// Several of `names`, separated by commas, none twice. `name_of` extracts the name from a part that
+// holds more, such as "pool@1GiB". Not stored.
+OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
+                    const std::string& kind, std::string (*name_of)(const std::string&) = nullptr);
+
+// `value` with a check that runs after the variable is set and throws UsageError.
+OptionValue checked(OptionValue value, std::function<void()> check);
+
+// The parts between commas; one empty part for an empty text.
+std::vector<std::string> split_at_commas(const std::string& text);
+
+// Replaces the name of an existing file or folder by its absolute path, so that a run can be
+// resumed from anywhere. Leaves any other name as it is.
+void make_absolute(std::string& path);
 
 // Further properties of an option; rows combine them with |.
 enum OptionTraits : unsigned {
@@ -54,6 +136,12 @@ class OptionList {
   // True if an option of that name is on the command line; false if the command has no such option.
   bool given(std::string_view name) const;
 
+  // Says that --json prints an object of these keys: keys<PlanResult>.
+  using JsonKeys = std::vector<JsonKey> (*)(const std::string& prefix);
+  void prints(JsonKeys keys) { json_.push_back(keys); }
+  // All keys that --json prints, each once.
+  std::vector<JsonKey> json_keys() const;
+
   // Adds every stored option to `json` under its key.
   void write(nlohmann::ordered_json& json) const;
   // Sets every stored option. Throws nlohmann::json::exception if one is of another type, or is
@@ -68,6 +156,7 @@ class OptionList {
   Option& stored(const std::string& key, const std::string& where);
 
   std::deque<Option> options_;  // a deque, because callers keep references
+  std::vector<JsonKeys> json_;
 };
 
 }  // namespace skyline

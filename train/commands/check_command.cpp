@@ -7,12 +7,26 @@
 #include "memory/plan.h"
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/lab/load_file.h"
 #include "train/lab/plan_answer.h"
-#include "train/lab/trace_files.h"
 
 namespace skyline {
+
+Rows<PlanCertificate> rows(const PlanCertificate*) {
+  return {
+      {"planner", "who planned", &PlanCertificate::planner},
+      {"peak", kBytes, "the highest byte in use", &PlanCertificate::peak},
+      {"lower_bound", kBytes, "no plan is below", &PlanCertificate::lower_bound},
+      {"proved_bound", kBytes, "the best bound that was proved", &PlanCertificate::proved_bound},
+      {"gap", kShare, "(peak − lower bound) / lower bound", &PlanCertificate::gap},
+      {"proved_optimal", "the peak is the proved bound", &PlanCertificate::proved_optimal},
+      {"fixed_blocks", kCount, "blocks whose offset the trace states",
+       &PlanCertificate::fixed_blocks},
+      {"seed", kNumber, "of randomized planners", &PlanCertificate::seed},
+      {"seconds", kSeconds, "of planning", &PlanCertificate::seconds}};
+}
+
 namespace {
 
 struct CheckOptions {
@@ -21,6 +35,62 @@ struct CheckOptions {
   bool ignore_offsets = false, verify = false;
   std::optional<double> time_limit_seconds;
 };
+
+// The result of repeating a planner's search for the bound that a plan's file claims.
+enum class Verdict { kProved, kRefuted, kNotSettled };
+
+// The result of checking a plan.
+struct PlanCheck {
+  std::string reason = {};                     // why the plan is invalid; empty: valid
+  std::optional<std::uint64_t> peak = {};      // bytes, recomputed
+  std::optional<Plan> plan = {};               // matched with the trace
+  std::optional<PlanCertificate> claims = {};  // from the plan's file
+
+  std::optional<Verdict> verdict = {};  // if the search was repeated
+
+  // The proof of a bound: "checked" here (the peak is the lower bound, or the search was repeated),
+  // "claimed" by the file, or "none".
+  std::string proof() const {
+    if (plan->peak == plan->lower_bound || verdict == Verdict::kProved) return "checked";
+    return plan->proved_bound > plan->lower_bound ? "claimed" : "none";
+  }
+  // True if no plan has a lower peak, as far as this was checked.
+  bool proved_optimal() const { return plan->proved_optimal && proof() == "checked"; }
+};
+
+const char* verdict_name(Verdict verdict) {
+  if (verdict == Verdict::kProved) return "proved";
+  return verdict == Verdict::kRefuted ? "refuted" : "not settled";
+}
+
+// A figure of valid plans only.
+template <typename Figure>
+auto if_valid(Figure figure) {
+  return [figure](const PlanCheck& check) {
+    using Found = std::decay_t<decltype(std::invoke(figure, check))>;
+    return check.reason.empty() ? IfKnown<Found>{std::invoke(figure, check)} : IfKnown<Found>{};
+  };
+}
+
+Rows<PlanCheck> rows(const PlanCheck*) {
+  return {{"valid", "whether the plan is valid", [](auto& check) { return check.reason.empty(); }},
+          {"peak", kBytes, "the highest byte in use", &PlanCheck::peak},
+          {"reason", "why the plan is invalid", &PlanCheck::reason},
+          {"lower_bound", kBytes, "no plan is below; like the next five, of valid plans",
+           if_valid(of(&PlanCheck::plan, &Plan::lower_bound))},
+          {"gap", kShare, "(peak − lower bound) / lower bound",
+           if_valid(of(&PlanCheck::plan, &Plan::gap))},
+          {"proved_bound", kBytes, "the best bound that is proved or claimed",
+           if_valid(of(&PlanCheck::plan, &Plan::proved_bound))},
+          {"claimed_optimal", "the file claims that no plan needs less",
+           if_valid(of(&PlanCheck::plan, &Plan::proved_optimal))},
+          {"proved_optimal", "the peak is a bound that was checked here",
+           if_valid(&PlanCheck::proved_optimal)},
+          {"proof", "of the bound: checked, claimed or none", if_valid(&PlanCheck::proof)},
+          {"verdict", "of --verify: proved, refuted or not settled",
+           of(&PlanCheck::verdict, verdict_name)},
+          {"certificate", "the file's claims by name", &PlanCheck::claims}};
+}
 
 constexpr int kNotSettledExit = 3;
 constexpr std::string_view kVerifier = "exact";
@@ -116,7 +186,8 @@ CommandResult run(const CheckOptions& options) {
   }
   PlanCheck check = check_plan(options, trace, load_plan(options.plan));
   if (options.verify) verify(options, trace.trace, check);
-  return {.json = json_of(check), .text = text_of(check), .exit_code = exit_code_of(check)};
+  return {
+      .json = json_text(value_of(check)), .text = text_of(check), .exit_code = exit_code_of(check)};
 }
 
 }  // namespace
@@ -136,6 +207,7 @@ CommandRun declare_check(OptionList& list) {
       "if it is refuted, 3 if the search did not settle it");
   list.add("--time-limit", number(options->time_limit_seconds, 0, kDay),
            "Seconds for --verify (default: a fixed amount of work)");
+  list.prints(keys<PlanCheck>);
   return [options](Console&) { return run(*options); };
 }
 

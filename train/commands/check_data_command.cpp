@@ -10,13 +10,80 @@
 #include "data/text/parallel_text.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
+#include "train/data_results.h"
 #include "train/images/image_data.h"
 #include "train/options/translation_options.h"
 
 namespace skyline {
+
+Rows<ImageScan::Size> rows(const ImageScan::Size*) {
+  return {{"width", kCount, "pixels", &ImageScan::Size::width},
+          {"height", kCount, "pixels", &ImageScan::Size::height},
+          {"path", "of the file", &ImageScan::Size::path}};
+}
+
 namespace {
+
+// A class of images by name.
+struct ScannedClass {
+  std::string_view name;
+  ImageScan::ClassCounts counts;
+};
+
+Rows<ScannedClass> rows(const ScannedClass*) {
+  return {{"name", "of the class", &ScannedClass::name},
+          {"train", kCount, "images to train with", [](auto& one) { return one.counts.train; }},
+          {"val", kCount, "images to validate with", [](auto& one) { return one.counts.test; }},
+          {"bad", kCount, "images that cannot be read", [](auto& one) { return one.counts.bad; }}};
+}
+
+std::vector<ScannedClass> classes_of(const ImageScan& scan) {
+  std::vector<ScannedClass> classes;
+  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
+    classes.push_back({scan.class_names[label], scan.classes[label]});
+  }
+  return classes;
+}
+
+std::optional<ImageScan::Size> known(const ImageScan::Size& size) {
+  return size.pixels() == 0 ? std::nullopt : std::optional(size);
+}
+
+}  // namespace
+
+Rows<ImageScan> rows(const ImageScan*) {
+  return {{"data", "the folder or file", &ImageScan::name},
+          {"images", kCount, "files, or records of IDX files", &ImageScan::images},
+          {"bytes", kBytes, "of the files", &ImageScan::bytes},
+          {"classes", "by label", classes_of},
+          {"formats", "readable images of each format", &ImageScan::formats},
+          {"smallest", "the readable image with the fewest pixels",
+           [](auto& scan) { return known(scan.smallest); }},
+          {"largest", "the one with the most", [](auto& scan) { return known(scan.largest); }},
+          {"bad", "images that cannot be read", &ImageScan::bad}};
+}
+
+namespace {
+
+// Pairs of lines that check-data has read.
+struct TextScan {
+  TextSummary summary;
+  std::size_t source_words = 0, target_words = 0;  // different ones
+};
+
+Rows<TextScan> rows(const TextScan*) {
+  return {{"lines", kCount, "read", [](auto& scan) { return scan.summary.lines; }},
+          {"pairs", kCount, "that can be used", [](auto& scan) { return scan.summary.kept; }},
+          {"empty", kCount, "pairs without words on a side",
+           [](auto& scan) { return scan.summary.empty; }},
+          {"invalid_utf8", kCount, "pairs that are not UTF-8",
+           [](auto& scan) { return scan.summary.invalid_utf8; }},
+          {"source_words", kCount, "different words of the source", &TextScan::source_words},
+          {"target_words", kCount, "different words of the target", &TextScan::target_words},
+          {"bad", "the first skipped line for each reason",
+           [](auto& scan) { return scan.summary.faults; }}};
+}
 
 struct CheckDataArguments {
   std::filesystem::path data_path;
@@ -32,10 +99,9 @@ std::string size_line(const char* what, const ImageScan::Size& size) {
 std::string text_of(const ImageScan& scan) {
   Table table({{"class", Align::kLeft}, {"train"}, {"val"}, {"bad"}});
   ImageScan::ClassCounts all;
-  for (std::size_t label = 0; label < scan.classes.size(); ++label) {
-    const ImageScan::ClassCounts& counts = scan.classes[label];
-    table.add_row({printable(scan.class_names[label]), std::to_string(counts.train),
-                   std::to_string(counts.test), std::to_string(counts.bad)});
+  for (const auto& [name, counts] : classes_of(scan)) {
+    table.add_row({printable(name), std::to_string(counts.train), std::to_string(counts.test),
+                   std::to_string(counts.bad)});
     all.train += counts.train;
     all.test += counts.test;
     all.bad += counts.bad;
@@ -85,7 +151,9 @@ CommandResult check_images(DataOptions data, Console& console) {
   }
   if (data.data.empty()) data.data = DataOptions{}.data;
   const ImageScan found = scan(resolved(std::move(data)), console);
-  return {.json = json_of(found), .text = text_of(found), .exit_code = found.bad.empty() ? 0 : 1};
+  return {.json = json_text(value_of(found)),
+          .text = text_of(found),
+          .exit_code = found.bad.empty() ? 0 : 1};
 }
 
 // Reads pairs of every length, as validation does, from a tab-separated file unless it is empty.
@@ -108,7 +176,9 @@ CommandResult check_text(const ParallelText& text) {
   for (const std::string& fault : scan.summary.faults) answer += "bad: " + fault + "\n";
   answer += fmt::format("{}; {} different words of the source, {} of the target\n",
                         scan.summary.text(), scan.source_words, scan.target_words);
-  return {.json = json_of(scan), .text = answer, .exit_code = scan.summary.faults.empty() ? 0 : 1};
+  return {.json = json_text(value_of(scan)),
+          .text = answer,
+          .exit_code = scan.summary.faults.empty() ? 0 : 1};
 }
 
 CommandResult run(const CheckDataArguments& arguments, Console& console) {
@@ -141,6 +211,8 @@ CommandRun declare_check_data(OptionList& list) {
   add_decode_threads(list, arguments->data);
   list.add("--source", files(arguments->texts.source), "Text: sentences, one per line");
   list.add("--target", files(arguments->texts.target), "Their translations, line by line");
+  list.prints(keys<ImageScan>);
+  list.prints(keys<TextScan>);
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

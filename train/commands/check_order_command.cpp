@@ -1,9 +1,8 @@
 #include <memory>
 
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
-#include "train/lab/order/order_check.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
+#include "train/lab/order/order_result.h"
 
 namespace skyline {
 namespace {
@@ -18,7 +17,8 @@ CommandResult run(const OrderArguments& arguments) {
   }
   const GraphFile graph = load_graph(arguments.graph);
   const OrderCheck check = check_order_file(graph, load_order(arguments.order));
-  return {.json = json_of(check), .text = check.text(), .exit_code = check.valid() ? 0 : 1};
+  return {
+      .json = json_text(value_of(check)), .text = check.text(), .exit_code = check.valid() ? 0 : 1};
 }
 
 }  // namespace
@@ -29,6 +29,7 @@ CommandRun declare_check_order(OptionList& list) {
            kRequired);
   list.add("ORDER", path(arguments->order), "JSON of the order, as the command order writes it",
            kRequired);
+  list.prints(keys<OrderCheck>);
   return [arguments](Console&) { return run(*arguments); };
 }
 

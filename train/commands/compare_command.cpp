@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "train/checkpoints/files.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/decide/live_parts.h"
 #include "train/lab/comparison.h"
@@ -60,7 +59,7 @@ CommandResult compare_folders(const OptionList& list, const CompareArguments& ar
   const RunDifference difference =
       compare_runs(load_run(arguments.first), load_run(arguments.second));
   if (!arguments.report.empty()) write_atomically(arguments.report, difference_page(difference));
-  return {.json = json_of(difference), .text = difference_text(difference)};
+  return {.json = json_text(value_of(difference)), .text = difference_text(difference)};
 }
 
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
@@ -83,7 +82,7 @@ CommandResult run(const OptionList& list, const CompareArguments& arguments, Con
     page->write(render_report(comparison_report(comparison)));
     page->commit();
   }
-  return {.json = json_of(comparison),
+  return {.json = json_text(value_of(comparison)),
           .text = comparison_text(comparison),
           .exit_code = comparison.bit_equal() ? 0 : 1};
 }
@@ -109,6 +108,8 @@ CommandRun declare_compare(OptionList& list) {
   list.add("--infer", flag(arguments->infer), "Run inference steps instead of training steps");
   add_memory_options(list, arguments->options.memory);
   list.add("--report", path(arguments->report, "FILE.html"), "Write an interactive page");
+  list.prints(keys<Comparison>);
+  list.prints(keys<RunDifference>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

@@ -12,15 +12,14 @@
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/commands/output_file.h"
 #include "train/decide/live_parts.h"
 #include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_answer.h"
-#include "train/lab/lanes/lane_page.h"
-#include "train/lab/ranks/rank_page.h"
+#include "train/lab/lanes/lane_answer.h"
+#include "train/lab/ranks/rank_answer.h"
 #include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
@@ -226,7 +225,8 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   write_files(arguments, answered);
   write_lanes(arguments, answered);
   write_ranks(arguments, answered);
-  return {.json = json_of(answered), .text = dry_run_text(answered) + machine_text(answered)};
+  return {.json = json_text(value_of(answered)),
+          .text = dry_run_text(answered) + machine_text(answered)};
 }
 
 }  // namespace
@@ -278,6 +278,7 @@ CommandRun declare_dry_run(OptionList& list) {
            "Write a page of the lanes: plans, bytes, seconds, and which op runs where");
   list.add("--write-ranks", path(arguments->ranks_page, "FILE.html"),
            "Write a page of the ranks: curves of seconds against ideal, hidden sums and bytes");
+  list.prints(keys<DryRunResult>);
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

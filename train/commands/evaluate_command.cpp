@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "train/cli/json_text.h"
 #include "train/commands/commands.h"
 #include "train/data_results.h"
 #include "train/images/image_data.h"
@@ -15,8 +13,6 @@
 
 namespace skyline {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct EvaluateArguments {
   CheckpointArguments network;
@@ -50,11 +46,36 @@ void normalise_as_trained(ImageData& data, const TrainedNetwork& trained, Consol
   set_mean(data, lost ? compute_mean(data, trained.options.data, console) : stored_mean(run));
 }
 
-Json to_json(const Accuracy& accuracy, int classes) {
-  return {{"images", accuracy.total},
-          {"top1", accuracy.top1()},
-          {"top5", classes > kTopGuesses ? Json(accuracy.top5()) : Json(nullptr)},
-          {"loss", accuracy.mean_loss()}};
+// What an evaluation says, and the network and data that it is of.
+struct EvaluationAnswer {
+  const TrainedNetwork& network;
+  std::string data;
+  int classes = 0;
+  Accuracy accuracy;
+  double seconds = 0;
+  ProcessSummary process;
+  std::vector<BadImage> bad_images;
+
+  const TrainedNetwork& trained() const { return network; }
+};
+
+Rows<EvaluationAnswer> rows(const EvaluationAnswer*) {
+  return {{"model", "the network", [](auto& answer) { return answer.network.options.model; }},
+          {"data", "what it was evaluated on", &EvaluationAnswer::data},
+          {"", "the network", &EvaluationAnswer::trained},
+          {"images", kCount, "evaluated", [](auto& answer) { return answer.accuracy.total; }},
+          {"top1", kShare, "images whose likeliest class is theirs",
+           [](auto& answer) { return answer.accuracy.top1(); }},
+          {"top5", kShare, "images whose class is among the five likeliest; null: few classes",
+           [](auto& answer) {
+             return answer.classes > kTopGuesses ? std::optional(answer.accuracy.top5())
+                                                 : std::nullopt;
+           }},
+          {"loss", kNumber, "mean cross-entropy",
+           [](auto& answer) { return answer.accuracy.mean_loss(); }},
+          {"seconds", kSeconds, "of the evaluation", &EvaluationAnswer::seconds},
+          {"process", "what the system counts for this process", &EvaluationAnswer::process},
+          {"bad_images", "files that could not be used", &EvaluationAnswer::bad_images}};
 }
 
 std::string to_text(const Accuracy& accuracy, int classes) {
@@ -94,19 +115,17 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
   const ModelRun* const runs[] = {run.get()};
-  Json json = {{"model", options.model},
-               {"data", data.test->name()},
-               {"checkpoint", trained.loaded.path.string()},
-               {"step", trained.position().step}};
-  json.update(to_json(accuracy, data.classes));
-  json["seconds"] = seconds.count();
-  json["process"] = to_json(process_summary(runs, 0));
-  json["bad_images"] = to_json(data.unreadable());
-  return {
-      .json = json_text(json),
-      .text = bad_images_text(data.unreadable()) +
-              fmt::format("{} after step {} on {}: {}\n", options.model, trained.position().step,
-                          data.test->name(), to_text(accuracy, data.classes))};
+  const EvaluationAnswer answer{.network = trained,
+                                .data = data.test->name(),
+                                .classes = data.classes,
+                                .accuracy = accuracy,
+                                .seconds = seconds.count(),
+                                .process = process_summary(runs, 0),
+                                .bad_images = data.unreadable()};
+  return {.json = json_text(value_of(answer)),
+          .text = bad_images_text(data.unreadable()) + fmt::format("{} after step {} on {}: {}\n", options.model,
+                                                      trained.position().step, data.test->name(),
+                                                      to_text(accuracy, data.classes))};
 }
 
 }  // namespace
@@ -116,6 +135,7 @@ CommandRun declare_evaluate(OptionList& list) {
   add_checkpoint_arguments(list, "CHECKPOINT", arguments->network);
   add_image_sources(list, arguments->data);
   add_decoding_options(list, arguments->data);
+  list.prints(keys<EvaluationAnswer>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

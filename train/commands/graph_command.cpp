@@ -3,7 +3,6 @@
 
 #include "framework/graph_text.h"
 #include "train/checkpoints/files.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/lab/dry_run/model_dry_run.h"
@@ -50,11 +49,105 @@ std::optional<Phase> phase_of(const std::string& name) {
   return {};
 }
 
+// What is told of an op, of one of its outputs and of a value: their numbers in the step.
+struct ToldOutput {
+  const RecordedStep& step;
+  std::size_t op, output;
+
+  ValueId value() const { return step.graph.ops[op].outputs[output]; }
+  bool ran() const { return !step.memory[op].empty(); }
+  OutputMemory memory() const { return ran() ? step.memory[op][output] : OutputMemory{}; }
+  bool is_view() const { return step.graph.values[value()].storage != value(); }
+};
+
+Rows<ToldOutput> rows(const ToldOutput*) {
+  return {{"value", kNumber, "the value that it is", &ToldOutput::value},
+          {"in_place", "it is written over an input",
+           [](auto& output) { return output.memory().input >= 0 && !output.is_view(); }},
+          {"view", "it is a view of an input",
+           [](auto& output) { return output.memory().input >= 0 && output.is_view(); }},
+          {"input", kNumber, "that input; null: none",
+           [](auto& output) {
+             const OutputMemory& memory = output.memory();
+             return only_if(output.ran(),
+                            memory.input >= 0 ? std::optional(memory.input) : std::nullopt);
+           }},
+          {"reason", "why it is not written over the input that the op prefers", [](auto& output) {
+             const std::string& reason = output.memory().reason;
+             return only_if(output.ran(), reason.empty() ? std::nullopt : std::optional(reason));
+           }}};
+}
+
+struct ToldOp {
+  const RecordedStep& step;
+  std::size_t number;
+
+  const StepOp& op() const { return step.graph.ops[number]; }
+  std::vector<ToldOutput> outputs() const {
+    std::vector<ToldOutput> all;
+    for (std::size_t j = 0; j < op().outputs.size(); ++j) all.push_back({step, number, j});
+    return all;
+  }
+};
+
+Rows<ToldOp> rows(const ToldOp*) {
+  return {{"op", "what it computes", [](auto& told) { return told.op().name; }},
+          {"layer", "its layer", [](auto& told) { return told.op().layer; }},
+          {"phase", "its phase", [](auto& told) { return phase_name(told.op().phase); }},
+          {"inputs", "the values that it reads", [](auto& told) { return told.op().inputs; }},
+          {"outputs", "the values that it writes", &ToldOp::outputs},
+          {"workspace", kBytes, "that it needs while it runs",
+           [](auto& told) { return told.op().workspace_bytes; }}};
+}
+
+struct ToldValue {
+  const RecordedStep& step;
+  ValueId id;
+
+  const StepValue& value() const { return step.graph.values[id]; }
+};
+
+Rows<ToldValue> rows(const ToldValue*) {
+  return {
+      {"value", kNumber, "its number", &ToldValue::id},
+      {"name", "its name", [](auto& told) { return told.step.values[told.id].name; }},
+      {"type", "type and extents", [](auto& told) { return told.step.values[told.id].spec.str(); }},
+      {"bytes", kBytes, "of the value", [](auto& told) { return told.value().bytes; }},
+      {"category", "its category", [](auto& told) { return category_name(told.value().category); }},
+      {"resident", "it lives across steps", [](auto& told) { return told.value().resident; }},
+      {"storage", kNumber, "the value that owns its bytes",
+       [](auto& told) { return told.value().storage; }}};
+}
+
+// The ops of one phase, or of all.
+struct ToldStep {
+  const RecordedStep& step;
+  std::optional<Phase> phase;
+
+  std::vector<ToldOp> ops() const {
+    std::vector<ToldOp> all;
+    for (std::size_t k = 0; k < step.graph.ops.size(); ++k) {
+      if (!phase || step.graph.ops[k].phase == *phase) all.push_back({step, k});
+    }
+    return all;
+  }
+  std::vector<ToldValue> values() const {
+    std::vector<ToldValue> all;
+    for (ValueId id = 0; id < step.values.size(); ++id) all.push_back({step, id});
+    return all;
+  }
+};
+
+Rows<ToldStep> rows(const ToldStep*) {
+  return {{"ops", "the ops, in the order in which they run", &ToldStep::ops},
+          {"values", "the values, by number", &ToldStep::values}};
+}
+
 CommandResult run(const OptionList& list, const GraphArguments& arguments, Console& console) {
   check_given(list, arguments.model.model);
   const RecordedStep step = recorded_step(arguments);
   const std::optional<Phase> phase = phase_of(arguments.phase);
-  CommandResult result{.json = json_of(step, phase)};
+  CommandResult result{.json = json_text(value_of(ToldStep{step, phase}))};
   const std::string ending = arguments.output.extension().string();
   const bool dot = arguments.dot || ending == ".dot";
   result.text = dot ? to_dot(step, phase) : to_text(step, phase);
@@ -80,6 +173,7 @@ CommandRun declare_graph(OptionList& list) {
   list.add("--dot", flag(arguments->dot), "Print a Graphviz graph instead of text");
   list.add("--output", path(arguments->output, "FILE"),
            "Write to FILE instead: a Graphviz graph if it ends in .dot, JSON if it ends in .json");
+  list.prints(keys<ToldStep>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

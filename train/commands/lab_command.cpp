@@ -1,11 +1,25 @@
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "train/cli/json_text.h"
 #include "train/commands/commands.h"
 #include "train/labs/lab.h"
 
 namespace skyline {
+
+Rows<LabMark> rows(const LabMark*) {
+  return {{"finding", "what was seen", &LabMark::finding},
+          {"most", kCount, "points that it is worth", &LabMark::most},
+          {"points", kCount, "that were reached", &LabMark::points},
+          {"task", "what was asked", &LabMark::task}};
+}
+
+Rows<LabScore> rows(const LabScore*) {
+  return {{"lab", "the exercise", &LabScore::lab},
+          {"marks", "one object a task", &LabScore::marks},
+          {"most", kCount, "points of all tasks", &LabScore::most},
+          {"points", kCount, "that were reached", &LabScore::points},
+          {"seed", kNumber, "of the hidden cases", &LabScore::seed}};
+}
+
 namespace {
 
 struct LabArguments {
@@ -20,21 +34,6 @@ std::vector<std::string> lab_names() {
   return names;
 }
 
-nlohmann::json json_of(const LabScore& score) {
-  nlohmann::json marks = nlohmann::json::array();
-  for (const LabMark& mark : score.marks) {
-    marks.push_back({{"task", mark.task},
-                     {"points", mark.points},
-                     {"most", mark.most},
-                     {"finding", mark.finding}});
-  }
-  return {{"lab", score.lab},
-          {"seed", score.seed},
-          {"points", score.points()},
-          {"most", score.most()},
-          {"marks", marks}};
-}
-
 }  // namespace
 
 CommandRun declare_lab(OptionList& list) {
@@ -42,9 +41,10 @@ CommandRun declare_lab(OptionList& list) {
   list.add("LAB", choice(arguments->lab, lab_names(), "lab"), "Exercise to score", kRequired);
   list.add("--seed", integer(arguments->seed, 0, 1'000'000), "Seed of the hidden cases");
   list.add("--need", integer(arguments->need, 0, 100), "Exit with 1 below so many points");
+  list.prints(keys<LabScore>);
   return [arguments](Console&) {
     const LabScore score = score_lab(arguments->lab, static_cast<std::uint64_t>(arguments->seed));
-    return CommandResult{.json = json_text(json_of(score)),
+    return CommandResult{.json = json_text(value_of(score)),
                          .text = score.text(),
                          .exit_code = score.points() < arguments->need ? 1 : 0};
   };

@@ -7,10 +7,9 @@
 #include "memory/formats/order_file.h"
 #include "memory/order/solvers/solver_orders.h"
 #include "train/checkpoints/files.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
 #include "train/lab/order/order_result.h"
 
 namespace skyline {
@@ -36,7 +35,7 @@ CommandResult run(const OrderCommandOptions& options, Console& console) {
     write_atomically(options.output, std::move(text).str());
     console.say(fmt::format("wrote {}", options.output.string()));
   }
-  return {.json = json_of(found), .text = found.text()};
+  return {.json = json_text(value_of(found)), .text = found.text()};
 }
 
 std::vector<std::string> algorithm_names() {
@@ -65,6 +64,7 @@ CommandRun declare_order(OptionList& list) {
            "Seconds to search (default: a fixed amount of work, repeatable)");
   list.add("--output", path(options->output, "ORDER.json"),
            "Write the order that was placed and the certificate of its bound");
+  list.prints(keys<OrderResult>);
   return [options](Console& console) { return run(*options, console); };
 }
 

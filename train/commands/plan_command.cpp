@@ -10,11 +10,10 @@
 #include "memory/errors.h"
 #include "memory/planners/solvers/solver_planners.h"
 #include "train/checkpoints/files.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"
+#include "train/lab/load_file.h"
 #include "train/lab/plan_answer.h"
-#include "train/lab/trace_files.h"
 #include "train/options/memory_options.h"
 #include "train/report/explanation.h"
 #include "train/report/plan_explanation.h"
@@ -141,7 +140,7 @@ CommandResult run(const PlanCommandOptions& options, Console& console) {
   check_options(options);
   const CsvTrace csv = wanted_trace(options);
   const PlanResult answer = answer_for(options, csv);
-  CommandResult result{.json = json_of(answer), .text = answer.text()};
+  CommandResult result{.json = json_text(value_of(answer)), .text = answer.text()};
   result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
   if (!answer.plan) {
     console.say(fmt::format("no plan fits: the lower bound is {} bytes, the capacity {} bytes",
@@ -198,6 +197,7 @@ CommandRun declare_plan(OptionList& list) {
            "CSV of a trace: id,lower,upper,size; - reads standard input", kRequired);
   add_search_options(list, *options);
   add_file_options(list, *options);
+  list.prints(keys<PlanResult>);
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "train/cli/json_text.h"
 #include "train/commands/commands.h"
 #include "train/data_results.h"
 #include "train/images/prediction.h"
@@ -32,6 +30,20 @@ std::string scaling_text(const Predictions& predictions) {
                      predictions.input.width, predictions.input.height, named);
 }
 
+// What is predicted, and the network that it is by.
+struct PredictionAnswer {
+  const TrainedNetwork& by;
+  const Predictions& found;
+
+  const TrainedNetwork& network() const { return by; }
+  const Predictions& predictions() const { return found; }
+};
+
+Rows<PredictionAnswer> rows(const PredictionAnswer*) {
+  return {{"", "the network", &PredictionAnswer::network},
+          {"", "what it predicts", &PredictionAnswer::predictions}};
+}
+
 CommandResult run(const PredictArguments& arguments, Console& console) {
   TrainedNetwork trained = load_network(arguments.network, console);
   trained.options.data.decode_threads = arguments.data.decode_threads;
@@ -42,12 +54,8 @@ CommandResult run(const PredictArguments& arguments, Console& console) {
   for (const BadImage& bad : predictions.bad) {
     console.error(fmt::format("{}: {}", bad.path, bad.reason));
   }
-  nlohmann::ordered_json json = {{"model", trained.options.model},
-                                 {"checkpoint", trained.loaded.path.string()},
-                                 {"step", trained.position().step}};
-  json.update(predictions_json(predictions, trained.data));
-  return {.json = json_text(json),
-          .text = predictions_text(predictions, trained.data),
+  return {.json = json_text(value_of(PredictionAnswer{trained, predictions})),
+          .text = predictions_text(predictions),
           .exit_code = predictions.bad.empty() ? 0 : 1};
 }
 
@@ -60,6 +68,7 @@ CommandRun declare_predict(OptionList& list) {
            "JPEG and PNG files, and folders of which every file is predicted", kRequired);
   list.add("--top", integer(arguments->top, 1, 1'000'000), "Most classes to print for each image");
   add_decode_threads(list, arguments->data);
+  list.prints(keys<PredictionAnswer>);
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

@@ -10,11 +10,8 @@
 
 #include "memory/errors.h"
 #include "memory/formats/open_events.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
-#include "train/lab/replay_all.h"
-#include "train/lab/replay_outputs.h"
-#include "train/lab/replay_report.h"
+#include "train/lab/replay.h"
 #include "train/options/memory_options.h"
 
 namespace skyline {
@@ -133,19 +130,20 @@ CommandResult run(const OptionList& list, ReplayArguments arguments, Console& co
   check_given_for(list, chosen_allocators(arguments));
   check_plan_options(list, arguments);
   check_recordings(arguments);
-  std::vector<NamedReplay> replays;
+  Replays replays{.traces = {}, .one_allocator = chosen_allocators(arguments).size() == 1};
   for (const std::filesystem::path& events : arguments.events) {
     try {
-      replays.push_back(replay_file(events, arguments, console));
+      replays.traces.push_back(replay_file(events, arguments, console));
     } catch (const TraceError& error) {
       throw UsageError(error.what());
     }
   }
-  const bool failed = arguments.strict && std::ranges::any_of(replays, [](const auto& replay) {
-                        return replay.result.ran_out_of_memory();
-                      });
-  return {.json = json_of(replays, chosen_allocators(arguments).size() == 1),
-          .text = arguments.csv ? replays_csv(replays) : replays_text(replays),
+  const bool failed =
+      arguments.strict && std::ranges::any_of(replays.traces, [](const auto& replay) {
+        return replay.result.ran_out_of_memory();
+      });
+  return {.json = json_text(value_of(replays)),
+          .text = arguments.csv ? replays_csv(replays.traces) : replays_text(replays.traces),
           .exit_code = failed ? 1 : 0};
 }
 
@@ -193,6 +191,7 @@ CommandRun declare_replay(OptionList& list) {
   list.add("--csv", flag(arguments->csv),
            "Print CSV: a row for each recording and allocator, and for each plan");
   add_outputs(list, arguments->files);
+  list.prints(keys<Replays>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

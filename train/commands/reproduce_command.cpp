@@ -4,7 +4,6 @@
 
 #include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/lab/dry_run/largest_batch.h"
 #include "train/lab/lanes/parallel_note.h"
@@ -41,7 +40,8 @@ CommandResult reported(const ReproduceArguments& arguments, Console& console,
                        const Reproduction& reproduction,
                        std::string (*text_of)(const Reproduction&),
                        std::string (*page_of)(const Reproduction&)) {
-  const CommandResult result{.json = json_of(reproduction), .text = text_of(reproduction)};
+  const CommandResult result{.json = json_text(value_of(reproduction)),
+                             .text = text_of(reproduction)};
   if (arguments.output.empty()) return result;
   const std::string& paper = arguments.paper;
   write_files(arguments.output, paper, result, page_of(reproduction));
@@ -100,6 +100,9 @@ CommandRun declare_reproduce(OptionList& list) {
            "or sentence");
   list.add("--output", path(arguments->output, "DIR"),
            "Write text, JSON and page into this folder: pgmo.txt, pgmo.json, pgmo.html");
+  list.prints(keys<PgmoReproduction>);
+  list.prints(keys<OllaReproduction>);
+  list.prints(keys<ParallelNote>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

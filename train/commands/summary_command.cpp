@@ -4,13 +4,66 @@
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
+#include "train/lab/model_summary.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
+
+Rows<LayerSummary> rows(const LayerSummary*) {
+  return {{"layer", "its name; empty for ops outside of layers", &LayerSummary::layer},
+          {"op", "what it computes", &LayerSummary::op},
+          {"output", "extents of the output",
+           [](auto& layer) {
+             std::vector<std::int64_t> extents;
+             for (int axis = 0; axis < layer.output.rank(); ++axis)
+               extents.push_back(layer.output[axis]);
+             return extents;
+           }},
+          {"parameters", kCount, "that it is the first to use", &LayerSummary::parameters},
+          {"multiply_adds", kCount, "of convolutions and products", &LayerSummary::multiply_adds},
+          {"auxiliary", "it is part of a head used only in training", &LayerSummary::auxiliary}};
+}
+
 namespace {
+
+// Figures of a model or of a part of it.
+struct ModelTotals {
+  std::int64_t parameters = 0, multiply_adds = 0;
+};
+
+struct ModelSummary {
+  std::string model;
+  ModelShape shape;                 // image models only
+  std::int64_t sentence_words = 0;  // seq2seq only
+  std::vector<LayerSummary> layers;
+  ModelTotals all, auxiliary_heads;
+
+  bool of_text() const { return translates(model); }
+};
+
+Rows<ModelSummary> rows(const ModelSummary*) {
+  return {{"model", "the network", &ModelSummary::model},
+          {"sentence_words", kCount, "words of a sentence; of seq2seq",
+           [](auto& summary) { return only_if(summary.of_text(), summary.sentence_words); }},
+          {"input", "channels, height and width of an image",
+           [](auto& summary) {
+             const auto& [channels, height, width, classes] = summary.shape;
+             return only_if(!summary.of_text(), std::vector<std::int64_t>{channels, height, width});
+           }},
+          {"classes", kCount, "of images",
+           [](auto& summary) { return only_if(!summary.of_text(), summary.shape.classes); }},
+          {"parameters", kCount, "of the network",
+           [](auto& summary) { return summary.all.parameters; }},
+          {"multiply_adds", kCount, "of an image or a pair of sentences",
+           [](auto& summary) { return summary.all.multiply_adds; }},
+          {"auxiliary_parameters", kCount, "of auxiliary heads",
+           [](auto& summary) { return summary.auxiliary_heads.parameters; }},
+          {"auxiliary_multiply_adds", kCount, "of auxiliary heads",
+           [](auto& summary) { return summary.auxiliary_heads.multiply_adds; }},
+          {"layers", "the ops, in forward order", &ModelSummary::layers}};
+}
 
 void add(ModelTotals& totals, const LayerSummary& row) {
   totals.parameters += row.parameters;
@@ -73,7 +126,7 @@ CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
     add(summary.all, row);
     if (row.auxiliary) add(summary.auxiliary_heads, row);
   }
-  return {.json = json_of(summary), .text = text_of(summary)};
+  return {.json = json_text(value_of(summary)), .text = text_of(summary)};
 }
 
 }  // namespace
@@ -83,6 +136,7 @@ CommandRun declare_summary(OptionList& list) {
   add_model_options(list, arguments->model);
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
            "Words per sentence of seq2seq, source and target", kTextOnly);
+  list.prints(keys<ModelSummary>);
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

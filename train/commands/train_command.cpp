@@ -203,6 +203,7 @@ CommandRun declare_train(OptionList& list) {
            "Continue the run in this folder from its last good checkpoint");
   list.add("--config", path(arguments->config, "FILE"),
            "JSON file with options, such as a run's arguments.json; the command line goes first");
+  list.prints(run_keys);
   return [&list, arguments](Console& console) {
     if (!arguments->resume.empty()) return resume(list, *arguments, console);
     if (!arguments->config.empty()) list.read_config(arguments->config);

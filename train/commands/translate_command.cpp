@@ -12,7 +12,6 @@
 #include "data/text/parallel_text.h"
 #include "data/text/tokenizer.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/commands/command_json.h"
 #include "train/commands/commands.h"
 #include "train/decide/decide.h"
 #include "train/decide/live_parts.h"
@@ -37,6 +36,37 @@ struct TranslateArguments {
   std::int64_t threads = 0;
   std::string device;  // empty: the run's
 };
+
+struct Translation {
+  std::string source, translation;  // one line each
+};
+
+Rows<Translation> rows(const Translation*) {
+  return {{"source", "the sentence", &Translation::source},
+          {"translation", "of it", &Translation::translation}};
+}
+
+struct Translations {
+  std::string checkpoint;
+  double seconds = 0;
+  std::vector<Translation> translations;
+  std::vector<std::string> unknown_words;   // of the sources, each once
+  std::optional<double> bleu, exact_match;  // if a reference was given
+};
+
+Rows<Translations> rows(const Translations*) {
+  return {{"checkpoint", "its folder", &Translations::checkpoint},
+          {"sentences", kCount, "translated", [](auto& all) { return all.translations.size(); }},
+          {"seconds", kSeconds, "of translating", &Translations::seconds},
+          {"unknown_words", "words that the vocabulary lacks", &Translations::unknown_words},
+          {"translations", "one object a sentence", &Translations::translations},
+          {"bleu", kNumber, "with --reference: corpus BLEU, 0 to 100",
+           [](auto& all) { return if_known(all.bleu); }},
+          {"bleu_smoothing", "with --reference: none",
+           [](auto& all) { return only_if(all.bleu.has_value(), std::string("none")); }},
+          {"exact_match", kShare, "with --reference: translations that equal theirs",
+           [](auto& all) { return if_known(all.exact_match); }}};
+}
 
 // A sentence to translate and its reference.
 struct Line {
@@ -200,14 +230,12 @@ CommandResult run(TranslateArguments arguments, Console& console) {
 
   Translations answer{.checkpoint = loaded.path.string(),
                       .seconds = seconds.count(),
-                      .sources = {},
                       .translations = {},
                       .unknown_words = unknown};
   CommandResult result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    answer.sources.push_back(lines[i].text);
-    answer.translations.push_back(detokenize(translated[i]));
-    result.text += answer.translations.back() + "\n";
+    answer.translations.push_back({lines[i].text, detokenize(translated[i])});
+    result.text += answer.translations.back().translation + "\n";
   }
   if (!arguments.reference.empty()) {
     Bleu bleu;
@@ -216,7 +244,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
     answer.exact_match = bleu.exact_match();
     console.say(fmt::format("{}, exact match {:.1f} %", bleu.text(), 100 * bleu.exact_match()));
   }
-  result.json = json_of(answer);
+  result.json = json_text(value_of(answer));
   return result;
 }
 
@@ -244,6 +272,7 @@ CommandRun declare_translate(OptionList& list) {
   list.add("--batch-size", integer(arguments->batch_size, 1, 1'000'000), "Sentences per batch");
   list.add("--threads", integer(arguments->threads, 0, kMostThreads), "Threads (0: as in the run)");
   add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
+  list.prints(keys<Translations>);
   return [arguments](Console& console) { return run(*arguments, console); };
 }
 

@@ -2,33 +2,35 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
-namespace {
+Rows<BudgetAnswer> rows(const BudgetAnswer*) {
+  return {
+      {"budget", kBytes, "that were given; like the next two, resident ones included",
+       &BudgetAnswer::budget_bytes},
+      {"reserved", kBytes, "by the step within the budget", &BudgetAnswer::reserved_bytes},
+      {"reserved_without", kBytes, "by the step that recomputes nothing",
+       &BudgetAnswer::unlimited_bytes},
+      {"overhead", kShare, "of a step that it takes longer", &BudgetAnswer::overhead},
+      {"bound", kShare, "no step within the budget takes less extra time", &BudgetAnswer::bound},
+      {"gap", kShare, "overhead − bound",
+       [](auto& answer) { return answer.overhead() - answer.bound(); }},
+      {"recomputed", kCount, "values that are recomputed", &BudgetAnswer::recomputed},
+      {"could_recompute", kCount, "values that could be", &BudgetAnswer::candidates},
+      {"early_sums", "gradients are summed early",
+       [](auto& answer) { return answer.savings && answer.savings->early_sums; }},
+      {"engines", "smaller engines than the rule's, by convolution", &BudgetAnswer::engines},
+      {"step_seconds", kSeconds, "of the step that recomputes nothing", &BudgetAnswer::seconds},
+      {"seconds_from", "where the seconds of ops are from", &BudgetAnswer::seconds_source},
+      {"seconds", kSeconds, "of the search", &BudgetAnswer::planning_seconds}};
+}
 
-using Json = nlohmann::ordered_json;
-
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
-
-}  // namespace
-
-Json BudgetAnswer::json() const {
-  return {{"budget", budget_bytes},
-          {"reserved", reserved_bytes},
-          {"reserved_without", unlimited_bytes},
-          {"overhead", overhead()},
-          {"bound", bound()},
-          {"gap", overhead() - bound()},
-          {"recomputed", recomputed},
-          {"could_recompute", candidates},
-          {"early_sums", savings && savings->early_sums},
-          {"engines", engines},
-          {"step_seconds", seconds},
-          {"seconds_from", seconds_source},
-          {"seconds", planning_seconds}};
+Rows<BudgetStep> rows(const BudgetStep*) {
+  return {
+      {"bytes", kBytes, "of the step, resident ones included", &BudgetStep::bytes},
+      {"overhead", kShare, "of a step that it takes longer", &BudgetStep::overhead},
+      {"bound", kShare, "no step within these bytes takes less extra time", &BudgetStep::bound}};
 }
 
 std::string BudgetAnswer::text() const {

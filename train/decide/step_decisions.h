@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/ranks/rank_place.h"
 #include "framework/savings.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -43,10 +43,12 @@ struct BudgetAnswer {
   double overhead() const { return extra_seconds / seconds; }
   double bound() const { return bound_seconds / seconds; }
 
-  nlohmann::ordered_json json() const;
   // "31 of 175 values are recomputed; the step fits in … and takes 5.81 % longer, at least …".
   std::string text() const;
 };
+
+Rows<BudgetAnswer> rows(const BudgetAnswer*);
+Rows<BudgetStep> rows(const BudgetStep*);
 
 // What is settled before the first step; the same on all ranks.
 struct StepDecisions {

@@ -20,7 +20,6 @@
 #include "train/checkpoints/safetensors.h"
 #include "train/checkpoints/sha256.h"
 #include "train/checkpoints/tensor_copies.h"
-#include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
 #include "train/run/random_bits.h"
 

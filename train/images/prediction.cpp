@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "data/host.h"
@@ -19,7 +18,6 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Collection = std::shared_ptr<const ImageCollection>;
 
 ImageShape input_of(const TrainedNetwork& trained) {
@@ -63,11 +61,15 @@ std::vector<std::size_t> ascending_labels(std::size_t classes) {
   return labels;
 }
 
+std::string class_name(const TrainedData& data, std::size_t label) {
+  return label < data.class_names.size() ? data.class_names[label] : std::to_string(label);
+}
+
 // The rows of one image: its name stands in the first.
-void add_rows(Table& table, const PredictedImage& image, const TrainedData& data) {
+void add_rows(Table& table, const PredictedImage& image) {
   std::string name = image.path;
   for (const Guess& guess : image.guesses) {
-    table.add_row({std::exchange(name, " "), printable(class_name(data, guess.label)),
+    table.add_row({std::exchange(name, " "), printable(guess.class_name),
                    fmt::format("{:.2f} %", 100 * guess.probability)});
   }
 }
@@ -103,6 +105,7 @@ Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesy
     const std::string path = images.collection->test.path(index);
     std::vector<Guess> guesses = top_guesses(logits, most_guesses);
     if (guesses.empty()) return images.bad->add(path, "gives outputs that are no numbers");
+    for (Guess& guess : guesses) guess.class_name = class_name(trained.data, guess.label);
     predictions.images.push_back({printable(path), std::move(guesses)});
   };
   const std::unique_ptr<Dataset> dataset = open_images(trained, images);
@@ -117,31 +120,28 @@ Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesy
   return predictions;
 }
 
-std::string class_name(const TrainedData& data, std::size_t label) {
-  return label < data.class_names.size() ? data.class_names[label] : std::to_string(label);
-}
-
-std::string predictions_text(const Predictions& predictions, const TrainedData& data) {
+std::string predictions_text(const Predictions& predictions) {
   if (predictions.images.empty()) return {};
   Table table({{"image", Align::kLeft}, {"class", Align::kLeft}, {"probability"}});
-  for (const PredictedImage& image : predictions.images) add_rows(table, image, data);
+  for (const PredictedImage& image : predictions.images) add_rows(table, image);
   return table.str();
 }
 
-Json predictions_json(const Predictions& predictions, const TrainedData& data) {
-  Json images = Json::array();
-  for (const PredictedImage& image : predictions.images) {
-    Json guesses = Json::array();
-    for (const Guess& guess : image.guesses) {
-      guesses.push_back({{"class", class_name(data, guess.label)},
-                         {"label", guess.label},
-                         {"probability", guess.probability}});
-    }
-    images.push_back({{"path", image.path}, {"predictions", guesses}});
-  }
-  return {{"images", images},
-          {"scaled", to_json(predictions.scaled)},
-          {"bad_images", to_json(predictions.bad)}};
+Rows<Guess> rows(const Guess*) {
+  return {{"class", "its name", &Guess::class_name},
+          {"label", kNumber, "its number", &Guess::label},
+          {"probability", kShare, "by the network", &Guess::probability}};
+}
+
+Rows<PredictedImage> rows(const PredictedImage*) {
+  return {{"path", "of the file", &PredictedImage::path},
+          {"predictions", "the likeliest classes", &PredictedImage::guesses}};
+}
+
+Rows<Predictions> rows(const Predictions*) {
+  return {{"images", "those that could be read", &Predictions::images},
+          {"scaled", "images of another size than in training", &Predictions::scaled},
+          {"bad_images", "files that could not be used", &Predictions::bad}};
 }
 
 }  // namespace skyline

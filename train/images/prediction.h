@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/images/bad_images.h"
+#include "train/cli/figures.h"
 #include "train/images/trained_network.h"
 
 namespace skyline {
@@ -18,10 +18,11 @@ namespace skyline {
 struct Guess {
   std::size_t label = 0;
   double probability = 0;  // softmax of the logits
+  std::string class_name;  // the training's, or the label
 };
 
 // The `most` likeliest classes, the likeliest first; of equal ones, the lower class first, as
-// evaluations rank them. Empty if the probabilities are not finite.
+// evaluations rank them. Classes have no names yet. Empty if the probabilities are not finite.
 std::vector<Guess> top_guesses(std::span<const float> logits, std::size_t most);
 
 struct PredictedImage {
@@ -44,10 +45,7 @@ struct Predictions {
 Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesystem::path>& files,
                     std::size_t most_guesses);
 
-// The name of a class: the training's, or its number.
-std::string class_name(const TrainedData& data, std::size_t label);
-
-std::string predictions_text(const Predictions& predictions, const TrainedData& data);
-nlohmann::ordered_json predictions_json(const Predictions& predictions, const TrainedData& data);
+Rows<Predictions> rows(const Predictions*);
+std::string predictions_text(const Predictions& predictions);
 
 }  // namespace skyline

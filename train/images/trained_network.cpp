@@ -168,6 +168,13 @@ void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArgu
   add_device_option(list, arguments.device, "Device to compute on (default: the run's)");
 }
 
+Rows<TrainedNetwork> rows(const TrainedNetwork*) {
+  return {{"model", "the network", [](auto& trained) { return trained.options.model; }},
+          {"checkpoint", "its folder", [](auto& trained) { return trained.loaded.path.string(); }},
+          {"step", kNumber, "after which it was saved",
+           [](auto& trained) { return trained.position().step; }}};
+}
+
 TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console) {
   TrainedNetwork trained{.loaded = load_checkpoint(arguments.checkpoint),
                          .options = {},

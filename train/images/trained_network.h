@@ -14,6 +14,7 @@
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
 #include "train/images/image_data.h"
+#include "train/cli/figures.h"
 #include "train/images/image_run.h"
 #include "train/options/train_options.h"
 
@@ -68,6 +69,8 @@ struct TrainedNetwork {
 
   const TrainingPosition& position() const { return loaded.checkpoint.position; }
 };
+
+Rows<TrainedNetwork> rows(const TrainedNetwork*);
 
 // Loads a checkpoint and warns of damaged ones that were skipped. Throws CheckpointError, and
 // UsageError if the checkpoint's model translates.

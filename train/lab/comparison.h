@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,23 +29,16 @@ struct ComparedRun {
   std::string state_sha256;  // optimizer state and running values
 };
 
-struct Comparison {
-  std::string title;
+// What the page shows (facts are the settings of the run; trace, plan, order and story are those of
+// the longest step, from a dry run), and the runs. Curves and rows are replayed when it is shown.
+struct Comparison : ReportData {
   Mode mode = Mode::kTraining;
   std::int64_t threads = 1, lanes = 1;
-  std::vector<ReportFact> facts;  // the settings of the run, for the page
-  std::vector<ComparedRun> runs;  // in the order of the given names
-  Trace trace;                    // of the longest step, from a dry run
-  Plan plan;
+  std::vector<ComparedRun> runs;       // in the order of the given names
   AllocatorOptions allocator_options;  // of the runs; bfc always has a limit
   std::vector<BadImage> bad_images;    // skipped images, replaced by others
-  ProcessSummary process;              // with all runs that fit
   double clock_ns = 0;                 // cost of one clock reading, included in allocate_ns_median
-
   std::optional<LongestBatchFacts> longest_batch;  // if step shapes vary
-  std::optional<OrderView> order;                  // of the longest step, in training
-  std::optional<StepStory> story;                  // of the longest step
-  std::optional<BudgetAnswer> budget;
 
   // True if at least one run fitted, and losses, parameters and optimizer state are bit-equal in
   // all runs that fitted.
@@ -61,7 +53,7 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
                               std::int64_t steps, Console& console, Mode mode = Mode::kTraining,
                               const LiveParts& live = {});
 
-nlohmann::ordered_json to_json(const Comparison& comparison);
+Rows<Comparison> rows(const Comparison*);
 std::string comparison_text(const Comparison& comparison);
 ReportData comparison_report(const Comparison& comparison);
 

@@ -1,35 +1,19 @@
 #pragma once
 
-#include <fmt/core.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <string>
 
-#include "memory/errors.h"
-#include "train/cli/usage_error.h"
+#include "memory/formats/csv/trace_csv.h"
+#include "memory/formats/graph_file.h"
+#include "memory/formats/order_file.h"
 
 namespace skyline {
 
-// Returns read(stream, name) of a file, or of standard input if the path is "-". Throws UsageError
-// when the file cannot be opened and for a TraceError or GraphError of `read`.
-template <class Read>
-auto load_file(const std::filesystem::path& path, Read read) {
-  try {
-    if (path == "-") return read(std::cin, std::string("standard input"));
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-      throw UsageError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-    }
-    return read(file, path.string());
-  } catch (const TraceError& error) {
-    throw UsageError(error.what());
-  } catch (const GraphError& error) {
-    throw UsageError(error.what());
-  }
-}
+// Read a trace, a plan, a step graph or an order from a file, or from standard input if the path is
+// "-". Throw UsageError when the file cannot be opened or is invalid; the message names the file
+// and the line and field, or the op.
+CsvTrace load_trace(const std::filesystem::path& path);
+CsvPlan load_plan(const std::filesystem::path& path);
+GraphFile load_graph(const std::filesystem::path& path);
+OrderFile load_order(const std::filesystem::path& path);
 
 }  // namespace skyline

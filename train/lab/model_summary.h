@@ -7,6 +7,7 @@
 #include "framework/shape.h"
 #include "models/models.h"
 #include "models/seq2seq.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -86,10 +85,6 @@ Plan found_plan(const PlanRequest& question) {
   return found;
 }
 
-std::string both(std::uint64_t bytes) {
-  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
-}
-
 std::string blocks_line(const PlanResult& answer) {
   std::string line = std::to_string(answer.blocks);
   if (answer.fixed_blocks > 0) line += fmt::format(", {} at fixed offsets", answer.fixed_blocks);
@@ -110,17 +105,14 @@ std::string feasibility(const PlanResult& answer) {
   if (!feasible) return "not found; whether a plan fits is open";
   if (*feasible) return "yes, the plan fits";
   if (answer.lower_bound > *answer.capacity) {
-    return fmt::format("no, proved: {} are in use at one tick", both(answer.lower_bound));
+    return fmt::format("no, proved: {} are in use at one tick",
+                       format_bytes_both(answer.lower_bound));
   }
-  return fmt::format("no, proved: no plan is below {}", both(answer.proved_bound()));
-}
-
-std::string time_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  return fmt::format("no, proved: no plan is below {}", format_bytes_both(answer.proved_bound()));
 }
 
 std::string time_line(const PlanResult& answer) {
-  const std::string time = time_text(answer.seconds);
+  const std::string time = format_seconds(answer.seconds);
   if (!answer.time_is_up()) return time;
   return time + fmt::format(", the limit of {:.6g} s: {}", *answer.time_limit_seconds,
                             answer.plan->out_of_time ? "stopped within the first pass"
@@ -143,9 +135,9 @@ std::string planner_line(const PlanResult& answer) {
 void add_plan_rows(const PlanResult& answer, Table& table) {
   const Plan& plan = *answer.plan;
   if (plan.proved_bound > plan.lower_bound) {
-    table.add_row({"proved bound", both(plan.proved_bound)});
+    table.add_row({"proved bound", format_bytes_both(plan.proved_bound)});
   }
-  table.add_row({"peak", both(plan.peak)});
+  table.add_row({"peak", format_bytes_both(plan.peak)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * plan.gap())});
   table.add_row({"optimal", optimality(answer)});
 }
@@ -167,40 +159,43 @@ bool PlanResult::time_is_up() const {
          !(capacity && plan->peak <= *capacity) && seconds >= kNearlyAll * *time_limit_seconds;
 }
 
-nlohmann::ordered_json PlanResult::json() const {
-  using Json = nlohmann::ordered_json;
-  const std::optional<bool> fits = feasible();
-  return {{"blocks", blocks},
-          {"lower_bound", lower_bound},
-          {"peak", plan ? Json(plan->peak) : Json(nullptr)},
-          {"gap", plan ? Json(plan->gap()) : Json(nullptr)},
-          {"planner", plan ? Json(plan->planner) : Json(nullptr)},
-          {"proved_optimal", plan && plan->proved_optimal},
-          {"feasible", fits ? Json(*fits) : Json(nullptr)},
-          {"seconds", seconds},
-          {"validation_seconds", plan ? Json(plan->validation_seconds) : Json(nullptr)},
-          {"proved_bound", proved_bound()},
-          {"seed", seed},
-          {"alignment", alignment},
-          {"capacity", capacity ? Json(*capacity) : Json(nullptr)},
-          {"fixed_blocks", fixed_blocks},
-          {"time_is_up", time_is_up()},
-          {"out_of_time", plan && plan->out_of_time}};
+Rows<PlanResult> rows(const PlanResult*) {
+  return {
+      {"blocks", kCount, "requests of the trace", &PlanResult::blocks},
+      {"lower_bound", kBytes, "no plan is below", &PlanResult::lower_bound},
+      {"peak", kBytes, "the highest byte in use", of(&PlanResult::plan, &Plan::peak)},
+      {"gap", kShare, "(peak − lower bound) / lower bound", of(&PlanResult::plan, &Plan::gap)},
+      {"planner", "who planned", of(&PlanResult::plan, &Plan::planner)},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& result) { return result.plan && result.plan->proved_optimal; }},
+      {"feasible", "the plan is within the capacity; null: not found", &PlanResult::feasible},
+      {"seconds", kSeconds, "of planning", &PlanResult::seconds},
+      {"validation_seconds", kSeconds, "of the validator",
+       of(&PlanResult::plan, &Plan::validation_seconds)},
+      {"proved_bound", kBytes, "the best bound that was proved, at least the lower bound",
+       &PlanResult::proved_bound},
+      {"seed", kNumber, "of randomized planners", &PlanResult::seed},
+      {"alignment", kBytes, "offsets are multiples of it", &PlanResult::alignment},
+      {"capacity", kBytes, "the limit", &PlanResult::capacity},
+      {"fixed_blocks", kCount, "blocks whose offset the trace states", &PlanResult::fixed_blocks},
+      {"time_is_up", "the time limit ended the search", &PlanResult::time_is_up},
+      {"out_of_time", "it ended the first pass, so the plan is program-order's",
+       [](auto& result) { return result.plan && result.plan->out_of_time; }}};
 }
 
 std::string PlanResult::text() const {
   Table table({{"plan", Align::kLeft}, {"", Align::kLeft}});
   table.add_row({"blocks", blocks_line(*this)});
-  table.add_row({"lower bound", both(lower_bound)});
+  table.add_row({"lower bound", format_bytes_both(lower_bound)});
   if (plan) add_plan_rows(*this, table);
   if (capacity) {
-    table.add_row({"capacity", both(*capacity)});
+    table.add_row({"capacity", format_bytes_both(*capacity)});
     table.add_row({"feasible", feasibility(*this)});
   }
   if (plan) table.add_row({"planner", planner_line(*this)});
   table.add_row({"alignment", format_bytes(alignment)});
   table.add_row({"planned in", time_line(*this)});
-  if (plan) table.add_row({"checked in", time_text(plan->validation_seconds)});
+  if (plan) table.add_row({"checked in", format_seconds(plan->validation_seconds)});
   return table.str();
 }
 

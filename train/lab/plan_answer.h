@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/planners/registry.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -37,12 +37,9 @@ struct PlanResult {
   // program-order's if the first pass had not ended (plan->out_of_time).
   bool time_is_up() const;
 
-  // Keys: those of DESIGN.md section 6, and proved_bound, seed, alignment, capacity, fixed_blocks,
-  // time_is_up, out_of_time, validation_seconds. Missing values are null.
-  nlohmann::ordered_json json() const;
-  // The same as a table.
-  std::string text() const;
+  std::string text() const;  // a table
 };
+Rows<PlanResult> rows(const PlanResult*);
 
 // Skips the search if the capacity is below the lower bound, or if every offset is fixed: then the
 // trace itself is the plan, with planner "fixed", and it is optimal because no other exists. Throws

@@ -1,10 +1,9 @@
-#include "train/lab/replay_report.h"
+#include "train/lab/replay.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "memory/formats/csv/csv_reader.h"
 #include "memory/session/session.h"
@@ -14,84 +13,167 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// --- Figures ---
 
-template <typename Value>
-Json known(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
+// The figures of one trace.
+struct ToldReplay {
+  const NamedReplay& replay;
+  bool named = false;  // one of several
+  bool one_allocator = false;
+
+  const ReplayResult& result() const { return replay.result; }
+};
+
+}  // namespace
+
+Rows<LiveShare> rows(const LiveShare*) {
+  return {{"name", "category, or op and layer", &LiveShare::name},
+          {"blocks", kCount, "alive", &LiveShare::blocks},
+          {"bytes", kBytes, "requested", &LiveShare::bytes}};
 }
 
-// --- JSON ---
-
-Json json_of(const std::vector<LiveShare>& shares) {
-  Json json = Json::array();
-  for (const LiveShare& share : shares) {
-    json.push_back({{"name", share.name}, {"blocks", share.blocks}, {"bytes", share.bytes}});
-  }
-  return json;
+Rows<ShortageReport> rows(const ShortageReport*) {
+  return {{"source", "the recording", [](auto& report) { return report.place.source; }},
+          {"line", kNumber, "of the recording",
+           [](auto& report) {
+             return report.place.line == 0 ? std::nullopt : std::optional(report.place.line);
+           }},
+          {"id", "of the block", &ShortageReport::id},
+          {"bytes", kBytes, "that it asks for", &ShortageReport::bytes},
+          {"reason", "true shortage, fragmentation or a limit",
+           [](auto& report) { return shortage_name(report.facts.shortage); }},
+          {"problem", "what the allocator says", &ShortageReport::sentence},
+          {"allocated", kBytes, "by live blocks, rounded",
+           [](auto& report) { return report.facts.allocated_bytes; }},
+          {"reserved", kBytes, "taken from the device",
+           [](auto& report) { return report.facts.reserved_bytes; }},
+          {"capacity", kBytes, "of the device",
+           [](auto& report) { return report.facts.capacity_bytes; }},
+          {"largest_free_block", kBytes, "in reserved memory",
+           [](auto& report) { return report.facts.largest_free_block_bytes; }},
+          {"live_blocks", kCount, "alive", &ShortageReport::live_blocks},
+          {"live_requested", kBytes, "that they asked for", &ShortageReport::live_bytes},
+          {"live_categories", "the same by category", &ShortageReport::categories},
+          {"live_largest", "the largest blocks", &ShortageReport::largest}};
 }
 
-Json json_of(const ShortageReport& report) {
-  return {{"source", report.place.source},
-          {"line", report.place.line == 0 ? Json(nullptr) : Json(report.place.line)},
-          {"id", report.id},
-          {"bytes", report.bytes},
-          {"reason", shortage_name(report.facts.shortage)},
-          {"problem", report.sentence},
-          {"allocated", known(report.facts.allocated_bytes)},
-          {"reserved", known(report.facts.reserved_bytes)},
-          {"capacity", known(report.facts.capacity_bytes)},
-          {"largest_free_block", known(report.facts.largest_free_block_bytes)},
-          {"live_blocks", report.live_blocks},
-          {"live_requested", report.live_bytes},
-          {"live_categories", json_of(report.categories)},
-          {"live_largest", json_of(report.largest)}};
+Rows<Statistics> rows(const Statistics*) {
+  return {
+      {"peak_requested", kBytes, "as the program asked, at most",
+       &Statistics::peak_requested_bytes},
+      {"peak_allocated", kBytes, "rounded, at most", &Statistics::peak_allocated_bytes},
+      {"peak_reserved", kBytes, "taken from the device, at most", &Statistics::peak_reserved_bytes},
+      {"device_allocations", kCount, "calls of the device", &Statistics::device_allocations},
+      {"device_frees", kCount, "calls of the device", &Statistics::device_frees},
+      {"flushes", kCount, "times that cached memory was returned for want of memory",
+       &Statistics::flushes}};
 }
 
-Json json_of(const ReplayRow& row) {
-  const Statistics& end = row.figures.end;
-  const auto& peak = row.figures.at_peak;
-  Json json = {
-      {"peak_requested", end.peak_requested_bytes},
-      {"peak_allocated", end.peak_allocated_bytes},
-      {"peak_reserved", end.peak_reserved_bytes},
-      {"device_allocations", end.device_allocations},
-      {"device_frees", end.device_frees},
-      {"flushes", end.flushes},
-      {"out_of_memory", row.figures.refused},
-      {"requested", end.requested_bytes},
-      {"allocated", end.allocated_bytes},
-      {"reserved", end.reserved_bytes},
-      {"largest_free_block", end.largest_free_block_bytes},
-      {"external_fragmentation", end.external_fragmentation()},
-      {"internal_fragmentation", end.internal_fragmentation_bytes()},
-      {"largest_free_block_at_peak", nullptr},
-      {"external_fragmentation_at_peak", nullptr},
-      {"internal_fragmentation_at_peak", nullptr},
-      {"segments", known(row.segments)},
-      {"peak_reserved_since_switch", known(row.peak_reserved_bytes_since_switch)},
-      {"out_of_memory_reports", Json::array()},
+Rows<ReplayRow> rows(const ReplayRow*) {
+  const auto at_end = [](auto figure) {
+    return [figure](const ReplayRow& row) { return std::invoke(figure, row.figures.end); };
   };
-  if (peak) {
-    json["largest_free_block_at_peak"] = peak->largest_free_block_bytes;
-    json["external_fragmentation_at_peak"] = peak->external_fragmentation();
-    json["internal_fragmentation_at_peak"] = peak->internal_fragmentation_bytes();
-  }
-  for (const ShortageReport& report : row.figures.shortages) {
-    json["out_of_memory_reports"].push_back(json_of(report));
-  }
-  return json;
+  const auto at_peak = [](auto figure) {
+    return of([](const ReplayRow& row) { return row.figures.at_peak; }, figure);
+  };
+  return {
+      {"", "what the allocator served", at_end(std::identity())},
+      {"out_of_memory", kCount, "refused requests", [](auto& row) { return row.figures.refused; }},
+      {"requested", kBytes, "at the end", at_end(&Statistics::requested_bytes)},
+      {"allocated", kBytes, "at the end", at_end(&Statistics::allocated_bytes)},
+      {"reserved", kBytes, "at the end", at_end(&Statistics::reserved_bytes)},
+      {"largest_free_block", kBytes, "at the end", at_end(&Statistics::largest_free_block_bytes)},
+      {"external_fragmentation", kShare, "of free bytes outside of the largest free block",
+       at_end(&Statistics::external_fragmentation)},
+      {"internal_fragmentation", kBytes, "allocated − requested",
+       at_end(&Statistics::internal_fragmentation_bytes)},
+      {"largest_free_block_at_peak", kBytes, "when reserved memory peaked, like the next two",
+       at_peak(&Statistics::largest_free_block_bytes)},
+      {"external_fragmentation_at_peak", kShare, "as above",
+       at_peak(&Statistics::external_fragmentation)},
+      {"internal_fragmentation_at_peak", kBytes, "as above",
+       at_peak(&Statistics::internal_fragmentation_bytes)},
+      {"segments", kCount, "pieces of device memory held", &ReplayRow::segments},
+      {"peak_reserved_since_switch", kBytes, "of planned: once the plan served",
+       &ReplayRow::peak_reserved_bytes_since_switch},
+      {"out_of_memory_reports", "the first refused requests",
+       [](auto& row) { return row.figures.shortages; }}};
 }
 
-Json json_of(const ReplayPlan& planned) {
-  if (!planned.plan) return nullptr;
-  const Plan& plan = *planned.plan;
-  return {{"blocks", plan.offsets.size()},   {"peak", plan.peak},
-          {"lower_bound", plan.lower_bound}, {"gap", plan.gap()},
-          {"planner", plan.planner},         {"proved_optimal", plan.proved_optimal},
-          {"seconds", plan.seconds},         {"validation_seconds", plan.validation_seconds},
-          {"out_of_time", plan.out_of_time}};
+Rows<Plan> rows(const Plan*) {
+  return {{"blocks", kCount, "that it places", [](auto& plan) { return plan.offsets.size(); }},
+          {"peak", kBytes, "the highest byte in use", &Plan::peak},
+          {"lower_bound", kBytes, "no plan is below", &Plan::lower_bound},
+          {"gap", kShare, "(peak − lower bound) / lower bound", &Plan::gap},
+          {"planner", "who planned", &Plan::planner},
+          {"proved_optimal", "the peak is a proved bound", &Plan::proved_optimal},
+          {"seconds", kSeconds, "of planning", &Plan::seconds},
+          {"validation_seconds", kSeconds, "of the validator", &Plan::validation_seconds},
+          {"out_of_time", "the time limit ended the first pass, so the plan is program-order's",
+           &Plan::out_of_time}};
 }
+
+namespace {
+
+Rows<ToldReplay> rows(const ToldReplay*) {
+  return {
+      {"trace", "of several recordings: the recording",
+       [](auto& told) { return only_if(told.named, told.replay.trace); }},
+      {"allocator", "the only one; its figures follow",
+       [](auto& told) {
+         return only_if(told.one_allocator, told.result().rows.front().figures.allocator);
+       }},
+      {"", "its figures",
+       [](auto& told) { return only_if(told.one_allocator, told.result().rows.front()); }},
+      {"allocators", "figures of each",
+       [](auto& told) {
+         std::vector<std::pair<std::string, ReplayRow>> named;
+         for (const ReplayRow& row : told.result().rows) {
+           named.emplace_back(row.figures.allocator, row);
+         }
+         return only_if(!told.one_allocator, named);
+       }},
+      {"events", kCount, "allocations and frees", [](auto& told) { return told.result().events; }},
+      {"steps", kCount, "of the recording", [](auto& told) { return told.result().steps; }},
+      {"blocks", kCount, "requests", [](auto& told) { return told.result().blocks; }},
+      {"peak_live_blocks", kCount, "alive at once, at most",
+       [](auto& told) { return told.result().peak_live_blocks; }},
+      {"frees_of_unknown_blocks", kCount, "frees without an allocation",
+       [](auto& told) { return told.result().unknown_frees; }},
+      {"lower_bound", kBytes, "no plan is below; null: above 2^63 − 1",
+       [](auto& told) { return told.result().lower_bound; }},
+      {"capacity", kBytes, "of each allocator's device",
+       [](auto& told) { return told.result().capacity_bytes; }},
+      {"plan", "of all blocks", [](auto& told) { return told.result().plan.plan; }}  // namespace
+      ,
+      {"plan_left_out", "why there is none", [](auto& told) {
+         const ReplayPlan& plan = told.result().plan;
+         return plan.plan ? std::nullopt : std::optional(plan.left_out);
+       }}};
+}
+
+std::vector<ToldReplay> told_replays(const Replays& replays) {
+  std::vector<ToldReplay> told;
+  for (const NamedReplay& replay : replays.traces) {
+    told.push_back({replay, replays.traces.size() > 1, replays.one_allocator});
+  }
+  return told;
+}
+
+}  // namespace
+
+Rows<Replays> rows(const Replays*) {
+  return {{"", "of one recording",
+           [](auto& replays) {
+             return only_if(replays.traces.size() == 1, told_replays(replays).front());
+           }},
+          {"traces", Unit::kList, "of several recordings: one object each, with these keys",
+           [](auto& replays) {
+             return only_if(replays.traces.size() > 1, value_of(told_replays(replays)));
+           }}};
+}
+
+namespace {
 
 // --- CSV ---
 
@@ -108,16 +190,10 @@ constexpr std::string_view kCsvColumns[] = {"peak_requested",
                                             "segments",
                                             "lower_bound"};
 
-std::string csv_row(const std::string& trace, const std::string& allocator, Json figures,
+std::string csv_row(const std::string& trace, const std::string& allocator, Value figures,
                     const ReplayResult& result) {
-  figures["lower_bound"] = known(result.lower_bound);
-  std::string row = fmt::format("{},{}", csv_field(trace), csv_field(allocator));
-  for (const std::string_view column : kCsvColumns) {
-    const auto figure = figures.find(column);
-    const bool is_known = figure != figures.end() && !figure->is_null();
-    row += "," + (is_known ? figure->dump() : std::string());
-  }
-  return row + "\n";
+  figures.set("lower_bound", value_of(result.lower_bound));
+  return csv_field(trace) + "," + csv_field(allocator) + csv_cells(figures, kCsvColumns) + "\n";
 }
 
 // --- text ---
@@ -242,29 +318,6 @@ std::string capacity_line(const ReplayResult& result) {
 
 }  // namespace
 
-Json replay_json(const ReplayResult& result, bool one_allocator) {
-  Json json = Json::object();
-  if (one_allocator) {
-    json["allocator"] = result.rows.front().figures.allocator;
-    json.update(json_of(result.rows.front()));
-  } else {
-    json["allocators"] = Json::object();
-    for (const ReplayRow& row : result.rows) {
-      json["allocators"][row.figures.allocator] = json_of(row);
-    }
-  }
-  json["events"] = result.events;
-  json["steps"] = result.steps;
-  json["blocks"] = result.blocks;
-  json["peak_live_blocks"] = result.peak_live_blocks;
-  json["frees_of_unknown_blocks"] = result.unknown_frees;
-  json["lower_bound"] = known(result.lower_bound);
-  json["capacity"] = known(result.capacity_bytes);
-  json["plan"] = json_of(result.plan);
-  json["plan_left_out"] = result.plan.plan ? Json(nullptr) : Json(result.plan.left_out);
-  return json;
-}
-
 std::string replay_text(const ReplayResult& result) {
   std::string text = fmt::format("{} events, {} blocks, at most {} alive at once", result.events,
                                  result.blocks, result.peak_live_blocks);
@@ -276,16 +329,6 @@ std::string replay_text(const ReplayResult& result) {
   }
   for (const ReplayRow& row : result.rows) text += shortages_of(row);
   return text;
-}
-
-Json replays_json(const std::vector<NamedReplay>& replays, bool one_allocator) {
-  if (replays.size() == 1) return replay_json(replays.front().result, one_allocator);
-  Json traces = Json::array();
-  for (const NamedReplay& replay : replays) {
-    traces.push_back({{"trace", replay.trace}});
-    traces.back().update(replay_json(replay.result, one_allocator));
-  }
-  return {{"traces", std::move(traces)}};
 }
 
 std::string replays_text(const std::vector<NamedReplay>& replays) {
@@ -304,10 +347,12 @@ std::string replays_csv(const std::vector<NamedReplay>& replays) {
   text += "\n";
   for (const auto& [trace, result] : replays) {
     for (const ReplayRow& row : result.rows) {
-      text += csv_row(trace, row.figures.allocator, json_of(row), result);
+      text += csv_row(trace, row.figures.allocator, value_of(row), result);
     }
     if (const auto& plan = result.plan.plan) {
-      text += csv_row(trace, "plan", {{"peak_reserved", plan->peak}}, result);
+      Value figures = Value::object();
+      figures.set("peak_reserved", value_of(plan->peak));
+      text += csv_row(trace, "plan", figures, result);
     }
   }
   return text;

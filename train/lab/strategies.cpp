@@ -16,6 +16,19 @@ Strategy strategy(std::string name, const StepGraph& graph, const SimulateOption
 
 }  // namespace
 
+Rows<Strategy> rows(const Strategy*) {
+  return {
+      {"strategy", "none, in place, sharing, both, recompute 4 or forward only", &Strategy::name},
+      {"in_place", "ops write over their inputs", &Strategy::in_place},
+      {"sharing", "freed bytes are used again", &Strategy::sharing},
+      {"blocks", kCount, "requests of the step", &Strategy::blocks},
+      {"lower_bound", kBytes, "no plan is below",
+       [](auto& strategy) { return strategy.plan.lower_bound; }},
+      {"planned", kBytes, "peak of the plan", [](auto& strategy) { return strategy.plan.peak; }},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& strategy) { return strategy.plan.proved_optimal; }}};
+}
+
 std::vector<Strategy> strategies_of(const StepGraph& graph, const std::string& planner) {
   return {strategy("none", graph, {.in_place = false, .sharing = false}, planner),
           strategy("in place", graph, {.in_place = true, .sharing = false}, planner),

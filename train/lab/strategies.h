@@ -6,6 +6,7 @@
 
 #include "memory/plan.h"
 #include "memory/step_graph.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -16,6 +17,8 @@ struct Strategy {
   std::size_t blocks = 0;
   Plan plan;
 };
+
+Rows<Strategy> rows(const Strategy*);
 
 // The four strategies of MXNet's memcost example (MXNet note): none, in-place writing, sharing
 // freed memory, and both. Without sharing, every block lives until the end of the step.

@@ -1,4 +1,4 @@
-#include "train/labs/allocator_lab.h"
+#include "train/labs/lab.h"
 
 #include <fmt/format.h>
 

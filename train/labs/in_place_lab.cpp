@@ -1,4 +1,4 @@
-#include "train/labs/in_place_lab.h"
+#include "train/labs/lab.h"
 
 #include <fmt/format.h>
 

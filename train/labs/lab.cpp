@@ -7,14 +7,7 @@
 #include <stdexcept>
 
 #include "train/cli/table.h"
-#include "train/labs/allocator_lab.h"
-#include "train/labs/exercises/allocator_exercise.h"
-#include "train/labs/exercises/in_place_exercise.h"
-#include "train/labs/exercises/order_exercise.h"
-#include "train/labs/exercises/planner_exercise.h"
-#include "train/labs/in_place_lab.h"
-#include "train/labs/order_lab.h"
-#include "train/labs/planner_lab.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 namespace {

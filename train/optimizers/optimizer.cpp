@@ -1,12 +1,12 @@
 #include "train/optimizers/optimizer.h"
 
+#include <cmath>
+#include <numbers>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "framework/ops/optimizer/updates.h"
-#include "train/optimizers/adam.h"
-#include "train/optimizers/sgd.h"
 
 namespace skyline {
 namespace {
@@ -87,11 +87,63 @@ std::span<const Buffer> Optimizer::state_of(std::size_t parameter) const {
   return std::span(state_).subspan(parameter * parts, parts);
 }
 
+namespace {
+
+// Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
+// parameter.
+class Sgd final : public Optimizer {
+ public:
+  Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankPlace place)
+      : Optimizer(context, network, {"velocity"}, options.clip, place),
+        momentum_(options.momentum),
+        weight_decay_(options.weight_decay) {}
+
+ private:
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override {
+    return sgd_momentum_op({.learning_rate = params.learning_rate,
+                            .momentum = momentum_,
+                            .weight_decay = weight_decay_},
+                           parameters, place());
+  }
+
+  float momentum_, weight_decay_;
+};
+
+// Adam, see adam_op(). Keeps a "first_moment" and a "second_moment" for each parameter.
+class Adam final : public Optimizer {
+ public:
+  Adam(Context& context, const Network& network, const OptimizerOptions& options, RankPlace place)
+      : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip, place) {}
+
+ private:
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override {
+    return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
+  }
+};
+
+}  // namespace
+
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
                                           const OptimizerOptions& options, RankPlace place) {
   if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options, place);
   if (options.name == "adam") return std::make_unique<Adam>(context, network, options, place);
   throw std::invalid_argument("unknown optimizer '" + options.name + "'");
+}
+
+double LearningRate::at(std::int64_t step) const {
+  const double done =
+      total_steps > 0 ? static_cast<double>(step) / static_cast<double>(total_steps) : 0.0;
+  if (schedule == "constant") return base;
+  if (schedule == "cosine") return base * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
+  if (schedule == "step") return base * (done < 0.5 ? 1.0 : done < 0.75 ? 0.1 : 0.01);
+  throw std::invalid_argument("unknown learning-rate schedule '" + schedule + "'");
+}
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names = {"constant", "cosine", "step"};
+  return names;
 }
 
 }  // namespace skyline

@@ -31,8 +31,8 @@ struct UpdateParams {
 };
 
 // Updates a network's parameters in place. Its state for each parameter is resident and starts at
-// zero. An update requests no memory unless gradients are clipped. To add one: a pair of files
-// whose class returns the op, and a row in make_optimizer().
+// zero. An update requests no memory unless gradients are clipped. To add one: a class
+// in the source that returns the op, and a row in make_optimizer().
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -81,5 +81,23 @@ class Optimizer {
 // name.
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
                                           const OptimizerOptions& options, RankPlace place = {});
+
+// Learning rate schedules over a run of `total_steps`:
+//   constant  base
+//   cosine    base * (1 + cos(pi * step / total_steps)) / 2   (Loshchilov and Hutter 2017, eq. 5)
+//   step      base, a tenth of it from half of the run on, a hundredth from three quarters on
+//             (He et al. 2016, section 4.2)
+struct LearningRate {
+  double base = 0.05;
+  std::string schedule = "cosine";
+  std::int64_t total_steps = 0;
+
+  // Returns the rate of step `step`, counted from 0. Throws std::invalid_argument for an unknown
+  // schedule.
+  double at(std::int64_t step) const;
+};
+
+// The names above.
+const std::vector<std::string>& schedule_names();
 
 }  // namespace skyline

@@ -7,6 +7,11 @@
 
 namespace skyline {
 
+// Describes a step in up to three sentences: which line, then which block and why, or which lift
+// and what it wastes.
+std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
+                        const ExplainedStep& step);
+
 // A plan of a best-fit planner and how it was made. The parts must outlive the struct.
 struct ExplainedPlan {
   const Trace& trace;

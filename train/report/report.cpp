@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "train/report/page.h"
-#include "train/report/step_json.h"
+#include "train/report/step_story.h"
 
 namespace skyline {
 namespace {
@@ -22,21 +22,6 @@ Json curve_json(const AllocatorCurve& curve, std::uint64_t resident_bytes) {
     live.push_back(point.live_bytes);
   }
   return {{"name", curve.name}, {"ticks", ticks}, {"reserved", reserved}, {"live", live}};
-}
-
-Json known(const auto& value) { return value ? Json(*value) : Json(nullptr); }
-
-Json row_json(const ComparisonRow& row) {
-  return {{"allocator", row.allocator},
-          {"how", row.how},
-          {"peakReservedBytes", known(row.peak_reserved_bytes)},
-          {"afterSwitchBytes", known(row.peak_reserved_after_switch_bytes)},
-          {"residentBytes", known(row.resident_bytes)},
-          {"gap", known(row.gap)},
-          {"deviceAllocationsAfterSwitch", known(row.device_allocations_after_switch)},
-          {"callsPerStep", known(row.calls_per_step)},
-          {"allocateNanoseconds", known(row.allocate_nanoseconds)},
-          {"stepSeconds", known(row.step_seconds)}};
 }
 
 // Numbers that are not whole get nine digits, which tell all floats apart.
@@ -128,7 +113,7 @@ Json steps_line_json(const StepsLine& line) {
 Json steps_json(const StepsChart& chart) {
   Json json = {{"first", chart.first_step},
                {"live", series_json(chart.live_bytes)},
-               {"lengthsName", chart.lengths_name}};
+               {"lengths_name", chart.lengths_name}};
   json["lines"] = json["lengths"] = Json::array();
   for (const StepsLine& line : chart.lines) json["lines"].push_back(steps_line_json(line));
   for (const StepsSeries& series : chart.lengths) {
@@ -157,28 +142,28 @@ Json budget_json(const BudgetAnswer& budget) {
   }
   return {{"budget", budget.budget_bytes},
           {"reserved", budget.reserved_bytes},
-          {"without", budget.unlimited_bytes},
+          {"reserved_without", budget.unlimited_bytes},
           {"overhead", number(budget.overhead())},
           {"bound", number(budget.bound())},
           {"recomputed", budget.recomputed},
-          {"candidates", budget.candidates},
-          {"source", budget.seconds_source},
+          {"could_recompute", budget.candidates},
+          {"seconds_from", budget.seconds_source},
           {"points", points}};
 }
 
 std::string report_json(const ReportData& data) {
   Json json = step_json(data.trace, data.plan);
   json.update({{"baseline", data.baseline},
-               {"residentBytes", data.resident_bytes},
-               {"bitEqual", known(data.bit_equal)}});
-  json["facts"] = json["curves"] = json["comparison"] = json["losses"] = Json::array();
+               {"resident_bytes", data.resident_bytes},
+               {"bit_equal", value_of(data.bit_equal).json()}});
+  json["facts"] = json["curves"] = json["losses"] = Json::array();
+  json["comparison"] = to_json(data.comparison);
   for (const ReportFact& fact : data.facts) {
     json["facts"].push_back(Json::array({fact.name, fact.value}));
   }
   for (const AllocatorCurve& curve : data.curves) {
     json["curves"].push_back(curve_json(curve, data.resident_bytes));
   }
-  for (const ComparisonRow& row : data.comparison) json["comparison"].push_back(row_json(row));
   for (const LossCurve& curve : data.losses) json["losses"].push_back(loss_json(curve));
   if (!data.evaluations.steps.kept().empty()) {
     json["evaluations"] = evaluations_json(data.evaluations);
@@ -189,10 +174,26 @@ std::string report_json(const ReportData& data) {
   if (data.budget) json["budget"] = budget_json(*data.budget);
   if (data.ranks) json["ranks"] = to_json(*data.ranks);
   if (data.story) json["story"] = to_json(*data.story);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return page_text(json);
 }
 
 }  // namespace
+
+Rows<ComparisonRow> rows(const ComparisonRow*) {
+  using Row = ComparisonRow;
+  return {{"allocator", "allocator", &Row::allocator},
+          {"how", "how", &Row::how},
+          {"peak_reserved", kBytes, "reserved peak", &Row::peak_reserved_bytes},
+          {"peak_reserved_after_switch", kBytes, "after the switch",
+           &Row::peak_reserved_after_switch_bytes},
+          {"resident_bytes", kBytes, "resident", &Row::resident_bytes},
+          {"gap_to_lower_bound", kShare, "gap", &Row::gap},
+          {"device_allocations_after_switch", kCount, "device allocations",
+           &Row::device_allocations_after_switch},
+          {"calls_per_step", kNumber, "calls a step", &Row::calls_per_step},
+          {"allocate_ns_median", kNanoseconds, "ns an allocation", &Row::allocate_nanoseconds},
+          {"step_seconds_median", kSeconds, "step ms", &Row::step_seconds}};
+}
 
 std::string render_report(const ReportData& data) {
   return render_page(kReportPage, data.title, report_json(data));

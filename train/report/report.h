@@ -8,12 +8,12 @@
 #include "memory/plan.h"
 #include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
+#include "train/cli/figures.h"
+#include "train/decide/step_budget.h"
 #include "train/decide/step_decisions.h"
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
 #include "train/history/steps_chart.h"
-#include "train/report/order_view.h"
-#include "train/report/rank_lane.h"
 #include "train/report/step_story.h"
 #include "train/run/evaluation.h"
 #include "train/run/process_summary.h"
@@ -44,6 +44,8 @@ struct ComparisonRow {
   std::optional<double> allocate_nanoseconds;
   std::optional<double> step_seconds;  // median
 };
+
+Rows<ComparisonRow> rows(const ComparisonRow*);  // the page's keys are those of `compare --json`
 
 struct ReportFact {
   std::string name;   // "model"

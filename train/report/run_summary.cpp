@@ -9,6 +9,7 @@
 #include "memory/formats/graph_file.h"
 #include "memory/replay/trace_replay.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 #include "train/report/plan_map.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 constexpr int kMapRows = 12, kMapColumns = 96, kMapMargin = 16;  // the margin is for the scale
 constexpr std::string_view kNetworkWise = "network-wise", kPool = "best-fit-pool";
-
-std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 
 // Returns the peak that an allocator reserves for the recorded step, plus resident memory.
 std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocator) {
@@ -139,24 +138,12 @@ void write_summary(const RunSummary& summary, const RunDirectory& directory) {
                         write_graph(out, summary.graph, summary.title);
                       }));
   }
-  ReportData report;
-  report.title = summary.title;
-  report.facts = summary.facts;
-  report.trace = summary.trace;
-  report.plan = summary.plan;
+  ReportData report = summary;
   report.curves = {replay_trace(summary.trace, kNetworkWise).curve,
                    replay_trace(summary.trace, kPool).curve,
                    planned_curve(summary.trace, summary.plan)};
   report.resident_bytes = summary.memory.resident_bytes;
   report.comparison = allocator_rows(summary);
-  report.story = summary.story;
-  report.losses = {{summary.memory.allocator, summary.losses}};
-  report.evaluations = summary.evaluations;
-  report.steps = summary.steps;
-  report.process = summary.process;
-  report.order = summary.order;
-  report.budget = summary.budget;
-  report.ranks = summary.ranks;
   directory.replace("report.html", render_report(report));
 }
 

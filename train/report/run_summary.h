@@ -13,22 +13,11 @@
 
 namespace skyline {
 
-// The memory report of a finished run.
-struct RunSummary {
-  std::string title;  // "lenet on shapes"
-  std::vector<ReportFact> facts;
+// The memory report of a finished run. Its curves and its rows of allocators are replayed from the
+// trace when they are shown.
+struct RunSummary : ReportData {
   MemorySummary memory;
-  std::optional<ProcessSummary> process;
-  Trace trace;  // of a training step
-  Plan plan;
   StepGraph graph;  // of a training step in the program's sequence, see program_graph.h; or empty
-  std::optional<OrderView> order;  // of the same step
-  std::optional<StepStory> story;  // of `trace`, if it is that step
-  std::optional<BudgetAnswer> budget;
-  std::optional<RankLane> ranks;  // of a run on several
-  StepSeries losses;              // over all steps of the run, like the next two
-  EvaluationCurves evaluations;
-  StepsChart steps;                    // empty unless steps differ
   std::optional<double> step_seconds;  // median
 };
 

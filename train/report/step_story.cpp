@@ -1,12 +1,89 @@
 #include "train/report/step_story.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "framework/graph_text.h"
 #include "framework/op.h"
+#include "framework/ops/ranks/rank_sum_ops.h"
+#include "memory/errors.h"
 
 namespace skyline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Stores each text once; blocks refer to it by index.
+class Strings {
+ public:
+  std::size_t index_of(const std::string& text) {
+    const auto [place, is_new] = indices_.try_emplace(text, list_.size());
+    if (is_new) list_.push_back(text);
+    return place->second;
+  }
+  Json take() { return std::move(list_); }
+
+ private:
+  std::map<std::string, std::size_t> indices_;
+  Json list_ = Json::array();
+};
+
+Json blocks_json(const Trace& trace, const Plan& plan, Strings& strings) {
+  if (plan.offsets.size() != trace.size()) {
+    throw PlanMismatch(fmt::format("[report] offsets of the plan, got {}, expected {}, one a block",
+                                   plan.offsets.size(), trace.size()));
+  }
+  Json blocks = Json::array();
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const TraceBlock& block = trace.blocks[i];
+    const BlockTag tag = trace.tags.empty() ? BlockTag{} : trace.tags[i];
+    blocks.push_back({block.lower, block.upper, block.bytes, plan.offsets[i],
+                      strings.index_of(tag.op), strings.index_of(tag.layer),
+                      static_cast<int>(tag.phase), static_cast<int>(tag.category),
+                      strings.index_of(trace.ids.empty() ? std::string() : trace.ids[i])});
+  }
+  return blocks;
+}
+
+Json plan_json(const Plan& plan) {
+  return {{"planner", plan.planner},         {"peak", plan.peak},
+          {"lower_bound", plan.lower_bound}, {"gap", plan.gap()},
+          {"alignment", plan.alignment},     {"proved_optimal", plan.proved_optimal},
+          {"seconds", plan.seconds}};
+}
+
+Json phase_names() {
+  Json names = Json::array();
+  for (const Phase phase : {Phase::kOutside, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+    names.push_back(phase_name(phase));
+  }
+  return names;
+}
+
+Json category_names() {
+  Json names = Json::array();
+  for (int i = 0; i < kCategoryCount; ++i) {
+    names.push_back(category_name(static_cast<Category>(i)));
+  }
+  return names;
+}
+
+}  // namespace
+
+Json step_json(const Trace& trace, const Plan& plan) {
+  Strings strings;
+  Json json = {{"blocks", blocks_json(trace, plan, strings)},
+               {"plan", plan_json(plan)},
+               {"phases", phase_names()},
+               {"categories", category_names()}};
+  json["strings"] = strings.take();
+  return json;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -93,13 +170,77 @@ Json to_json(const StepStory& story) {
                {"uses", Json::array()},
                {"reasons", story.reasons},
                {"strategies", Json::array()},
-               {"secondsSource", story.seconds_source}};
+               {"seconds_source", story.seconds_source}};
   for (const StepStory::Op& op : story.ops) json["ops"].push_back({op.name, op.begins, op.seconds});
   for (const BlockUse& use : story.uses) {
     json["uses"].push_back({use.block, use.op, static_cast<int>(use.kind)});
   }
   for (const StrategyCurve& curve : story.strategies) {
     json["strategies"].push_back({{"name", curve.name}, {"bytes", curve.bytes}});
+  }
+  return json;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::uint64_t most_of(const OrderCurve& curve) {
+  return curve.bytes.empty() ? 0 : std::ranges::max(curve.bytes);
+}
+
+Json curve_json(const OrderCurve& curve) {
+  return {{"order", curve.order}, {"bytes", curve.bytes}};
+}
+
+Json cut_json(const std::vector<CutRow>& rows) {
+  Json json = Json::array();
+  for (const CutRow& row : rows) {
+    json.push_back(Json::array({row.bytes, row.written_by, row.needed_by}));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::uint64_t OrderView::program() const { return most_of(before); }
+std::uint64_t OrderView::peak() const { return most_of(after); }
+
+Json to_json(const OrderView& view) {
+  return {{"algorithm", view.algorithm},
+          {"names", view.names},
+          {"resident_bytes", view.resident_bytes},
+          {"program", view.program()},
+          {"peak", view.peak()},
+          {"before", curve_json(view.before)},
+          {"after", curve_json(view.after)},
+          {"lower_bound", view.lower_bound},
+          {"forward_as_written", view.forward_as_written},
+          {"bound_by_search", view.bound_by_search},
+          {"least_known", view.least_known},
+          {"sentence", view.sentence},
+          {"cut_rows", cut_json(view.cut)}};
+}
+
+std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& story) {
+  std::vector<BucketSum> sums;
+  for (const BlockUse& use : story.uses) {
+    const StepOp& op = graph.ops[use.op];
+    if (!begins_rank_sum(op.name) || use.kind != BlockUse::Kind::kRequest) continue;
+    BucketSum& sum =
+        sums.emplace_back(BucketSum{.block = use.block, .gradients = op.inputs.size()});
+    for (const ValueId value : op.inputs) sum.bytes += graph.values[value].bytes;
+  }
+  return sums;
+}
+
+nlohmann::ordered_json to_json(const RankLane& lane) {
+  nlohmann::ordered_json json = {{"ranks", lane.ranks},
+                                 {"sums", nlohmann::ordered_json::array()},
+                                 {"sum_seconds", lane.sum_seconds},
+                                 {"wait_seconds", lane.wait_seconds}};
+  for (const BucketSum& sum : lane.sums) {
+    json["sums"].push_back({sum.block, sum.gradients, sum.bytes});
   }
   return json;
 }

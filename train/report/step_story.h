@@ -1,14 +1,22 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/step_recorder.h"
+#include "memory/plan.h"
+#include "memory/step_graph.h"
 #include "memory/step_uses.h"
 
 namespace skyline {
+
+// Returns a step and its plan for script/step.js: blocks, strings, plan, phases, categories. Throws
+// PlanMismatch if the plan does not have one offset a block.
+nlohmann::ordered_json step_json(const Trace& trace, const Plan& plan);
 
 // Bytes alive while each op runs, under one strategy of the MXNet note.
 struct StrategyCurve {
@@ -46,7 +54,61 @@ std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace
                                     const OpSeconds& seconds);
 
 // Keys: ops as [name, begins, seconds], uses as [block, op, kind] with kind 0 requests, 1 writes
-// over, 2 reads; reasons by block; strategies and secondsSource.
+// over, 2 reads; reasons by block; strategies and seconds_source.
 nlohmann::ordered_json to_json(const StepStory& story);
+
+// The ops in the sequence in which they run, and the bytes alive during each.
+struct OrderCurve {
+  std::vector<OpId> order;  // by their number in the program
+  std::vector<std::uint64_t> bytes;
+};
+
+// Bytes that must be there when an op runs, who wrote them and who still reads them.
+struct CutRow {
+  std::uint64_t bytes = 0;
+  std::string written_by, needed_by;
+};
+
+// A step in the program's sequence and in another one, and why no order needs less, as pages show
+// it. All bytes include resident_bytes, except those of the cut.
+struct OrderView {
+  std::string algorithm;           // of the other sequence
+  std::vector<std::string> names;  // of the ops, by their number in the program
+  std::uint64_t resident_bytes = 0;
+  OrderCurve before, after;
+  std::uint64_t lower_bound = 0;
+  bool forward_as_written = false;  // the bound is only of orders that run forward as written
+  bool bound_by_search = false;     // the cut proves a part of the bound, a search the rest
+  std::uint64_t least_known = 0;    // the least peak that was found over all orders
+  std::string sentence;             // what must be there in any order; empty: unknown
+  std::vector<CutRow> cut;          // the values that the sentence speaks of
+
+  std::uint64_t program() const;  // peak of `before`
+  std::uint64_t peak() const;     // peak of `after`
+};
+
+nlohmann::ordered_json to_json(const OrderView& view);
+
+// The sum of a bucket of gradients over the ranks, within a step.
+struct BucketSum {
+  std::size_t block = 0;  // of the trace: it holds what the other ranks send while the sum runs
+  std::size_t gradients = 0;
+  std::uint64_t bytes = 0;  // of the gradients
+};
+
+// The sums of a run on several ranks, as its report shows them.
+struct RankLane {
+  std::size_t ranks = 0;
+  std::vector<BucketSum> sums;  // of one step, as they begin
+  // Of the run as this rank measured it: seconds of all sums, from begin to end, and those that
+  // steps waited for. Sums that overlap count one by one.
+  double sum_seconds = 0, wait_seconds = 0;
+};
+
+// Returns the sums of a step. `story` must be the graph's.
+std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& story);
+
+// Keys: ranks, sums as [block, gradients, bytes], sum_seconds and wait_seconds.
+nlohmann::ordered_json to_json(const RankLane& lane);
 
 }  // namespace skyline

@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
 namespace {
 
-template <typename T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+// A figure of the session; other allocators have no such key.
+template <typename Figure>
+auto if_session(Figure SessionStatistics::*figure) {
+  return if_known(of(&MemorySummary::session, figure));
 }
 
 }  // namespace
-
 MemorySummary memory_summary(const ModelRun& run, const std::string& allocator,
                              std::uint64_t device_allocations_before) {
   MemorySummary facts;
@@ -58,46 +56,60 @@ void update_totals(MemorySummary& facts, const ModelRun& run,
   facts.device_allocations_after_switch = facts.session->device_allocations_since_switch;
 }
 
-nlohmann::ordered_json to_json(const MemorySummary& facts) {
-  nlohmann::ordered_json json = {
-      {"allocator", facts.allocator},
-      {"resident_bytes", facts.resident_bytes},
-      {"peak_reserved", facts.peak_reserved_bytes},
-      {"peak_reserved_after_switch", or_null(facts.peak_reserved_after_switch_bytes)},
-      {"warm_up_peak_reserved", or_null(facts.warm_up_peak_reserved_bytes)},
-      {"device_allocations_after_switch", facts.device_allocations_after_switch},
-      {"calls_per_step", facts.calls_per_step},
-      {"blocks", or_null(facts.blocks)},
-      {"lower_bound", or_null(facts.lower_bound)},
-      {"peak", or_null(facts.peak)},
-      {"gap", or_null(facts.gap)},
-      {"proved_optimal", or_null(facts.proved_optimal)},
-      {"planning_seconds", or_null(facts.planning_seconds)},
-  };
-  json["planner"] = facts.planner.empty() ? nullptr : nlohmann::ordered_json(facts.planner);
-  if (facts.session) {
-    json.update(to_json(*facts.session));
-    json["deviating_steps"] = facts.session->deviating_steps;
-    json["adopted_plans"] = facts.session->adopted_plans;
-    json["stalled_seconds"] = facts.session->stalled_seconds;
-    json["fallback_requests"] = facts.session->fallback_requests;
-    json["fallback_peak_reserved"] = facts.session->peak_fallback_reserved_bytes;
-  }
-  return json;
+Rows<MemorySummary> rows(const MemorySummary*) {
+  return {
+      {"resident_bytes", kBytes, "that live across steps", &MemorySummary::resident_bytes},
+      {"peak_reserved", kBytes, "the most taken from the device, resident bytes included",
+       &MemorySummary::peak_reserved_bytes},
+      {"peak_reserved_after_switch", kBytes, "the same once the plan served",
+       &MemorySummary::peak_reserved_after_switch_bytes},
+      {"warm_up_peak_reserved", kBytes, "of the pool, before",
+       &MemorySummary::warm_up_peak_reserved_bytes},
+      {"device_allocations_after_switch", kCount, "calls of the device since then, or the warm-up",
+       &MemorySummary::device_allocations_after_switch},
+      {"calls_per_step", kNumber, "requests and frees of a step", &MemorySummary::calls_per_step},
+      {"blocks", kCount, "requests of the step", &MemorySummary::blocks},
+      {"lower_bound", kBytes, "no plan is below", &MemorySummary::lower_bound},
+      {"peak", kBytes, "the highest byte of the plan", &MemorySummary::peak},
+      {"gap", kShare, "(peak − lower bound) / lower bound", &MemorySummary::gap},
+      {"proved_optimal", "the peak is a proved bound", &MemorySummary::proved_optimal},
+      {"planning_seconds", kSeconds, "of planning", &MemorySummary::planning_seconds},
+      {"planner", "who planned",
+       [](auto& summary) {
+         return summary.planner.empty() ? std::nullopt : std::optional(summary.planner);
+       }},
+      {"", "of planned", &MemorySummary::session},
+      {"deviating_steps", kCount, "steps that left their plan",
+       if_session(&SessionStatistics::deviating_steps)},
+      {"adopted_plans", kCount, "plans made before their step",
+       if_session(&SessionStatistics::adopted_plans)},
+      {"stalled_seconds", kSeconds, "that steps waited for plans",
+       if_session(&SessionStatistics::stalled_seconds)},
+      {"fallback_requests", kCount, "that the fallback pool served",
+       if_session(&SessionStatistics::fallback_requests)},
+      {"fallback_peak_reserved", kBytes, "by the fallback pool, at most",
+       if_session(&SessionStatistics::peak_fallback_reserved_bytes)}};
 }
 
-nlohmann::ordered_json to_json(const SessionStatistics& statistics) {
-  return {{"planned_steps", statistics.planned_steps},
-          {"deviations", statistics.deviations},
-          {"replans", statistics.replans},
-          {"planning_seconds", statistics.planning_seconds},
-          {"validation_seconds", statistics.validation_seconds},
-          {"fallback_bytes", statistics.peak_fallback_bytes}};
+Rows<SessionStatistics> rows(const SessionStatistics*) {
+  return {
+      {"planned_steps", kCount, "steps that had a plan", &SessionStatistics::planned_steps},
+      {"deviations", kCount, "requests that left the plan", &SessionStatistics::deviations},
+      {"replans", kCount, "plans that were made anew", &SessionStatistics::replans},
+      {"planning_seconds", kSeconds, "of planning", &SessionStatistics::planning_seconds},
+      {"validation_seconds", kSeconds, "of the validator", &SessionStatistics::validation_seconds},
+      {"fallback_bytes", kBytes, "outside of the plan, at most",
+       &SessionStatistics::peak_fallback_bytes}};
 }
 
-nlohmann::ordered_json replans_json(const StepsChart& chart) {
+Replans replans_of(const StepsChart& chart) {
   const StepSeries& replans = chart.lines.front().replans_by_hundreds;
-  return {{"steps", replans.steps_per_point()}, {"counts", sums_of(replans)}};
+  return {static_cast<std::int64_t>(replans.steps_per_point()), sums_of(replans)};
+}
+
+Rows<Replans> rows(const Replans*) {
+  return {{"steps", kCount, "of each number", &Replans::steps},
+          {"counts", "re-plans in so many steps", &Replans::counts}};
 }
 
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes) {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "train/cli/figures.h"
 #include "train/history/steps_chart.h"
 #include "train/run/model_run.h"
 
@@ -48,14 +48,19 @@ void set_plan(MemorySummary& facts, std::size_t blocks, const Plan& plan);
 void update_totals(MemorySummary& facts, const ModelRun& run,
                    std::uint64_t device_allocations_before);
 
-// Sizes in bytes; unknown figures are null.
-nlohmann::ordered_json to_json(const MemorySummary& facts);
+// All but the allocator's name.
+Rows<MemorySummary> rows(const MemorySummary*);
 
 // The session's figures in the log of a run with varying steps, under the log's names.
-nlohmann::ordered_json to_json(const SessionStatistics& statistics);
+Rows<SessionStatistics> rows(const SessionStatistics*);
 
-// The numbers of new plans in a run with one line: {"steps": 100, "counts": [3, 0, …]}.
-nlohmann::ordered_json replans_json(const StepsChart& chart);
+// The numbers of new plans in each so many steps of a run with one line.
+struct Replans {
+  std::int64_t steps = 0;
+  std::vector<std::uint64_t> counts;
+};
+Replans replans_of(const StepsChart& chart);
+Rows<Replans> rows(const Replans*);
 
 // "saves 3.1 MiB, 24.8 %", "takes 12 KiB more, 0.3 %" or "the same".
 std::string saving_sentence(std::uint64_t baseline_bytes, std::uint64_t bytes);

@@ -1,7 +1,6 @@
 #include "train/run/process_summary.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -43,17 +42,23 @@ std::vector<ProcessSummary::Part> ProcessSummary::parts() const {
           {"other", left}};
 }
 
-nlohmann::ordered_json to_json(const ProcessSummary& summary) {
-  nlohmann::ordered_json json = {{"reserved", summary.reserved_bytes},
-                                 {"peak_reserved", summary.peak_reserved_bytes},
-                                 {"resident_set", summary.process.resident_bytes},
-                                 {"peak_resident_set", summary.process.peak_resident_bytes}};
-  for (const auto& [name, bytes] : summary.parts()) {
-    std::string key = name;
-    std::ranges::replace(key, ' ', '_');
-    json["resident_set_of"][key] = bytes;
-  }
-  return json;
+Rows<ProcessSummary> rows(const ProcessSummary*) {
+  return {
+      {"reserved", kBytes, "by the devices", &ProcessSummary::reserved_bytes},
+      {"peak_reserved", kBytes, "by the devices, at most", &ProcessSummary::peak_reserved_bytes},
+      {"resident_set", kBytes, "of the process",
+       [](auto& summary) { return summary.process.resident_bytes; }},
+      {"peak_resident_set", kBytes, "of the process, at most",
+       [](auto& summary) { return summary.process.peak_resident_bytes; }},
+      {"resident_set_of", "bytes of each part of the resident set", [](auto& summary) {
+         std::vector<std::pair<std::string, std::uint64_t>> parts;
+         for (auto& [name, bytes] : summary.parts()) {
+           std::string key = name;
+           std::ranges::replace(key, ' ', '_');
+           parts.emplace_back(std::move(key), bytes);
+         }
+         return parts;
+       }}};
 }
 
 std::string process_text(const ProcessSummary& summary) {

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "memory/machine/process_memory.h"
+#include "train/cli/figures.h"
 #include "train/run/model_run.h"
 
 namespace skyline {
@@ -33,7 +33,7 @@ struct ProcessSummary {
 // Measures the process, in which these runs take all device memory. Milliseconds.
 ProcessSummary process_summary(std::span<const ModelRun* const> runs, std::uint64_t history_bytes);
 
-nlohmann::ordered_json to_json(const ProcessSummary& summary);
+Rows<ProcessSummary> rows(const ProcessSummary*);
 // Returns a table: reserved bytes and resident set, now and at their peaks, and the set's parts.
 std::string process_text(const ProcessSummary& summary);
 

@@ -16,9 +16,8 @@ class StepScope {
   StepScope(const StepScope&) = delete;
   StepScope& operator=(const StepScope&) = delete;
   void end() {
-    context_.compute().runner().wait();  // a step with an error is abandoned
-    ended_ = true;
     context_.end_step();
+    ended_ = true;
   }
 
  private:

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "train/cli/byte_sizes.h"
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/run/memory_summary.h"
 
 namespace skyline {

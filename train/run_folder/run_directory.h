@@ -14,9 +14,40 @@
 #include "train/checkpoints/files.h"
 #include "train/checkpoints/training_position.h"
 #include "train/run_folder/log_file.h"
-#include "train/run_folder/open_folder.h"
 
 namespace skyline {
+
+// A folder that stays open, so that writing into it goes on reaching it wherever it is moved and
+// never makes another of its name.
+//
+//   const OpenFolder folder("runs/x");
+//   write_atomically(folder.own("report.html"), page);
+class OpenFolder {
+ public:
+  // Throws WriteError.
+  explicit OpenFolder(std::filesystem::path path);
+  OpenFolder(OpenFolder&& other) noexcept;
+  OpenFolder& operator=(OpenFolder&& other) noexcept;
+  ~OpenFolder();
+
+  const std::filesystem::path& path() const noexcept { return path_; }  // as given
+  // A path that leads to the folder through its descriptor. Without /proc: path().
+  const std::filesystem::path& inside() const noexcept { return inside_; }
+  // Returns where to write the file or folder `name` in this folder. A link may stand for it that
+  // leads to another place in the folder; throws WriteError if it leads out of it or nowhere.
+  std::filesystem::path own(std::string_view name) const;
+  // Returns a path below inside() as a path below path(), for messages.
+  std::filesystem::path shown(const std::filesystem::path& path) const;
+
+  // True while path() leads to this folder.
+  bool in_place() const;
+  // Returns where the folder lies now; nothing if it was removed.
+  std::optional<std::filesystem::path> place() const;
+
+ private:
+  std::filesystem::path path_, inside_;
+  int folder_ = -1;
+};
 
 // Someone moved or removed a run's folder, or its log, while the run wrote to it.
 class RunFolderLost : public std::runtime_error {
@@ -112,5 +143,11 @@ class RunDirectory {
 // Returns the arguments of a run that was started and never saved, for instance because the disk
 // was full; nothing for any other folder. Throws UsageError if they are damaged.
 std::optional<StoredJson> arguments_of_unsaved_run(const std::filesystem::path& folder);
+
+// Makes the folder of a new run and returns it. `out` must not exist, be empty, or hold no more
+// than the empty log of a start that failed at once; throws UsageError otherwise. Without `out`,
+// makes parent/<model>-<YYYYMMDD-HHMMSS>-<n> with the first free n from 1. Throws WriteError.
+std::filesystem::path new_run_folder(const std::optional<std::filesystem::path>& out,
+                                     std::string_view model, const std::filesystem::path& parent);
 
 }  // namespace skyline

@@ -8,7 +8,6 @@
 #include "data/host.h"
 #include "data/text/numbers.h"
 #include "train/checkpoints/files.h"
-#include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
 #include "train/run/random_bits.h"
 

@@ -17,7 +17,7 @@
 #include "tests/benchmarks/framework/matrix_peak.h"
 #include "tests/benchmarks/framework/op_profile.h"
 #include "tests/benchmarks/run_benchmark.h"
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 
 namespace skyline {

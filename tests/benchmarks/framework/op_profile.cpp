@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 
 namespace skyline {

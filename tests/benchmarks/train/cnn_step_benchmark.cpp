@@ -29,7 +29,7 @@
 #include "tests/benchmarks/run_benchmark.h"
 #include "tests/benchmarks/train/timed_training.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 
 namespace skyline {

@@ -10,7 +10,7 @@
 #include "memory/device/devices.h"
 #include "tests/benchmarks/train/timed_training.h"
 #include "train/images/image_run.h"
-#include "train/lab/pgmo/sentence_lengths.h"
+#include "train/lab/pgmo/pgmo_seq2seq.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {

@@ -13,7 +13,7 @@
 
 #include "memory/planners/registry.h"
 #include "models/models.h"
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 #include "train/lab/dry_run/model_dry_run.h"
 

@@ -24,7 +24,7 @@
 #include "tests/train/decided_run.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/console.h"
-#include "train/cli/median.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 #include "train/run/now_seconds.h"
 

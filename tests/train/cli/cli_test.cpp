@@ -12,7 +12,7 @@
 #include "memory/device/out_of_memory.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
-#include "train/cli/json_text.h"
+#include "train/cli/figures.h"
 #include "train/cli/table.h"
 
 namespace skyline {

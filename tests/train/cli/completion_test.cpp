@@ -1,6 +1,6 @@
 // The script of `skyline completion`, run by bash and zsh.
 
-#include "train/cli/completion.h"
+#include "train/cli/cli.h"
 
 #include <gtest/gtest.h>
 

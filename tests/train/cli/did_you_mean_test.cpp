@@ -1,4 +1,4 @@
-#include "train/cli/did_you_mean.h"
+#include "train/cli/usage_error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/cli/progress.h"
+#include "train/cli/console.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/files.h"
-#include "train/lab/replay_all.h"
+#include "train/lab/replay.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 

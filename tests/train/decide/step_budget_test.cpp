@@ -151,7 +151,7 @@ TEST(StepBudget, SumsGradientsEarlyWhereBytesAreFew) {
   ASSERT_TRUE(least.savings);
   EXPECT_TRUE(least.savings->early_sums);
   EXPECT_NE(least.text().find("gradients are summed early"), std::string::npos);
-  EXPECT_EQ(least.json()["early_sums"], true);
+  EXPECT_EQ(to_json(least)["early_sums"], true);
 }
 
 // Budgets of lenet as on a processor whose first convolution has a fast engine with 8 MiB of

@@ -142,12 +142,12 @@ TEST(ComparisonTest, ThePeakOfTheWholeRunStandsBesideThatAfterTheSwitch) {
 TEST(ComparisonTest, CountsTheDevicesOfAllRunsInOneProcess) {
   const Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 4);
   const std::uint64_t pool = comparison.runs[0].memory.peak_reserved_bytes;
-  EXPECT_EQ(comparison.process.peak_reserved_bytes,
+  EXPECT_EQ(comparison.process->peak_reserved_bytes,
             pool + comparison.runs[1].memory.peak_reserved_bytes);
-  EXPECT_GT(comparison.process.device_resident_bytes, 0u);
+  EXPECT_GT(comparison.process->device_resident_bytes, 0u);
   EXPECT_NE(comparison_text(comparison).find("resident set"), std::string::npos);
   EXPECT_EQ(to_json(comparison)["process"]["peak_reserved"],
-            comparison.process.peak_reserved_bytes);
+            comparison.process->peak_reserved_bytes);
 }
 
 TEST(ComparisonTest, AnythingThatDiffersIsFound) {

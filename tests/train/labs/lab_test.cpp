@@ -11,11 +11,7 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/order/order.h"
 #include "memory/planners/registry.h"
-#include "train/labs/allocator_lab.h"
-#include "train/labs/exercises/allocator_exercise.h"
-#include "train/labs/in_place_lab.h"
-#include "train/labs/order_lab.h"
-#include "train/labs/planner_lab.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 namespace {

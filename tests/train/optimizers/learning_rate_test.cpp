@@ -1,4 +1,4 @@
-#include "train/optimizers/learning_rate.h"
+#include "train/optimizers/optimizer.h"
 
 #include <gtest/gtest.h>
 

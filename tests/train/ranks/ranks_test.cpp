@@ -187,8 +187,8 @@ TEST_F(Ranks, HaveALaneInTheReport) {
   const nlohmann::json page = page_data(read_file(folder_ / "run/report.html"));
   const nlohmann::json lane = page["ranks"];
   EXPECT_EQ(lane["ranks"], 2);
-  EXPECT_GT(lane["sumSeconds"], 0);
-  EXPECT_GT(lane["waitSeconds"], 0);
+  EXPECT_GT(lane["sum_seconds"], 0);
+  EXPECT_GT(lane["wait_seconds"], 0);
   ASSERT_GT(lane["sums"].size(), 1u);
   std::uint64_t gradients = 0, bytes = 0, parameters = 0;
   for (const nlohmann::json& sum : lane["sums"]) {

@@ -13,7 +13,6 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"
-#include "train/report/plan_sentences.h"
 
 namespace skyline {
 namespace {

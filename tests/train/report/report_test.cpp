@@ -34,20 +34,20 @@ TEST(Report, HoldsTheWholeRun) {
   EXPECT_EQ(data["categories"][static_cast<int>(Category::kGradient)], "gradient");
   EXPECT_EQ(data["plan"], json({{"planner", "best-fit"},
                                 {"peak", 5120},
-                                {"lowerBound", 5120},
+                                {"lower_bound", 5120},
                                 {"gap", 0.0},
                                 {"alignment", 512},
-                                {"provedOptimal", true},
+                                {"proved_optimal", true},
                                 {"seconds", 0.25}}));
   EXPECT_EQ(data["curves"][0], json({{"name", "best-fit-pool"},
                                      {"ticks", {0, 3}},
                                      {"reserved", {8192 + 512, 9216 + 512}},
                                      {"live", {4096, 5120}}}));
-  EXPECT_EQ(data["residentBytes"], 512);
+  EXPECT_EQ(data["resident_bytes"], 512);
   EXPECT_EQ(data["facts"], parsed_json(R"([["model","mlp"],["batch size","64"]])"));
   EXPECT_EQ(data["losses"][1],
             json({{"name", "planned"}, {"steps", 2}, {"per", 1}, {"mean", {2.5, 1.25}}}));
-  EXPECT_EQ(data["bitEqual"], true);
+  EXPECT_EQ(data["bit_equal"], true);
   EXPECT_FALSE(data.contains("process"));
 }
 
@@ -68,9 +68,9 @@ TEST(Report, ShowsTheProcessWithItsPeaks) {
   EXPECT_EQ(rows[2], json({"device memory", 300, nullptr}));
   EXPECT_EQ(rows[5], json({"host batches", 80, nullptr}));
   const json read = page_data(render_report(data));
-  EXPECT_EQ(read["comparison"][1]["peakReservedBytes"], 9216);
-  EXPECT_EQ(read["comparison"][1]["afterSwitchBytes"], 5120);
-  EXPECT_TRUE(read["comparison"][0]["afterSwitchBytes"].is_null());
+  EXPECT_EQ(read["comparison"][1]["peak_reserved"], 9216);
+  EXPECT_EQ(read["comparison"][1]["peak_reserved_after_switch"], 5120);
+  EXPECT_TRUE(read["comparison"][0]["peak_reserved_after_switch"].is_null());
 }
 
 TEST(Report, KeepsWhatIsUnknownApartFromZero) {
@@ -79,12 +79,12 @@ TEST(Report, KeepsWhatIsUnknownApartFromZero) {
   data.losses[0].losses =
       StepSeries::of(std::vector<double>{std::nan(""), std::numeric_limits<double>::infinity(), 0});
   const json read = page_data(render_report(data));
-  EXPECT_TRUE(read["bitEqual"].is_null());
+  EXPECT_TRUE(read["bit_equal"].is_null());
   EXPECT_EQ(read["losses"][0]["mean"], json({nullptr, nullptr, 0.0}));
   const json& planned = read["comparison"][1];
-  EXPECT_EQ(planned["gap"], 0.0);
-  for (const char* key : {"residentBytes", "deviceAllocationsAfterSwitch", "callsPerStep",
-                          "allocateNanoseconds", "stepSeconds"}) {
+  EXPECT_EQ(planned["gap_to_lower_bound"], 0.0);
+  for (const char* key : {"resident_bytes", "device_allocations_after_switch", "calls_per_step",
+                          "allocate_ns_median", "step_seconds_median"}) {
     ASSERT_TRUE(planned.contains(key)) << key;
     EXPECT_TRUE(planned[key].is_null()) << key;
   }
@@ -97,7 +97,7 @@ TEST(Report, HoldsTheStepsOfARun) {
   data.steps.first_step = 7;
   const json steps = page_data(render_report(data))["steps"];
   EXPECT_EQ(steps["first"], 7);
-  EXPECT_EQ(steps["lengthsName"], "longest sentence, in words");
+  EXPECT_EQ(steps["lengths_name"], "longest sentence, in words");
   EXPECT_EQ(steps["live"]["mean"].size(), 100u);
   EXPECT_FALSE(steps["live"].contains("most")) << "each point is one step";
   EXPECT_EQ(steps["lines"][0]["steps"], 50);

@@ -10,7 +10,7 @@
 #include "tests/train/images/small_training.h"
 #include "train/decide/step_seconds.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/order/model_story.h"
+#include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
 namespace skyline {
@@ -120,7 +120,7 @@ TEST(StepStory, WritesTheKeysThatThePageReads) {
   EXPECT_EQ(told["uses"][0].size(), 3u);
   EXPECT_EQ(told["reasons"].size(), facts.trace.size());
   EXPECT_EQ(told["strategies"].size(), 4u);
-  EXPECT_EQ(told["secondsSource"], "here");
+  EXPECT_EQ(told["seconds_source"], "here");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tests/memory/adaptors/failing_adaptor.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/run/given_batches.h"
-#include "train/optimizers/sgd.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
 
 namespace skyline {
@@ -22,12 +22,12 @@ struct FailingRun {
         failing(memory.allocator()),
         context(failing, seeded()),
         model(find_model("lenet").make(context, small_shape("lenet"))),
-        optimizer(context, *model, {}) {}
+        optimizer(make_optimizer(context, *model, {})) {}
 
   float step(const Batch& batch) {
     GivenBatches batches(training_key(batch.size),
                          [&](std::size_t) { return forward_loss(context, *model, batch); });
-    return training_step(context, optimizer, small_params(), batches);
+    return training_step(context, *optimizer, small_params(), batches);
   }
   std::string sha256() { return tensors_sha256(context, values_of(model->parameters())); }
 
@@ -35,7 +35,7 @@ struct FailingRun {
   FailingAdaptor failing;
   Context context;
   std::unique_ptr<Model> model;
-  Sgd optimizer;
+  std::unique_ptr<Optimizer> optimizer;
 };
 
 class FailingRequestTest : public ::testing::TestWithParam<std::string> {};

@@ -18,7 +18,7 @@
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/files.h"
-#include "train/lab/order/order_files.h"
+#include "train/lab/load_file.h"
 #include "train/options/memory_options.h"
 #include "train/trainer.h"
 
@@ -153,9 +153,9 @@ TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
       ASSERT_TRUE(page.contains("story"));
       EXPECT_EQ(page["story"]["reasons"].size(), page["blocks"].size());
       const auto alive = page["story"]["strategies"][3]["bytes"].get<std::vector<std::uint64_t>>();
-      EXPECT_EQ(std::ranges::max(alive), page["plan"]["lowerBound"]);
+      EXPECT_EQ(std::ranges::max(alive), page["plan"]["lower_bound"]);
       if (memory["lower_bound"].is_null()) continue;  // no shape came often enough to be planned
-      EXPECT_EQ(memory["lower_bound"], page["plan"]["lowerBound"]);
+      EXPECT_EQ(memory["lower_bound"], page["plan"]["lower_bound"]);
     }
   }
 }

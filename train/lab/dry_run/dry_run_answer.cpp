@@ -14,8 +14,6 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Recomputing longer chains saves little more in the paper's networks.
 constexpr int kShownRecompute = 4;
 
@@ -92,7 +90,7 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
   return answer;
 }
 
-// Chooses what the program makes again within its memory, and shows the curve.
+// Chooses what the program recomputes within its memory, and shows the curve.
 void add_budget(DryRunResult& answer) {
   DryRunRequest& question = answer.question;
   const std::optional<std::uint64_t>& bytes = question.program.step.memory_bytes;
@@ -105,76 +103,133 @@ void add_budget(DryRunResult& answer) {
   question.engines->choose(answer.budget->engines);
 }
 
-// --- JSON ---
+// --- Figures ---
+
+using BytesByName = std::vector<std::pair<std::string, std::uint64_t>>;
 
 // Returns bytes by category name, without categories of zero bytes.
-Json by_category(const CategoryBytes& bytes) {
-  Json json = Json::object();
+BytesByName by_category(const CategoryBytes& bytes) {
+  BytesByName names;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] > 0) json[std::string(category_name(static_cast<Category>(i)))] = bytes[i];
+    if (bytes[i] > 0) names.emplace_back(category_name(static_cast<Category>(i)), bytes[i]);
   }
-  return json;
+  return names;
 }
 
-Json categories_json(const DryRunResult& answer) {
+struct CategoryAnswer {
+  std::uint64_t peak_bytes = 0, bytes_at_lower_bound = 0;
+};
+
+Rows<CategoryAnswer> rows(const CategoryAnswer*) {
+  return {{"peak_bytes", kBytes, "alive at most", &CategoryAnswer::peak_bytes},
+          {"bytes_at_lower_bound", kBytes, "where the lower bound is reached",
+           &CategoryAnswer::bytes_at_lower_bound}};
+}
+
+std::vector<std::pair<std::string, CategoryAnswer>> categories_of(const DryRunResult& answer) {
   const CategoryBytes parts = lower_bound_parts(answer.facts.trace, answer.plan.alignment);
-  Json json = Json::object();
+  std::vector<std::pair<std::string, CategoryAnswer>> categories;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (answer.facts.peak_bytes[i] == 0) continue;
-    json[std::string(category_name(static_cast<Category>(i)))] = {
-        {"peak_bytes", answer.facts.peak_bytes[i]}, {"bytes_at_lower_bound", parts[i]}};
+    categories.push_back({std::string(category_name(static_cast<Category>(i))),
+                          {answer.facts.peak_bytes[i], parts[i]}});
   }
-  return json;
+  return categories;
 }
 
-Json layers_json(const DryRunResult& answer) {
-  Json json = Json::array();
-  for (const LayerBytes& layer :
-       layer_bytes(answer.facts.run, answer.facts.trace, Grouping::kLayer, answer.plan.alignment)) {
-    json.push_back({{"layer", layer.layer},
-                    {"resident_bytes", layer.resident_bytes},
-                    {"peak_bytes", layer.peak_bytes},
-                    {"bytes_at_lower_bound", layer.bytes_at_lower_bound},
-                    {"categories_at_lower_bound", by_category(layer.categories_at_lower_bound)}});
-  }
-  return json;
+std::vector<LayerBytes> layers_of(const DryRunResult& answer) {
+  return layer_bytes(answer.facts.run, answer.facts.trace, Grouping::kLayer, answer.plan.alignment);
 }
 
-Json allocator_json(const DryRunResult& answer, std::size_t index) {
-  const AllocatorAnswer& row = answer.allocators[index];
-  const AllocatorUse& use = row.on_device ? *row.on_device : row.unlimited;
-  Json json = {{"fits", use.fits},
-               {"peak_reserved", use.fits ? Json(use.peak_reserved_bytes) : Json(nullptr)},
-               {"peak_reserved_without_limit", row.unlimited.peak_reserved_bytes},
-               {"device_allocations", use.fits ? Json(use.device_allocations) : Json(nullptr)},
-               {"device_allocations_after_switch",
-                use.fits ? Json(use.later_device_allocations) : Json(nullptr)},
-               {"flushes", use.fits ? Json(use.flushes) : Json(nullptr)},
-               {"steps", use.steps},
-               {"problem", use.fits ? Json(nullptr) : Json(use.problem)}};
-  if (answer.largest) {
-    const LargestBatch& largest = answer.largest->allocators[index];
-    json["largest_batch"] = largest.batch_size;
-    json["largest_batch_proved"] = largest.proved;
-  }
-  return json;
+// An allocator on the device, or on one without limit, and its largest batch.
+struct ToldAllocator {
+  const AllocatorAnswer& row;
+  std::optional<LargestBatch> largest;
+
+  const AllocatorUse& use() const { return row.on_device ? *row.on_device : row.unlimited; }
+};
+
+// A figure of a use that fits.
+template <typename Figure>
+auto if_fits(Figure AllocatorUse::*figure) {
+  return [figure](const ToldAllocator& told) {
+    return told.use().fits ? std::optional<Figure>(told.use().*figure) : std::nullopt;
+  };
 }
 
-Json strategies_json(const std::vector<Strategy>& strategies) {
-  Json json = Json::array();
-  for (const Strategy& strategy : strategies) {
-    json.push_back({{"strategy", strategy.name},
-                    {"in_place", strategy.in_place},
-                    {"sharing", strategy.sharing},
-                    {"blocks", strategy.blocks},
-                    {"lower_bound", strategy.plan.lower_bound},
-                    {"planned", strategy.plan.peak},
-                    {"proved_optimal", strategy.plan.proved_optimal}});
+Rows<ToldAllocator> rows(const ToldAllocator*) {
+  return {{"fits", "the step fits the device", [](auto& told) { return told.use().fits; }},
+          {"peak_reserved", kBytes, "the most taken from the device, resident bytes included",
+           if_fits(&AllocatorUse::peak_reserved_bytes)},
+          {"peak_reserved_without_limit", kBytes, "the same on an endless device",
+           [](auto& told) { return told.row.unlimited.peak_reserved_bytes; }},
+          {"device_allocations", kCount, "calls of the device in the first step",
+           if_fits(&AllocatorUse::device_allocations)},
+          {"device_allocations_after_switch", kCount, "and after it",
+           if_fits(&AllocatorUse::later_device_allocations)},
+          {"flushes", kCount, "times that cached memory was returned for want of memory",
+           if_fits(&AllocatorUse::flushes)},
+          {"steps", kCount, "replayed", [](auto& told) { return told.use().steps; }},
+          {"problem", "why the step does not fit",
+           [](auto& told) {
+             return told.use().fits ? std::nullopt : std::optional(told.use().problem);
+           }},
+          {"largest_batch", kCount, "with --device-memory: the largest that fits",
+           if_known(of(&ToldAllocator::largest, &LargestBatch::batch_size))},
+          {"largest_batch_proved", "no larger one fits",
+           if_known(of(&ToldAllocator::largest, &LargestBatch::proved))}};
+}
+
+std::vector<std::pair<std::string, ToldAllocator>> allocators_of(const DryRunResult& answer) {
+  std::vector<std::pair<std::string, ToldAllocator>> told;
+  for (std::size_t i = 0; i < answer.allocators.size(); ++i) {
+    const AllocatorAnswer& row = answer.allocators[i];
+    told.push_back({row.unlimited.allocator, {.row = row, .largest = {}}});
+    if (answer.largest) told.back().second.largest = answer.largest->allocators[i];
   }
-  return json;
+  return told;
+}
+
+BytesByName single_images(const DryRunResult& answer) {
+  BytesByName bytes;
+  for (const AllocatorUse& use : answer.single_image) {
+    bytes.emplace_back(use.allocator, use.peak_reserved_bytes);
+  }
+  return bytes;
+}
+
+std::string limit_name(const MachineMemory& machine) {
+  return machine.limit ? machine.limit->name : "physical memory";
+}
+
+IfKnown<Value> allocator_options_of(const DryRunResult& answer) {
+  if (answer.question.allocators.empty()) return {};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  write_allocator_options(answer.question.allocators.front().allocator_options, json);
+  return {json};
 }
 
 }  // namespace
+
+Rows<LayerBytes> rows(const LayerBytes*) {
+  return {{"layer", "its name", &LayerBytes::layer},
+          {"resident_bytes", kBytes, "that live across steps", &LayerBytes::resident_bytes},
+          {"peak_bytes", kBytes, "alive at most", &LayerBytes::peak_bytes},
+          {"bytes_at_lower_bound", kBytes, "where the lower bound is reached",
+           &LayerBytes::bytes_at_lower_bound},
+          {"categories_at_lower_bound", "the same by category",
+           [](auto& layer) { return by_category(layer.categories_at_lower_bound); }}};
+}
+
+Rows<SlowerBatch> rows(const SlowerBatch*) {
+  return {
+      {"batch_size", kCount, "0: none fits", &SlowerBatch::batch_size},
+      {"reserved", kBytes, "by its step", [](auto& slower) { return slower.step.reserved_bytes; }},
+      {"overhead", kShare, "of a step that it takes longer",
+       [](auto& slower) { return slower.step.overhead(); }},
+      {"recomputed", kCount, "values that are recomputed",
+       [](auto& slower) { return slower.step.recomputed; }}};
+}
 
 DryRunResult answer(const DryRunRequest& asked) {
   const auto started = std::chrono::steady_clock::now();
@@ -214,70 +269,70 @@ StepGraph executed_graph(const DryRunResult& answer) {
   return graph;
 }
 
-Json to_json(const DryRunResult& answer) {
-  const DryRunRequest& question = answer.question;
-  const auto& workspace = question.program.convolution_workspace_bytes;
-  Json allocators = Json::object();
-  for (std::size_t i = 0; i < answer.allocators.size(); ++i) {
-    allocators[answer.allocators[i].unlimited.allocator] = allocator_json(answer, i);
-  }
-  Json json = {{"model", question.program.model},
-               {"batch_size", question.program.batch_size},
-               {"micro_batches", question.program.step.micro_batches},
-               {"mode", question.program.mode == Mode::kTraining ? "training" : "inference"},
-               {"workspace", workspace ? Json(*workspace) : Json(nullptr)},
-               {"parameters", answer.facts.parameters},
-               {"resident_bytes", answer.facts.resident_bytes},
-               {"resident", by_category(resident_parts(answer.facts.run, answer.plan.alignment))},
-               {"blocks", answer.facts.trace.size()},
-               {"lower_bound", answer.plan.lower_bound},
-               {"peak", answer.plan.peak},
-               {"gap", answer.plan.gap()},
-               {"planner", answer.plan.planner},
-               {"proved_optimal", answer.plan.proved_optimal},
-               {"planning_seconds", answer.plan.seconds},
-               {"validation_seconds", answer.plan.validation_seconds},
-               {"order", answer.order.json()},
-               {"budget", answer.budget ? answer.budget->json() : Json(nullptr)},
-               {"lanes", answer.lanes ? answer.lanes->json() : Json(nullptr)},
-               {"scaling", answer.ranks ? answer.ranks->json() : Json(nullptr)},
-               {"categories", categories_json(answer)},
-               {"layers", layers_json(answer)},
-               {"allocators", allocators},
-               {"strategies", strategies_json(answer.strategies)}};
-  if (!question.allocators.empty()) {
-    json["allocator_options"] = Json::object();
-    write_allocator_options(question.allocators.front().allocator_options,
-                            json["allocator_options"]);
-  }
-  for (const BudgetStep& step : answer.budgets) {
-    json["budgets"].push_back(
-        {{"bytes", step.bytes}, {"overhead", step.overhead}, {"bound", step.bound}});
-  }
-  if (answer.slower) {
-    json["slower_batch"] = {{"batch_size", answer.slower->batch_size},
-                            {"reserved", answer.slower->step.reserved_bytes},
-                            {"overhead", answer.slower->step.overhead()},
-                            {"recomputed", answer.slower->step.recomputed}};
-  }
-  if (answer.largest) {
-    json["device_memory"] = *question.device_memory_bytes;
-    json["largest_batch_ceiling"] = answer.largest->ceiling;
-    json["batch_sizes_run"] = answer.largest->sizes_run;
-    if (!answer.single_image.empty()) {
-      for (const AllocatorUse& use : answer.single_image) {
-        json["one_image"][use.allocator] = use.peak_reserved_bytes;
-      }
-    }
-    if (answer.inference_batch) json["largest_inference_batch"] = *answer.inference_batch;
-  }
-  if (answer.machine) {
-    json["machine_memory"] = answer.machine->bytes;
-    const auto& limit = answer.machine->limit;
-    json["machine_limit"] = limit ? Json(limit->name) : Json("physical memory");
-  }
-  json["seconds"] = answer.seconds;
-  return json;
+Rows<DryRunResult> rows(const DryRunResult*) {
+  return {
+      {"model", "the network", [](auto& result) { return result.question.program.model; }},
+      {"batch_size", kCount, "images or sentences of a batch",
+       [](auto& result) { return result.question.program.batch_size; }},
+      {"micro_batches", kCount, "batches of a step",
+       [](auto& result) { return result.question.program.step.micro_batches; }},
+      {"mode", "training or inference",
+       [](auto& result) {
+         return result.question.program.mode == Mode::kTraining ? "training" : "inference";
+       }},
+      {"workspace", kBytes, "that each convolution asks for; null: what it needs",
+       [](auto& result) { return result.question.program.convolution_workspace_bytes; }},
+      {"parameters", kCount, "of the network",
+       [](auto& result) { return result.facts.parameters; }},
+      {"resident_bytes", kBytes, "that live across steps",
+       [](auto& result) { return result.facts.resident_bytes; }},
+      {"resident", "the same by category",
+       [](auto& result) {
+         return by_category(resident_parts(result.facts.run, result.plan.alignment));
+       }},
+      {"blocks", kCount, "requests of the step",
+       [](auto& result) { return result.facts.trace.size(); }},
+      {"lower_bound", kBytes, "no plan is below",
+       [](auto& result) { return result.plan.lower_bound; }},
+      {"peak", kBytes, "the highest byte of the plan",
+       [](auto& result) { return result.plan.peak; }},
+      {"gap", kShare, "(peak − lower bound) / lower bound",
+       [](auto& result) { return result.plan.gap(); }},
+      {"planner", "who planned", [](auto& result) { return result.plan.planner; }},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& result) { return result.plan.proved_optimal; }},
+      {"planning_seconds", kSeconds, "of planning",
+       [](auto& result) { return result.plan.seconds; }},
+      {"validation_seconds", kSeconds, "of the validator",
+       [](auto& result) { return result.plan.validation_seconds; }},
+      {"order", "of the step's ops", &DryRunResult::order},
+      {"budget", "with --memory: the step that fits", &DryRunResult::budget},
+      {"lanes", "with --lanes: ops that run side by side", &DryRunResult::lanes},
+      {"scaling", "with --ranks: processes that train together", &DryRunResult::ranks},
+      {"categories", "bytes by category", categories_of},
+      {"layers", "bytes of each layer", layers_of},
+      {"allocators", "the step under each allocator", allocators_of},
+      {"strategies", "the step under each strategy of the MXNet note", &DryRunResult::strategies},
+      {"allocator_options", Unit::kByName, "options of that name", allocator_options_of},
+      {"budgets", "with --budgets: bytes against time",
+       [](auto& result) { return only_if(!result.budgets.empty(), result.budgets); }},
+      {"slower_batch", "with --slowdown: the largest batch that recomputes",
+       [](auto& result) { return if_known(result.slower); }},
+      {"device_memory", kBytes, "that was given",
+       [](auto& result) { return if_known(result.question.device_memory_bytes); }},
+      {"largest_batch_ceiling", kCount, "with --device-memory: no larger batch can fit",
+       if_known(of(&DryRunResult::largest, &LargestBatches::ceiling))},
+      {"batch_sizes_run", kCount, "with --device-memory: sizes that were tried",
+       if_known(of(&DryRunResult::largest, &LargestBatches::sizes_run))},
+      {"one_image", "if no batch fits: bytes reserved for one image by each allocator",
+       [](auto& result) { return only_if(!result.single_image.empty(), single_images(result)); }},
+      {"largest_inference_batch", kCount, "if no batch fits: the largest that infers",
+       [](auto& result) { return if_known(result.inference_batch); }},
+      {"machine_memory", kBytes, "that this machine leaves",
+       if_known(of(&DryRunResult::machine, &MachineMemory::bytes))},
+      {"machine_limit", "the machine's tightest limit",
+       if_known(of(&DryRunResult::machine, limit_name))},
+      {"seconds", kSeconds, "of the command", &DryRunResult::seconds}};
 }
 
 }  // namespace skyline

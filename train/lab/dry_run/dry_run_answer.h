@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +50,7 @@ DryRunResult answer(const DryRunRequest& question);
 // place.
 StepGraph executed_graph(const DryRunResult& answer);
 
-nlohmann::ordered_json to_json(const DryRunResult& answer);
+Rows<DryRunResult> rows(const DryRunResult*);
 // Returns tables of at most 80 columns.
 std::string dry_run_text(const DryRunResult& answer);
 // Returns "gap 0 to the lower bound, so no plan needs less", or "0.12 % above the lower bound",

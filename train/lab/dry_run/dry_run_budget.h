@@ -35,7 +35,7 @@ struct DryRunRequest {
 // The budgets of the program's training step with this batch. The request must outlive it.
 StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size);
 
-// A batch whose step makes values again.
+// A batch whose step recomputes values.
 struct SlowerBatch {
   std::int64_t batch_size = 0;  // 0: none
   BudgetAnswer step;

@@ -18,10 +18,8 @@ std::string_view item_of(const DryRunResult& answer) {
   return answer.question.program.model == kSeq2Seq ? "sentence" : "image";
 }
 
-std::string percent(std::uint64_t part, std::uint64_t whole, int digits) {
-  if (whole == 0) return {};
-  return fmt::format("{:.{}f} %", 100 * static_cast<double>(part) / static_cast<double>(whole),
-                     digits);
+std::string percent_of(std::uint64_t part, std::uint64_t whole, int digits) {
+  return whole == 0 ? "" : percent(static_cast<double>(part) / static_cast<double>(whole), digits);
 }
 
 // Names a category of resident memory.
@@ -86,9 +84,8 @@ std::string budgets_text(const DryRunResult& answer) {
   Table table({{"memory"}, {"share"}, {"longer by"}, {"at least"}});
   const std::uint64_t most = answer.budgets.front().bytes;
   for (const BudgetStep& step : answer.budgets) {
-    table.add_row({format_bytes(step.bytes), percent(step.bytes, most, 1),
-                   fmt::format("{:.2f} %", 100 * step.overhead),
-                   fmt::format("{:.2f} %", 100 * step.bound)});
+    table.add_row({format_bytes(step.bytes), percent_of(step.bytes, most, 1),
+                   percent(step.overhead), percent(step.bound)});
   }
   return table.str() + "seconds " + answer.question.seconds.source + "\n\n";
 }
@@ -116,7 +113,7 @@ std::string categories_text(const DryRunResult& answer) {
     if (peaks[i] == 0 || resident[i] > 0) continue;
     table.add_row({std::string(category_name(static_cast<Category>(i))), format_bytes(peaks[i]),
                    bytes_or_nothing(parts[i]),
-                   parts[i] > 0 ? percent(parts[i], answer.plan.lower_bound, 1) : ""});
+                   parts[i] > 0 ? percent_of(parts[i], answer.plan.lower_bound, 1) : ""});
   }
   return table.str();
 }
@@ -125,7 +122,7 @@ void add_layer(Table& table, const std::string& name, const LayerBytes& layer,
                std::uint64_t lower_bound) {
   const std::uint64_t bytes = layer.bytes_at_lower_bound;
   table.add_row({name, bytes_or_nothing(layer.resident_bytes), bytes_or_nothing(layer.peak_bytes),
-                 bytes_or_nothing(bytes), bytes > 0 ? percent(bytes, lower_bound, 1) : ""});
+                 bytes_or_nothing(bytes), bytes > 0 ? percent_of(bytes, lower_bound, 1) : ""});
 }
 
 std::string layers_text(const DryRunResult& answer) {
@@ -161,9 +158,9 @@ std::string layers_text(const DryRunResult& answer) {
 std::string above_bound(const DryRunResult& answer, const AllocatorUse& use) {
   const std::uint64_t needed = answer.facts.resident_bytes + answer.plan.lower_bound;
   if (use.peak_reserved_bytes < needed) {  // bfc rounds to less than 512 bytes
-    return "-" + percent(needed - use.peak_reserved_bytes, answer.plan.lower_bound, 2);
+    return "-" + percent_of(needed - use.peak_reserved_bytes, answer.plan.lower_bound, 2);
   }
-  return percent(use.peak_reserved_bytes - needed, answer.plan.lower_bound, 2);
+  return percent_of(use.peak_reserved_bytes - needed, answer.plan.lower_bound, 2);
 }
 
 // Marks an unproved size with *.
@@ -248,7 +245,7 @@ std::string strategies_text(const DryRunResult& answer) {
   for (const Strategy& strategy : answer.strategies) {
     const std::uint64_t peak = strategy.plan.peak;
     table.add_row({strategy.name, format_count(static_cast<std::int64_t>(strategy.blocks)),
-                   format_bytes(peak), peak < nothing ? percent(nothing - peak, nothing, 1) : "",
+                   format_bytes(peak), peak < nothing ? percent_of(nothing - peak, nothing, 1) : "",
                    strategy.plan.proved_optimal ? "optimal" : gap_sentence(strategy.plan)});
   }
   return table.str();

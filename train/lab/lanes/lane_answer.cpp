@@ -11,11 +11,14 @@
 #include "memory/lanes/block_conflicts.h"
 #include "memory/lanes/lane_checker.h"
 #include "memory/lanes/lane_planner.h"
+#include "memory/lanes/path_colours.h"
 #include "memory/lanes/sharing_edges.h"
 #include "memory/planners/registry.h"
+#include "memory/step_uses.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
@@ -75,10 +78,6 @@ std::vector<OpId> most_at_once(const LaneQuestion& question) {
   return ops;
 }
 
-std::string shown(double seconds) {
-  return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
-}
-
 }  // namespace
 
 double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
@@ -86,27 +85,53 @@ double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
   return static_cast<double>(plan.plan.peak) / static_cast<double>(one_lane().plan.peak) - 1;
 }
 
-nlohmann::ordered_json LaneAnswer::json() const {
-  nlohmann::ordered_json json = {{"lanes", lanes},
-                                 {"ops", ops},
-                                 {"most_at_once", at_once.size()},
-                                 {"events", events},
-                                 {"seconds", schedule.seconds},
-                                 {"critical_path_seconds", schedule.critical_path},
-                                 {"sum_seconds", schedule.sum},
-                                 {"seconds_source", seconds_source},
-                                 {"plans", nlohmann::ordered_json::array()}};
-  for (const LanePlan& row : plans) {
-    json["plans"].push_back({{"plan", row.name},
-                             {"peak", row.plan.peak},
-                             {"above_one_lane", share_above_one_lane(row)},
-                             {"proved_bound", row.plan.proved_bound},
-                             {"proved_optimal", row.plan.proved_optimal},
-                             {"waits", row.waits.size()},
-                             {"seconds", row.seconds},
-                             {"critical_path_seconds", row.critical_path}});
-  }
-  return json;
+namespace {
+
+// A plan beside that for one lane.
+struct ToldPlan {
+  const LaneAnswer& answer;
+  const LanePlan& row;
+};
+
+Rows<ToldPlan> rows(const ToldPlan*) {
+  return {
+      {"plan", "what it is for", [](auto& told) { return told.row.name; }},
+      {"peak", kBytes, "the highest byte in use", [](auto& told) { return told.row.plan.peak; }},
+      {"above_one_lane", kShare, "of the plan for one lane that it takes more",
+       [](auto& told) { return told.answer.share_above_one_lane(told.row); }},
+      {"proved_bound", kBytes, "no such plan is below",
+       [](auto& told) { return told.row.plan.proved_bound; }},
+      {"proved_optimal", "the peak is this bound",
+       [](auto& told) { return told.row.plan.proved_optimal; }},
+      {"waits", kCount, "between lanes that sharing bytes adds",
+       [](auto& told) { return told.row.waits.size(); }},
+      {"seconds", kSeconds, "of the step on the lanes",
+       [](auto& told) { return told.row.seconds; }},
+      {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
+       [](auto& told) { return told.row.critical_path; }},
+      {"edges", "of reproduce mxnet: these waits in words",
+       [](auto& told) { return if_known(told.row.edges); }}};
+}
+
+}  // namespace
+
+Rows<LaneAnswer> rows(const LaneAnswer*) {
+  return {{"lanes", kCount, "on which ops run", &LaneAnswer::lanes},
+          {"ops", kCount, "that run: all but views", &LaneAnswer::ops},
+          {"most_at_once", kCount, "ops that may run at once",
+           [](auto& answer) { return answer.at_once.size(); }},
+          {"events", kCount, "waits between lanes", &LaneAnswer::events},
+          {"seconds", kSeconds, "of the step on the lanes",
+           [](auto& answer) { return answer.schedule.seconds; }},
+          {"critical_path_seconds", kSeconds, "of the longest path",
+           [](auto& answer) { return answer.schedule.critical_path; }},
+          {"sum_seconds", kSeconds, "of all ops", [](auto& answer) { return answer.schedule.sum; }},
+          {"seconds_source", "where the seconds of ops are from", &LaneAnswer::seconds_source},
+          {"plans", "for one lane, for the lanes, and safe for any", [](auto& answer) {
+             std::vector<ToldPlan> plans;
+             for (const LanePlan& row : answer.plans) plans.push_back({answer, row});
+             return plans;
+           }}};
 }
 
 std::string LaneAnswer::text() const {
@@ -114,9 +139,10 @@ std::string LaneAnswer::text() const {
       "lanes      {}: a step of {} takes {}; its longest path takes {};\n"
       "           at most {} of {} ops may run at once; {} events between lanes;\n"
       "           seconds {}\n\n",
-      lanes, shown(schedule.sum), shown(schedule.seconds), shown(schedule.critical_path),
-      format_count(std::ssize(at_once)), format_count(static_cast<std::int64_t>(ops)),
-      format_count(static_cast<std::int64_t>(events)), seconds_source);
+      lanes, format_seconds(schedule.sum, 2), format_seconds(schedule.seconds, 2),
+      format_seconds(schedule.critical_path, 2), format_count(std::ssize(at_once)),
+      format_count(static_cast<std::int64_t>(ops)), format_count(static_cast<std::int64_t>(events)),
+      seconds_source);
   Table table({{"plan for", Align::kLeft},
                {"planned"},
                {"at least"},
@@ -127,8 +153,8 @@ std::string LaneAnswer::text() const {
   for (const LanePlan& row : plans) {
     table.add_row({row.name, format_bytes(row.plan.peak), format_bytes(row.plan.proved_bound),
                    fmt::format("{:.1f} %", 100 * share_above_one_lane(row)),
-                   format_count(std::ssize(row.waits)), shown(row.seconds),
-                   shown(row.critical_path)});
+                   format_count(std::ssize(row.waits)), format_seconds(row.seconds, 2),
+                   format_seconds(row.critical_path, 2)});
   }
   return text + table.str();
 }
@@ -151,6 +177,72 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph)));
   answer.plans.push_back(timed(question, "any order", plan_any_order(graph)));
   return answer;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kDrawnOps = 40;  // a larger graph is a tangle
+
+// When each op begins.
+std::vector<double> begins(const StepEdges& edges, const LaneSchedule& schedule,
+                           std::span<const double> seconds) {
+  std::vector<double> begin(edges.size()), free(edges.size() + 1);
+  for (OpId op = 0; op < edges.size(); ++op) {
+    begin[op] = free[schedule.lanes[op]];
+    for (const OpId before : edges[op]) {
+      begin[op] = std::max(begin[op], begin[before] + seconds[before]);
+    }
+    free[schedule.lanes[op]] = begin[op] + seconds[op];
+  }
+  return begin;
+}
+
+Json pairs_of(const std::vector<LaneEvent>& edges) {
+  Json pairs = Json::array();
+  for (const LaneEvent& edge : edges) pairs.push_back({edge.before, edge.after});
+  return pairs;
+}
+
+// The offset at which each op's first block begins; null without one.
+Json offsets_of(const SimulatedStep& step, const Plan& plan, std::size_t ops) {
+  Json offsets = std::vector<Json>(ops);
+  for (const BlockUse& use : step.uses) {
+    const bool writes = use.kind != BlockUse::Kind::kRead;
+    if (writes && offsets[use.op].is_null()) offsets[use.op] = plan.offsets[use.block];
+  }
+  return offsets;
+}
+
+}  // namespace
+
+std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
+                      std::span<const double> seconds, const std::string& title) {
+  const SimulatedStep step = simulate_uses(graph);
+  const StepEdges edges = step_edges(graph, step);
+  const std::vector<double> begin = begins(edges, answer.schedule, seconds);
+  Json data = to_json(answer);
+  data["at_once"] = answer.at_once;
+  data["drawn"] = graph.ops.size() <= kDrawnOps;
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    const StepOp& written = graph.ops[op];
+    data["steps"].push_back(
+        {{"name", written.layer.empty() ? written.name : written.layer + " · " + written.name},
+         {"phase", phase_name(written.phase)},
+         {"lane", answer.schedule.lanes[op]},
+         {"begin", begin[op]},
+         {"seconds", seconds[op]}});
+  }
+  if (data["drawn"]) {
+    data["edges"] = edges;
+    data["colours"] = path_colours(edges);
+    for (std::size_t k = 0; k < answer.plans.size(); ++k) {
+      data["plans"][k]["edges"] = pairs_of(answer.plans[k].waits);
+      data["plans"][k]["offsets"] = offsets_of(step, answer.plans[k].plan, graph.ops.size());
+    }
+  }
+  return render_page(kLanesPage, title, data.dump());
 }
 
 }  // namespace skyline

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
 #include "memory/step_graph.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -20,8 +21,9 @@ struct LanePlan {
   // That sharing bytes adds: the MXNet note's implicit edges. On the lanes that the plan is for;
   // for the other plans, on any.
   std::vector<LaneEvent> waits;
-  double seconds = 0;        // the step on the lanes
-  double critical_path = 0;  // the step on any number of lanes
+  std::optional<std::vector<std::string>> edges = {};  // the same in words; only of the note
+  double seconds = 0;                                  // the step on the lanes
+  double critical_path = 0;                            // the step on any number of lanes
 };
 
 // The seconds that a step gains if its ops run on lanes, and the bytes that this takes, without
@@ -39,13 +41,19 @@ struct LaneAnswer {
   const LanePlan& one_lane() const { return plans.front(); }
   double share_above_one_lane(const LanePlan& plan) const;
 
-  nlohmann::ordered_json json() const;
   std::string text() const;  // lines of at most 80 columns
 };
+Rows<LaneAnswer> rows(const LaneAnswer*);
 
 // Plans a step for one lane, for `lanes` lanes, for path colours and for any order. `seconds` are
 // those of each op. Throws UsageError for more lanes than ops.
 LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, std::size_t lanes,
                        const std::string& seconds_source);
+
+// Makes the page of an answer: the plans' bytes against seconds, the lanes over time and, for steps
+// of few ops, the graph with the edges that each plan adds. The answer must be that of `graph` and
+// `seconds`.
+std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
+                      std::span<const double> seconds, const std::string& title);
 
 }  // namespace skyline

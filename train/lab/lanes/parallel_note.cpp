@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "train/lab/lanes/lane_page.h"
+#include "train/lab/lanes/lane_answer.h"
 
 namespace skyline {
 namespace {
@@ -38,25 +36,20 @@ StepGraph parallel_note_graph() {
 ParallelNote reproduce_parallel_note() {
   ParallelNote note;
   note.answer = lane_answer(note.graph, kNoteSeconds, kNoteLanes, "one for each op");
+  for (LanePlan& row : note.answer.plans) {
+    row.edges.emplace();
+    for (const LaneEvent& edge : row.waits) row.edges->push_back(edge_text(note.graph, edge));
+  }
   return note;
 }
 
-nlohmann::ordered_json to_json(const ParallelNote& note) {
-  nlohmann::ordered_json json = note.answer.json();
-  for (std::size_t k = 0; k < note.answer.plans.size(); ++k) {
-    json["plans"][k]["edges"] = nlohmann::ordered_json::array();
-    for (const LaneEvent& edge : note.answer.plans[k].waits) {
-      json["plans"][k]["edges"].push_back(edge_text(note.graph, edge));
-    }
-  }
-  return json;
-}
+Rows<ParallelNote> rows(const ParallelNote*) { return {{"", "the answer", &ParallelNote::answer}}; }
 
 std::string parallel_note_text(const ParallelNote& note) {
   std::string text = note.answer.text() + "\n";
   for (const LanePlan& row : note.answer.plans) {
     text += fmt::format("{}:", row.name);
-    for (const LaneEvent& edge : row.waits) text += " " + edge_text(note.graph, edge) + ";";
+    for (const std::string& edge : *row.edges) text += " " + edge + ";";
     text += row.waits.empty() ? " no op waits for bytes\n" : "\n";
   }
   return text;

@@ -18,7 +18,7 @@ struct ParallelNote {
 };
 ParallelNote reproduce_parallel_note();
 
-nlohmann::ordered_json to_json(const ParallelNote& note);
+Rows<ParallelNote> rows(const ParallelNote*);
 std::string parallel_note_text(const ParallelNote& note);
 std::string parallel_note_page(const ParallelNote& note);
 

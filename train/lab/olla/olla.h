@@ -1,14 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/lab/order/order_result.h"
 
 namespace skyline {
+
+// Training steps of well-known networks, as texts of graph files (memory/formats/graph_file.h);
+// the name ends with the batch size: "alexnet-32". Every op of an ordinary eager step is apart:
+// input and weight gradients are two ops, updates are plain SGD at the end, nothing is in place.
+// Embedded by the build (embed_graphs.cmake).
+std::span<const std::string_view> network_graphs();
 
 struct OllaOptions {
   int timed_runs = 5;  // of the search, per network
@@ -40,7 +47,7 @@ struct OllaReproduction {
 // Orders the steps of network_graphs() and times the search.
 OllaReproduction reproduce_olla(const OllaOptions& options = {});
 
-nlohmann::ordered_json to_json(const OllaReproduction& reproduction);
+Rows<OllaReproduction> rows(const OllaReproduction*);
 std::string olla_text(const OllaReproduction& reproduction);
 // Returns one self-contained HTML page with the bytes alive at each op, before and after.
 std::string olla_page(const OllaReproduction& reproduction);

@@ -7,7 +7,7 @@
 
 #include "memory/order/certificate.h"
 #include "memory/order/order_problem.h"
-#include "train/report/order_view.h"
+#include "train/report/step_story.h"
 
 namespace skyline {
 

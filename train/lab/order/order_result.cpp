@@ -1,14 +1,15 @@
 #include "train/lab/order/order_result.h"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/optimal_order.h"
+#include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/order_walk.h"
 #include "memory/order/placed_order.h"
@@ -19,11 +20,19 @@
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::optional<OpId> unless_end(OpId op) { return op == kNoOp ? std::nullopt : std::optional(op); }
 
-std::string both(std::uint64_t bytes) {
-  return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
+}  // namespace
+
+Rows<NeededValue> rows(const NeededValue*) {
+  return {{"tensor", kNumber, "the value's number in the graph", &NeededValue::value},
+          {"bytes", kBytes, "of the value", &NeededValue::bytes},
+          {"written_by", kNumber, "the op that writes it", &NeededValue::producer},
+          {"needed_by", kNumber, "an op that reads it later; null: it is kept to the end",
+           [](auto& value) { return unless_end(value.reader); }}};
 }
+
+namespace {
 
 std::string graph_line(const OrderResult& result) {
   const std::string ops =
@@ -36,7 +45,7 @@ std::string peak_line(const OrderResult& result) {
   const std::string against = saving == 0  ? "as the program's order"
                               : saving > 0 ? fmt::format("{:.1f} % below the program's", saving)
                                            : fmt::format("{:.1f} % above the program's", -saving);
-  return fmt::format("{}, {}", both(result.peak()), against);
+  return fmt::format("{}, {}", format_bytes_both(result.peak()), against);
 }
 
 std::string optimality(const OrderResult& result) {
@@ -63,8 +72,7 @@ std::string placed_line(const OrderResult& result) {
 
 std::string time_line(const OrderResult& result) {
   const double seconds = result.answer.seconds;
-  const std::string time =
-      seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  const std::string time = format_seconds(seconds);
   if (!result.time_is_up()) return time;
   return time +
          fmt::format(", the limit of {:.6g} s: the best order so far", *result.time_limit_seconds);
@@ -92,25 +100,30 @@ std::string explanation_text(const OrderResult& result) {
   return text;
 }
 
-Json explanation_json(const OrderResult& result) {
-  if (!result.explanation) return nullptr;
-  const BoundExplanation& cut = *result.explanation;
-  Json values = Json::array();
-  for (const NeededValue& value : cut.values) {
-    values.push_back({{"tensor", value.value},
-                      {"bytes", value.bytes},
-                      {"written_by", value.producer},
-                      {"needed_by", value.reader == kNoOp ? Json(nullptr) : Json(value.reader)}});
-  }
-  const bool end = cut.op == kNoOp;
-  return {{"op", end ? Json(nullptr) : Json(cut.op)},
-          {"name", end ? op_name(result.file.graph, kNoOp) : result.file.graph.ops[cut.op].name},
-          {"bytes", cut.bytes},
-          {"output_bytes", cut.output_bytes},
-          {"workspace_bytes", cut.workspace_bytes},
-          {"other_exits", cut.other_exits},
-          {"from_end", cut.from_end},
-          {"values", std::move(values)}};
+// The cut of a bound, with the graph that names its op.
+struct Cut {
+  const BoundExplanation& found;
+  const StepGraph& graph;
+};
+
+Rows<Cut> rows(const Cut*) {
+  return {{"op", kNumber, "the op that needs the bytes; null: the end of the step",
+           [](auto& cut) { return unless_end(cut.found.op); }},
+          {"name", "of the op",
+           [](auto& cut) {
+             return cut.found.op == kNoOp ? op_name(cut.graph, kNoOp)
+                                          : cut.graph.ops[cut.found.op].name;
+           }},
+          {"bytes", kBytes, "of the cut", [](auto& cut) { return cut.found.bytes; }},
+          {"output_bytes", kBytes, "new outputs of the op",
+           [](auto& cut) { return cut.found.output_bytes; }},
+          {"workspace_bytes", kBytes, "workspace of the op",
+           [](auto& cut) { return cut.found.workspace_bytes; }},
+          {"other_exits", "other ops with the same bound",
+           [](auto& cut) { return cut.found.other_exits; }},
+          {"from_end", "the last of these ops has the bound, not the first",
+           [](auto& cut) { return cut.found.from_end; }},
+          {"values", "the values that must be there", [](auto& cut) { return cut.found.values; }}};
 }
 
 }  // namespace
@@ -132,38 +145,51 @@ bool OrderResult::time_is_up() const {
          answer.seconds >= kNearlyAll * *time_limit_seconds;
 }
 
-Json OrderResult::json() const {
-  const OpId op = answer.order[peak_at];
-  return {{"graph", file.name},
-          {"ops", answer.order.size()},
-          {"resident_bytes", resident_bytes},
-          {"program", program},
-          {"early", early},
-          {"late", late},
-          {"peak", peak()},
-          {"lower_bound", lower_bound()},
-          {"gap", gap()},
-          {"proved_optimal", answer.proved_optimal},
-          {"placed", placed},
-          {"jointly_optimal", jointly_optimal()},
-          {"states", answer.states},
-          {"flows", answer.flows},
-          {"seconds", answer.seconds},
-          {"algorithm", answer.algorithm},
-          {"time_is_up", time_is_up()},
-          {"saving", saving()},
-          {"peak_op", {{"op", op}, {"name", file.graph.ops[op].name}, {"place", peak_at}}},
-          {"cut", explanation_json(*this)}};
+Rows<OrderResult> rows(const OrderResult*) {
+  return {
+      {"graph", "the graph's name", [](auto& result) { return result.file.name; }},
+      {"ops", kCount, "of the graph", [](auto& result) { return result.answer.order.size(); }},
+      {"resident_bytes", kBytes, "that live across steps", &OrderResult::resident_bytes},
+      {"program", kBytes, "peak of the program's order; peaks have resident bytes",
+       &OrderResult::program},
+      {"early", kBytes, "peak with updates as soon as they may run", &OrderResult::early},
+      {"late", kBytes, "peak of the order late", &OrderResult::late},
+      {"peak", kBytes, "of the order that was found", &OrderResult::peak},
+      {"lower_bound", kBytes, "no order is below", &OrderResult::lower_bound},
+      {"gap", kShare, "(peak − lower bound) / lower bound", &OrderResult::gap},
+      {"proved_optimal", "the peak is a proved bound",
+       [](auto& result) { return result.answer.proved_optimal; }},
+      {"placed", kBytes, "peak of the order's plan", &OrderResult::placed},
+      {"jointly_optimal", "no order and plan needs less", &OrderResult::jointly_optimal},
+      {"states", kCount, "of the search", [](auto& result) { return result.answer.states; }},
+      {"flows", kCount, "of the search", [](auto& result) { return result.answer.flows; }},
+      {"seconds", kSeconds, "of the search", [](auto& result) { return result.answer.seconds; }},
+      {"algorithm", "what ordered the ops", [](auto& result) { return result.answer.algorithm; }},
+      {"time_is_up", "the time limit ended the search", &OrderResult::time_is_up},
+      {"saving", kShare, "of the program's peak that is saved", &OrderResult::saving},
+      {"peak_op",
+       "the op at the peak",
+       {{"op", kNumber, "its number",
+         [](auto& result) { return result.answer.order[result.peak_at]; }},
+        {"name", "its name",
+         [](auto& result) {
+           return result.file.graph.ops[result.answer.order[result.peak_at]].name;
+         }},
+        {"place", kNumber, "its place in the order", &OrderResult::peak_at}}},
+      {"cut", "the minimum cut behind the bound", [](auto& result) {
+         return result.explanation ? std::optional(Cut{*result.explanation, result.file.graph})
+                                   : std::nullopt;
+       }}};
 }
 
 std::string OrderResult::text() const {
   Table table({{"order", Align::kLeft}, {"", Align::kLeft}});
   table.add_row({"graph", graph_line(*this)});
-  table.add_row({"resident", both(resident_bytes)});
-  table.add_row({"program", both(program)});
-  table.add_row({"early updates", both(early)});
-  table.add_row({"late order", both(late)});
-  table.add_row({"lower bound", both(lower_bound())});
+  table.add_row({"resident", format_bytes_both(resident_bytes)});
+  table.add_row({"program", format_bytes_both(program)});
+  table.add_row({"early updates", format_bytes_both(early)});
+  table.add_row({"late order", format_bytes_both(late)});
+  table.add_row({"lower bound", format_bytes_both(lower_bound())});
   table.add_row({"peak", peak_line(*this)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
   table.add_row({"optimal", optimality(*this)});
@@ -196,6 +222,81 @@ OrderResult answer(OrderRequest request) {
   result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
   result.explanation = explain_bound(problem, result.answer.certificate);
   return result;
+}
+
+namespace {
+
+// Returns what the file claims wrongly, in one sentence; empty if all holds.
+std::string fault_of_claims(const OrderCheck& check, const OrderFile& file) {
+  const std::uint64_t peak = *check.peak;
+  if (file.peak.value_or(peak) != peak) {
+    return fmt::format("the file claims peak {}, but it is {}", *file.peak, peak);
+  }
+  const std::uint64_t least = check.proved.value_or(0);
+  if (check.claimed && (*check.claimed < least || *check.claimed > peak)) {
+    return fmt::format("the file claims lower bound {}, expected one from {} to {}", *check.claimed,
+                       least, peak);
+  }
+  const bool optimal = check.lower_bound() == peak;
+  if (file.proved_optimal.value_or(optimal) != optimal) {
+    return fmt::format("the file claims proved_optimal {}, but its peak is {}its lower bound",
+                       *file.proved_optimal, optimal ? "" : "not ");
+  }
+  return {};
+}
+
+std::string proof_text(const OrderCheck& check) {
+  const std::optional<std::uint64_t> bound = check.lower_bound();
+  if (!bound) return "nothing is claimed about other orders";
+  const bool by_certificate = check.proved == bound;
+  if (bound == check.peak) {
+    return by_certificate ? "optimal, proved by the certificate"
+                          : "claimed optimal by a search, which was not repeated here";
+  }
+  return fmt::format("no order is below {}, {}", format_bytes(*bound),
+                     by_certificate ? "proved by the certificate"
+                                    : "claimed by a search, which was not repeated here");
+}
+
+}  // namespace
+
+OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file) {
+  const std::uint64_t resident = resident_bytes(graph.graph);
+  OrderCheck check{.reason = other_graph_reason(file, graph), .ops = graph.graph.ops.size()};
+  if (!check.valid()) return check;
+  const OrderVerdict sequence = check_sequence(graph.graph, file.order);
+  check.reason = sequence.reason;
+  if (!check.valid()) return check;
+  check.peak = resident + sequence.peak;
+  check.claimed = file.lower_bound;
+  if (file.certificate) {
+    check.reason = check_certificate(graph.graph, *file.certificate).reason;
+    if (!check.valid()) return check;
+    check.proved = resident + file.certificate->bytes;
+  }
+  check.reason = fault_of_claims(check, file);
+  return check;
+}
+
+Rows<OrderCheck> rows(const OrderCheck*) {
+  return {{"valid", "whether the order can run and the file's claims hold", &OrderCheck::valid},
+          {"reason", "why not", &OrderCheck::reason},
+          {"ops", kCount, "of the graph", &OrderCheck::ops},
+          {"peak", kBytes, "the most bytes alive, resident ones included", &OrderCheck::peak},
+          {"lower_bound", kBytes, "no order is below, as the file claims",
+           [](auto& check) { return check.valid() ? check.lower_bound() : std::nullopt; }},
+          {"proved_lower_bound", kBytes, "what the certificate proves",
+           [](auto& check) { return check.valid() ? check.proved : std::nullopt; }},
+          {"optimal", "the peak is the lower bound",
+           [](auto& check) { return check.valid() && check.lower_bound() == check.peak; }},
+          {"proved_optimal", "the peak is what the certificate proves",
+           [](auto& check) { return check.valid() && check.proved == check.peak; }}};
+}
+
+std::string OrderCheck::text() const {
+  if (!valid()) return fmt::format("invalid: {}\n", reason);
+  return fmt::format("valid: {} ops, peak {} ({} bytes): {}\n", ops, format_bytes(*peak), *peak,
+                     proof_text(*this));
 }
 
 }  // namespace skyline

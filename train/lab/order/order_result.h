@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/formats/graph_file.h"
+#include "memory/formats/order_file.h"
 #include "memory/order/order.h"
+#include "train/cli/figures.h"
 #include "train/lab/order/bound_explanation.h"
 
 namespace skyline {
@@ -43,12 +44,32 @@ struct OrderResult {
   // True if the time limit ended the search; the order is the best one found until then.
   bool time_is_up() const;
 
-  nlohmann::ordered_json json() const;
   // A table, then the values of the cut.
   std::string text() const;
 };
+Rows<OrderResult> rows(const OrderResult*);
 
 // Orders the graph and places it. Throws what order_and_place() throws.
 OrderResult answer(OrderRequest request);
+
+// The result of checking an order's file against its graph. Bytes include resident values.
+struct OrderCheck {
+  std::string reason = {};                    // why the file is refused; empty: valid
+  std::size_t ops = 0;                        // of the graph
+  std::optional<std::uint64_t> peak = {};     // recomputed; empty if the order cannot run
+  std::optional<std::uint64_t> proved = {};   // lower bound that the certificate proves
+  std::optional<std::uint64_t> claimed = {};  // lower bound that the file claims
+
+  bool valid() const { return reason.empty(); }
+  // The best lower bound that the file has; empty: none.
+  std::optional<std::uint64_t> lower_bound() const { return claimed ? claimed : proved; }
+
+  std::string text() const;  // one line
+};
+Rows<OrderCheck> rows(const OrderCheck*);
+
+// Believes nothing: recomputes the peak and verifies the certificate without any code of the
+// search. A claimed bound above the certificate's comes from a search, which is not repeated.
+OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file);
 
 }  // namespace skyline

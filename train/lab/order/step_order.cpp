@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "framework/op.h"
 #include "memory/alignment.h"
 #include "memory/order/baselines/early_updates.h"
 #include "memory/order/control_edges.h"
 #include "memory/order/optimal_order.h"
 #include "memory/order/order_walk.h"
 #include "train/cli/byte_sizes.h"
+#include "train/decide/program_graph.h"
+#include "train/decide/step_seconds.h"
 
 namespace skyline {
 namespace {
@@ -50,18 +52,19 @@ Searched searched(const StepGraph& graph, const OrderOptions& options) {
 
 }  // namespace
 
-nlohmann::ordered_json StepOrder::json() const {
-  return {{"algorithm", algorithm},
-          {"program", program},
-          {"early", early},
-          {"late", late},
-          {"peak", peak},
-          {"lower_bound", lower_bound},
-          {"proved_optimal", proved_optimal()},
-          {"free", free},
-          {"free_lower_bound", free_lower_bound},
-          {"free_proved_optimal", free_proved_optimal()},
-          {"placed", placed}};
+Rows<StepOrder> rows(const StepOrder*) {
+  return {
+      {"algorithm", "what ordered the ops", &StepOrder::algorithm},
+      {"program", kBytes, "peak of the program's order", &StepOrder::program},
+      {"early", kBytes, "peak with updates as soon as they may run", &StepOrder::early},
+      {"late", kBytes, "peak of the order late", &StepOrder::late},
+      {"peak", kBytes, "of the order that runs", &StepOrder::peak},
+      {"lower_bound", kBytes, "no order with forward as written is below", &StepOrder::lower_bound},
+      {"proved_optimal", "the peak is this bound", &StepOrder::proved_optimal},
+      {"free", kBytes, "the least peak that was found over all orders", &StepOrder::free},
+      {"free_lower_bound", kBytes, "no order is below", &StepOrder::free_lower_bound},
+      {"free_proved_optimal", "that peak is this bound", &StepOrder::free_proved_optimal},
+      {"placed", kBytes, "peak of the plan", &StepOrder::placed}};
 }
 
 std::string StepOrder::text() const {
@@ -103,6 +106,61 @@ StepOrder step_order(const OrderedStep& step) {
   found.lower_bound = best.answer.lower_bound;
   found.explanation = best.explanation;
   return found;
+}
+
+namespace {
+
+StepGraph named_by_layer(StepGraph graph) {
+  for (StepOp& op : graph.ops) op.name = op_of_layer(op.name, op.layer);
+  return graph;
+}
+
+// The curve of a graph whose ops have these numbers in the program.
+OrderCurve curve_of(const StepGraph& graph, std::vector<OpId> numbers, bool in_place) {
+  const OrderProblem problem = order_problem(graph, step_order_options(in_place));
+  return {.order = std::move(numbers), .bytes = order_bytes(problem, program_sequence(problem))};
+}
+
+void add_resident(OrderView& view, std::uint64_t bytes) {
+  view.resident_bytes = bytes;
+  for (OrderCurve* curve : {&view.before, &view.after}) {
+    for (std::uint64_t& alive : curve->bytes) alive += bytes;
+  }
+  view.lower_bound += bytes;
+  view.least_known += bytes;
+}
+
+}  // namespace
+
+OrderView step_order_view(const DryRunFacts& whole, const StepOptions& options) {
+  const DryRunFacts step = last_batch(whole);
+  std::vector<OpId> as_written = step.program_numbers;
+  std::ranges::sort(as_written);
+  const StepGraph program =
+      named_by_layer(in_program_sequence(step.step.graph, step.program_numbers));
+  const StepOrder found = step_order({.program = program,
+                                      .executed = step.step.graph,
+                                      .algorithm = options.order,
+                                      .in_place = options.in_place});
+  OrderView view{.algorithm = found.algorithm,
+                 .before = curve_of(program, std::move(as_written), options.in_place),
+                 .after = curve_of(step.step.graph, step.program_numbers, options.in_place),
+                 .lower_bound = found.lower_bound,
+                 .forward_as_written = found.lower_bound > found.free_lower_bound,
+                 .least_known = found.free};
+  for (const StepOp& op : program.ops) view.names.push_back(op.name);
+  if (found.explanation) explain(view, program, *found.explanation);
+  add_resident(view, step.resident_bytes);
+  return view;
+}
+
+std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trace,
+                                     const TrainOptions& options) {
+  const DeviceSpeed speed = assumed_speed(options.memory.device);
+  std::vector<double> again = foreseen_seconds(step, speed);
+  for (const RecordedRemake& remake : step.remakes) again[remake.op] *= remake.share;
+  return step_story(step, trace, options.step.in_place,
+                    {.of = std::move(again), .source = speed.text()});
 }
 
 }  // namespace skyline

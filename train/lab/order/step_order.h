@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "memory/order/order.h"
 #include "memory/step_graph.h"
+#include "train/cli/figures.h"
 #include "train/lab/order/bound_explanation.h"
+#include "train/options/step_options.h"
+#include "train/options/train_options.h"
+#include "train/report/step_story.h"
+#include "train/run/dry_run.h"
 
 namespace skyline {
 
@@ -28,9 +32,9 @@ struct StepOrder {
   bool proved_optimal() const { return peak == lower_bound; }
   bool free_proved_optimal() const { return free == free_lower_bound; }
 
-  nlohmann::ordered_json json() const;
   std::string text() const;  // lines of at most 80 columns
 };
+Rows<StepOrder> rows(const StepOrder*);
 
 // One step, recorded in the program's sequence and as it is executed.
 struct OrderedStep {
@@ -46,5 +50,14 @@ OrderOptions step_order_options(bool in_place);
 // Searches over all orders and, unless their bound proves the executed one, over those with forward
 // as written. Leaves `placed` 0. Throws GraphError for an unsound graph.
 StepOrder step_order(const OrderedStep& step);
+
+// Returns the last batch of a recorded training step in the program's sequence and as executed. Its
+// peaks are those of step_order() and the resident bytes. Ops are named by their layer, too. Throws
+// what step_order() throws.
+OrderView step_order_view(const DryRunFacts& step, const StepOptions& options);
+
+// The story of a step with the seconds of the device's model (budget/device_speed.h).
+std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trace,
+                                     const TrainOptions& options);
 
 }  // namespace skyline

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/context.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -92,7 +92,7 @@ struct PgmoReproduction {
 // Repeats all experiments: memory by dry runs, the time of the heuristic by the clock.
 PgmoReproduction reproduce_pgmo(const PgmoOptions& options);
 
-nlohmann::ordered_json to_json(const PgmoReproduction& reproduction);
+Rows<PgmoReproduction> rows(const PgmoReproduction*);
 std::string pgmo_text(const PgmoReproduction& reproduction);
 // Returns one self-contained HTML page with the bars of PGMO's figure 2.
 std::string pgmo_page(const PgmoReproduction& reproduction);

@@ -1,5 +1,3 @@
-// Text and JSON of the reproduction.
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,19 +7,14 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/lab/pgmo/pgmo.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr std::string_view kPgmoSource = "Sekiyama et al. 2018, arXiv:1804.10001";
 
 std::string mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
-
-// Avoids "-0.0 %".
-std::string percent(double share) {
-  const double percent = std::round(1000 * share) / 10;
-  return fmt::format("{:.1f} %", percent == 0 ? 0 : percent);
-}
 
 // Numbers the notes and lists each once.
 class Notes {
@@ -77,7 +70,7 @@ std::string figures_text(const PgmoReproduction& reproduction) {
     const std::string relation = figure.relation.empty() ? "" : figure.relation + " ";
     table.add_row({figure.what, figure.section, relation + figure_text(figure.unit, figure.paper),
                    figure.ours ? figure_text(figure.unit, *figure.ours) : "",
-                   figure.against_exact_pool ? percent(*figure.against_exact_pool) : "",
+                   figure.against_exact_pool ? percent(*figure.against_exact_pool, 1) : "",
                    difference_text(figure), notes.mark(figure.note)});
   }
   return table.str() +
@@ -102,7 +95,7 @@ std::string memory_text(const PgmoReproduction& reproduction) {
                    format_bytes(row.resident_bytes), format_bytes(row.network_wise_bytes),
                    format_bytes(row.exact_pool_bytes), format_bytes(row.pool_bytes),
                    format_bytes(row.planned_bytes()), format_bytes(row.heuristic_bytes),
-                   percent(row.saving()), percent(row.saving_against_exact_pool())});
+                   percent(row.saving(), 1), percent(row.saving_against_exact_pool(), 1)});
   }
   return table.str() +
          "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to "
@@ -180,51 +173,6 @@ std::string planning_text(const PgmoReproduction& reproduction) {
   return text;
 }
 
-Json figure_json(const PgmoFigure& figure) {
-  static constexpr const char* kUnitNames[] = {"bytes", "bytes", "share", "times"};
-  return {{"figure", figure.what},
-          {"section", figure.section},
-          {"unit", kUnitNames[static_cast<std::size_t>(figure.unit)]},
-          {"relation", figure.relation.empty() ? Json("equal to") : Json(figure.relation)},
-          {"paper", figure.paper},
-          {"ours", figure.ours ? Json(*figure.ours) : Json(nullptr)},
-          {"ours_against_exact_pool",
-           figure.against_exact_pool ? Json(*figure.against_exact_pool) : Json(nullptr)},
-          {"difference", difference_text(figure)},
-          {"note", figure.note}};
-}
-
-Json mini_batches_json(const PgmoMiniBatches& ran) {
-  Json allocators = Json::object();
-  for (const PgmoArm& arm : ran.arms) {
-    allocators[arm.allocator] = {{"peak_reserved", arm.reserved_bytes},
-                                 {"device_allocations_after_first", arm.device_allocations},
-                                 {"replans", arm.replans}};
-  }
-  return {
-      {"count", ran.count}, {"live_bytes", ran.live_bytes}, {"allocators", std::move(allocators)}};
-}
-
-Json row_json(const PgmoRow& row) {
-  return {
-      {"network", row.network},
-      {"mode", mode_name(row.mode)},
-      {"batch_size", row.batch_size},
-      {"resident_bytes", row.resident_bytes},
-      {"network_wise", row.network_wise_bytes},
-      {"exact_pool", row.exact_pool_bytes},
-      {"pool", row.pool_bytes},
-      {"planned", row.planned_bytes()},
-      {"planned_step", row.heuristic_bytes},
-      {"best_plan_step", row.best_plan_bytes},
-      {"proved_optimal", row.proved_optimal},
-      {"saving", row.saving()},
-      {"saving_against_exact_pool", row.saving_against_exact_pool()},
-      {"blocks", row.blocks},
-      {"heuristic_seconds", row.heuristic_seconds},
-      {"mini_batches", row.mini_batches ? mini_batches_json(*row.mini_batches) : Json(nullptr)}};
-}
-
 }  // namespace
 
 std::string figure_text(PgmoFigure::Unit unit, double value) {
@@ -238,7 +186,7 @@ std::string figure_text(PgmoFigure::Unit unit, double value) {
     case PgmoFigure::Unit::kShare:
       break;
   }
-  return percent(value);
+  return percent(value, 1);
 }
 
 std::string difference_text(const PgmoFigure& figure) {
@@ -271,19 +219,90 @@ std::string pgmo_text(const PgmoReproduction& reproduction) {
          planning_text(reproduction);
 }
 
-Json to_json(const PgmoReproduction& reproduction) {
-  Json figures = Json::array(), rows = Json::array();
-  for (const PgmoFigure& figure : reproduction.figures) figures.push_back(figure_json(figure));
-  for (const PgmoRow& row : reproduction.rows) rows.push_back(row_json(row));
-  return {{"paper", "pgmo"},
-          {"source", "Sekiyama et al. 2018, arXiv:1804.10001"},
-          {"workspace", reproduction.options.workspace_bytes},
-          {"alignment", kAlignmentBytes},
-          {"figures", std::move(figures)},
-          {"rows", std::move(rows)},
-          {"growth_exponent",
-           reproduction.growth_exponent ? Json(*reproduction.growth_exponent) : Json(nullptr)},
-          {"seconds", reproduction.seconds}};
+Rows<PgmoFigure> rows(const PgmoFigure*) {
+  return {{"figure", "what it is", &PgmoFigure::what},
+          {"section", "of the paper", &PgmoFigure::section},
+          {"unit", "bytes, share or times",
+           [](auto& figure) {
+             constexpr const char* kNames[] = {"bytes", "bytes", "share", "times"};
+             return kNames[static_cast<std::size_t>(figure.unit)];
+           }},
+          {"relation", "of the paper's figure: equal to, at most or above",
+           [](auto& figure) { return figure.relation.empty() ? "equal to" : figure.relation; }},
+          {"paper", kNumber, "its figure", &PgmoFigure::paper},
+          {"ours", kNumber, "null: not measured", &PgmoFigure::ours},
+          {"ours_against_exact_pool", kShare, "our saving if theirs was the exact-size pool",
+           &PgmoFigure::against_exact_pool},
+          {"difference", "in words", difference_text},
+          {"note", "why the two may differ", &PgmoFigure::note}};
+}
+
+Rows<PgmoArm> rows(const PgmoArm*) {
+  return {{"peak_reserved", kBytes, "the most taken from the device, resident bytes included",
+           &PgmoArm::reserved_bytes},
+          {"device_allocations_after_first", kCount, "after the first mini-batch",
+           &PgmoArm::device_allocations},
+          {"replans", kCount, "plans that were made anew", &PgmoArm::replans}};
+}
+
+Rows<PgmoMiniBatches> rows(const PgmoMiniBatches*) {
+  return {
+      {"count", kCount, "of mini-batches", &PgmoMiniBatches::count},
+      {"live_bytes", kBytes, "alive at most, resident ones included", &PgmoMiniBatches::live_bytes},
+      {"allocators", "the mini-batches under each", [](auto& ran) {
+         std::vector<std::pair<std::string, PgmoArm>> arms;
+         for (const PgmoArm& arm : ran.arms) arms.emplace_back(arm.allocator, arm);
+         return arms;
+       }}};
+}
+
+Rows<PgmoRow> rows(const PgmoRow*) {
+  return {{"network", "the network", &PgmoRow::network},
+          {"mode", "training or inference", [](auto& row) { return mode_name(row.mode); }},
+          {"batch_size", kCount, "images or sentences", &PgmoRow::batch_size},
+          {"resident_bytes", kBytes, "that live across steps", &PgmoRow::resident_bytes},
+          {"network_wise", kBytes, "reserved without reuse; like the next three with resident ones",
+           &PgmoRow::network_wise_bytes},
+          {"exact_pool", kBytes, "reserved by the pool of Chainer up to 1.24",
+           &PgmoRow::exact_pool_bytes},
+          {"pool", kBytes, "reserved by the pool of Chainer 3", &PgmoRow::pool_bytes},
+          {"planned", kBytes, "reserved with the plan", &PgmoRow::planned_bytes},
+          {"planned_step", kBytes, "peak of the heuristic's plan", &PgmoRow::heuristic_bytes},
+          {"best_plan_step", kBytes, "peak of the best known plan", &PgmoRow::best_plan_bytes},
+          {"proved_optimal", "the best known plan is", &PgmoRow::proved_optimal},
+          {"saving", kShare, "against the pool", &PgmoRow::saving},
+          {"saving_against_exact_pool", kShare, "against the exact-size pool",
+           &PgmoRow::saving_against_exact_pool},
+          {"blocks", kCount, "requests of the step", &PgmoRow::blocks},
+          {"heuristic_seconds", kSeconds, "of the heuristic, median", &PgmoRow::heuristic_seconds},
+          {"mini_batches", "of seq2seq: all of different shapes", &PgmoRow::mini_batches}};
+}
+
+Rows<PgmoReproduction> rows(const PgmoReproduction*) {
+  return {{"paper", "pgmo", [](auto&) { return "pgmo"; }},
+          {"source", "authors, year, number", [](auto&) { return kPgmoSource; }},
+          {"workspace", kBytes, "that each convolution asks for",
+           [](auto& all) { return all.options.workspace_bytes; }},
+          {"alignment", kBytes, "sizes are rounded to multiples of it",
+           [](auto&) { return kAlignmentBytes; }},
+          {"figures", "the paper's figures beside ours", &PgmoReproduction::figures},
+          {"rows", "one object for each network and batch", &PgmoReproduction::rows},
+          {"growth_exponent", kNumber, "of the heuristic's time in the number of blocks",
+           &PgmoReproduction::growth_exponent},
+          {"seconds", kSeconds, "of the command", &PgmoReproduction::seconds}};
+}
+
+std::string pgmo_page(const PgmoReproduction& reproduction) {
+  using Json = nlohmann::ordered_json;
+  Json data = to_json(reproduction);
+  for (std::size_t i = 0; i < reproduction.figures.size(); ++i) {
+    const PgmoFigure& figure = reproduction.figures[i];
+    const std::string paper = figure_text(figure.unit, figure.paper);
+    data["figures"][i]["paper_text"] =
+        figure.relation.empty() ? paper : figure.relation + " " + paper;
+    data["figures"][i]["ours_text"] = figure.ours ? figure_text(figure.unit, *figure.ours) : "–";
+  }
+  return render_page(kPgmoPage, "PGMO's figures and ours", data.dump());
 }
 
 }  // namespace skyline

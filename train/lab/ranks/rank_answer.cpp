@@ -8,15 +8,10 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/decide/rank_sums.h"
+#include "train/report/page.h"
 
 namespace skyline {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string time_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.2f} ms", 1000 * seconds) : fmt::format("{:.2f} s", seconds);
-}
 
 std::vector<std::size_t> powers_of_two(std::size_t most) {
   std::vector<std::size_t> ranks;
@@ -44,22 +39,6 @@ RankStep foreseen_step(DryRunOptions program, const StepSeconds& seconds, const 
   return step;
 }
 
-Json rows_of(std::span<const RankStep> steps) {
-  Json rows = Json::array();
-  for (const RankStep& step : steps) {
-    rows.push_back({{"ranks", step.ranks},
-                    {"peak", step.peak},
-                    {"resident_bytes", step.resident_bytes},
-                    {"sums", step.sums},
-                    {"sent_bytes", step.sent_bytes},
-                    {"sum_seconds", step.sum_seconds},
-                    {"wait_seconds", step.wait_seconds},
-                    {"hidden", step.hidden()},
-                    {"seconds", step.seconds}});
-  }
-  return rows;
-}
-
 std::string table_of(std::span<const RankStep> steps) {
   Table table(
       {{"ranks"}, {"bytes"}, {"planned"}, {"sends"}, {"sums"}, {"take"}, {"hidden"}, {"step"}});
@@ -67,8 +46,9 @@ std::string table_of(std::span<const RankStep> steps) {
     table.add_row({format_count(static_cast<std::int64_t>(step.ranks)),
                    format_bytes(step.resident_bytes + step.peak), format_bytes(step.peak),
                    format_bytes(step.sent_bytes),
-                   format_count(static_cast<std::int64_t>(step.sums)), time_text(step.sum_seconds),
-                   fmt::format("{:.0f} %", 100 * step.hidden()), time_text(step.seconds)});
+                   format_count(static_cast<std::int64_t>(step.sums)),
+                   format_seconds(step.sum_seconds, 2),
+                   fmt::format("{:.0f} %", 100 * step.hidden()), format_seconds(step.seconds, 2)});
   }
   return table.str();
 }
@@ -88,12 +68,26 @@ RankAnswer rank_answer(DryRunOptions program, const StepSeconds& seconds, std::s
   return answer;
 }
 
-Json RankAnswer::json() const {
-  return {{"bandwidth", link.bytes_per_second},
-          {"latency", link.message_seconds},
-          {"seconds_source", seconds_source},
-          {"rows", rows_of(steps)},
-          {"sharded", rows_of(sharded)}};
+Rows<RankStep> rows(const RankStep*) {
+  return {{"ranks", kCount, "that train together", &RankStep::ranks},
+          {"peak", kBytes, "of the plan", &RankStep::peak},
+          {"resident_bytes", kBytes, "of a rank", &RankStep::resident_bytes},
+          {"sums", kCount, "of buckets of gradients", &RankStep::sums},
+          {"sent_bytes", kBytes, "that a rank sends", &RankStep::sent_bytes},
+          {"sum_seconds", kSeconds, "of all sums and gathers", &RankStep::sum_seconds},
+          {"wait_seconds", kSeconds, "of them that ops wait for", &RankStep::wait_seconds},
+          {"hidden", kShare, "of them that ops hide", &RankStep::hidden},
+          {"seconds", kSeconds, "of the step", &RankStep::seconds}};
+}
+
+Rows<RankAnswer> rows(const RankAnswer*) {
+  return {{"bandwidth", kBytes, "of the link in a second",
+           [](auto& answer) { return answer.link.bytes_per_second; }},
+          {"latency", kSeconds, "of the link for a message",
+           [](auto& answer) { return answer.link.message_seconds; }},
+          {"seconds_source", "where the seconds of ops are from", &RankAnswer::seconds_source},
+          {"rows", "one object for each number of ranks", &RankAnswer::steps},
+          {"sharded", "the same with --shard-optimizer", &RankAnswer::sharded}};
 }
 
 std::string RankAnswer::text() const {
@@ -102,6 +96,15 @@ std::string RankAnswer::text() const {
              "           {:.0f} µs a message; ops take seconds {}\n\n",
              format_bytes(link.bytes_per_second), 1e6 * link.message_seconds, seconds_source) +
          table_of(steps) + "\nwith --shard-optimizer\n\n" + table_of(sharded);
+}
+
+std::string rank_page(std::span<const RankCurve> curves, const std::string& title) {
+  nlohmann::ordered_json data = to_json(curves.front().answer);
+  data.erase("rows");
+  for (const RankCurve& curve : curves) {
+    data["curves"].push_back({{"name", curve.name}, {"rows", to_json(curve.answer.steps)}});
+  }
+  return render_page(kRanksPage, title, data.dump());
 }
 
 }  // namespace skyline

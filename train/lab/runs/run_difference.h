@@ -1,15 +1,38 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "memory/plan.h"
 #include "memory/tag.h"
-#include "train/lab/runs/stored_run.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
+
+// What the folder of a run says about its memory and time.
+struct StoredRun {
+  std::filesystem::path folder;                 // as given
+  std::map<std::string, std::string> settings;  // its arguments by key, values as in JSON
+  Trace trace;                                  // of the step that the run recorded
+  Plan plan;                                    // of that step
+  std::optional<std::uint64_t> resident_bytes;  // unknown without graph.json
+
+  // From its log; resident bytes included.
+  std::int64_t steps = 0;
+  std::optional<std::uint64_t> most_reserved_bytes, last_reserved_bytes;  // after a step
+  std::optional<double> step_seconds_median;                              // without warm-up
+
+  const std::string& setting(const std::string& key) const;  // "" if there is none
+  std::uint64_t requested_bytes() const;  // the most at one tick, as the program asked
+};
+
+// Reads a run's folder. Skips damaged lines of its log. Throws UsageError, which names the folder,
+// if it holds no run or the run recorded no step.
+StoredRun load_run(const std::filesystem::path& folder);
 
 struct BlockFacts {
   std::uint64_t bytes = 0;   // as requested
@@ -58,7 +81,7 @@ struct RunDifference {
 RunDifference compare_runs(StoredRun first, StoredRun second);
 
 // The JSON lists all changes, the text the largest ones.
-nlohmann::ordered_json to_json(const RunDifference& difference);
+Rows<RunDifference> rows(const RunDifference*);
 std::string difference_text(const RunDifference& difference);
 // A page that draws both plans on one scale.
 std::string difference_page(const RunDifference& difference);

@@ -1,4 +1,4 @@
-#include "train/labs/exercises/allocator_exercise.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 namespace {

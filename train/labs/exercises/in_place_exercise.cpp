@@ -1,4 +1,4 @@
-#include "train/labs/exercises/in_place_exercise.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 

@@ -1,4 +1,4 @@
-#include "train/labs/exercises/order_exercise.h"
+#include "train/labs/exercises/exercises.h"
 
 #include <numeric>
 

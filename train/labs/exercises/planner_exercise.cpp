@@ -1,4 +1,4 @@
-#include "train/labs/exercises/planner_exercise.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 

@@ -41,7 +41,7 @@ class BlockPanel {
         'The least peak is the most bytes alive at once, which no plan can go below. Now it is ' +
         `${formatBytes(now + this.resident)}, and the plan takes ` +
         `${gap === 0 ? 'just that' : `${formatPercent(gap)} of the step’s bytes more`}. ` +
-        `Seconds of an op ${this.story.secondsSource}.`;
+        `Seconds of an op ${this.story.seconds_source}.`;
   }
   fillUses(block) {
     const uses = this.story.usesOf[block.index];
@@ -63,7 +63,7 @@ class BlockPanel {
 function fillStory(data, step, view) {
   byId('block-figure').hidden = false;
   const story = readStory(data.story, step);
-  new BlockPanel(step, story, data.residentBytes, view);
-  fillStrategies(data.story, data.residentBytes);
+  new BlockPanel(step, story, data.resident_bytes, view);
+  fillStrategies(data.story, data.resident_bytes);
   new RecyclingBox(step, story);
 }

@@ -1,4 +1,4 @@
-// The section of a memory budget: bytes against the share of a step that making values again costs.
+// The section of a memory budget: bytes against the share of a step that recomputation costs.
 
 const kBudgetDot = 4.5;  // pixels: half the side of the mark of our step
 
@@ -78,12 +78,21 @@ class BudgetChart extends CursorChart {
   }
 }
 
-function budgetReading({budget, reserved, without, overhead, bound, recomputed, candidates, source}) {
+function budgetReading({
+  budget,
+  reserved,
+  reserved_without,
+  overhead,
+  bound,
+  recomputed,
+  could_recompute,
+  seconds_from
+}) {
   if (recomputed === 0) return `The step fits ${formatBytes(budget)} as it is.`;
-  return `With ${formatBytes(budget)}, marked by the dotted line, this step makes ` +
-      `${formatCount(recomputed)} of ${formatCount(candidates)} values again. It takes ` +
-      `${formatBytes(reserved)} instead of ${formatBytes(without)} and ${formatPercent(overhead)} ` +
-      `more time, of which ${formatPercent(bound)} cannot be avoided. Seconds ${source}.`;
+  return `With ${formatBytes(budget)}, marked by the dotted line, this step recomputes ` +
+      `${formatCount(recomputed)} of ${formatCount(could_recompute)} values. It takes ` +
+      `${formatBytes(reserved)} instead of ${formatBytes(reserved_without)} and ${formatPercent(overhead)} ` +
+      `more time, of which ${formatPercent(bound)} cannot be avoided. Seconds ${seconds_from}.`;
 }
 
 function fillBudget(budget) {

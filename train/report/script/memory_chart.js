@@ -20,7 +20,7 @@ class MemoryChart extends StepChart {
                      dash: curve.name === 'planned' ? [] : kDashes[index % kDashes.length],
                    }));
     this.resident = residentBytes;
-    this.lowerBound = residentBytes + step.plan.lowerBound;
+    this.lowerBound = residentBytes + step.plan.lower_bound;
     this.low = 0;
     this.high = 1.06 * largest(this.curves.map((curve) => curve.peak), this.lowerBound);
   }

@@ -31,14 +31,14 @@ function fillSaving() {
 }
 
 function fillOverview() {
-  const {residentBytes: resident, plan: {peak, lowerBound, gap, provedOptimal}} = data;
+  const {resident_bytes: resident, plan: {peak, lower_bound, gap, proved_optimal}} = data;
   if (data.blocks.length > 0) {
     const planned = reservedPeaks().find(({name}) => name === 'planned');
     addTile('the plan takes', formatBytes(planned?.bytes ?? resident + peak));
-    addTile('lower bound', formatBytes(resident + lowerBound));
+    addTile('lower bound', formatBytes(resident + lower_bound));
     addTile(
-        provedOptimal ? 'gap of the step: proved optimal' : 'gap of the step', formatPercent(gap),
-        provedOptimal ? 'good' : '');
+        proved_optimal ? 'gap of the step: proved optimal' : 'gap of the step', formatPercent(gap),
+        proved_optimal ? 'good' : '');
   }
   fillSaving();
   if (resident > 0) {
@@ -77,7 +77,7 @@ function fillReadings(step) {
   const above = `The plan’s peak is ${formatPercent(plan.gap)} above the lower bound`;
   const proof = plan.gap === 0 ?
       'The plan’s peak equals the lower bound, so no better plan exists.' :
-      plan.provedOptimal ? `${above}; a search proved that no better plan exists.` :
+      plan.proved_optimal ? `${above}; a search proved that no better plan exists.` :
                            `${above}.`;
   const time = plan.seconds > 0 ? ` in ${formatSeconds(plan.seconds)}` : '';
   const planner = plan.planner === '' ? '' : ` Planned by ${plan.planner}${time}.`;
@@ -91,7 +91,7 @@ function fillStep() {
   const view = new View(step.first, step.last);
   byId('step').hidden = false;
   if (data.steps !== undefined) byId('step-title').textContent = 'One step: the longest';
-  const memory = new MemoryChart(byId('memory-chart'), step, data.curves, data.residentBytes, view);
+  const memory = new MemoryChart(byId('memory-chart'), step, data.curves, data.resident_bytes, view);
   if (data.ranks !== undefined) fillRankLane(data.ranks, step, view);
   const plan = new PlanChart(byId('plan-chart'), step, view);
   fillLegends(step, view, memory.curves);

@@ -65,7 +65,7 @@ class PlanChart extends StepChart {
   }
 
   drawPeaks(context) {
-    const {peak, lowerBound} = this.step.plan;
+    const {peak, lower_bound: lowerBound} = this.step.plan;
     const line = (bytes, name, colour, below) => {
       const y = this.y(bytes);
       this.rule(context, this.left, y, this.right, y, {colour, width: 1.5, dash: [5, 3]});

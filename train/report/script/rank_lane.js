@@ -102,13 +102,13 @@ class RankLaneChart extends StepChart {
 const labelOf = ({gradients, bytes}) =>
     `${formatCount(gradients)} gradient${gradients === 1 ? '' : 's'}, ${formatBytes(bytes)}`;
 
-function ranksReading({ranks, sums, sumSeconds, waitSeconds}) {
+function ranksReading({ranks, sums, sum_seconds: taken, wait_seconds: waited}) {
   const buckets = `A step sums ${formatCount(sums.length)} bucket${sums.length === 1 ? '' : 's'} of ` +
       `gradients over ${formatCount(ranks)} ranks. `;
-  if (sumSeconds === 0) return buckets;
-  const hidden = Math.max(0, 1 - waitSeconds / sumSeconds);
-  return `${buckets}In this run, sums took ${formatSeconds(sumSeconds)}, of which steps waited ` +
-      `${formatSeconds(waitSeconds)}: ops hid ${formatPercent(hidden)}. `;
+  if (taken === 0) return buckets;
+  const hidden = Math.max(0, 1 - waited / taken);
+  return `${buckets}In this run, sums took ${formatSeconds(taken)}, of which steps waited ` +
+      `${formatSeconds(waited)}: ops hid ${formatPercent(hidden)}. `;
 }
 
 function fillRankLane(lane, step, view) {

@@ -20,7 +20,7 @@ function readStepsLine({name, steps, per, at, least, most, replans}, index) {
   return {name, steps, bytes, replans, planned, dash, peak: largest(most, 0)};
 }
 
-function readSteps({first, lines, live, lengths, lengthsName}) {
+function readSteps({first, lines, live, lengths, lengths_name}) {
   const all = [...lines, live, ...lengths];
   const count = largest(all.map((series) => series.steps), 1);
   return {
@@ -31,7 +31,7 @@ function readSteps({first, lines, live, lengths, lengthsName}) {
     lines: lines.map(readStepsLine),
     live: readSeries(live),
     lengths: lengths.map((series) => ({name: series.name, values: readSeries(series)})),
-    lengthsName,
+    lengths_name,
   };
 }
 
@@ -180,7 +180,7 @@ class StepsLengthsChart extends StepsBaseChart {
         host, {
           height: kStepMargin.top + kStepMargin.bottom + strips * kStripPixels +
               (strips - 1) * kStripSpace,
-          label: `Over the same steps: ${steps.lengthsName}`
+          label: `Over the same steps: ${steps.lengths_name}`
         },
         steps, view);
     this.most = steps.lengths.map(({values}) => largest(values.most.filter(isMeasured), 1));
@@ -251,7 +251,7 @@ function fillSteps(data) {
   const memory = new StepsMemoryChart(byId('steps-chart'), steps, view);
   if (steps.lengths.length > 0) {
     byId('lengths-figure').hidden = false;
-    byId('lengths-name').textContent = steps.lengthsName;
+    byId('lengths-name').textContent = steps.lengths_name;
     new StepsLengthsChart(byId('lengths-chart'), steps, view);
   }
   const showRange = () => {

@@ -6,7 +6,7 @@ const kReads = 2;
 
 // Returns {ops, usesOf}: ops as {name, begins, ends, seconds}, and the uses of each block as
 // {op, kind, left} in their order. `left` is the reference count after the use.
-function readStory({ops, uses, reasons, secondsSource}, step) {
+function readStory({ops, uses, reasons, seconds_source}, step) {
   const usesOf = step.blocks.map(() => []);
   for (const [block, op, kind] of uses) usesOf[block].push({op, kind, left: 0});
   for (const of of usesOf) {
@@ -21,7 +21,7 @@ function readStory({ops, uses, reasons, secondsSource}, step) {
                      {name, begins, ends: ops[i + 1]?.[1] ?? step.last, seconds})),
     usesOf,
     reasons,
-    secondsSource,
+    seconds_source,
   };
 }
 
@@ -60,7 +60,7 @@ function leastPeakWithout(step, bytes, from, to) {
 }
 
 // The longest time between two uses of the block, in which it need not be there: [from, to), and
-// the ops that would make it again. Null if it has no such time.
+// the ops that would recompute it. Null if it has no such time.
 function longestRest(story, block) {
   let best = null;
   const makers = [];
@@ -97,9 +97,9 @@ function whatIf(step, story, block) {
   return [
     ['it were not needed at all', without(block.lower, block.upper), 0, 'its op still runs'],
     rest === null ?
-        ['it were made again', null, null, 'there is no time between two uses'] :
+        ['it were recomputed', null, null, 'there is no time between two uses'] :
         [
-          'it were made again', without(rest.from, rest.to),
+          'it were recomputed', without(rest.from, rest.to),
           rest.makers.reduce((sum, {seconds}) => sum + seconds, 0),
           `twice: ${rest.makers.map(({name}) => name).join(', ')}; what they read must be there`
         ],

@@ -4,7 +4,7 @@ const measured = (value, format) =>
     value === null ? element('span', {title: 'not measured'}, '–') : format(value);
 
 // The peak that the allocator needs once it runs steadily.
-const steadyBytes = (row) => row.afterSwitchBytes ?? row.peakReservedBytes;
+const steadyBytes = (row) => row.peak_reserved_after_switch ?? row.peak_reserved;
 
 // "−3.2 MiB, −18.0 %" against the baseline.
 function savingCell(row, baseline) {
@@ -24,16 +24,16 @@ function comparisonCells(row, baseline, widest) {
   bar.style.width = `${100 * (steadyBytes(row) ?? 0) / widest}%`;
   return [
     row.how === '' ? row.allocator : element('span', {}, row.allocator, element('small', {}, row.how)),
-    measured(row.peakReservedBytes, formatBytes),
-    row.afterSwitchBytes === null ? '' : formatBytes(row.afterSwitchBytes),
-    row.peakReservedBytes === null ? '' : bar,
+    measured(row.peak_reserved, formatBytes),
+    row.peak_reserved_after_switch === null ? '' : formatBytes(row.peak_reserved_after_switch),
+    row.peak_reserved === null ? '' : bar,
     savingCell(row, baseline),
-    measured(row.residentBytes, formatBytes),
-    measured(row.gap, formatPercent),
-    measured(row.deviceAllocationsAfterSwitch, formatCount),
-    measured(row.callsPerStep, formatCount),
-    measured(row.allocateNanoseconds, formatNanoseconds),
-    measured(row.stepSeconds, formatSeconds),
+    measured(row.resident_bytes, formatBytes),
+    measured(row.gap_to_lower_bound, formatPercent),
+    measured(row.device_allocations_after_switch, formatCount),
+    measured(row.calls_per_step, formatCount),
+    measured(row.allocate_ns_median, formatNanoseconds),
+    measured(row.step_seconds_median, formatSeconds),
   ];
 }
 
@@ -44,9 +44,9 @@ const kEquality = {
       'do not trust this run.',
 };
 
-function fillComparison({comparison, bitEqual}, baseline) {
+function fillComparison({comparison, bit_equal}, baseline) {
   byId('comparison-section').hidden = false;
-  if (bitEqual !== null) byId('equality').textContent = kEquality[bitEqual];
+  if (bit_equal !== null) byId('equality').textContent = kEquality[bit_equal];
   const widest = largest(comparison.map((row) => steadyBytes(row) ?? 0), 1);
   const number = 'number';
   const table = makeTable(

@@ -122,7 +122,7 @@ TEST(StepOrder, SaysWhatTheForwardSequenceCosts) {
             "           late 12 KiB), placed in 12 KiB;\n"
             "           with forward as written, no order needs less\n"
             "           with forward in any order: 8 KiB, 4 KiB less (proved)\n");
-  const nlohmann::ordered_json json = found.json();
+  const nlohmann::ordered_json json = to_json(found);
   EXPECT_EQ(json["algorithm"], "program");
   EXPECT_EQ(json["peak"], 12'288);
   EXPECT_EQ(json["proved_optimal"], true);

@@ -1,4 +1,4 @@
-#include "train/lab/order/step_order_view.h"
+#include "train/lab/order/step_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,6 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/report/browser.h"
 #include "train/lab/pgmo/pgmo_seq2seq.h"
-#include "train/lab/pgmo/sentence_lengths.h"
 
 namespace skyline {
 namespace {

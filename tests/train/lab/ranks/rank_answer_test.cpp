@@ -9,7 +9,7 @@
 #include "tests/train/report/page_data.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/files.h"
-#include "train/lab/ranks/rank_page.h"
+#include "train/lab/ranks/rank_answer.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,8 +9,12 @@
 #include <vector>
 
 #include "memory/allocators/allocator_options.h"
+#include "memory/formats/csv/event_csv.h"
 #include "memory/planners/registry.h"
 #include "memory/replay/event_replay.h"
+#include "memory/replay/trace_builder.h"
+#include "train/checkpoints/files.h"
+#include "train/cli/figures.h"
 
 namespace skyline {
 
@@ -64,5 +69,71 @@ struct ReplayResult {
 // Throws TraceError for inconsistent events, std::invalid_argument for an unknown allocator.
 ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                            ReplayOutputs* outputs = nullptr);
+
+// Files to write during a replay; files with an empty path are not written.
+struct ReplayFiles {
+  std::filesystem::path events;        // the same events as an event trace
+  std::filesystem::path trace;         // MiniMalloc's CSV: all blocks as one packing problem
+  std::filesystem::path rmm;           // the replay as RMM's log
+  std::filesystem::path chrome_trace;  // the replay as Chrome trace events
+
+  // True if a file depends on the allocator, so only one allocator can be replayed.
+  bool of_one_allocator() const;
+  bool none() const;
+};
+
+// Writes the files of a replay. Each is streamed to a temporary file until commit(); without it, no
+// file remains. Only the trace is collected in memory.
+class ReplayOutputs {
+ public:
+  // `tagged`: the events may have tags. Throws WriteError, and UsageError when two paths are equal.
+  ReplayOutputs(const ReplayFiles& files, bool tagged);
+  ~ReplayOutputs();
+
+  // Returns the observers for a replay through `allocator`. The outputs own them; the allocator
+  // must live until after finish().
+  std::vector<ReplayObserver*> observers(const std::string& name, const Allocator& allocator);
+
+  void apply(const LiveEvents& events);
+  // Call this after the last event, when the replay has finished.
+  void finish(const LiveEvents& events);
+  // Moves all files to their final paths. Throws WriteError.
+  void commit();
+
+ private:
+  AtomicFile& open(const std::filesystem::path& path);
+  void write_trace(const LiveEvents& events);
+
+  ReplayFiles files_;
+  std::vector<std::unique_ptr<AtomicFile>> open_;
+  std::vector<std::unique_ptr<ReplayObserver>> observers_;
+  std::optional<EventCsvWriter> events_;
+  std::optional<TraceBuilder> trace_;
+};
+
+// A trace by the name that the user gave, and its replay.
+struct NamedReplay {
+  std::string trace;
+  ReplayResult result;
+};
+
+// Replays of one trace or of several. With one allocator, its figures are beside those of the
+// trace; with several, they are under "allocators" by name.
+struct Replays {
+  std::vector<NamedReplay> traces;
+  bool one_allocator = false;
+};
+Rows<Replays> rows(const Replays*);
+
+// Returns a table with one row per allocator and one for the plan, followed by the reasons for
+// refused requests.
+std::string replay_text(const ReplayResult& result);
+// The same for one replay or several; several are titled.
+std::string replays_text(const std::vector<NamedReplay>& replays);
+
+// Returns CSV with a header and a row for each trace and allocator, and one for each plan, whose
+// allocator is "plan". Columns: trace, the JSON's keys for an allocator that are numbers, and
+// lower_bound. Unknown figures are empty.
+std::string replays_csv(const std::vector<NamedReplay>& replays);
 
 }  // namespace skyline
