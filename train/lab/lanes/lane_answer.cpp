@@ -99,7 +99,7 @@ Rows<ToldPlan> rows(const ToldPlan*) {
       {"peak", kBytes, "the highest byte in use", [](auto& told) { return told.row.plan.peak; }},
       {"above_one_lane", kShare, "of the plan for one lane that it takes more",
        [](auto& told) { return told.answer.share_above_one_lane(told.row); }},
-      {"proved_bound", kBytes, "no such plan is below",
+      {"proved_bound", kBytes, "no such plan needs less",
        [](auto& told) { return told.row.plan.proved_bound; }},
       {"proved_optimal", "the peak is this bound",
        [](auto& told) { return told.row.plan.proved_optimal; }},
