@@ -85,14 +85,6 @@ double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
   return static_cast<double>(plan.plan.peak) / static_cast<double>(one_lane().plan.peak) - 1;
 }
 
-namespace {
-
-// A plan beside that for one lane.
-struct ToldPlan {
-  const LaneAnswer& answer;
-  const LanePlan& row;
-};
-
 Rows<ToldPlan> rows(const ToldPlan*) {
   return {
       {"plan", "what it is for", [](auto& told) { return told.row.name; }},
@@ -108,12 +100,8 @@ Rows<ToldPlan> rows(const ToldPlan*) {
       {"seconds", kSeconds, "of the step on the lanes",
        [](auto& told) { return told.row.seconds; }},
       {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
-       [](auto& told) { return told.row.critical_path; }},
-      {"edges", "of reproduce mxnet: these waits in words",
-       [](auto& told) { return if_known(told.row.edges); }}};
+       [](auto& told) { return told.row.critical_path; }}};
 }
-
-}  // namespace
 
 Rows<LaneAnswer> rows(const LaneAnswer*) {
   return {{"lanes", kCount, "on which ops run", &LaneAnswer::lanes},
