@@ -17,7 +17,7 @@ Rows<PlanCertificate> rows(const PlanCertificate*) {
   return {
       {"planner", "who planned", &PlanCertificate::planner},
       {"peak", kBytes, "the highest byte in use", &PlanCertificate::peak},
-      {"lower_bound", kBytes, "no plan is below", &PlanCertificate::lower_bound},
+      {"lower_bound", kBytes, "no plan needs less", &PlanCertificate::lower_bound},
       {"proved_bound", kBytes, "the best bound that was proved", &PlanCertificate::proved_bound},
       {"gap", kShare, "(peak − lower bound) / lower bound", &PlanCertificate::gap},
       {"proved_optimal", "the peak is the proved bound", &PlanCertificate::proved_optimal},
@@ -76,7 +76,7 @@ Rows<PlanCheck> rows(const PlanCheck*) {
   return {{"valid", "whether the plan is valid", [](auto& check) { return check.reason.empty(); }},
           {"peak", kBytes, "the highest byte in use", &PlanCheck::peak},
           {"reason", "why the plan is invalid", &PlanCheck::reason},
-          {"lower_bound", kBytes, "no plan is below; like the next five, of valid plans",
+          {"lower_bound", kBytes, "no plan needs less; like the next five, of valid plans",
            if_valid(of(&PlanCheck::plan, &Plan::lower_bound))},
           {"gap", kShare, "(peak − lower bound) / lower bound",
            if_valid(of(&PlanCheck::plan, &Plan::gap))},

@@ -325,7 +325,7 @@ Rows<Comparison> rows(const Comparison*) {
       {"bit_equal", "all runs computed the same", &Comparison::bit_equal},
       {"baseline", "the allocator that savings refer to",
        [](auto& all) { return baseline_of(all).memory.allocator; }},
-      {"lower_bound", kBytes, "no plan is below", [](auto& all) { return all.plan.lower_bound; }},
+      {"lower_bound", kBytes, "no plan needs less", [](auto& all) { return all.plan.lower_bound; }},
       {"blocks", kCount, "requests of the step", [](auto& all) { return all.trace.size(); }},
       {"clock_ns", kNanoseconds, "to read the clock", &Comparison::clock_ns},
       {"process", "what the system counts for this process", &Comparison::process},

@@ -162,7 +162,7 @@ bool PlanResult::time_is_up() const {
 Rows<PlanResult> rows(const PlanResult*) {
   return {
       {"blocks", kCount, "requests of the trace", &PlanResult::blocks},
-      {"lower_bound", kBytes, "no plan is below", &PlanResult::lower_bound},
+      {"lower_bound", kBytes, "no plan needs less", &PlanResult::lower_bound},
       {"peak", kBytes, "the highest byte in use", of(&PlanResult::plan, &Plan::peak)},
       {"gap", kShare, "(peak − lower bound) / lower bound", of(&PlanResult::plan, &Plan::gap)},
       {"planner", "who planned", of(&PlanResult::plan, &Plan::planner)},

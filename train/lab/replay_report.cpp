@@ -103,7 +103,7 @@ Rows<ReplayRow> rows(const ReplayRow*) {
 Rows<Plan> rows(const Plan*) {
   return {{"blocks", kCount, "that it places", [](auto& plan) { return plan.offsets.size(); }},
           {"peak", kBytes, "the highest byte in use", &Plan::peak},
-          {"lower_bound", kBytes, "no plan is below", &Plan::lower_bound},
+          {"lower_bound", kBytes, "no plan needs less", &Plan::lower_bound},
           {"gap", kShare, "(peak − lower bound) / lower bound", &Plan::gap},
           {"planner", "who planned", &Plan::planner},
           {"proved_optimal", "the peak is a proved bound", &Plan::proved_optimal},
@@ -140,7 +140,7 @@ Rows<ToldReplay> rows(const ToldReplay*) {
        [](auto& told) { return told.result().peak_live_blocks; }},
       {"frees_of_unknown_blocks", kCount, "frees without an allocation",
        [](auto& told) { return told.result().unknown_frees; }},
-      {"lower_bound", kBytes, "no plan is below; null: above 2^63 − 1",
+      {"lower_bound", kBytes, "no plan needs less; null: above 2^63 − 1",
        [](auto& told) { return told.result().lower_bound; }},
       {"capacity", kBytes, "of each allocator's device",
        [](auto& told) { return told.result().capacity_bytes; }},

@@ -22,7 +22,7 @@ Rows<Strategy> rows(const Strategy*) {
       {"in_place", "ops write over their inputs", &Strategy::in_place},
       {"sharing", "freed bytes are used again", &Strategy::sharing},
       {"blocks", kCount, "requests of the step", &Strategy::blocks},
-      {"lower_bound", kBytes, "no plan is below",
+      {"lower_bound", kBytes, "no plan needs less",
        [](auto& strategy) { return strategy.plan.lower_bound; }},
       {"planned", kBytes, "peak of the plan", [](auto& strategy) { return strategy.plan.peak; }},
       {"proved_optimal", "the peak is a proved bound",

@@ -69,7 +69,7 @@ Rows<MemorySummary> rows(const MemorySummary*) {
        &MemorySummary::device_allocations_after_switch},
       {"calls_per_step", kNumber, "requests and frees of a step", &MemorySummary::calls_per_step},
       {"blocks", kCount, "requests of the step", &MemorySummary::blocks},
-      {"lower_bound", kBytes, "no plan is below", &MemorySummary::lower_bound},
+      {"lower_bound", kBytes, "no plan needs less", &MemorySummary::lower_bound},
       {"peak", kBytes, "the highest byte of the plan", &MemorySummary::peak},
       {"gap", kShare, "(peak − lower bound) / lower bound", &MemorySummary::gap},
       {"proved_optimal", "the peak is a proved bound", &MemorySummary::proved_optimal},

@@ -104,14 +104,14 @@ TEST_F(PlanCommands, TimeUpIsSaid) {
                     .seconds = 0.501};
   EXPECT_TRUE(answer.time_is_up());
   EXPECT_THAT(answer.text(), HasSubstr("501 ms, the limit of 0.5 s: the best plan so far"));
-  EXPECT_EQ(answer.json()["time_is_up"], true);
+  EXPECT_EQ(to_json(answer)["time_is_up"], true);
   answer.plan->out_of_time = true;
   answer.plan->planner = "program-order";
   EXPECT_THAT(answer.text(),
               HasSubstr("501 ms, the limit of 0.5 s: stopped within the first pass"));
   EXPECT_THAT(answer.text(), HasSubstr("program-order, seed 0 (the planner asked for placed "
                                        "nothing in time)"));
-  EXPECT_EQ(answer.json()["out_of_time"], true);
+  EXPECT_EQ(to_json(answer)["out_of_time"], true);
   answer.plan->out_of_time = false;
   answer.capacity = 10;
   EXPECT_FALSE(answer.time_is_up()) << "it found what was asked for";

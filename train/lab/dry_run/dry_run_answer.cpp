@@ -292,7 +292,7 @@ Rows<DryRunResult> rows(const DryRunResult*) {
        }},
       {"blocks", kCount, "requests of the step",
        [](auto& result) { return result.facts.trace.size(); }},
-      {"lower_bound", kBytes, "no plan is below",
+      {"lower_bound", kBytes, "no plan needs less",
        [](auto& result) { return result.plan.lower_bound; }},
       {"peak", kBytes, "the highest byte of the plan",
        [](auto& result) { return result.plan.peak; }},

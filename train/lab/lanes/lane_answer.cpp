@@ -85,21 +85,13 @@ double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
   return static_cast<double>(plan.plan.peak) / static_cast<double>(one_lane().plan.peak) - 1;
 }
 
-namespace {
-
-// A plan beside that for one lane.
-struct ToldPlan {
-  const LaneAnswer& answer;
-  const LanePlan& row;
-};
-
 Rows<ToldPlan> rows(const ToldPlan*) {
   return {
       {"plan", "what it is for", [](auto& told) { return told.row.name; }},
       {"peak", kBytes, "the highest byte in use", [](auto& told) { return told.row.plan.peak; }},
       {"above_one_lane", kShare, "of the plan for one lane that it takes more",
        [](auto& told) { return told.answer.share_above_one_lane(told.row); }},
-      {"proved_bound", kBytes, "no such plan is below",
+      {"proved_bound", kBytes, "no such plan needs less",
        [](auto& told) { return told.row.plan.proved_bound; }},
       {"proved_optimal", "the peak is this bound",
        [](auto& told) { return told.row.plan.proved_optimal; }},
@@ -108,12 +100,8 @@ Rows<ToldPlan> rows(const ToldPlan*) {
       {"seconds", kSeconds, "of the step on the lanes",
        [](auto& told) { return told.row.seconds; }},
       {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
-       [](auto& told) { return told.row.critical_path; }},
-      {"edges", "of reproduce mxnet: these waits in words",
-       [](auto& told) { return if_known(told.row.edges); }}};
+       [](auto& told) { return told.row.critical_path; }}};
 }
-
-}  // namespace
 
 Rows<LaneAnswer> rows(const LaneAnswer*) {
   return {{"lanes", kCount, "on which ops run", &LaneAnswer::lanes},

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +20,8 @@ struct LanePlan {
   // That sharing bytes adds: the MXNet note's implicit edges. On the lanes that the plan is for;
   // for the other plans, on any.
   std::vector<LaneEvent> waits;
-  std::optional<std::vector<std::string>> edges = {};  // the same in words; only of the note
-  double seconds = 0;                                  // the step on the lanes
-  double critical_path = 0;                            // the step on any number of lanes
+  double seconds = 0;        // the step on the lanes
+  double critical_path = 0;  // the step on any number of lanes
 };
 
 // The seconds that a step gains if its ops run on lanes, and the bytes that this takes, without
@@ -44,6 +42,13 @@ struct LaneAnswer {
   std::string text() const;  // lines of at most 80 columns
 };
 Rows<LaneAnswer> rows(const LaneAnswer*);
+
+// A plan beside that for one lane, as it is told.
+struct ToldPlan {
+  const LaneAnswer& answer;
+  const LanePlan& row;
+};
+Rows<ToldPlan> rows(const ToldPlan*);
 
 // Plans a step for one lane, for `lanes` lanes, for path colours and for any order. `seconds` are
 // those of each op. Throws UsageError for more lanes than ops.

@@ -11,8 +11,24 @@ constexpr std::uint64_t kValueBytes = 1 << 20;
 constexpr std::size_t kNoteLanes = 2;
 const std::vector<double> kNoteSeconds(8, 1.0);
 
-std::string edge_text(const StepGraph& graph, const LaneEvent& edge) {
-  return fmt::format("{} waits for {}", graph.ops[edge.after].name, graph.ops[edge.before].name);
+// The edges that a plan adds: "A[5] waits for A[4]".
+std::vector<std::string> edges_of(const ParallelNote& note, const LanePlan& plan) {
+  std::vector<std::string> edges;
+  for (const LaneEvent& edge : plan.waits) {
+    edges.push_back(fmt::format("{} waits for {}", note.graph.ops[edge.after].name,
+                                note.graph.ops[edge.before].name));
+  }
+  return edges;
+}
+
+// A plan and its edges.
+struct NotePlan {
+  ToldPlan plan;
+  std::vector<std::string> edges;
+};
+
+Rows<NotePlan> rows(const NotePlan*) {
+  return {{"", "the plan", &NotePlan::plan}, {"edges", "its waits in words", &NotePlan::edges}};
 }
 
 }  // namespace
@@ -36,20 +52,25 @@ StepGraph parallel_note_graph() {
 ParallelNote reproduce_parallel_note() {
   ParallelNote note;
   note.answer = lane_answer(note.graph, kNoteSeconds, kNoteLanes, "one for each op");
-  for (LanePlan& row : note.answer.plans) {
-    row.edges.emplace();
-    for (const LaneEvent& edge : row.waits) row.edges->push_back(edge_text(note.graph, edge));
-  }
   return note;
 }
 
-Rows<ParallelNote> rows(const ParallelNote*) { return {{"", "the answer", &ParallelNote::answer}}; }
+Rows<ParallelNote> rows(const ParallelNote*) {
+  return {{"", "the answer", &ParallelNote::answer},
+          {"plans", "for one lane, for the lanes, and safe for any", [](auto& note) {
+             std::vector<NotePlan> plans;
+             for (const LanePlan& row : note.answer.plans) {
+               plans.push_back({{note.answer, row}, edges_of(note, row)});
+             }
+             return plans;
+           }}};
+}
 
 std::string parallel_note_text(const ParallelNote& note) {
   std::string text = note.answer.text() + "\n";
   for (const LanePlan& row : note.answer.plans) {
     text += fmt::format("{}:", row.name);
-    for (const std::string& edge : *row.edges) text += " " + edge + ";";
+    for (const std::string& edge : edges_of(note, row)) text += " " + edge + ";";
     text += row.waits.empty() ? " no op waits for bytes\n" : "\n";
   }
   return text;

@@ -53,18 +53,18 @@ Searched searched(const StepGraph& graph, const OrderOptions& options) {
 }  // namespace
 
 Rows<StepOrder> rows(const StepOrder*) {
-  return {
-      {"algorithm", "what ordered the ops", &StepOrder::algorithm},
-      {"program", kBytes, "peak of the program's order", &StepOrder::program},
-      {"early", kBytes, "peak with updates as soon as they may run", &StepOrder::early},
-      {"late", kBytes, "peak of the order late", &StepOrder::late},
-      {"peak", kBytes, "of the order that runs", &StepOrder::peak},
-      {"lower_bound", kBytes, "no order with forward as written is below", &StepOrder::lower_bound},
-      {"proved_optimal", "the peak is this bound", &StepOrder::proved_optimal},
-      {"free", kBytes, "the least peak that was found over all orders", &StepOrder::free},
-      {"free_lower_bound", kBytes, "no order is below", &StepOrder::free_lower_bound},
-      {"free_proved_optimal", "that peak is this bound", &StepOrder::free_proved_optimal},
-      {"placed", kBytes, "peak of the plan", &StepOrder::placed}};
+  return {{"algorithm", "what ordered the ops", &StepOrder::algorithm},
+          {"program", kBytes, "peak of the program's order", &StepOrder::program},
+          {"early", kBytes, "peak with updates as soon as they may run", &StepOrder::early},
+          {"late", kBytes, "peak of the order late", &StepOrder::late},
+          {"peak", kBytes, "of the order that runs", &StepOrder::peak},
+          {"lower_bound", kBytes, "no order with forward as written needs less",
+           &StepOrder::lower_bound},
+          {"proved_optimal", "the peak is this bound", &StepOrder::proved_optimal},
+          {"free", kBytes, "the least peak that was found over all orders", &StepOrder::free},
+          {"free_lower_bound", kBytes, "no order needs less", &StepOrder::free_lower_bound},
+          {"free_proved_optimal", "that peak is this bound", &StepOrder::free_proved_optimal},
+          {"placed", kBytes, "peak of the plan", &StepOrder::placed}};
 }
 
 std::string StepOrder::text() const {
