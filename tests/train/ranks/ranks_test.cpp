@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/train/commands/skyline_program.h"
 #include "tests/train/decided_run.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/ranks/run_bits.h"
@@ -233,6 +234,17 @@ TEST_F(Ranks, ShareAnEvaluationWithoutChangingItsResult) {
 }
 
 // Sharing and not sharing the updates, and other numbers of ranks, follow each other.
+// One process evaluates all images, though two stored the checkpoint.
+TEST_F(Ranks, LeaveACheckpointThatOneProcessEvaluates) {
+  run(train("run", {"--model", "lenet", "--images", "128", "--test-images", "40", "--steps", "4",
+                    "--ranks", "2"}),
+      0);
+  const TrainingPosition position = load_checkpoint(folder_ / "run").checkpoint.position;
+  const Outcome evaluated = skyline_program({"evaluate", folder_ / "run", "--json"});
+  EXPECT_EQ(evaluated.json()["top1"], position.evaluation->metrics.at("top1"));
+  EXPECT_EQ(evaluated.json()["images"], 40);
+}
+
 TEST_F(Ranks, MayShareTheUpdatesWhenARunGoesOn) {
   const Words options = {"--model", "mlp",        "--images", "256",         "--batch-size",
                          "16",      "--schedule", "constant", "--optimizer", "adam"};
