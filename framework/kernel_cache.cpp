@@ -15,8 +15,7 @@ std::shared_ptr<Kernel> KernelCache::get(const Op& op, std::span<const TensorSpe
   if (copy > 0) key.append(" copy ").append(std::to_string(copy));
   key.append(" ").append(op.parameters());
   for (const TensorSpec& spec : inputs) key.append(" ").append(spec.str());
-  // Dropping all is cheap: the library's own cache makes those still in use again, some
-  // microseconds each.
+  // Dropping all is cheap: from the library's own cache, a kernel in use costs some microseconds.
   if (kernels_.size() >= kMostKernels * runner.copies && !kernels_.contains(key)) forget();
   std::shared_ptr<Kernel>& cached = kernels_[key];
   if (!cached) cached = op.kernel(compute_, inputs);

@@ -36,7 +36,7 @@ struct GradientCall {
   std::vector<int> gradient_of;
 };
 
-// How to compute an output of an op again, bit for bit: `op` has one output and reads `sources`.
+// How to recompute an output of an op, bit for bit: `op` has one output and reads `sources`.
 struct Recomputation {
   std::shared_ptr<const Op> op;         // null: the same op again, whose other outputs are dropped
   std::vector<GradientSource> sources;  // inputs, and other outputs that a gradient call reads
@@ -85,12 +85,12 @@ class Op {
   // that knows ops by their kernels keeps them.
   virtual bool cacheable() const { return true; }
 
-  // Returns what differs from step to step and is no part of parameters(), if there is something:
-  // for equal parameters() and specs, as many bytes in each step.
+  // Returns the numbers that change from step to step, such as a learning rate; empty if there are
+  // none. For equal parameters() and specs, as many bytes in each step.
   virtual RunValue run_value() const { return {}; }
 
-  // Returns how to compute outputs again, so that they need not be retained, at most one way for
-  // each. By default the op runs again on its inputs, which is not cheap.
+  // Returns how to recompute outputs, so that they need not be retained, at most one way for each.
+  // By default the op runs again on its inputs, which is not cheap.
   virtual std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const;
 
   // Never called for views.

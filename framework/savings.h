@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// Whether backward computes an output of an op again, whatever that costs, and retains what the op
+// Whether backward recomputes an output of an op, whatever that costs, and retains what the op
 // reads instead.
 enum class Recomputing : char {
   kNever,

@@ -25,8 +25,7 @@ struct ValueInfo {
   TensorSpec spec;
 };
 
-// Names an output of an op whose gradient is computed, alike in all batches of a program: sentences
-// of other lengths repeat the same ops in more turns or fewer.
+// A name for an op's output that is the same in every batch; longer sentences only add turns.
 struct ValueName {
   std::string layer, op;
   std::size_t loop = 0;    // see TurnScope
@@ -37,7 +36,7 @@ struct ValueName {
   auto operator<=>(const ValueName&) const = default;
 };
 
-// How backward can compute a value of forward again.
+// How backward can recompute a value of forward.
 struct RecordedRemake {
   ValueName name;
   OpId op = 0;  // that makes it in forward

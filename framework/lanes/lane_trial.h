@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Finds out whether lanes pay, which is if they take 15 % off a step: steps run on them and on one
-// lane in turns.
+// Decides whether lanes are worth using: alternates steps with and without them, and keeps lanes
+// that make a step 15 % shorter.
 class LaneTrial {
  public:
   // On lanes, and as many on one lane. The first of each prepares kernels and does not count.
@@ -14,7 +14,7 @@ class LaneTrial {
   // Returns whether the next step runs on lanes.
   bool on_lanes() const noexcept { return decided() ? pays_ : one_lane_.size() >= lanes_.size(); }
   bool decided() const noexcept { return one_lane_.size() == kSteps; }
-  // Ends the next step; `seconds` may be by some measure of its work.
+  // Ends the next step; `seconds` may be divided by the step's known work.
   void add(double seconds);
 
  private:

@@ -64,8 +64,8 @@ class StepLanes {
   // True if the running step's ops run on lanes.
   bool on_lanes() const noexcept { return now_ != nullptr; }
 
-  // Returns the planned lane of the step's next op; nothing if the step differs from the recorded
-  // one or is none that runs on lanes. Call it for each op of the graph.
+  // Returns the planned lane of the step's next op. Empty if the step runs on one lane or has left
+  // the recorded sequence. Call it for each op of the graph.
   std::optional<LaneId> next(Phase phase, std::string_view op, std::string_view layer);
   // True if the op that next() was asked for last is planned on lane 0, and every op of another
   // lane that comes later in the program begins after it. On idle lanes it may then run at once.

@@ -61,7 +61,7 @@ def budget_of(answer, share):
 def refusal(why):
     """Returns "impossible: 80 MiB missing", or "not found: ..." if no proof says so."""
     missing = re.search(r"step: (.*?) are missing", why)[1]
-    proved = "whatever is made again" in why
+    proved = "whatever is recomputed" in why
     return f"{'impossible' if proved else 'not found'}: {missing} missing"
 
 

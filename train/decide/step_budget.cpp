@@ -337,7 +337,7 @@ std::string StepBudget::why_too_small(std::uint64_t bytes) {
   }
   const std::string missing =
       proved > bytes
-          ? fmt::format("{} are missing, whatever is made again", format_bytes(proved - bytes))
+          ? fmt::format("{} are missing, whatever is recomputed", format_bytes(proved - bytes))
           : fmt::format("{} are missing to the least that was found", format_bytes(found - bytes));
   const bool may_fit = least.has_engines() && !question_.freedom.fits_engines;
   return fmt::format("--memory: {} do not suffice for the step: {}. {}{}", format_bytes(bytes),

@@ -22,18 +22,19 @@ struct BudgetFreedom {
   bool fits_engines = false;  // smaller engines may compute, with other bits
 };
 
-// A training step as its budgets see it: what it can make again, and how many seconds that costs
-// for how many bytes.
+// A training step as its budgets see it: what it can recompute, and how many seconds that costs for
+// how many bytes.
 class BudgetedStep {
  public:
-  // The step makes nothing again, and sums gradients early or late. `seconds`: of each of its ops.
+  // `facts` is the step without recomputation; `early_sums` says when it sums gradients. `seconds`:
+  // of each of its ops.
   BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vector<double> seconds,
                const BudgetFreedom& freedom);
   BudgetedStep(const BudgetedStep&) = delete;  // its parts refer to each other
 
   // From all kept to the fewest bytes, which are those of the program's sequence.
   const std::vector<BudgetPoint>& curve() const noexcept { return curve_; }
-  double seconds() const noexcept { return seconds_; }  // of the step that makes nothing again
+  double seconds() const noexcept { return seconds_; }  // of the step that recomputes nothing
   std::uint64_t resident_bytes() const noexcept { return resident_bytes_; }
   std::size_t candidates() const noexcept { return problem_.remakes.size(); }
   // True if a smaller engine could compute an op, if it might.
@@ -76,7 +77,7 @@ struct StepTrial {
 // What a budget asks about a program.
 struct BudgetQuestion {
   // Dry-runs and plans a training step with these savings and engines. Its last batch decides: the
-  // other batches make the same again and have no more bytes alive.
+  // other batches recompute the same and have no more bytes alive.
   std::function<StepTrial(const Savings&, const EngineNames&)> trial;
   StepSeconds seconds;
   BudgetFreedom freedom = {};
@@ -86,7 +87,7 @@ inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for peopl
 
 // Plans how a step saves bytes, so that it fits a budget.
 //
-//   trial of the step that makes nothing again → BudgetedStep: its curve of bytes against seconds
+//   trial of the step that recomputes nothing → BudgetedStep: its curve of bytes against seconds
 //   the same with early sums of gradients, if it sums more than two at once
 //   the best of both curves → within(bytes): the first point that fits by its trial, which orders
 //   and places the step
@@ -107,7 +108,7 @@ class StepBudget {
   // Returns up to `points` points, from all kept to the fewest bytes.
   std::vector<BudgetStep> curve(std::size_t points);
 
-  // Reserved by the step that makes nothing again.
+  // Reserved by the step that recomputes nothing.
   std::uint64_t unlimited_bytes() { return reserved_bytes(0); }
   // Reserved by the smallest step that was found.
   std::uint64_t least_bytes() { return reserved_bytes(curve_.size() - 1); }

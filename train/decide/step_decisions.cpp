@@ -42,7 +42,7 @@ std::string BudgetAnswer::text() const {
   const std::string smaller =
       engines.empty() ? "" : fmt::format(" (smaller engines: {})", engines.size());
   return fmt::format(
-      "budget {}: {} of {} values are made again{}{}; the step fits in {} instead of {} and takes "
+      "budget {}: {} of {} values are recomputed{}{}; the step fits in {} instead of {} and takes "
       "{} longer, at least {} (seconds {}; planned in {:.2f} s)",
       format_bytes(budget_bytes), recomputed, candidates, early, smaller,
       format_bytes(reserved_bytes), format_bytes(unlimited_bytes), percent(overhead()),

@@ -53,7 +53,7 @@ class OpModel {
     if (op.phase == Phase::kUpdate || op.name.starts_with("embedding") || op.outputs.empty()) {
       return 0;
     }
-    // Backward also makes values of forward again.
+    // Backward also recomputes values of forward.
     const bool is_gradient = op.name.find("_grad") != std::string::npos;
     ValueId result = op.outputs.front();
     double weights = 0;

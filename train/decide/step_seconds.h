@@ -18,7 +18,7 @@
 namespace skyline {
 
 // How fast a device computes, for foreseen_seconds(). Only the relation of the two numbers decides
-// what a budget makes again.
+// what a budget recomputes.
 struct DeviceSpeed {
   double flops = 0;             // a second, of products
   double bytes_per_second = 0;  // that ops read and write

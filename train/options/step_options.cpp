@@ -72,7 +72,7 @@ void add_step_options(OptionList& list, StepOptions& options) {
 
 void add_budget_options(OptionList& list, StepOptions& options) {
   list.add("--memory", bytes(options.memory_bytes),
-           "Bytes that a training step may reserve: makes values again instead of keeping them, so "
+           "Bytes that a training step may reserve: recomputes values instead of keeping them, so "
            "that the step is the fastest that fits",
            kNeutral | kMayBeAbsent);
   list.add("--profile", text(options.profile, "FILE"),
@@ -90,7 +90,7 @@ void check_step(const StepOptions& options) {
   }
   if (options.memory_bytes == 0u) throw UsageError("--memory: 0 bytes hold nothing");
   if (options.memory_bytes && options.recompute > 0) {
-    throw UsageError("--memory chooses what to make again: leave out --recompute");
+    throw UsageError("--memory chooses what to recompute: leave out --recompute");
   }
 }
 

@@ -118,7 +118,7 @@ TEST(StepBudget, SaysWhatIsMissing) {
   EXPECT_THAT([&] { small.budget.within(100'000); },
               testing::ThrowsMessage<UsageError>(testing::AllOf(
                   testing::HasSubstr("--memory: 97.66 KiB do not suffice for the step"),
-                  testing::HasSubstr("1.86 MiB are missing, whatever is made again"),
+                  testing::HasSubstr("1.86 MiB are missing, whatever is recomputed"),
                   testing::HasSubstr("relu_grad of conv1"),
                   testing::HasSubstr("activation of conv1 (588 KiB)"))));
 }
