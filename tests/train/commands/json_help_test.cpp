@@ -247,7 +247,7 @@ TEST_F(JsonHelp, HasTheKeysOfComparisons) {
   }
   use("compare");
   run({"--model", "lenet", "--data", path("images"), "--steps", "4", "--batch-size", "4",
-       "--memory", "2MiB", "--allocators", "pool@1MiB,planned"});
+       "--memory", "2MiB", "--allocators", "pool@512KiB,planned"});
   run({"--model", "seq2seq", "--data", "numbers", "--steps", "4", "--batch-size", "8", "--units",
        "8", "--pairs", "64", "--allocators", "planned-grow,planned-upper-bound"});
   run({path("4"), path("2")});
