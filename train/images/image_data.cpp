@@ -9,7 +9,6 @@
 #include "data/images/idx/idx_dataset.h"
 #include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
-#include "data/images/image_list.h"
 #include "data/images/shapes.h"
 #include "train/cli/did_you_mean.h"
 #include "train/cli/usage_error.h"
