@@ -15,6 +15,8 @@
 #include "framework/ranks/rank_place.h"
 #include "framework/ranks/rank_transport.h"
 
+// How the ranks of a run exchange values: one exchange, and the thread that does them all.
+
 namespace skyline {
 
 // Floats that lie in several places, as one sequence.
