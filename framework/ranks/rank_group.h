@@ -60,7 +60,7 @@ struct RankValues {
 class OpenRequests {
  public:
   void add(RankTransport::Request request) { open_.push_back(request); }
-  // Asks for news. Returns true if none is open.
+  // Asks which are done. Returns true if none is open.
   bool finished(RankTransport& transport);
 
  private:
