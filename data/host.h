@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+// What reading data needs of its host: an error, memory, threads, random numbers.
+
 namespace skyline {
 
 // Unusable data: a missing, truncated or mislabelled file, or options that no data set can serve.

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "framework/host_device.h"
@@ -89,6 +90,41 @@ class Kernel {
   virtual std::optional<EngineUse> engine_use() const { return {}; }
   virtual void run(const KernelArguments& arguments) = 0;
 };
+
+// A kernel that is a function of its arguments.
+template <typename Function>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(std::size_t workspace_bytes, Function function)
+      : workspace_bytes_(workspace_bytes), function_(std::move(function)) {}
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  void run(const KernelArguments& arguments) override { function_(arguments); }
+
+ private:
+  std::size_t workspace_bytes_;
+  Function function_;
+};
+
+// Makes one: make_kernel([problem](const KernelArguments& arguments) { … }). `function` captures by
+// value what it needs, because it outlives its maker.
+template <typename Function>
+std::unique_ptr<Kernel> make_kernel(std::size_t workspace_bytes, Function function) {
+  return std::make_unique<FunctionKernel<Function>>(workspace_bytes, std::move(function));
+}
+template <typename Function>
+std::unique_ptr<Kernel> make_kernel(Function function) {
+  return make_kernel(0, std::move(function));
+}
+
+// The types of functions that make kernels for a problem. On the CPU, only kernels that depend on
+// its options take them.
+struct CpuOptions;
+template <typename Problem>
+using CpuMaker = std::unique_ptr<Kernel>(const Problem& problem);
+template <typename Problem>
+using CpuOptionsMaker = std::unique_ptr<Kernel>(const CpuOptions& options, const Problem& problem);
+template <typename Problem>
+using CudaMaker = std::unique_ptr<Kernel>(CudaCompute& compute, const Problem& problem);
 
 // Divides a workspace into parts, each aligned to 64 bytes, where vector loads are widest.
 class WorkspaceLayout {

@@ -83,7 +83,7 @@ Retention::Retention(Context& context, const std::shared_ptr<const Op>& op, Node
     output.op = how.op ? how.op : op;
     output.how = std::move(how);
     choose_step(output, inputs, layer);
-    if (!output.step && context.options().record_graph) begin_remake(output, inputs);
+    if (!output.step && context.options().record_graph) begin_recomputation(output, inputs);
   }
 }
 
@@ -100,7 +100,7 @@ void Retention::begin_view(const std::vector<Tensor>& inputs, const std::string&
 void Retention::keep(const std::vector<Tensor>& outputs) {
   if (last_ == nullptr) return;
   for (Candidate& output : candidates_) {
-    if (output.remake) complete_remake(output, outputs);
+    if (output.recomputation) complete_recomputation(output, outputs);
     if (output.step) complete_step(output, outputs);
   }
   retain(context_, *last_, Kind::kOutput, outputs);
@@ -155,43 +155,46 @@ void Retention::complete_step(Candidate& output, const std::vector<Tensor>& outp
   last_->recompute[index(output.how.output)] = output.step;
 }
 
-void Retention::begin_remake(Candidate& output, const std::vector<Tensor>& inputs) {
-  RecordedRemake& remake = output.remake.emplace();
-  remake.name = output.name;
-  remake.share = output.how.share;
+void Retention::begin_recomputation(Candidate& output, const std::vector<Tensor>& inputs) {
+  RecordedRecomputation& recomputation = output.recomputation.emplace();
+  recomputation.name = output.name;
+  recomputation.share = output.how.share;
   for (const InPlacePair& pair : output.op->in_place()) {
     const int written = output.how.op ? 0 : output.how.output;
-    if (pair.output == written) remake.in_place.push_back({.input = pair.input, .output = 0});
+    if (pair.output == written)
+      recomputation.in_place.push_back({.input = pair.input, .output = 0});
   }
   for (const GradientSource& source : output.how.sources) {
     if (source.kind != Kind::kInput) continue;
     const Tensor& input = inputs[index(source.index)];
-    remake.inputs.push_back(context_.recorder().value_of(input));
-    output.remake_specs.push_back(input.spec());
+    recomputation.inputs.push_back(context_.recorder().value_of(input));
+    output.input_specs.push_back(input.spec());
   }
 }
 
-void Retention::complete_remake(Candidate& output, const std::vector<Tensor>& outputs) {
-  RecordedRemake& remake = *output.remake;
-  std::vector<TensorSpec>& specs = output.remake_specs;
+void Retention::complete_recomputation(Candidate& output, const std::vector<Tensor>& outputs) {
+  RecordedRecomputation& recomputation = *output.recomputation;
+  std::vector<TensorSpec>& specs = output.input_specs;
   for (std::size_t i = 0; i < output.how.sources.size(); ++i) {
     const GradientSource& source = output.how.sources[i];
     if (source.kind != Kind::kOutput) continue;
     const Tensor& read = outputs[index(source.index)];
     const auto at = static_cast<std::ptrdiff_t>(i);
-    remake.inputs.insert(remake.inputs.begin() + at, context_.recorder().value_of(read));
+    recomputation.inputs.insert(recomputation.inputs.begin() + at,
+                                context_.recorder().value_of(read));
     specs.insert(specs.begin() + at, read.spec());
   }
-  remake.op = static_cast<OpId>(context_.step_graph().ops.size() - 1);
-  remake.value = context_.recorder().value_of(outputs[index(output.how.output)]);
+  recomputation.op = static_cast<OpId>(context_.step_graph().ops.size() - 1);
+  recomputation.value = context_.recorder().value_of(outputs[index(output.how.output)]);
   const std::shared_ptr<Kernel> kernel = context_.kernels().get(*output.op, specs);
-  remake.engine = kernel->engine_use();
-  remake.workspace_bytes = align_up(context_.workspace_bytes(*output.op, *kernel), kAlignmentBytes);
+  recomputation.engine = kernel->engine_use();
+  recomputation.workspace_bytes =
+      align_up(context_.workspace_bytes(*output.op, *kernel), kAlignmentBytes);
   for (std::size_t j = 0; !output.how.op && j < outputs.size(); ++j) {
     if (j == index(output.how.output)) continue;
-    remake.workspace_bytes += align_up(outputs[j].spec().bytes(), kAlignmentBytes);
+    recomputation.workspace_bytes += align_up(outputs[j].spec().bytes(), kAlignmentBytes);
   }
-  context_.recorder().add_remake(std::move(remake));
+  context_.recorder().add_recomputation(std::move(recomputation));
 }
 
 }  // namespace skyline

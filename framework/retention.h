@@ -56,16 +56,16 @@ class Retention {
     std::shared_ptr<const Op> op;         // the one that can run again
     std::shared_ptr<RecomputeStep> step;  // null: the output is not recomputed
     // While the step is recorded: how the op could run again.
-    std::optional<RecordedRemake> remake;
-    std::vector<TensorSpec> remake_specs;  // of its inputs
+    std::optional<RecordedRecomputation> recomputation;
+    std::vector<TensorSpec> input_specs;  // of its inputs
   };
 
   void begin_view(const std::vector<Tensor>& inputs, const std::string& layer);
   void choose_step(Candidate& output, const std::vector<Tensor>& inputs, const std::string& layer);
   void begin_step(Candidate& output, const std::vector<Tensor>& inputs, const std::string& layer);
   void complete_step(Candidate& output, const std::vector<Tensor>& outputs);
-  void begin_remake(Candidate& output, const std::vector<Tensor>& inputs);
-  void complete_remake(Candidate& output, const std::vector<Tensor>& outputs);
+  void begin_recomputation(Candidate& output, const std::vector<Tensor>& inputs);
+  void complete_recomputation(Candidate& output, const std::vector<Tensor>& outputs);
 
   Context& context_;
   std::shared_ptr<const Op> op_;

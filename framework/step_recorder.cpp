@@ -46,12 +46,12 @@ RecordedStep last_batch(const RecordedStep& step) {
     last.part.graph.ops.push_back(std::move(op));
     last.part.memory.push_back(step.memory[number]);
   }
-  for (RecordedRemake remake : step.remakes) {
-    if (remake.op < first) continue;
-    remake.op -= first;
-    remake.value = last.renumbered(remake.value);
-    last.renumber(remake.inputs);
-    last.part.remakes.push_back(std::move(remake));
+  for (RecordedRecomputation recomputation : step.recomputations) {
+    if (recomputation.op < first) continue;
+    recomputation.op -= first;
+    recomputation.value = last.renumbered(recomputation.value);
+    last.renumber(recomputation.inputs);
+    last.part.recomputations.push_back(std::move(recomputation));
   }
   for (const auto& [op, engine] : step.engines) {
     if (op >= first) last.part.engines[op - first] = engine;
@@ -114,7 +114,9 @@ void StepRecorder::begin_batch() {
   step_.batches.push_back(static_cast<OpId>(step_.graph.ops.size()));
 }
 
-void StepRecorder::add_remake(RecordedRemake remake) { step_.remakes.push_back(std::move(remake)); }
+void StepRecorder::add_recomputation(RecordedRecomputation recomputation) {
+  step_.recomputations.push_back(std::move(recomputation));
+}
 
 void StepRecorder::rename(const Tensor& tensor, std::string name) {
   step_.values[value_of(tensor)].name = std::move(name);

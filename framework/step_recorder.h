@@ -37,7 +37,7 @@ struct ValueName {
 };
 
 // How backward can recompute a value of forward.
-struct RecordedRemake {
+struct RecordedRecomputation {
   ValueName name;
   OpId op = 0;  // that makes it in forward
   ValueId value = 0;
@@ -54,8 +54,8 @@ struct RecordedStep {
   std::vector<OpId> batches;                      // the first op of each batch; empty in inference
   std::vector<std::vector<OutputMemory>> memory;  // [op][output]; empty for ops that did not run
   std::vector<ValueInfo> values;                  // parallel to graph.values
-  std::vector<RecordedRemake> remakes;            // of values that nothing recomputes yet
-  std::map<OpId, EngineUse> engines;              // of ops that a smaller one could compute
+  std::vector<RecordedRecomputation> recomputations;  // of values that nothing recomputes yet
+  std::map<OpId, EngineUse> engines;                  // of ops that a smaller one could compute
 };
 
 // Returns the last batch of a step, with its updates, as a step of its own: its ops with new
@@ -80,7 +80,7 @@ class StepRecorder {
   // Adds a value that an op of this step writes into the tensor's storage.
   ValueId add_written(const Tensor& tensor, Category category, std::string layer, std::string name);
   void add_op(StepOp op, std::vector<OutputMemory> memory, std::optional<EngineUse> engine = {});
-  void add_remake(RecordedRemake remake);
+  void add_recomputation(RecordedRecomputation recomputation);
   // Renames the value in the tensor's storage.
   void rename(const Tensor& tensor, std::string name);
 

@@ -15,8 +15,8 @@ enum class LstmWanted { kAll, kOutputs, kLastState };
 // inputs of all layers but the first. Parameters of layer l, counted from 0: "w<l>" [4 units, in],
 // "u<l>" [4 units, units], "bias_w<l>" and "bias_u<l>" [4 units]; gates i f g o. Files
 // call them weight_ih_l<l>, weight_hh_l<l>, bias_ih_l<l> and bias_hh_l<l>, as PyTorch's LSTM, whose
-// gates have the same order. Weights are
-// initially normal with standard deviation sqrt(1 / fan-in), biases zero.
+// gates have the same order. Weights are initially normal with standard deviation sqrt(1 / fan-in),
+// biases zero.
 class Lstm : public Layer {
  public:
   struct Options {

@@ -30,8 +30,6 @@ void mirror(float* image, int size) {
   }
 }
 
-constexpr int kColours = 3;
-
 // The grey level of a pixel; exactly its level if red, green and blue are equal.
 float grey(const float* pixel) {
   if (pixel[0] == pixel[1] && pixel[1] == pixel[2]) return pixel[0];
@@ -136,7 +134,7 @@ ScaledImages::ScaledImages(std::shared_ptr<const ImageCollection> collection, Im
       normalisation_(normalisation),
       bad_images_(std::move(bad_images)),
       scaled_(std::move(scaled)) {
-  if (shape.channels == 1 || shape.channels == kColours) return;
+  if (shape.channels == 1 || shape.channels == kChannels) return;
   throw DataError(name(), "channels of the network's input", std::to_string(shape.channels),
                   "1 or 3, which image files can fill");
 }
@@ -161,14 +159,14 @@ void ScaledImages::read_levels(const std::string& path, float* image) const {
     scaled_->add(path, std::to_string(pixels.width) + " x " + std::to_string(pixels.height));
   }
   std::vector<float> colours(static_cast<std::size_t>(shape_.height) *
-                             static_cast<std::size_t>(shape_.width) * kColours);
+                             static_cast<std::size_t>(shape_.width) * kChannels);
   scale(pixels.data.get(), pixels.width, pixels.height, shape_.width, shape_.height,
         colours.data());
-  if (shape_.channels == kColours) {
+  if (shape_.channels == kChannels) {
     std::ranges::copy(colours, image);
     return;
   }
-  for (std::size_t i = 0; i < colours.size(); i += kColours) *image++ = grey(&colours[i]);
+  for (std::size_t i = 0; i < colours.size(); i += kChannels) *image++ = grey(&colours[i]);
 }
 
 }  // namespace skyline

@@ -43,13 +43,16 @@ void add(ImageScan& scan, const ImageFiles& files, std::size_t index, bool train
     return;
   }
   ++(train ? counts.train : counts.test);
-  ++scan.formats[finding.kind];
-  const ImageScan::Size size{finding.width, finding.height, path};
-  if (scan.smallest.pixels() == 0 || size.pixels() < scan.smallest.pixels()) scan.smallest = size;
-  if (size.pixels() > scan.largest.pixels()) scan.largest = size;
+  scan.add(finding.kind, 1, {finding.width, finding.height, path});
 }
 
 }  // namespace
+
+void ImageScan::add(const std::string& kind, std::size_t count, const Size& size) {
+  formats[kind] += count;
+  if (smallest.pixels() == 0 || size.pixels() < smallest.pixels()) smallest = size;
+  if (size.pixels() > largest.pixels()) largest = size;
+}
 
 ImageScan scan_images(const ImageCollection& collection, std::size_t threads,
                       const std::function<void(std::size_t done, std::size_t images)>& progress) {

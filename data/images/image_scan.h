@@ -33,6 +33,9 @@ struct ImageScan {
   std::map<std::string, std::size_t> formats;  // readable images by kind: "progressive JPEG"
   Size smallest, largest;     // readable images with the fewest and most pixels, the first of ties
   std::vector<BadImage> bad;  // sorted by path, then in the order of records
+
+  // Counts readable images of one kind and size.
+  void add(const std::string& kind, std::size_t count, const Size& size);
 };
 
 // Decodes every image of both splits. The result is the same for any number of threads.

@@ -6,6 +6,8 @@
 
 #include "data/host.h"
 
+// How the levels of images become numbers around 0.
+
 namespace skyline {
 
 // How the grey or colour levels of an image become a network's input:

@@ -10,6 +10,8 @@
 #include "data/host.h"
 #include "data/text/parallel_text.h"
 
+// Batches of sentence pairs, packed without padding.
+
 namespace skyline {
 
 // B sentences without padding, time-major, laid out like PyTorch's PackedSequence and as cuDNN

@@ -16,6 +16,8 @@
 #include "data/byte_reader.h"
 #include "data/text/tokenizer.h"
 
+// Texts of two languages, from files to sentences of word numbers.
+
 namespace skyline {
 
 // Reads a file line by line. Lines end with LF or CRLF; the last line may lack its end. A byte

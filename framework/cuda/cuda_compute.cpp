@@ -18,30 +18,30 @@ constexpr unsigned long long kNone = ~0ull;
 }  // namespace
 
 WrongValues::~WrongValues() {
-  for (const Place& place : places_) cudaFreeHost(place.noted);
+  for (const Note& note : notes_) cudaFreeHost(note.noted);
 }
 
 unsigned long long* WrongValues::place(Raise raise, std::int64_t range) {
-  for (const Place& place : places_) {
-    if (place.raise == raise && place.range == range) return place.noted;
+  for (const Note& note : notes_) {
+    if (note.raise == raise && note.range == range) return note.noted;
   }
   void* pinned = nullptr;
   check_cuda(cudaMallocHost(&pinned, sizeof kNone), "cudaMallocHost");
   auto* noted = static_cast<unsigned long long*>(pinned);
   *noted = kNone;
-  places_.push_back({noted, raise, range});
+  notes_.push_back({noted, raise, range});
   return noted;
 }
 
 void WrongValues::check() {
-  Place wrong = {};
+  Note wrong = {};
   unsigned long long first = kNone;
-  for (const Place& place : places_) {
-    if (first == kNone && *place.noted != kNone) {
-      first = *place.noted;
-      wrong = place;
+  for (const Note& note : notes_) {
+    if (first == kNone && *note.noted != kNone) {
+      first = *note.noted;
+      wrong = note;
     }
-    *place.noted = kNone;
+    *note.noted = kNone;
   }
   if (first == kNone) return;
   wrong.raise(static_cast<std::int64_t>(first >> 32), static_cast<std::int32_t>(first),

@@ -30,12 +30,12 @@ class WrongValues {
   void check();
 
  private:
-  struct Place {
+  struct Note {
     unsigned long long* noted;  // row and value, half of the bits each
     Raise raise;
     std::int64_t range;
   };
-  std::vector<Place> places_;
+  std::vector<Note> notes_;
 };
 
 // Throws std::runtime_error, one line, if this build has no kernels for the compute capability of

@@ -26,7 +26,7 @@ struct CudaOptions {
   bool plan_only = false;
   // Captures stretches of ops that return unchanged as graphs, see CapturedSteps. Needs one rank.
   bool graph = false;
-  // How the cards of several ranks sum gradients; null on one rank. See join_cards.h.
+  // How the cards of several ranks sum gradients; null on one rank. See take_card().
   std::shared_ptr<CudaRanks> ranks;
 };
 

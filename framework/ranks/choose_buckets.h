@@ -44,11 +44,11 @@ struct ReadyGradient {
 
 inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};  // bytes
 
-// Divides a sequence of gradients into buckets of neighbours, each summed at once from when its
-// gradients are whole, one sum after another over the link. The last sum ends as early as any
-// division lets it, and among such divisions (within 1 part in 10^9) there are the fewest buckets.
-// Only divisions count whose buckets have at most `most_bytes` or a single gradient. Returns how
-// many gradients each bucket has.
+// Divides a sequence of gradients into buckets of neighbours, of at most `most_bytes` or of a
+// single gradient. The sum of a bucket begins when its gradients are whole and the link is free of
+// earlier sums. No other division lets the last sum end earlier (by more than 1 part in 10^9), and
+// among those that let it end as early, this has the fewest buckets. Returns how many gradients
+// each bucket has.
 //
 // A dynamic programme over the ends of the first i gradients: end(i) = the least, over j < i, of
 // max(ready(i), end(j)) + cost(j … i). Sums that end earlier never delay a later one, so this is

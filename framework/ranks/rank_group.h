@@ -15,6 +15,8 @@
 #include "framework/ranks/rank_place.h"
 #include "framework/ranks/rank_transport.h"
 
+// How the ranks of a run exchange values: one exchange, and the thread that does them all.
+
 namespace skyline {
 
 // Floats that lie in several places, as one sequence.
@@ -58,7 +60,7 @@ struct RankValues {
 class OpenRequests {
  public:
   void add(RankTransport::Request request) { open_.push_back(request); }
-  // Asks for news. Returns true if none is open.
+  // Asks which are done. Returns true if none is open.
   bool finished(RankTransport& transport);
 
  private:

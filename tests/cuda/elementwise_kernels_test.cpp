@@ -19,8 +19,8 @@ constexpr double kOneRounding = 1.2e-7, kSomeRoundings = 5e-7;
 // None, one, less than a vector of 16 bytes, a vector, and several blocks with a rest.
 constexpr std::int64_t kCounts[] = {0, 1, 3, 4, 2051};
 
-using Factory = std::unique_ptr<Kernel> (*)(std::int64_t);
-using CudaFactory = std::unique_ptr<Kernel> (*)(CudaCompute&, std::int64_t);
+using Factory = CpuMaker<std::int64_t>*;
+using CudaFactory = CudaMaker<std::int64_t>*;
 
 void expect_same_unary(const std::string& what, Factory cpu, CudaFactory cuda) {
   for (const std::int64_t count : kCounts) {
@@ -121,15 +121,14 @@ TEST(ElementwiseKernels, AddScaledGradWritesWhatIsWanted) {
   for (const std::int64_t count : kCounts) {
     for (const bool relu : {false, true}) {
       for (const auto& [x, residual] : {std::pair(true, false), {false, true}, {true, true}}) {
-        const AddScaledGradients wanted{{.scale = 0.3f, .relu = relu}, x, residual};
-        KernelPair pair{.cpu = [=] { return make_add_scaled_grad_cpu(count, wanted); },
-                        .cuda =
-                            [=](CudaCompute& compute) {
-                              return make_add_scaled_grad_cuda(compute, count, wanted);
-                            },
-                        .inputs = {random_operand(count, 1)},
-                        .outputs = {{{count}}},
-                        .in_place = {{0, 0}}};
+        const AddScaledGradients wanted{count, {.scale = 0.3f, .relu = relu}, x, residual};
+        KernelPair pair{
+            .cpu = [=] { return make_add_scaled_grad_cpu(wanted); },
+            .cuda =
+                [=](CudaCompute& compute) { return make_add_scaled_grad_cuda(compute, wanted); },
+            .inputs = {random_operand(count, 1)},
+            .outputs = {{{count}}},
+            .in_place = {{0, 0}}};
         if (x && residual) pair.outputs.push_back({{count}});
         if (relu) {
           pair.inputs.push_back(random_operand(count, 2));
@@ -158,17 +157,17 @@ TEST(ElementwiseKernels, DropoutDrawsTheMaskOfTheCpu) {
 }
 
 TEST(ElementwiseKernels, SgdMovesParameters) {
-  const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+  const SgdMomentumFunction function{.rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
       KernelPair pair{
           .cpu =
               [=] {
-                return make_sgd_momentum_cpu({{0, count}}, params, scaled);
+                return make_sgd_momentum_cpu({{{0, count}}, function, scaled});
               },
           .cuda =
               [=](CudaCompute& compute) {
-                return make_sgd_momentum_cuda(compute, {{0, count}}, params, scaled);
+                return make_sgd_momentum_cuda(compute, {{{0, count}}, function, scaled});
               },
           .inputs = {random_operand(count, 1), random_operand(count, 2), random_operand(count, 3)},
           .outputs = {{{count}}, {{count}}},
@@ -186,11 +185,11 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
     for (const bool scaled : {false, true}) {
       KernelPair pair{.cpu =
                           [=] {
-                            return make_adam_cpu({{0, count}}, function, scaled);
+                            return make_adam_cpu({{{0, count}}, function, scaled});
                           },
                       .cuda =
                           [=](CudaCompute& compute) {
-                            return make_adam_cuda(compute, {{0, count}}, function, scaled);
+                            return make_adam_cuda(compute, {{{0, count}}, function, scaled});
                           },
                       .inputs = {random_operand(count, 1), random_operand(count, 2),
                                  random_operand(count, 3), random_operand(count, 4, 0, 1)},
@@ -216,7 +215,7 @@ std::vector<UpdateRange> ranges_of_many() {
   return ranges;
 }
 
-// An UpdateOp of many parameters, each with so many parts of state. Numbers are positive: a second
+// An update of many parameters, each with so many parts of state. Numbers are positive: a second
 // moment is no other.
 void add_many(KernelPair& pair, std::size_t parts, bool scaled) {
   std::uint64_t stream = 0;
@@ -230,13 +229,16 @@ void add_many(KernelPair& pair, std::size_t parts, bool scaled) {
 }
 
 TEST(ElementwiseKernels, SgdMovesManyParametersInFewLaunches) {
-  const SgdParams params{.learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+  const SgdMomentumFunction function{.rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
   const std::vector<UpdateRange> ranges = ranges_of_many();
   for (const bool scaled : {false, true}) {
-    KernelPair pair{.cpu = [=] { return make_sgd_momentum_cpu(ranges, params, scaled); },
+    KernelPair pair{.cpu =
+                        [=] {
+                          return make_sgd_momentum_cpu({ranges, function, scaled});
+                        },
                     .cuda =
                         [=](CudaCompute& compute) {
-                          return make_sgd_momentum_cuda(compute, ranges, params, scaled);
+                          return make_sgd_momentum_cuda(compute, {ranges, function, scaled});
                         },
                     .tolerance = kOneRounding};
     add_many(pair, 1, scaled);
@@ -251,11 +253,15 @@ TEST(ElementwiseKernels, AdamMovesManyParametersInFewLaunches) {
   const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
   const std::vector<UpdateRange> ranges = ranges_of_many();
   for (const bool scaled : {false, true}) {
-    KernelPair pair{
-        .cpu = [=] { return make_adam_cpu(ranges, function, scaled); },
-        .cuda =
-            [=](CudaCompute& compute) { return make_adam_cuda(compute, ranges, function, scaled); },
-        .tolerance = kSomeRoundings};
+    KernelPair pair{.cpu =
+                        [=] {
+                          return make_adam_cpu({ranges, function, scaled});
+                        },
+                    .cuda =
+                        [=](CudaCompute& compute) {
+                          return make_adam_cuda(compute, {ranges, function, scaled});
+                        },
+                    .tolerance = kSomeRoundings};
     add_many(pair, 2, scaled);
     const cuda_emulation::Emulated emulated({});
     run_on_emulation(pair);
@@ -295,24 +301,33 @@ TEST(ElementwiseKernels, ClipsByTheNormOfAllSums) {
 TEST(ElementwiseKernels, LstmCellsAreThoseOfTheCpu) {
   for (const auto& [rows, units] : {std::pair(1, 1), {3, 5}, {5, 64}}) {
     const std::int64_t cells = rows * units;
-    expect_same(
-        "lstm_cell",
-        {.cpu = [=] { return make_lstm_cell_cpu(rows, units); },
-         .cuda = [=](CudaCompute& compute) { return make_lstm_cell_cuda(compute, rows, units); },
-         .inputs = {random_operand(4 * cells, 1, -3, 3), random_operand(cells, 2)},
-         .outputs = {{{cells}}, {{4 * cells}}, {{cells}}},
-         .in_place = {{0, 1}, {1, 2}},
-         .tolerance = kSomeRoundings});
-    expect_same(
-        "lstm_cell_grad",
-        {.cpu = [=] { return make_lstm_cell_grad_cpu(rows, units); },
-         .cuda =
-             [=](CudaCompute& compute) { return make_lstm_cell_grad_cuda(compute, rows, units); },
-         .inputs = {random_operand(4 * cells, 1, 0, 1), random_operand(cells, 2),
-                    random_operand(cells, 3), random_operand(cells, 4), random_operand(cells, 5)},
-         .outputs = {{{4 * cells}}, {{cells}}},
-         .in_place = {{0, 0}, {4, 1}, {3, 1}},
-         .tolerance = kSomeRoundings});
+    expect_same("lstm_cell",
+                {.cpu =
+                     [=] {
+                       return make_lstm_cell_cpu({rows, units});
+                     },
+                 .cuda =
+                     [=](CudaCompute& compute) {
+                       return make_lstm_cell_cuda(compute, {rows, units});
+                     },
+                 .inputs = {random_operand(4 * cells, 1, -3, 3), random_operand(cells, 2)},
+                 .outputs = {{{cells}}, {{4 * cells}}, {{cells}}},
+                 .in_place = {{0, 1}, {1, 2}},
+                 .tolerance = kSomeRoundings});
+    expect_same("lstm_cell_grad", {.cpu =
+                                       [=] {
+                                         return make_lstm_cell_grad_cpu({rows, units});
+                                       },
+                                   .cuda =
+                                       [=](CudaCompute& compute) {
+                                         return make_lstm_cell_grad_cuda(compute, {rows, units});
+                                       },
+                                   .inputs = {random_operand(4 * cells, 1, 0, 1),
+                                              random_operand(cells, 2), random_operand(cells, 3),
+                                              random_operand(cells, 4), random_operand(cells, 5)},
+                                   .outputs = {{{4 * cells}}, {{cells}}},
+                                   .in_place = {{0, 0}, {4, 1}, {3, 1}},
+                                   .tolerance = kSomeRoundings});
   }
 }
 

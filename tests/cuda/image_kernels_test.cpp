@@ -26,7 +26,7 @@ std::vector<Pool2dParams> windows() {
 Pool2dProblem problem_of(const Shape& x, const Pool2dParams& params, bool max) {
   const auto op = max ? max_pool2d_op(params) : average_pool2d_op(params);
   const TensorSpec specs[] = {{x}};
-  return {x, op->outputs(specs).front().spec.shape, params};
+  return {x, op->outputs(specs).front().spec.shape, params, max};
 }
 
 TEST(ImageKernels, MaxPoolsAsTheCpu) {
@@ -37,18 +37,17 @@ TEST(ImageKernels, MaxPoolsAsTheCpu) {
     for (const Pool2dParams& params : all) {
       const Pool2dProblem problem = problem_of({2, channels, 9, 10}, params, true);
       KernelPair pair{
-          .cpu = [=] { return make_max_pool2d_cpu(problem, true); },
-          .cuda =
-              [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem, true); },
+          .cpu = [=] { return make_max_pool2d_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem); },
           .inputs = {random_operand(problem.x.elements(), 1)},
           .outputs = {{problem.y}, problem.argmax()}};
       expect_same("max_pool2d " + problem.str(), pair);
       const Bytes argmax = run_on_emulation(pair)[1];
       pair.outputs.pop_back();
-      pair.cpu = [=] { return make_max_pool2d_cpu(problem, false); };
-      pair.cuda = [=](CudaCompute& compute) {
-        return make_max_pool2d_cuda(compute, problem, false);
-      };
+      Pool2dProblem inference = problem;
+      inference.indices = false;
+      pair.cpu = [=] { return make_max_pool2d_cpu(inference); };
+      pair.cuda = [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, inference); };
       expect_same("max_pool2d inference " + problem.str(), pair);
       expect_same(
           "max_pool2d_grad " + problem.str(),
@@ -65,12 +64,11 @@ TEST(ImageKernels, MaxPoolsAsTheCpu) {
 TEST(ImageKernels, MaxPoolTakesTheFirstOfEqualPixels) {
   const Pool2dProblem problem = problem_of({1, 4, 6, 6}, {.kernel = 3, .stride = 1}, true);
   const std::vector<float> x(static_cast<std::size_t>(problem.x.elements()), -1.0f);
-  expect_same(
-      "max_pool2d",
-      {.cpu = [=] { return make_max_pool2d_cpu(problem, true); },
-       .cuda = [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem, true); },
-       .inputs = {bytes_of(x)},
-       .outputs = {{problem.y}, problem.argmax()}});
+  expect_same("max_pool2d",
+              {.cpu = [=] { return make_max_pool2d_cpu(problem); },
+               .cuda = [=](CudaCompute& compute) { return make_max_pool2d_cuda(compute, problem); },
+               .inputs = {bytes_of(x)},
+               .outputs = {{problem.y}, problem.argmax()}});
 }
 
 void expect_same_average(const Pool2dProblem& problem) {

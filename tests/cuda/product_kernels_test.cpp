@@ -167,10 +167,11 @@ TEST(ProductKernels, ConvolutionsGradientsAsTheCpu) {
 TEST(ProductKernels, OnlyProductsAreProducts) {
   for (const ConvolutionCase& one : convolution_cases()) {
     const bool product = one.weight[0] == 7 && one.weight[1] == 5;
-    EXPECT_EQ(is_product(problem_of(one, true, false)), product) << one.weight.str();
+    EXPECT_EQ(problem_of(one, true, false).is_product(), product) << one.weight.str();
   }
   const auto pointwise = [](const Conv2dParams& params) {
-    return is_product(problem_of({{2, 4, 4, 4}, {4, 4 / params.groups, 1, 1}, params}, true, true));
+    return problem_of({{2, 4, 4, 4}, {4, 4 / params.groups, 1, 1}, params}, true, true)
+        .is_product();
   };
   EXPECT_TRUE(pointwise({}));
   EXPECT_FALSE(pointwise({.padding = 1}));
@@ -296,9 +297,14 @@ KernelPair lstm_grad_pair(const LstmProblem& problem, const LstmGradients& gradi
   const Shape x{problem.rows(), problem.in}, y{problem.rows(), problem.units};
   const Shape state{problem.layers * problem.sentences(), problem.units};
   KernelPair pair{
-      .cpu = [=] { return make_lstm_grad_cpu({}, problem, gradients); },
+      .cpu =
+          [=] {
+            return make_lstm_grad_cpu({}, {problem, gradients});
+          },
       .cuda =
-          [=](CudaCompute& compute) { return make_lstm_grad_cuda(compute, problem, gradients); },
+          [=](CudaCompute& compute) {
+            return make_lstm_grad_cuda(compute, {problem, gradients});
+          },
       .inputs = {forward.inputs.begin(), forward.inputs.begin() + (problem.state ? 3 : 1)},
       .tolerance = kTolerance,
       .run_value = forward.run_value};

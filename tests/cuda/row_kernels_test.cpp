@@ -107,10 +107,15 @@ TEST(RowKernels, JoinsChannels) {
   for (const std::vector<std::int64_t>& widths : joined_widths()) {
     for (const bool relu : {false, true}) {
       const ConcatLayout layout{.rows = 13, .widths = widths};
-      KernelPair pair{
-          .cpu = [=] { return make_concat_cpu(layout, relu); },
-          .cuda = [=](CudaCompute& compute) { return make_concat_cuda(compute, layout, relu); },
-          .outputs = {{{13, sum_of(widths)}}}};
+      KernelPair pair{.cpu =
+                          [=] {
+                            return make_concat_cpu({layout, relu});
+                          },
+                      .cuda =
+                          [=](CudaCompute& compute) {
+                            return make_concat_cuda(compute, {layout, relu});
+                          },
+                      .outputs = {{{13, sum_of(widths)}}}};
       for (const std::int64_t width : widths) {
         pair.inputs.push_back(random_operand(13 * width, pair.inputs.size()));
       }
@@ -125,10 +130,13 @@ TEST(RowKernels, SplitsTheGradientOfJoinedChannels) {
       const ConcatLayout layout{.rows = 13, .widths = widths};
       std::vector<bool> needed(widths.size(), true);
       if (widths.size() > 2) needed[1] = false;
-      KernelPair pair{.cpu = [=] { return make_concat_grad_cpu(layout, relu, needed); },
+      KernelPair pair{.cpu =
+                          [=] {
+                            return make_concat_grad_cpu({layout, relu, needed});
+                          },
                       .cuda =
                           [=](CudaCompute& compute) {
-                            return make_concat_grad_cuda(compute, layout, relu, needed);
+                            return make_concat_grad_cuda(compute, {layout, relu, needed});
                           },
                       .inputs = {random_operand(13 * sum_of(widths), 1)}};
       if (relu) pair.inputs.push_back(random_operand(13 * sum_of(widths), 2));
@@ -310,10 +318,13 @@ TEST(RowKernels, LabelsThatAreNoClassesAreNamed) {
 TEST(RowKernels, LogSoftmaxIsThatOfTheCpu) {
   for (const auto& [rows_of, columns_of] : kMatrices) {
     const std::int64_t rows = rows_of, columns = columns_of;
-    expect_same("log_softmax", {.cpu = [=] { return make_log_softmax_cpu(rows, columns); },
+    expect_same("log_softmax", {.cpu =
+                                    [=] {
+                                      return make_log_softmax_cpu({rows, columns});
+                                    },
                                 .cuda =
                                     [=](CudaCompute& compute) {
-                                      return make_log_softmax_cuda(compute, rows, columns);
+                                      return make_log_softmax_cuda(compute, {rows, columns});
                                     },
                                 .inputs = {random_operand(rows * columns, 1, -20, 20)},
                                 .outputs = {{{rows, columns}}},
@@ -323,8 +334,14 @@ TEST(RowKernels, LogSoftmaxIsThatOfTheCpu) {
 }
 
 KernelPair argmax_pair(std::int64_t rows, std::int64_t columns, const std::vector<float>& x) {
-  return {.cpu = [=] { return make_argmax_cpu(rows, columns); },
-          .cuda = [=](CudaCompute& compute) { return make_argmax_cuda(compute, rows, columns); },
+  return {.cpu =
+              [=] {
+                return make_argmax_cpu({rows, columns});
+              },
+          .cuda =
+              [=](CudaCompute& compute) {
+                return make_argmax_cuda(compute, {rows, columns});
+              },
           .inputs = {bytes_of(x)},
           .outputs = {{{rows}, DType::kInt32}}};
 }

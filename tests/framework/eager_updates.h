@@ -17,7 +17,7 @@ inline std::string layer_of(const Parameter& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
-// Runs an UpdateOp of one parameter over its value, its gradient and these tensors of state.
+// Runs an update of one parameter over its value, its gradient and these tensors of state.
 inline void run_update(Context& context, const Op& op, const Parameter& parameter,
                        const std::vector<Tensor>& state, const Tensor& gradient_scale = {}) {
   std::vector<Tensor> destinations = {parameter.value.detach()};

@@ -42,7 +42,8 @@ std::vector<char> held_by_program(const BudgetProblem& problem) {
   return held;
 }
 
-Remake remake_of(const RecordedRemake& recorded, const BudgetProblem& problem, bool in_place) {
+Remake remake_of(const RecordedRecomputation& recorded, const BudgetProblem& problem,
+                 bool in_place) {
   const StepGraph& graph = problem.graph;
   const auto bytes = [&](ValueId value) { return graph.values[graph.values[value].storage].bytes; };
   Remake remake{.value = recorded.value,
@@ -80,7 +81,7 @@ BudgetedStep::BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vecto
 void BudgetedStep::add_remakes(const RecordedStep& recorded, const BudgetFreedom& freedom) {
   problem_.backward = first_of_backward(problem_.graph);
   const std::vector<char> held = held_by_program(problem_);
-  for (const RecordedRemake& remake : recorded.remakes) {
+  for (const RecordedRecomputation& remake : recorded.recomputations) {
     const StepValue& value = problem_.graph.values[remake.value];
     if (held[value.storage] || value.resident || value.kept) continue;
     problem_.remakes.push_back(remake_of(remake, problem_, freedom.in_place));

@@ -14,7 +14,6 @@
 #include "data/images/idx/idx_dataset.h"
 #include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
-#include "data/images/image_list.h"
 #include "data/images/shapes.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/safetensors.h"

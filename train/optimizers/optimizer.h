@@ -65,7 +65,7 @@ class Optimizer {
   const RankPlace& place() const noexcept { return place_; }
 
  private:
-  // Returns an UpdateOp of so many parameters.
+  // Returns an op that updates so many parameters.
   virtual std::shared_ptr<const Op> update_op(const UpdateParams& params,
                                               std::size_t parameters) const = 0;
   std::span<const Buffer> state_of(std::size_t parameter) const;

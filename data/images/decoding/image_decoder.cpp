@@ -65,10 +65,7 @@ struct CloseFile {
 
 std::string system_message(int error) { return std::generic_category().message(error); }
 
-}  // namespace
-
-void FreePixels::operator()(std::uint8_t* pixels) const noexcept { std::free(pixels); }
-
+// Throws ImageError for a file of more bytes than stb_image counts. Ask before reading it.
 void require_decodable_size(std::uintmax_t bytes) {
   constexpr std::uintmax_t kMost = std::numeric_limits<int>::max();
   if (bytes <= kMost) return;
@@ -76,6 +73,9 @@ void require_decodable_size(std::uintmax_t bytes) {
                    std::to_string(kMost) + " are supported");
 }
 
+// Decodes a JPEG or PNG file with stb_image, which may request `most_bytes` from the heap in total.
+// Its memory is zeroed, so a damaged file always gives the same pixels. Throws ImageError with
+// stb's reason for this file, or "damaged data" where it gives none.
 DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes) {
   require_decodable_size(file.size());
   budget_bytes = most_bytes;
@@ -91,6 +91,10 @@ DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t mo
   throw ImageError(std::string("cannot be decoded: ") +
                    (reason != nullptr ? reason : "damaged data"));
 }
+
+}  // namespace
+
+void FreePixels::operator()(std::uint8_t* pixels) const noexcept { std::free(pixels); }
 
 DecodedImage decode_image(std::span<const std::uint8_t> file, std::uint64_t most_pixels) {
   DecodedImage image{.header = read_image_header(file)};

@@ -22,15 +22,6 @@ struct DecodedPixels {
   int height = 0;
 };
 
-// Throws ImageError for a file of more bytes than stb_image counts. Ask before reading it.
-void require_decodable_size(std::uintmax_t bytes);
-
-// Decodes a JPEG or PNG file with stb_image, which may request `most_bytes` from the heap in total.
-// Its memory is zeroed, so a damaged file always gives the same pixels. Throws ImageError with
-// stb's reason for this file, or "damaged data" where it gives none. Thread rule: any thread at any
-// time.
-DecodedPixels decode_with_stb(std::span<const std::uint8_t> file, std::size_t most_bytes);
-
 // Larger images are refused by their header, before anything is allocated. Decoding a progressive
 // JPEG of this many pixels takes about a gigabyte.
 inline constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 26;
@@ -42,7 +33,7 @@ struct DecodedImage {
 
 // Decodes a JPEG (baseline or progressive; grey, YCbCr, RGB or CMYK) or any PNG. Alpha is dropped.
 // Throws ImageError for whatever read_image_header refuses, for more than `most_pixels` pixels, and
-// for a file that ends early or is damaged.
+// for a file that ends early or is damaged. Thread rule: any thread at any time.
 DecodedImage decode_image(std::span<const std::uint8_t> file,
                           std::uint64_t most_pixels = kMostPixels);
 

@@ -31,6 +31,20 @@ fs::path existing_file(const fs::path& folder, Split split, const std::string& k
   return {};
 }
 
+// Finds the file of a split under one of its usual names; `kind` is "images" or "labels". Throws
+// DataError if there is none.
+fs::path find_idx_file(const fs::path& folder, Split split, const std::string& kind) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw DataError(printable(folder.string()), "no such folder");
+  }
+  const fs::path path = existing_file(folder, split, kind);
+  if (!path.empty()) return path;
+  throw DataError(printable(folder.string()),
+                  "no file " + std::string(split == Split::kTrain ? "train-" : "t10k-") + kind +
+                      "-idx" + rank_of(kind) + "-ubyte, plain or with .gz");
+}
+
 IdxArray read_array(const fs::path& path, int rank) {
   ByteReader reader = ByteReader::open(path);
   return parse_idx(reader, rank);
@@ -41,8 +55,6 @@ double four_digits(double value) {
   std::snprintf(text.data(), text.size(), "%.4g", value);
   return std::strtod(text.data(), nullptr);
 }
-
-namespace fs = std::filesystem;
 
 // One split, as far as it can be read.
 struct ScannedSplit {
@@ -79,7 +91,9 @@ class IdxScan {
     scan_.images += images;
     std::size_t readable = 0;
     for (std::size_t i = 0; i < labels; ++i) readable += count_label(split, i, train) ? 1 : 0;
-    if (readable > 0) note_shape(split, readable);
+    if (readable == 0) return;
+    const auto& extents = split.images->dimensions;
+    scan_.add("IDX", readable, {extents[2], extents[1], printable(split.images_file.string())});
   }
 
  private:
@@ -89,8 +103,7 @@ class IdxScan {
       std::error_code error;
       const std::uintmax_t bytes = fs::file_size(file, error);
       scan_.bytes += error ? 0 : bytes;
-      ByteReader reader = ByteReader::open(file);
-      return parse_idx(reader, rank);
+      return read_array(file, rank);
     } catch (const DataError& error) {
       scan_.bad.push_back({printable(error.source()), reason_of(error)});
       return {};
@@ -107,16 +120,6 @@ class IdxScan {
                                " (counted from 0) has no class, got " + std::to_string(label) +
                                ", expected below " + std::to_string(scan_.classes.size()));
     return false;
-  }
-
-  void note_shape(const ScannedSplit& split, std::size_t images) {
-    const auto& extents = split.images->dimensions;
-    scan_.formats["IDX"] += images;
-    const ImageScan::Size size{extents[2], extents[1], printable(split.images_file.string())};
-    if (scan_.smallest.pixels() == 0 || size.pixels() < scan_.smallest.pixels()) {
-      scan_.smallest = size;
-    }
-    if (size.pixels() > scan_.largest.pixels()) scan_.largest = size;
   }
 
   void bad(const fs::path& file, std::string reason) {
@@ -144,18 +147,6 @@ bool has_idx_files(const fs::path& folder) {
     }
   }
   return false;
-}
-
-fs::path find_idx_file(const fs::path& folder, Split split, const std::string& kind) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    throw DataError(printable(folder.string()), "no such folder");
-  }
-  const fs::path path = existing_file(folder, split, kind);
-  if (!path.empty()) return path;
-  throw DataError(printable(folder.string()),
-                  "no file " + std::string(split == Split::kTrain ? "train-" : "t10k-") + kind +
-                      "-idx" + rank_of(kind) + "-ubyte, plain or with .gz");
 }
 
 IdxSplit read_idx_split(const fs::path& folder, Split split) {

@@ -31,11 +31,6 @@ struct IdxSplit {
 // Returns whether a folder has one of the four files, of either split.
 bool has_idx_files(const std::filesystem::path& folder);
 
-// Finds the file of a split under one of its usual names; `kind` is "images" or "labels". Throws
-// DataError if there is none.
-std::filesystem::path find_idx_file(const std::filesystem::path& folder, Split split,
-                                    const std::string& kind);
-
 // Reads both files of a split into memory. Throws DataError naming the file: as parse_idx does, and
 // when a file is missing or unreadable, or images and labels differ in number.
 IdxSplit read_idx_split(const std::filesystem::path& folder, Split split);

@@ -3,24 +3,22 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/context.h"
 #include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 namespace {
 
-// A function applied to each element, with a derivative that its value determines. Gradient kernels
-// read (grad_output, y).
+// A function of each element, with a derivative that its value determines. Gradient kernels read
+// (grad_output, y). Ops refer to it, so it lives as long as the program.
 struct Activation {
   std::string_view name;
   std::string_view grad_name;
-  ElementwiseFactories forward;
-  ElementwiseFactories backward;
+  KernelMakers<std::int64_t> forward;
+  KernelMakers<std::int64_t> backward;
 };
 
 class ActivationGrad : public ElementwiseOp {
@@ -60,18 +58,22 @@ class ActivationOp : public ElementwiseOp {
   const Activation& activation_;
 };
 
-std::shared_ptr<const Op> activation_op(const Activation& activation) {
-  return std::make_shared<ActivationOp>(activation);
-}
-
-Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
-  return apply(context, activation_op(activation), operands(std::move(x))).front();
-}
-
 constexpr Activation kRelu = {.name = "relu",
                               .grad_name = "relu_grad",
                               .forward = {make_relu_cpu, make_relu_cuda},
                               .backward = {make_relu_grad_cpu, make_relu_grad_cuda}};
+constexpr Activation kSigmoid = {.name = "sigmoid",
+                                 .grad_name = "sigmoid_grad",
+                                 .forward = {make_sigmoid_cpu, make_sigmoid_cuda},
+                                 .backward = {make_sigmoid_grad_cpu, make_sigmoid_grad_cuda}};
+constexpr Activation kTanh = {.name = "tanh",
+                              .grad_name = "tanh_grad",
+                              .forward = {make_tanh_cpu, make_tanh_cuda},
+                              .backward = {make_tanh_grad_cpu, make_tanh_grad_cuda}};
+
+Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
+  return apply(context, std::make_shared<ActivationOp>(activation), operands(std::move(x))).front();
+}
 
 // Forward and backward are the same op: a multiplication by the mask.
 class Dropout : public ElementwiseOp {
@@ -113,24 +115,13 @@ class Dropout : public ElementwiseOp {
 
 Tensor relu(Context& context, Tensor x) { return apply_activation(context, kRelu, std::move(x)); }
 
-std::shared_ptr<const Op> relu_op() { return activation_op(kRelu); }
+std::shared_ptr<const Op> relu_op() { return std::make_shared<ActivationOp>(kRelu); }
 
 Tensor sigmoid(Context& context, Tensor x) {
-  static constexpr Activation kSigmoid = {
-      .name = "sigmoid",
-      .grad_name = "sigmoid_grad",
-      .forward = {make_sigmoid_cpu, make_sigmoid_cuda},
-      .backward = {make_sigmoid_grad_cpu, make_sigmoid_grad_cuda}};
   return apply_activation(context, kSigmoid, std::move(x));
 }
 
-Tensor tanh(Context& context, Tensor x) {
-  static constexpr Activation kTanh = {.name = "tanh",
-                                       .grad_name = "tanh_grad",
-                                       .forward = {make_tanh_cpu, make_tanh_cuda},
-                                       .backward = {make_tanh_grad_cpu, make_tanh_grad_cuda}};
-  return apply_activation(context, kTanh, std::move(x));
-}
+Tensor tanh(Context& context, Tensor x) { return apply_activation(context, kTanh, std::move(x)); }
 
 Tensor dropout(Context& context, Tensor x, float rate) {
   if (!(rate >= 0 && rate < 1)) {

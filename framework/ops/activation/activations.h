@@ -4,18 +4,16 @@
 
 namespace skyline {
 
-// y = max(x, 0), element by element; f32 of any shape. Retains y. Writes y over x if it may;
-// backward writes grad_input over grad_output, else over y. Throws ShapeError.
+// Functions of each element of x, f32 of any shape. They retain y and write it over x if they may;
+// backward writes grad_input over grad_output, else over y. All throw ShapeError.
+
+// y = max(x, 0).
 Tensor relu(Context& context, Tensor x);
 // Returns the op that relu() applies, for use as a last part in apply_fused().
 std::shared_ptr<const Op> relu_op();
-
-// y = 1 / (1 + exp(-x)), element by element; f32 of any shape. Retains y. Writes y over x if it
-// may; backward writes grad_input over grad_output, else over y. Throws ShapeError.
+// y = 1 / (1 + exp(-x)).
 Tensor sigmoid(Context& context, Tensor x);
-
-// y = tanh(x), element by element; f32 of any shape. Retains y. Writes y over x if it may; backward
-// writes grad_input over grad_output, else over y. Throws ShapeError.
+// y = tanh(x).
 Tensor tanh(Context& context, Tensor x);
 
 // In training, sets each element to zero with probability `rate` and multiplies the others by 1 /

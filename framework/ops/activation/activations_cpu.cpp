@@ -4,8 +4,6 @@
 #include "framework/ops/support/elementwise_cpu.h"
 #include "framework/philox.h"
 
-// Kernels of relu, sigmoid and tanh: each is one instantiation, so they share a file.
-
 namespace skyline {
 namespace {
 
@@ -34,68 +32,56 @@ void draw_block(const DropoutMask& mask, std::uint64_t first,
   }
 }
 
-class DropoutKernelCpu : public Kernel {
- public:
-  DropoutKernelCpu(std::int64_t elements, DropoutMask mask) : elements_(elements), mask_(mask) {}
-
-  void run(const KernelArguments& arguments) override {
-    const float* input = arguments.input<float>(0);
-    float* output = arguments.output<float>(0);
-    DropoutMask mask = mask_;
-    mask.stream = arguments.run_value.value_or(mask.stream) + mask.offset;
-    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    for_each_index(blocks, elements_ >= kSerialTranscendental,
-                   [&](std::int64_t block) { run_block(mask, block, input, output); });
-  }
-
- private:
-  void run_block(const DropoutMask& mask, std::int64_t block, const float* input,
-                 float* output) const {
-    std::uint32_t words[4][kDropoutLanes];
-    draw_block(mask, static_cast<std::uint64_t>(block) * kDropoutLanes, words);
-    const std::uint32_t* word = &words[0][0];
-    const std::int64_t begin = block * kBlock;
-    const std::int64_t count = std::min(kBlock, elements_ - begin);
-    const std::uint32_t threshold = mask.threshold();
-    const float scale = mask.scale();
+void run_block(const DropoutMask& mask, const float* input, float* output, std::int64_t block,
+               std::int64_t elements) {
+  std::uint32_t words[4][kDropoutLanes];
+  draw_block(mask, static_cast<std::uint64_t>(block) * kDropoutLanes, words);
+  const std::uint32_t* word = &words[0][0];
+  const std::int64_t begin = block * kBlock;
+  const std::int64_t count = std::min(kBlock, elements - begin);
+  const std::uint32_t threshold = mask.threshold();
+  const float scale = mask.scale();
 #pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) {
-      output[begin + i] = word[i] >= threshold ? input[begin + i] * scale : 0.0f;
-    }
+  for (std::int64_t i = 0; i < count; ++i) {
+    output[begin + i] = word[i] >= threshold ? input[begin + i] * scale : 0.0f;
   }
-
-  std::int64_t elements_;
-  DropoutMask mask_;
-};
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_relu_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_relu_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<1>(elements, kSerialArithmetic, ReluFunction{});
 }
 
-std::unique_ptr<Kernel> make_relu_grad_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_relu_grad_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<2>(elements, kSerialArithmetic, ReluGradFunction{});
 }
 
-std::unique_ptr<Kernel> make_sigmoid_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_sigmoid_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<1>(elements, kSerialTranscendental, SigmoidFunction{});
 }
 
-std::unique_ptr<Kernel> make_sigmoid_grad_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_sigmoid_grad_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<2>(elements, kSerialArithmetic, SigmoidGradFunction{});
 }
 
-std::unique_ptr<Kernel> make_tanh_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_tanh_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<1>(elements, kSerialTranscendental, TanhFunction{});
 }
 
-std::unique_ptr<Kernel> make_tanh_grad_cpu(std::int64_t elements) {
+std::unique_ptr<Kernel> make_tanh_grad_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<2>(elements, kSerialArithmetic, TanhGradFunction{});
 }
 
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask) {
-  return std::make_unique<DropoutKernelCpu>(elements, mask);
+  return make_kernel([=](const KernelArguments& arguments) {
+    DropoutMask of_run = mask;
+    of_run.stream = arguments.run_value.value_or(mask.stream) + mask.offset;
+    const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+    for_each_index(blocks, elements >= kSerialTranscendental, [&](std::int64_t block) {
+      run_block(of_run, arguments.input<float>(0), arguments.output<float>(0), block, elements);
+    });
+  });
 }
 
 }  // namespace skyline

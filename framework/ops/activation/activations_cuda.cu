@@ -5,8 +5,6 @@
 #include "framework/ops/support/vectors_cuda.h"
 #include "framework/philox.h"
 
-// Kernels of relu, sigmoid and tanh: each is one instantiation, so they share a file.
-
 namespace skyline {
 namespace {
 
@@ -40,55 +38,42 @@ struct DropoutBody {
   }
 };
 
-class DropoutKernelCuda : public Kernel {
- public:
-  DropoutKernelCuda(CudaCompute& compute, std::int64_t elements, DropoutMask mask)
-      : compute_(compute), elements_(elements), mask_(mask) {}
-
-  void run(const KernelArguments& arguments) override {
-    constexpr std::int64_t kBlock = 4 * kDropoutLanes;
-    const std::int64_t counters = (elements_ + kBlock - 1) / kBlock * kDropoutLanes;
-    for_each_index(compute_, counters,
-                   DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements_,
-                               Philox{mask_.seed}, run_number(arguments, mask_.stream),
-                               mask_.offset, mask_.threshold(), mask_.scale()});
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t elements_;
-  DropoutMask mask_;
-};
-
 }  // namespace
 
-std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<1>(compute, elements, ReluFunction{});
 }
 
-std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<2>(compute, elements, ReluGradFunction{});
 }
 
-std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<1>(compute, elements, SigmoidFunction{});
 }
 
-std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<2>(compute, elements, SigmoidGradFunction{});
 }
 
-std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<1>(compute, elements, TanhFunction{});
 }
 
-std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, std::int64_t elements) {
+std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
   return make_elementwise_cuda<2>(compute, elements, TanhGradFunction{});
 }
 
 std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
                                           DropoutMask mask) {
-  return std::make_unique<DropoutKernelCuda>(compute, elements, mask);
+  return make_kernel([&compute, elements, mask](const KernelArguments& arguments) {
+    constexpr std::int64_t kBlock = 4 * kDropoutLanes;
+    const std::int64_t counters = (elements + kBlock - 1) / kBlock * kDropoutLanes;
+    for_each_index(compute, counters,
+                   DropoutBody{arguments.input<float>(0), arguments.output<float>(0), elements,
+                               Philox{mask.seed}, run_number(arguments, mask.stream), mask.offset,
+                               mask.threshold(), mask.scale()});
+  });
 }
 
 }  // namespace skyline

@@ -53,11 +53,6 @@ struct ReluGradFunction {
   }
 };
 
-std::unique_ptr<Kernel> make_relu_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, std::int64_t elements);
-std::unique_ptr<Kernel> make_relu_grad_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, std::int64_t elements);
-
 struct SigmoidFunction {
   // Uses exp(-|x|), which cannot overflow; small results keep their relative precision.
   SKYLINE_HOST_DEVICE float operator()(float x) const {
@@ -71,12 +66,6 @@ struct SigmoidGradFunction {
     return grad_output * y * (1.0f - y);
   }
 };
-
-std::unique_ptr<Kernel> make_sigmoid_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, std::int64_t elements);
-std::unique_ptr<Kernel> make_sigmoid_grad_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute,
-                                                         std::int64_t elements);
 
 struct TanhFunction {
   // Near 0 the odd polynomial of Cephes's tanhf, else (1 - exp(-2|x|)) / (1 + exp(-2|x|)).
@@ -101,10 +90,19 @@ struct TanhGradFunction {
   }
 };
 
-std::unique_ptr<Kernel> make_tanh_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, std::int64_t elements);
-std::unique_ptr<Kernel> make_tanh_grad_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, std::int64_t elements);
+// Kernels for so many elements. Those of gradients have the inputs grad_output and y.
+CpuMaker<std::int64_t> make_relu_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_relu_cuda;
+CpuMaker<std::int64_t> make_relu_grad_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_relu_grad_cuda;
+CpuMaker<std::int64_t> make_sigmoid_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_sigmoid_cuda;
+CpuMaker<std::int64_t> make_sigmoid_grad_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_sigmoid_grad_cuda;
+CpuMaker<std::int64_t> make_tanh_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_tanh_cuda;
+CpuMaker<std::int64_t> make_tanh_grad_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_tanh_grad_cuda;
 
 // Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word i /
 // kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So each lane of a vector unit, or

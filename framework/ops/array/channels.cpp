@@ -27,45 +27,26 @@ Shape with_width(const Shape& shape, std::int64_t width) {
 
 // Writes the slices of a joined gradient for the inputs that need one. Applies relu's mask in the
 // same pass: a separate relu_grad would read and write the joined gradient once more.
-class ConcatGrad : public Op {
- public:
-  ConcatGrad(std::span<const TensorSpec> inputs, ConcatParams params, std::vector<bool> needed)
-      : inputs_(inputs.begin(), inputs.end()), params_(params), needed_(std::move(needed)) {}
-  std::string_view name() const override { return "concat_grad"; }
-
-  std::string parameters() const override {
-    std::string text = fmt::format("relu={} slices=", params_.relu);
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      text += fmt::format("{}{}", needed_[i] ? '+' : '-', inputs_[i].shape[1]);
-    }
-    return text;
+std::shared_ptr<const Op> concat_grad_op(std::span<const TensorSpec> inputs, bool relu,
+                                         const std::vector<bool>& needed) {
+  std::string parameters = fmt::format("relu={} slices=", relu);
+  std::int64_t width = 0;
+  std::vector<TensorSpec> slices;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    parameters += fmt::format("{}{}", needed[i] ? '+' : '-', inputs[i].shape[1]);
+    width += inputs[i].shape[1];
+    if (needed[i]) slices.push_back(inputs[i]);
   }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("concat_grad", inputs.size(), params_.relu ? 2 : 1);
-    std::int64_t width = 0;
-    std::vector<OutputSpec> slices;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      width += inputs_[i].shape[1];
-      if (needed_[i]) slices.push_back({inputs_[i], Category::kGradient});
-    }
-    const TensorSpec joined{with_width(inputs_[0].shape, width)};
-    require_spec("concat_grad", "grad_output", inputs[0], joined);
-    if (params_.relu) require_spec("concat_grad", "y", inputs[1], joined);
-    return slices;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    const ConcatLayout layout = layout_of(inputs_);
-    return compute.cuda() ? make_concat_grad_cuda(*compute.cuda(), layout, params_.relu, needed_)
-                          : make_concat_grad_cpu(layout, params_.relu, needed_);
-  }
-
- private:
-  std::vector<TensorSpec> inputs_;
-  ConcatParams params_;
-  std::vector<bool> needed_;
-};
+  const TensorSpec joined{with_width(inputs[0].shape, width)};
+  std::vector<std::pair<std::string, TensorSpec>> operands = {{"grad_output", joined}};
+  if (relu) operands.push_back({"y", joined});
+  return gradient_op(ConcatProblem{layout_of(inputs), relu, needed},
+                     {.name = "concat_grad",
+                      .parameters = std::move(parameters),
+                      .operands = std::move(operands),
+                      .outputs = std::move(slices),
+                      .kernels = {make_concat_grad_cpu, make_concat_grad_cuda}});
+}
 
 class Concat : public Op {
  public:
@@ -91,9 +72,8 @@ class Concat : public Op {
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const ConcatLayout layout = layout_of(inputs);
-    return compute.cuda() ? make_concat_cuda(*compute.cuda(), layout, params_.relu)
-                          : make_concat_cpu(layout, params_.relu);
+    const KernelMakers<ConcatProblem> kernels(make_concat_cpu, make_concat_cuda);
+    return kernels.make(compute, {layout_of(inputs), params_.relu});
   }
 
   std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
@@ -108,7 +88,7 @@ class Concat : public Op {
     }
     std::vector<GradientSource> sources = {GradientSource::grad_output(0)};
     if (params_.relu) sources.push_back(GradientSource::output(0));
-    return {{.op = std::make_shared<ConcatGrad>(inputs, params_, needed),
+    return {{.op = concat_grad_op(inputs, params_.relu, needed),
              .sources = std::move(sources),
              .gradient_of = std::move(gradient_of)}};
   }
@@ -117,57 +97,48 @@ class Concat : public Op {
   ConcatParams params_;
 };
 
-std::shared_ptr<const Op> grad_op(const ShortcutProblem& problem) {
-  return gradient_op(problem,
-                     {.name = "shortcut_grad",
-                      .parameters = fmt::format("stride={} x={}", problem.stride, problem.x.str()),
-                      .operands = {{"grad_output", {problem.y}}},
-                      .outputs = {{problem.x}},
-                      .cpu = make_shortcut_grad_cpu,
-                      .cuda = make_shortcut_grad_cuda});
+struct ShortcutParams {
+  int stride = 1;
+  int channels = 0;
+};
+
+ShortcutProblem shortcut_of(const ShortcutParams& params, std::span<const TensorSpec> inputs) {
+  const auto& [stride, channels] = params;
+  require_inputs("shortcut", inputs.size(), 1);
+  require_float("shortcut", "x", inputs[0], 4);
+  if (stride < 1) throw ShapeError("shortcut", "stride", std::to_string(stride), "at least 1");
+  const Shape& x = inputs[0].shape;
+  if (channels < x[1]) {
+    throw ShapeError("shortcut", "channels", std::to_string(channels),
+                     "at least the input's " + std::to_string(x[1]));
+  }
+  const Shape y{x[0], channels, (x[2] + stride - 1) / stride, (x[3] + stride - 1) / stride};
+  return {.x = x, .y = y, .stride = stride};
 }
 
-class Shortcut : public Op {
- public:
-  Shortcut(int stride, int channels) : stride_(stride), channels_(channels) {}
-  std::string_view name() const override { return "shortcut"; }
-  std::string parameters() const override {
-    return fmt::format("stride={} channels={}", stride_, channels_);
-  }
+std::vector<GradientCall> shortcut_gradients(const ShortcutProblem& problem,
+                                             const std::vector<bool>&) {
+  return {
+      {.op = gradient_op(
+           problem, {.name = "shortcut_grad",
+                     .parameters = fmt::format("stride={} x={}", problem.stride, problem.x.str()),
+                     .operands = {{"grad_output", {problem.y}}},
+                     .outputs = {{problem.x}},
+                     .kernels = {make_shortcut_grad_cpu, make_shortcut_grad_cuda}}),
+       .sources = {GradientSource::grad_output(0)},
+       .gradient_of = {0}}};
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("shortcut", inputs.size(), 1);
-    require_float("shortcut", "x", inputs[0], 4);
-    if (stride_ < 1) throw ShapeError("shortcut", "stride", std::to_string(stride_), "at least 1");
-    if (channels_ < inputs[0].shape[1]) {
-      throw ShapeError("shortcut", "channels", std::to_string(channels_),
-                       "at least the input's " + std::to_string(inputs[0].shape[1]));
-    }
-    return {{{problem(inputs[0].shape).y}, Category::kActivation}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const ShortcutProblem shapes = problem(inputs[0].shape);
-    return compute.cuda() ? make_shortcut_cuda(*compute.cuda(), shapes) : make_shortcut_cpu(shapes);
-  }
-
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
-    return {{.op = grad_op(problem(inputs[0].shape)),
-             .sources = {GradientSource::grad_output(0)},
-             .gradient_of = {0}}};
-  }
-
- private:
-  ShortcutProblem problem(const Shape& x) const {
-    const Shape y{x[0], channels_, (x[2] + stride_ - 1) / stride_, (x[3] + stride_ - 1) / stride_};
-    return {.x = x, .y = y, .stride = stride_};
-  }
-
-  int stride_;
-  int channels_;
-};
+const Declaration<ShortcutProblem, ShortcutParams> kShortcut = {
+    .name = "shortcut",
+    .parameters =
+        [](const ShortcutParams& params) {
+          return fmt::format("stride={} channels={}", params.stride, params.channels);
+        },
+    .problem = shortcut_of,
+    .outputs = [](const ShortcutProblem& problem) { return activations({{problem.y}}); },
+    .kernels = {make_shortcut_cpu, make_shortcut_cuda},
+    .gradient = shortcut_gradients};
 
 }  // namespace
 
@@ -176,8 +147,7 @@ Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
 }
 
 Tensor shortcut(Context& context, Tensor x, int stride, int channels) {
-  return apply(context, std::make_shared<Shortcut>(stride, channels), operands(std::move(x)))
-      .front();
+  return apply(context, declared_op(kShortcut, {stride, channels}), operands(std::move(x))).front();
 }
 
 }  // namespace skyline

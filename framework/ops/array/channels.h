@@ -4,6 +4,8 @@
 
 #include "framework/context.h"
 
+// Ops that lay out the channels of images anew.
+
 namespace skyline {
 
 struct ConcatParams {

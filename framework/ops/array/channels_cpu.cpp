@@ -35,18 +35,18 @@ void write_row(float* to, std::int64_t width, const Function& function) {
   for (std::int64_t i = 0; i < width; ++i) to[i] = function(i);
 }
 
-class ConcatKernelCpu : public Kernel {
- public:
-  ConcatKernelCpu(const ConcatLayout& layout, bool relu)
-      : rows_(layout.rows), width_(joined_width(layout)), relu_(relu), slices_(slices_of(layout)) {}
+}  // namespace
 
-  void run(const KernelArguments& arguments) override {
-    for_each_index(rows_, rows_ * width_ >= kSerialArithmetic, [&](std::int64_t row) {
-      float* joined = arguments.output<float>(0) + row * width_;
-      for (std::size_t i = 0; i < slices_.size(); ++i) {
-        const auto [offset, width] = slices_[i];
+std::unique_ptr<Kernel> make_concat_cpu(const ConcatProblem& problem) {
+  return make_kernel([rows = problem.layout.rows, joined_width = joined_width(problem.layout),
+                      relu = problem.relu,
+                      slices = slices_of(problem.layout)](const KernelArguments& arguments) {
+    for_each_index(rows, rows * joined_width >= kSerialArithmetic, [&](std::int64_t row) {
+      float* joined = arguments.output<float>(0) + row * joined_width;
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        const auto [offset, width] = slices[i];
         const float* part = arguments.input<float>(i) + row * width;
-        if (relu_) {
+        if (relu) {
           write_row(joined + offset, width,
                     [=](std::int64_t c) { return ReluFunction{}(part[c]); });
         } else {
@@ -54,33 +54,24 @@ class ConcatKernelCpu : public Kernel {
         }
       }
     });
+  });
+}
+
+std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatProblem& problem) {
+  std::vector<Slice> slices;
+  const std::vector<Slice> all = slices_of(problem.layout);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (problem.needed[i]) slices.push_back(all[i]);
   }
-
- private:
-  std::int64_t rows_;
-  std::int64_t width_;
-  bool relu_;
-  std::vector<Slice> slices_;
-};
-
-class ConcatGradKernelCpu : public Kernel {
- public:
-  ConcatGradKernelCpu(const ConcatLayout& layout, bool relu, const std::vector<bool>& needed)
-      : rows_(layout.rows), width_(joined_width(layout)), relu_(relu) {
-    const std::vector<Slice> all = slices_of(layout);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (needed[i]) slices_.push_back(all[i]);
-    }
-  }
-
-  void run(const KernelArguments& arguments) override {
-    for_each_index(rows_, rows_ * width_ >= kSerialArithmetic, [&](std::int64_t row) {
-      for (std::size_t j = 0; j < slices_.size(); ++j) {
-        const auto [offset, width] = slices_[j];
-        const std::int64_t at = row * width_ + offset;
+  return make_kernel([rows = problem.layout.rows, joined_width = joined_width(problem.layout),
+                      relu = problem.relu, slices](const KernelArguments& arguments) {
+    for_each_index(rows, rows * joined_width >= kSerialArithmetic, [&](std::int64_t row) {
+      for (std::size_t j = 0; j < slices.size(); ++j) {
+        const auto [offset, width] = slices[j];
+        const std::int64_t at = row * joined_width + offset;
         const float* joined = arguments.input<float>(0) + at;
         float* part = arguments.output<float>(j) + row * width;
-        if (relu_) {
+        if (relu) {
           const float* y = arguments.input<float>(1) + at;
           write_row(part, width,
                     [=](std::int64_t c) { return ReluGradFunction{}(joined[c], y[c]); });
@@ -89,23 +80,15 @@ class ConcatGradKernelCpu : public Kernel {
         }
       }
     });
-  }
+  });
+}
 
- private:
-  std::int64_t rows_;
-  std::int64_t width_;
-  bool relu_;
-  std::vector<Slice> slices_;
-};
-
-// Both kernels walk over the pixels (n, row, column) that they write, C floats a pixel.
-class ShortcutKernelCpu : public Kernel {
- public:
-  explicit ShortcutKernelCpu(const ShortcutProblem& problem) : problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    const Shape &x = problem_.x, &y = problem_.y;
-    const std::int64_t stride = problem_.stride;
+// Both kernels of a shortcut walk over the pixels (n, row, column) that they write, C floats a
+// pixel.
+std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const Shape &x = problem.x, &y = problem.y;
+    const std::int64_t stride = problem.stride;
     const float* input = arguments.input<float>(0);
     float* output = arguments.output<float>(0);
     for_each_index(y[0] * y[2], y.elements() >= kSerialArithmetic, [&](std::int64_t line) {
@@ -116,19 +99,13 @@ class ShortcutKernelCpu : public Kernel {
         std::fill(std::copy_n(from, x[1], to), to + y[1], 0.0f);
       }
     });
-  }
+  });
+}
 
- private:
-  ShortcutProblem problem_;
-};
-
-class ShortcutGradKernelCpu : public Kernel {
- public:
-  explicit ShortcutGradKernelCpu(const ShortcutProblem& problem) : problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    const Shape &x = problem_.x, &y = problem_.y;
-    const std::int64_t stride = problem_.stride;
+std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const Shape &x = problem.x, &y = problem.y;
+    const std::int64_t stride = problem.stride;
     const float* grad_output = arguments.input<float>(0);
     float* grad_input = arguments.output<float>(0);
     for_each_index(x[0] * x[2], x.elements() >= kSerialArithmetic, [&](std::int64_t line) {
@@ -143,29 +120,7 @@ class ShortcutGradKernelCpu : public Kernel {
         std::copy_n(grad_output + pixel * y[1], x[1], to);
       }
     });
-  }
-
- private:
-  ShortcutProblem problem_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_concat_cpu(const ConcatLayout& layout, bool relu) {
-  return std::make_unique<ConcatKernelCpu>(layout, relu);
-}
-
-std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatLayout& layout, bool relu,
-                                             const std::vector<bool>& needed) {
-  return std::make_unique<ConcatGradKernelCpu>(layout, relu, needed);
-}
-
-std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem) {
-  return std::make_unique<ShortcutKernelCpu>(problem);
-}
-
-std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem) {
-  return std::make_unique<ShortcutGradKernelCpu>(problem);
+  });
 }
 
 }  // namespace skyline

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "framework/ops/activation/activations_kernels.h"
@@ -71,40 +72,6 @@ struct ConcatBody {
   }
 };
 
-class ConcatKernelCuda : public Kernel {
- public:
-  ConcatKernelCuda(CudaCompute& compute, const ConcatLayout& layout, bool relu)
-      : compute_(compute), layout_(layout), relu_(relu) {
-    for (const std::int64_t width : layout.widths) width_ += width;
-  }
-
-  void run(const KernelArguments& arguments) override {
-    Slices<const float> slices{};
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < layout_.widths.size(); ++i) {
-      if (slices.count == slices.kMost) join(arguments, std::exchange(slices, {}));
-      slices.add(arguments.input<float>(i), offset, layout_.widths[i]);
-      offset += layout_.widths[i];
-    }
-    join(arguments, slices);
-  }
-
- private:
-  void join(const KernelArguments& arguments, const Slices<const float>& slices) {
-    with_width(slices.in_fours(width_), [&](auto width) {
-      const std::int64_t units = slices.width / width;
-      for_each_index(compute_, layout_.rows * units,
-                     ConcatBody<width.value>{slices.in_units(width), arguments.output<float>(0),
-                                             width_ / width, relu_, Divider(units)});
-    });
-  }
-
-  CudaCompute& compute_;
-  ConcatLayout layout_;
-  bool relu_;
-  std::int64_t width_ = 0;
-};
-
 template <int kWidth>
 struct ConcatGradBody {
   Slices<float> slices;  // in units
@@ -127,44 +94,6 @@ struct ConcatGradBody {
     }
     store(slice.part + (row * slice.width + inside) * kWidth, gradient);
   }
-};
-
-class ConcatGradKernelCuda : public Kernel {
- public:
-  ConcatGradKernelCuda(CudaCompute& compute, const ConcatLayout& layout, bool relu,
-                       const std::vector<bool>& needed)
-      : compute_(compute), layout_(layout), relu_(relu), needed_(needed) {
-    for (const std::int64_t width : layout.widths) width_ += width;
-  }
-
-  void run(const KernelArguments& arguments) override {
-    Slices<float> slices{};
-    std::int64_t offset = 0;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < layout_.widths.size(); ++i) {
-      if (slices.count == slices.kMost) split(arguments, std::exchange(slices, {}));
-      if (needed_[i]) slices.add(arguments.output<float>(next++), offset, layout_.widths[i]);
-      offset += layout_.widths[i];
-    }
-    if (slices.count > 0) split(arguments, slices);
-  }
-
- private:
-  void split(const KernelArguments& arguments, const Slices<float>& slices) {
-    with_width(slices.in_fours(width_), [&](auto width) {
-      const std::int64_t units = slices.width / width;
-      for_each_index(compute_, layout_.rows * units,
-                     ConcatGradBody<width.value>{slices.in_units(width), arguments.input<float>(0),
-                                                 relu_ ? arguments.input<float>(1) : nullptr,
-                                                 width_ / width, Divider(units)});
-    });
-  }
-
-  CudaCompute& compute_;
-  ConcatLayout layout_;
-  bool relu_;
-  std::vector<bool> needed_;
-  std::int64_t width_ = 0;
 };
 
 template <int kWidth>
@@ -199,20 +128,63 @@ struct ShortcutGradBody {
   }
 };
 
+std::int64_t width_of(const ConcatLayout& layout) {
+  return std::accumulate(layout.widths.begin(), layout.widths.end(), std::int64_t{0});
+}
+
 bool in_fours(const ShortcutProblem& problem) {
   return problem.x[1] % kFloats == 0 && problem.y[1] % kFloats == 0;
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatLayout& layout,
-                                         bool relu) {
-  return std::make_unique<ConcatKernelCuda>(compute, layout, relu);
+std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatProblem& problem) {
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    const std::vector<std::int64_t>& widths = problem.layout.widths;
+    const std::int64_t joined_width = width_of(problem.layout);
+    const auto join = [&](const Slices<const float>& slices) {
+      with_width(slices.in_fours(joined_width), [&](auto width) {
+        const std::int64_t units = slices.width / width;
+        for_each_index(compute, problem.layout.rows * units,
+                       ConcatBody<width.value>{slices.in_units(width), arguments.output<float>(0),
+                                               joined_width / width, problem.relu, Divider(units)});
+      });
+    };
+    Slices<const float> slices{};
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (slices.count == slices.kMost) join(std::exchange(slices, {}));
+      slices.add(arguments.input<float>(i), offset, widths[i]);
+      offset += widths[i];
+    }
+    join(slices);
+  });
 }
 
-std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute, const ConcatLayout& layout,
-                                              bool relu, const std::vector<bool>& needed) {
-  return std::make_unique<ConcatGradKernelCuda>(compute, layout, relu, needed);
+std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute, const ConcatProblem& problem) {
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    const std::vector<std::int64_t>& widths = problem.layout.widths;
+    const std::int64_t joined_width = width_of(problem.layout);
+    const auto split = [&](const Slices<float>& slices) {
+      with_width(slices.in_fours(joined_width), [&](auto width) {
+        const std::int64_t units = slices.width / width;
+        for_each_index(
+            compute, problem.layout.rows * units,
+            ConcatGradBody<width.value>{slices.in_units(width), arguments.input<float>(0),
+                                        problem.relu ? arguments.input<float>(1) : nullptr,
+                                        joined_width / width, Divider(units)});
+      });
+    };
+    Slices<float> slices{};
+    std::int64_t offset = 0;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (slices.count == slices.kMost) split(std::exchange(slices, {}));
+      if (problem.needed[i]) slices.add(arguments.output<float>(next++), offset, widths[i]);
+      offset += widths[i];
+    }
+    if (slices.count > 0) split(slices);
+  });
 }
 
 std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute, const ShortcutProblem& problem) {

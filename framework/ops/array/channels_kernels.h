@@ -16,18 +16,20 @@ struct ConcatLayout {
   std::vector<std::int64_t> widths;
 };
 
+struct ConcatProblem {
+  ConcatLayout layout;
+  bool relu = false;
+  std::vector<bool> needed = {};  // in backward: the tensors whose gradients are written
+};
+
 // Input i is tensor i; output 0 is the joined tensor, with relu its max(0, ·).
-std::unique_ptr<Kernel> make_concat_cpu(const ConcatLayout& layout, bool relu);
-CUDA_ONLY std::unique_ptr<Kernel> make_concat_cuda(CudaCompute& compute, const ConcatLayout& layout,
-                                                   bool relu);
+CpuMaker<ConcatProblem> make_concat_cpu;
+CUDA_ONLY CudaMaker<ConcatProblem> make_concat_cuda;
 
 // Input 0 is the joined gradient; with relu it is masked where input 1, the joined tensor, is not
 // positive. Outputs are the slices i with needed[i], in order.
-std::unique_ptr<Kernel> make_concat_grad_cpu(const ConcatLayout& layout, bool relu,
-                                             const std::vector<bool>& needed);
-CUDA_ONLY std::unique_ptr<Kernel> make_concat_grad_cuda(CudaCompute& compute,
-                                                        const ConcatLayout& layout, bool relu,
-                                                        const std::vector<bool>& needed);
+CpuMaker<ConcatProblem> make_concat_grad_cpu;
+CUDA_ONLY CudaMaker<ConcatProblem> make_concat_grad_cuda;
 
 // [N, C, H, W] to [N, channels, OH, OW]: takes every stride-th row and column; channels from C on
 // are zero.
@@ -36,14 +38,12 @@ struct ShortcutProblem {
   std::int64_t stride = 1;
 };
 
-std::unique_ptr<Kernel> make_shortcut_cpu(const ShortcutProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_shortcut_cuda(CudaCompute& compute,
-                                                     const ShortcutProblem& problem);
+CpuMaker<ShortcutProblem> make_shortcut_cpu;
+CUDA_ONLY CudaMaker<ShortcutProblem> make_shortcut_cuda;
 
 // grad_output [N, channels, OH, OW] to grad_input [N, C, H, W]: zero for pixels that forward
 // skipped.
-std::unique_ptr<Kernel> make_shortcut_grad_cpu(const ShortcutProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_shortcut_grad_cuda(CudaCompute& compute,
-                                                          const ShortcutProblem& problem);
+CpuMaker<ShortcutProblem> make_shortcut_grad_cpu;
+CUDA_ONLY CudaMaker<ShortcutProblem> make_shortcut_grad_cuda;
 
 }  // namespace skyline

@@ -141,9 +141,8 @@ class PermuteRows : public Op {
 
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const std::int64_t width = inputs[0].shape[1];
-    return compute.cuda() ? make_permute_rows_cuda(*compute.cuda(), width)
-                          : make_permute_rows_cpu(width);
+    const KernelMakers<std::int64_t> kernels(make_permute_rows_cpu, make_permute_rows_cuda);
+    return kernels.make(compute, inputs[0].shape[1]);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,

@@ -63,53 +63,6 @@ class RunCopier {
   Runs runs_{};
 };
 
-class TakeRowsKernelCuda : public Kernel {
- public:
-  TakeRowsKernelCuda(CudaCompute& compute, std::vector<RowRange> ranges, std::int64_t width)
-      : compute_(compute), ranges_(std::move(ranges)), width_(width) {}
-
-  void run(const KernelArguments& arguments) override {
-    RunCopier copier(compute_, width_);
-    for (std::size_t j = 0; j < ranges_.size(); ++j) {
-      copier.add(arguments.input<float>(0) + ranges_[j].first * width_, arguments.output<float>(j),
-                 ranges_[j].count);
-    }
-    copier.copy();
-  }
-
- private:
-  CudaCompute& compute_;
-  std::vector<RowRange> ranges_;
-  std::int64_t width_;
-};
-
-class PlaceRowsKernelCuda : public Kernel {
- public:
-  PlaceRowsKernelCuda(CudaCompute& compute, std::vector<RowRange> ranges, std::int64_t total,
-                      std::int64_t width)
-      : compute_(compute), ranges_(std::move(ranges)), total_(total), width_(width) {}
-
-  void run(const KernelArguments& arguments) override {
-    auto* output = arguments.output<float>(0);
-    RunCopier copier(compute_, width_);
-    std::int64_t next = 0;
-    for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      const auto& [first, count] = ranges_[i];
-      copier.add(nullptr, output + next * width_, first - next);
-      copier.add(arguments.input<float>(i), output + first * width_, count);
-      next = first + count;
-    }
-    copier.add(nullptr, output + next * width_, total_ - next);
-    copier.copy();
-  }
-
- private:
-  CudaCompute& compute_;
-  std::vector<RowRange> ranges_;
-  std::int64_t total_;
-  std::int64_t width_;
-};
-
 // Part of a permutation. Passed as a kernel argument, because a copy to the device might wait for
 // the stream; in a captured launch it lies in device memory.
 struct RowNumbers {
@@ -136,48 +89,55 @@ struct PermuteBody {
   }
 };
 
-class PermuteRowsKernelCuda : public Kernel {
- public:
-  PermuteRowsKernelCuda(CudaCompute& compute, std::int64_t width)
-      : compute_(compute), width_(width) {}
+}  // namespace
 
-  void run(const KernelArguments& arguments) override {
+std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
+                                            std::int64_t width) {
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    RunCopier copier(compute, width);
+    for (std::size_t j = 0; j < ranges.size(); ++j) {
+      copier.add(arguments.input<float>(0) + ranges[j].first * width, arguments.output<float>(j),
+                 ranges[j].count);
+    }
+    copier.copy();
+  });
+}
+
+std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
+                                             std::int64_t total, std::int64_t width) {
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    auto* output = arguments.output<float>(0);
+    RunCopier copier(compute, width);
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const auto& [first, count] = ranges[i];
+      copier.add(nullptr, output + next * width, first - next);
+      copier.add(arguments.input<float>(i), output + first * width, count);
+      next = first + count;
+    }
+    copier.add(nullptr, output + next * width, total - next);
+    copier.copy();
+  });
+}
+
+std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, const std::int64_t& columns) {
+  return make_kernel([&compute, columns](const KernelArguments& arguments) {
     const auto all = arguments.run_value.values<std::int32_t>();
     const auto* at = reinterpret_cast<const std::int32_t*>(arguments.run_value_at);
     for (std::size_t first = 0; first < all.size(); first += RowNumbers::kMost) {
       const std::size_t count = std::min(RowNumbers::kMost, all.size() - first);
       RowNumbers rows{.numbers = {}, .at = at == nullptr ? nullptr : at + first};
       std::ranges::copy(all.subspan(first, count), rows.numbers);
-      with_width(width_ % kFloats == 0, [&](auto width) {
-        const std::int64_t units = width_ / width;
-        for_each_index(compute_, static_cast<std::int64_t>(count) * units,
+      with_width(columns % kFloats == 0, [&](auto width) {
+        const std::int64_t units = columns / width;
+        for_each_index(compute, static_cast<std::int64_t>(count) * units,
                        PermuteBody<width.value>{
                            rows, arguments.input<float>(0),
-                           arguments.output<float>(0) + static_cast<std::int64_t>(first) * width_,
-                           width_, Divider(units)});
+                           arguments.output<float>(0) + static_cast<std::int64_t>(first) * columns,
+                           columns, Divider(units)});
       });
     }
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t width_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_take_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
-                                            std::int64_t width) {
-  return std::make_unique<TakeRowsKernelCuda>(compute, std::move(ranges), width);
-}
-
-std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute, std::vector<RowRange> ranges,
-                                             std::int64_t total, std::int64_t width) {
-  return std::make_unique<PlaceRowsKernelCuda>(compute, std::move(ranges), total, width);
-}
-
-std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::int64_t width) {
-  return std::make_unique<PermuteRowsKernelCuda>(compute, width);
+  });
 }
 
 }  // namespace skyline

@@ -23,8 +23,9 @@ CUDA_ONLY std::unique_ptr<Kernel> make_place_rows_cuda(CudaCompute& compute,
                                                        std::vector<RowRange> ranges,
                                                        std::int64_t total, std::int64_t width);
 
-// Row k of the output is row rows[k] of the input. The run value is `rows`, of i32.
-std::unique_ptr<Kernel> make_permute_rows_cpu(std::int64_t width);
-CUDA_ONLY std::unique_ptr<Kernel> make_permute_rows_cuda(CudaCompute& compute, std::int64_t width);
+// Row k of the output is row rows[k] of the input, of so many columns. The run value is `rows`, of
+// i32.
+CpuMaker<std::int64_t> make_permute_rows_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_permute_rows_cuda;
 
 }  // namespace skyline

@@ -36,7 +36,6 @@ void require_groups(int groups, const Shape& x, const Shape& weight) {
                    fmt::format("a multiple of {} groups", groups));
 }
 
-// Throws ShapeError.
 Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec> inputs) {
   const bool bias = inputs.size() == 3;
   require_inputs("conv2d", inputs.size(), bias ? 3 : 2);
@@ -59,65 +58,56 @@ std::shared_ptr<const Op> grad_input_op(const Conv2dProblem& problem) {
                       .parameters = problem.str(),
                       .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
                       .outputs = {{problem.x}},
-                      .cpu_by_options = make_conv2d_grad_input_cpu,
-                      .cuda = make_conv2d_grad_input_cuda,
+                      .kernels = {make_conv2d_grad_input_cpu, make_conv2d_grad_input_cuda},
                       .is_convolution = true});
 }
 
 std::shared_ptr<const Op> grad_weight_op(const Conv2dProblem& problem) {
   std::vector<TensorSpec> outputs = {{problem.weight}};
   if (problem.bias) outputs.push_back({problem.bias_shape()});
-  return gradient_op(problem, {.name = convolution_name(ConvolutionKind::kGradWeight),
-                               .parameters = problem.str(),
-                               .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
-                               .outputs = std::move(outputs),
-                               .cpu_by_options = make_conv2d_grad_weight_cpu,
-                               .cuda = make_conv2d_grad_weight_cuda,
-                               .is_convolution = true});
+  return gradient_op(problem,
+                     {.name = convolution_name(ConvolutionKind::kGradWeight),
+                      .parameters = problem.str(),
+                      .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
+                      .outputs = std::move(outputs),
+                      .kernels = {make_conv2d_grad_weight_cpu, make_conv2d_grad_weight_cuda},
+                      .is_convolution = true});
 }
 
-class Conv2d final : public Op {
- public:
-  explicit Conv2d(Conv2dParams params) : params_(params) {}
-  std::string_view name() const override { return convolution_name(ConvolutionKind::kForward); }
-  std::string parameters() const override { return params_text(params_); }
-  bool is_convolution() const override { return true; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    return {{{problem_of(params_, inputs).y}, Category::kActivation}};
+std::vector<GradientCall> gradients_of(const Conv2dProblem& forward,
+                                       const std::vector<bool>& needed) {
+  if (forward.params.relu) return {};
+  Conv2dProblem problem = forward;
+  const auto grad_output = GradientSource::grad_output(0);
+  std::vector<GradientCall> calls;
+  problem.bias = problem.bias && needed[2];
+  // The weight comes first: then x dies before the gradient of its size is requested.
+  if (needed[1] || problem.bias) {
+    calls.push_back({grad_weight_op(problem),
+                     {GradientSource::input(0), grad_output},
+                     problem.bias ? std::vector{1, 2} : std::vector{1}});
   }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Conv2dProblem problem = problem_of(params_, inputs);
-    return compute.cuda() ? make_conv2d_cuda(*compute.cuda(), problem)
-                          : make_conv2d_cpu(compute.cpu(), problem);
+  if (needed[0]) {
+    calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
   }
+  return calls;
+}
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override {
-    if (params_.relu) return {};
-    Conv2dProblem problem = problem_of(params_, inputs);
-    const auto grad_output = GradientSource::grad_output(0);
-    std::vector<GradientCall> calls;
-    problem.bias = problem.bias && needed[2];
-    // The weight comes first: then x dies before the gradient of its size is requested.
-    if (needed[1] || problem.bias) {
-      calls.push_back({grad_weight_op(problem),
-                       {GradientSource::input(0), grad_output},
-                       problem.bias ? std::vector{1, 2} : std::vector{1}});
-    }
-    if (needed[0]) {
-      calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
-    }
-    return calls;
-  }
-
- private:
-  Conv2dParams params_;
-};
+const Declaration<Conv2dProblem, Conv2dParams> kConv2d = {
+    .name = "conv2d",
+    .parameters = params_text,
+    .problem = problem_of,
+    .outputs = [](const Conv2dProblem& problem) { return activations({{problem.y}}); },
+    .kernels = {make_conv2d_cpu, make_conv2d_cuda},
+    .gradient = gradients_of,
+    .is_convolution = true};
 
 }  // namespace
+
+bool Conv2dProblem::is_product() const {
+  return weight[2] == 1 && weight[3] == 1 && params.stride == Size2d(1) &&
+         params.padding == Size2d(0) && params.groups == 1;
+}
 
 std::string Conv2dProblem::str() const {
   return fmt::format("{} x={} weight={} bias={}", params_text(params), x.str(), weight.str(), bias);
@@ -136,7 +126,7 @@ std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {
   if (params.groups < 1) {
     throw ShapeError("conv2d", "groups", std::to_string(params.groups), "at least 1");
   }
-  return std::make_shared<Conv2d>(params);
+  return declared_op(kConv2d, params);
 }
 
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params) {

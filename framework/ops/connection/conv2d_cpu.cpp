@@ -277,12 +277,6 @@ struct Matrices {
   Shape x, weight, y;
 };
 
-bool has_product(const Conv2dProblem& problem) {
-  const Conv2dParams& params = problem.params;
-  return problem.weight[2] == 1 && problem.weight[3] == 1 && params.stride == Size2d(1) &&
-         params.padding == Size2d(0) && params.groups == 1;
-}
-
 // An input or the output of the op, by number, from `offset_bytes` on.
 struct ProductOperand {
   std::size_t index;
@@ -312,7 +306,7 @@ void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductO
 
 std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
                                          std::size_t parts) {
-  if (!has_product(problem)) return nullptr;
+  if (!problem.is_product()) return nullptr;
   if (kind == ConvolutionKind::kGradWeight) {
     const Matrices of(problem);
     const RowRange rows{0, of.x[0]};

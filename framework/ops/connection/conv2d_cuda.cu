@@ -162,7 +162,7 @@ bool can_turn(const Conv2dProblem& problem) {
 bool can_spread(const Conv2dProblem& problem) {
   Conv2dProblem dense = problem;
   dense.params.stride = 1;
-  return is_product(dense) && problem.params.stride.height == problem.params.stride.width;
+  return dense.is_product() && problem.params.stride.height == problem.params.stride.width;
 }
 
 std::unique_ptr<Convolution> make(CudaCompute& compute, const Conv2dProblem& problem) {
@@ -173,7 +173,7 @@ std::unique_ptr<Convolution> make(CudaCompute& compute, const Conv2dProblem& pro
 
 std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKind kind,
                                             const Conv2dProblem& problem) {
-  if (is_product(problem)) return make_product_convolution(compute, kind, problem);
+  if (problem.is_product()) return make_product_convolution(compute, kind, problem);
   if (kind == ConvolutionKind::kGradInput) {
     if (auto convolution = make_grad_input_convolution(compute, problem)) return convolution;
   }
@@ -201,88 +201,7 @@ struct Finish {
   }
 };
 
-class Conv2dKernelCuda final : public Kernel {
- public:
-  Conv2dKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
-      : compute_(compute),
-        problem_(problem),
-        convolution_(convolution_of(compute, ConvolutionKind::kForward, problem)) {}
-
-  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
-
-  void run(const KernelArguments& arguments) override {
-    const float* bias = problem_.bias ? arguments.input<float>(2) : nullptr;
-    convolution_->run({.first = arguments.input<float>(0),
-                       .second = arguments.input<float>(1),
-                       .bias = convolution_->finishes() ? bias : nullptr,
-                       .result = arguments.output<float>(0),
-                       .workspace = arguments.workspace});
-    if (convolution_->finishes() || (!problem_.bias && !problem_.params.relu)) return;
-    const std::int64_t channels = problem_.y[1];
-    for_each_element(compute_, ChannelTiles(problem_.y.elements() / channels, channels),
-                     Finish{bias, problem_.params.relu, arguments.output<float>(0)});
-  }
-
- private:
-  CudaCompute& compute_;
-  Conv2dProblem problem_;
-  std::unique_ptr<Convolution> convolution_;
-};
-
-class GradInputKernelCuda final : public Kernel {
- public:
-  GradInputKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
-      : convolution_(convolution_of(compute, ConvolutionKind::kGradInput, problem)) {}
-
-  std::size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
-
-  void run(const KernelArguments& arguments) override {
-    convolution_->run({.first = arguments.input<float>(0),
-                       .second = arguments.input<float>(1),
-                       .result = arguments.output<float>(0),
-                       .workspace = arguments.workspace});
-  }
-
- private:
-  std::unique_ptr<Convolution> convolution_;
-};
-
-// The convolution and the sums of grad_output over all pixels use one workspace in turn.
-class GradWeightKernelCuda final : public Kernel {
- public:
-  GradWeightKernelCuda(CudaCompute& compute, const Conv2dProblem& problem)
-      : compute_(compute),
-        bias_(problem.bias),
-        convolution_(convolution_of(compute, ConvolutionKind::kGradWeight, problem)),
-        sums_(problem.y.elements() / problem.y[1], problem.y[1]) {}
-
-  std::size_t workspace_bytes() const override {
-    return std::max(convolution_->workspace_bytes(), bias_ ? sums_.workspace_bytes() : 0);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    convolution_->run({.first = arguments.input<float>(0),
-                       .second = arguments.input<float>(1),
-                       .result = arguments.output<float>(0),
-                       .workspace = arguments.workspace});
-    if (!bias_) return;
-    sums_.run(compute_, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
-  }
-
- private:
-  CudaCompute& compute_;
-  bool bias_;
-  std::unique_ptr<Convolution> convolution_;
-  ColumnSums sums_;
-};
-
 }  // namespace
-
-bool is_product(const Conv2dProblem& problem) {
-  const Conv2dParams& params = problem.params;
-  return problem.weight[2] == 1 && problem.weight[3] == 1 && params.stride == Size2d(1) &&
-         params.padding == Size2d(0) && params.groups == 1;
-}
 
 std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, ConvolutionKind kind,
                                                       const Conv2dProblem& problem) {
@@ -300,17 +219,53 @@ std::unique_ptr<Convolution> make_grad_input_convolution(CudaCompute& compute,
 }
 
 std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute, const Conv2dProblem& problem) {
-  return std::make_unique<Conv2dKernelCuda>(compute, problem);
+  const std::shared_ptr<Convolution> convolution =
+      convolution_of(compute, ConvolutionKind::kForward, problem);
+  const auto run = [&compute, problem, convolution](const KernelArguments& arguments) {
+    const float* bias = problem.bias ? arguments.input<float>(2) : nullptr;
+    convolution->run({.first = arguments.input<float>(0),
+                      .second = arguments.input<float>(1),
+                      .bias = convolution->finishes() ? bias : nullptr,
+                      .result = arguments.output<float>(0),
+                      .workspace = arguments.workspace});
+    if (convolution->finishes() || (!problem.bias && !problem.params.relu)) return;
+    const std::int64_t channels = problem.y[1];
+    for_each_element(compute, ChannelTiles(problem.y.elements() / channels, channels),
+                     Finish{bias, problem.params.relu, arguments.output<float>(0)});
+  };
+  return make_kernel(convolution->workspace_bytes(), run);
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
                                                     const Conv2dProblem& problem) {
-  return std::make_unique<GradInputKernelCuda>(compute, problem);
+  const std::shared_ptr<Convolution> convolution =
+      convolution_of(compute, ConvolutionKind::kGradInput, problem);
+  return make_kernel(convolution->workspace_bytes(),
+                     [convolution](const KernelArguments& arguments) {
+                       convolution->run({.first = arguments.input<float>(0),
+                                         .second = arguments.input<float>(1),
+                                         .result = arguments.output<float>(0),
+                                         .workspace = arguments.workspace});
+                     });
 }
 
+// The convolution and the sums of grad_output over all pixels use one workspace in turn.
 std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
                                                      const Conv2dProblem& problem) {
-  return std::make_unique<GradWeightKernelCuda>(compute, problem);
+  const std::shared_ptr<Convolution> convolution =
+      convolution_of(compute, ConvolutionKind::kGradWeight, problem);
+  const ColumnSums sums(problem.y.elements() / problem.y[1], problem.y[1]);
+  const auto run = [&compute, convolution, sums,
+                    bias = problem.bias](const KernelArguments& arguments) {
+    convolution->run({.first = arguments.input<float>(0),
+                      .second = arguments.input<float>(1),
+                      .result = arguments.output<float>(0),
+                      .workspace = arguments.workspace});
+    if (!bias) return;
+    sums.run(compute, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
+  };
+  const std::size_t sums_bytes = problem.bias ? sums.workspace_bytes() : 0;
+  return make_kernel(std::max(convolution->workspace_bytes(), sums_bytes), run);
 }
 
 }  // namespace skyline

@@ -16,6 +16,10 @@ struct Conv2dProblem {
   bool bias = false;
 
   Shape bias_shape() const { return {weight[0]}; }
+  // True for windows of one pixel with stride 1, no padding and one group. Channels-last, such a
+  // convolution and its gradients are products of the pixels' matrix [N H W, C] and the weight [O,
+  // C].
+  bool is_product() const;
   std::string str() const;
 };
 
@@ -25,20 +29,15 @@ enum class ConvolutionKind { kForward, kGradInput, kGradWeight };
 const char* convolution_name(ConvolutionKind kind);
 
 // Inputs x, weight and, with bias, bias; output y.
-std::unique_ptr<Kernel> make_conv2d_cpu(const CpuOptions& options, const Conv2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute,
-                                                   const Conv2dProblem& problem);
+CpuOptionsMaker<Conv2dProblem> make_conv2d_cpu;
+CUDA_ONLY CudaMaker<Conv2dProblem> make_conv2d_cuda;
 
 // Inputs weight, grad_output; output grad_input.
-std::unique_ptr<Kernel> make_conv2d_grad_input_cpu(const CpuOptions& options,
-                                                   const Conv2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
-                                                              const Conv2dProblem& problem);
+CpuOptionsMaker<Conv2dProblem> make_conv2d_grad_input_cpu;
+CUDA_ONLY CudaMaker<Conv2dProblem> make_conv2d_grad_input_cuda;
 
 // Inputs x, grad_output; outputs grad_weight and, with bias, grad_bias.
-std::unique_ptr<Kernel> make_conv2d_grad_weight_cpu(const CpuOptions& options,
-                                                    const Conv2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
-                                                               const Conv2dProblem& problem);
+CpuOptionsMaker<Conv2dProblem> make_conv2d_grad_weight_cpu;
+CUDA_ONLY CudaMaker<Conv2dProblem> make_conv2d_grad_weight_cuda;
 
 }  // namespace skyline

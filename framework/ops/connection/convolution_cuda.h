@@ -6,6 +6,8 @@
 
 #include "framework/ops/connection/conv2d_kernels.h"
 
+// How a CUDA device computes a convolution: by cuDNN, or as a product where that is the same.
+
 namespace skyline {
 
 class CudaCompute;
@@ -40,12 +42,7 @@ class Convolution {
 std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
                                               const Conv2dProblem& problem);
 
-// True for windows of one pixel with stride 1, no padding and one group. Channels-last, such a
-// convolution and its gradients are products of the pixels' matrix [N H W, C] and the weight [O,
-// C].
-bool is_product(const Conv2dProblem& problem);
-
-// Returns the product for a problem that is one; bias and relu belong to it. Needs no device.
+// Returns the product for a problem that is_product(); bias and relu belong to it. Needs no device.
 std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, ConvolutionKind kind,
                                                       const Conv2dProblem& problem);
 

@@ -13,25 +13,6 @@ void check_ids(const std::int32_t* ids, const EmbeddingProblem& problem) {
   }
 }
 
-class EmbeddingKernelCpu : public Kernel {
- public:
-  explicit EmbeddingKernelCpu(const EmbeddingProblem& problem) : problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    const auto* ids = arguments.input<std::int32_t>(0);
-    check_ids(ids, problem_);
-    const std::int64_t features = problem_.features;
-    for_each_index(problem_.rows, problem_.rows * features >= kSerialArithmetic,
-                   [&](std::int64_t row) {
-                     std::copy_n(arguments.input<float>(1) + ids[row] * features, features,
-                                 arguments.output<float>(0) + row * features);
-                   });
-  }
-
- private:
-  EmbeddingProblem problem_;
-};
-
 // Sorts the rows by id (counting sort, so rows of one id stay in order), then writes the table's
 // gradient word by word. One thread owns a word, so the order of additions is fixed.
 class EmbeddingGradKernelCpu : public Kernel {
@@ -116,7 +97,15 @@ class EmbeddingGradKernelCpu : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem) {
-  return std::make_unique<EmbeddingKernelCpu>(problem);
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, features = problem.features;
+    const auto* ids = arguments.input<std::int32_t>(0);
+    check_ids(ids, problem);
+    for_each_index(rows, rows * features >= kSerialArithmetic, [&](std::int64_t row) {
+      std::copy_n(arguments.input<float>(1) + ids[row] * features, features,
+                  arguments.output<float>(0) + row * features);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem) {

@@ -42,28 +42,6 @@ struct EmbeddingBody {
   }
 };
 
-class EmbeddingKernelCuda : public Kernel {
- public:
-  EmbeddingKernelCuda(CudaCompute& compute, const EmbeddingProblem& problem)
-      : compute_(compute), problem_(problem) {}
-
-  void run(const KernelArguments& arguments) override {
-    auto* wrong = compute_.wrong_values().place(raise_word_error, problem_.words);
-    with_width(problem_.features % kFloats == 0, [&](auto width) {
-      const std::int64_t units = problem_.features / width;
-      for_each_index(
-          compute_, problem_.rows * units,
-          EmbeddingBody<width.value>{arguments.input<std::int32_t>(0), arguments.input<float>(1),
-                                     arguments.output<float>(0), problem_.words, problem_.features,
-                                     Divider(units), wrong});
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  EmbeddingProblem problem_;
-};
-
 // Rows sorted by (id, row).
 struct SortedRows {
   std::int32_t* ids;
@@ -93,55 +71,48 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, SortedRows sorted,
   store(grad_table + id * features + column, sum);
 }
 
-class EmbeddingGradKernelCuda : public Kernel {
- public:
-  EmbeddingGradKernelCuda(CudaCompute& compute, const EmbeddingProblem& problem)
-      : compute_(compute), problem_(problem) {
-    const std::size_t bytes = static_cast<std::size_t>(problem.rows) * sizeof(std::int32_t);
-    ids_ = workspace_.add(bytes);
-    rows_ = workspace_.add(bytes);
-    storage_ = workspace_.add(thrust_sort_bytes(problem.rows));
-  }
+}  // namespace
 
-  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute, const EmbeddingProblem& problem) {
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    auto* wrong = compute.wrong_values().place(raise_word_error, problem.words);
+    with_width(problem.features % kFloats == 0, [&](auto width) {
+      const std::int64_t units = problem.features / width;
+      for_each_index(
+          compute, problem.rows * units,
+          EmbeddingBody<width.value>{arguments.input<std::int32_t>(0), arguments.input<float>(1),
+                                     arguments.output<float>(0), problem.words, problem.features,
+                                     Divider(units), wrong});
+    });
+  });
+}
 
-  void run(const KernelArguments& arguments) override {
-    const std::int64_t rows = problem_.rows, features = problem_.features;
-    const SortedRows sorted{reinterpret_cast<std::int32_t*>(arguments.workspace + ids_),
-                            reinterpret_cast<std::int32_t*>(arguments.workspace + rows_)};
-    run_thrust(compute_, {arguments.workspace + storage_, thrust_sort_bytes(rows)},
+std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
+                                                 const EmbeddingProblem& problem) {
+  const std::size_t bytes = static_cast<std::size_t>(problem.rows) * sizeof(std::int32_t);
+  WorkspaceLayout workspace;
+  const std::size_t ids_at = workspace.add(bytes), rows_at = workspace.add(bytes);
+  const std::size_t storage_at = workspace.add(thrust_sort_bytes(problem.rows));
+  return make_kernel(workspace.bytes(), [=, &compute](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, features = problem.features;
+    const SortedRows sorted{reinterpret_cast<std::int32_t*>(arguments.workspace + ids_at),
+                            reinterpret_cast<std::int32_t*>(arguments.workspace + rows_at)};
+    run_thrust(compute, {arguments.workspace + storage_at, thrust_sort_bytes(rows)},
                [=, ids = arguments.input<std::int32_t>(0)](const auto& policy) {
                  thrust::copy_n(policy, ids, rows, sorted.ids);
                  thrust::sequence(policy, sorted.rows, sorted.rows + rows);
                  thrust::stable_sort_by_key(policy, sorted.ids, sorted.ids + rows, sorted.rows);
                });
-    compute_.zero(arguments.outputs[0],
-                  static_cast<std::size_t>(problem_.words * features) * sizeof(float));
+    compute.zero(arguments.outputs[0],
+                 static_cast<std::size_t>(problem.words * features) * sizeof(float));
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
       const auto columns = static_cast<unsigned>((features / width + kBlock - 1) / kBlock);
-      launch(compute_, dim3(static_cast<unsigned>(rows), columns), kBlock,
-             sum_rows_kernel<width.value>, problem_, sorted, arguments.input<float>(1),
+      launch(compute, dim3(static_cast<unsigned>(rows), columns), kBlock,
+             sum_rows_kernel<width.value>, problem, sorted, arguments.input<float>(1),
              arguments.output<float>(0));
     });
-  }
-
- private:
-  CudaCompute& compute_;
-  EmbeddingProblem problem_;
-  WorkspaceLayout workspace_;
-  std::size_t ids_, rows_, storage_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute, const EmbeddingProblem& problem) {
-  return std::make_unique<EmbeddingKernelCuda>(compute, problem);
-}
-
-std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
-                                                 const EmbeddingProblem& problem) {
-  return std::make_unique<EmbeddingGradKernelCuda>(compute, problem);
+  });
 }
 
 }  // namespace skyline

@@ -16,14 +16,12 @@ struct EmbeddingProblem {
 // Inputs ids i32 [rows], table [words, features]; output [rows, features]. The CPU kernel throws
 // WordError before writing; CUDA notes an unknown id for the next read from the device and writes
 // NaN to its row.
-std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute,
-                                                      const EmbeddingProblem& problem);
+CpuMaker<EmbeddingProblem> make_embedding_cpu;
+CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_cuda;
 
 // Inputs ids, grad_output [rows, features]; output grad_table. The CPU kernel throws WordError
 // before writing; CUDA drops the gradient of an unknown id.
-std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
-                                                           const EmbeddingProblem& problem);
+CpuMaker<EmbeddingProblem> make_embedding_grad_cpu;
+CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_grad_cuda;
 
 }  // namespace skyline

@@ -9,8 +9,7 @@ namespace skyline {
 
 namespace {
 
-// Throws ShapeError.
-LinearProblem problem_of(std::span<const TensorSpec> inputs) {
+LinearProblem linear_problem(const NoParams&, std::span<const TensorSpec> inputs) {
   const bool bias = inputs.size() == 3;
   require_inputs("linear", inputs.size(), bias ? 3 : 2);
   require_float("linear", "x", inputs[0], 2);
@@ -27,58 +26,48 @@ std::shared_ptr<const Op> grad_input_op(const LinearProblem& problem) {
                      {.name = "linear_grad_input",
                       .operands = {{"weight", {problem.weight}}, {"grad_output", {problem.y}}},
                       .outputs = {{problem.x}},
-                      .cpu_by_options = make_linear_grad_input_cpu,
-                      .cuda = make_linear_grad_input_cuda});
+                      .kernels = {make_linear_grad_input_cpu, make_linear_grad_input_cuda}});
 }
 
 std::shared_ptr<const Op> grad_weight_op(const LinearProblem& problem) {
   std::vector<TensorSpec> outputs = {{problem.weight}};
   if (problem.bias) outputs.push_back({problem.bias_shape()});
-  return gradient_op(problem, {.name = "linear_grad_weight",
-                               .parameters = fmt::format("bias={}", problem.bias),
-                               .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
-                               .outputs = std::move(outputs),
-                               .cpu = make_linear_grad_weight_cpu,
-                               .cuda = make_linear_grad_weight_cuda});
+  return gradient_op(problem,
+                     {.name = "linear_grad_weight",
+                      .parameters = fmt::format("bias={}", problem.bias),
+                      .operands = {{"x", {problem.x}}, {"grad_output", {problem.y}}},
+                      .outputs = std::move(outputs),
+                      .kernels = {make_linear_grad_weight_cpu, make_linear_grad_weight_cuda}});
 }
 
-class Linear final : public Op {
- public:
-  std::string_view name() const override { return "linear"; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    return {{{problem_of(inputs).y}, Category::kActivation}};
+std::vector<GradientCall> gradients_of(const LinearProblem& forward,
+                                       const std::vector<bool>& needed) {
+  LinearProblem problem = forward;
+  const auto grad_output = GradientSource::grad_output(0);
+  std::vector<GradientCall> calls;
+  problem.bias = problem.bias && needed[2];
+  // The weight comes first: then x dies before the gradient of its size is requested.
+  if (needed[1] || problem.bias) {
+    calls.push_back({grad_weight_op(problem),
+                     {GradientSource::input(0), grad_output},
+                     problem.bias ? std::vector{1, 2} : std::vector{1}});
   }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const LinearProblem problem = problem_of(inputs);
-    return compute.cuda() ? make_linear_cuda(*compute.cuda(), problem)
-                          : make_linear_cpu(compute.cpu(), problem);
+  if (needed[0]) {
+    calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
   }
+  return calls;
+}
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override {
-    LinearProblem problem = problem_of(inputs);
-    const auto grad_output = GradientSource::grad_output(0);
-    std::vector<GradientCall> calls;
-    problem.bias = problem.bias && needed[2];
-    // The weight comes first: then x dies before the gradient of its size is requested.
-    if (needed[1] || problem.bias) {
-      calls.push_back({grad_weight_op(problem),
-                       {GradientSource::input(0), grad_output},
-                       problem.bias ? std::vector{1, 2} : std::vector{1}});
-    }
-    if (needed[0]) {
-      calls.push_back({grad_input_op(problem), {GradientSource::input(1), grad_output}, {0}});
-    }
-    return calls;
-  }
-};
+const Declaration<LinearProblem> kLinear = {
+    .name = "linear",
+    .problem = linear_problem,
+    .outputs = [](const LinearProblem& problem) { return activations({{problem.y}}); },
+    .kernels = {make_linear_cpu, make_linear_cuda},
+    .gradient = gradients_of};
 
 }  // namespace
 
-std::shared_ptr<const Op> linear_op() { return std::make_shared<Linear>(); }
+std::shared_ptr<const Op> linear_op() { return declared_op(kLinear); }
 
 Tensor linear(Context& context, Tensor x, Tensor weight, Tensor bias) {
   auto inputs = operands(std::move(x), std::move(weight));

@@ -18,19 +18,15 @@ struct LinearProblem {
 
 // Inputs x, weight and, with bias, bias; output y. On the CPU with lanes, each lane of a wide op
 // computes some rows, and so for grad_input.
-std::unique_ptr<Kernel> make_linear_cpu(const CpuOptions& options, const LinearProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_linear_cuda(CudaCompute& compute,
-                                                   const LinearProblem& problem);
+CpuOptionsMaker<LinearProblem> make_linear_cpu;
+CUDA_ONLY CudaMaker<LinearProblem> make_linear_cuda;
 
 // Inputs weight, grad_output; output grad_input.
-std::unique_ptr<Kernel> make_linear_grad_input_cpu(const CpuOptions& options,
-                                                   const LinearProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_linear_grad_input_cuda(CudaCompute& compute,
-                                                              const LinearProblem& problem);
+CpuOptionsMaker<LinearProblem> make_linear_grad_input_cpu;
+CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_input_cuda;
 
 // Inputs x, grad_output; outputs grad_weight and, with bias, grad_bias.
-std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_linear_grad_weight_cuda(CudaCompute& compute,
-                                                               const LinearProblem& problem);
+CpuMaker<LinearProblem> make_linear_grad_weight_cpu;
+CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_weight_cuda;
 
 }  // namespace skyline

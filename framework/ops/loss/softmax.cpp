@@ -11,96 +11,81 @@
 namespace skyline {
 namespace {
 
-CrossEntropyProblem problem_of(const TensorSpec& logits, SoftmaxCrossEntropyParams params) {
-  const Shape& shape = logits.shape;
-  return {.rows = shape[0],
-          .classes = shape[1],
-          .divisor = params.divisor > 0 ? double{params.divisor} : static_cast<double>(shape[0])};
+CrossEntropyProblem problem_of(const SoftmaxCrossEntropyParams& params,
+                               std::span<const TensorSpec> inputs) {
+  require_inputs("softmax_cross_entropy", inputs.size(), 2);
+  require_float("softmax_cross_entropy", "logits", inputs[0], 2);
+  const std::int64_t rows = inputs[0].shape[0];
+  require_spec("softmax_cross_entropy", "labels", inputs[1], {Shape{rows}, DType::kInt32});
+  return {.rows = rows,
+          .classes = inputs[0].shape[1],
+          .divisor = params.divisor > 0 ? double{params.divisor} : static_cast<double>(rows)};
 }
 
-std::string parameters_of(SoftmaxCrossEntropyParams params) {
-  return fmt::format("divisor={}", params.divisor);
-}
-
-std::shared_ptr<const Op> grad_op(const TensorSpec& logits, SoftmaxCrossEntropyParams params) {
-  return gradient_op(problem_of(logits, params),
-                     {.name = "softmax_cross_entropy_grad",
-                      .parameters = parameters_of(params),
-                      .operands = {{"grad_output", {Shape{1}}},
-                                   {"probabilities", logits},
-                                   {"labels", {Shape{logits.shape[0]}, DType::kInt32}}},
-                      .outputs = {logits},
-                      .cpu = make_softmax_cross_entropy_grad_cpu,
-                      .cuda = make_softmax_cross_entropy_grad_cuda,
-                      .in_place = {{.input = 1, .output = 0}}});
+std::vector<GradientCall> gradients_of(const CrossEntropyProblem& problem,
+                                       const std::vector<bool>&) {
+  const TensorSpec logits{{problem.rows, problem.classes}};
+  return {
+      {.op = gradient_op(problem, {.name = "softmax_cross_entropy_grad",
+                                   .parameters = fmt::format("divisor={}", problem.divisor),
+                                   .operands = {{"grad_output", {Shape{1}}},
+                                                {"probabilities", logits},
+                                                {"labels", {Shape{problem.rows}, DType::kInt32}}},
+                                   .outputs = {logits},
+                                   .kernels = {make_softmax_cross_entropy_grad_cpu,
+                                               make_softmax_cross_entropy_grad_cuda},
+                                   .in_place = {{.input = 1, .output = 0}}}),
+       .sources = {GradientSource::grad_output(0), GradientSource::output(1),
+                   GradientSource::input(1)},
+       .gradient_of = {0}}};
 }
 
 // Inputs logits, labels; outputs loss, probabilities.
-class SoftmaxCrossEntropy : public Op {
- public:
-  explicit SoftmaxCrossEntropy(SoftmaxCrossEntropyParams params) : params_(params) {}
-  std::string_view name() const override { return "softmax_cross_entropy"; }
-  std::string parameters() const override { return parameters_of(params_); }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const std::string where(name());
-    require_inputs(where, inputs.size(), 2);
-    require_float(where, "logits", inputs[0], 2);
-    require_spec(where, "labels", inputs[1], {Shape{inputs[0].shape[0]}, DType::kInt32});
-    return {{{Shape{1}}, Category::kActivation}, {inputs[0], Category::kActivation}};
-  }
-  std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 1}}; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const CrossEntropyProblem problem = problem_of(inputs[0], params_);
-    return compute.cuda() ? make_softmax_cross_entropy_cuda(*compute.cuda(), problem)
-                          : make_softmax_cross_entropy_cpu(problem);
-  }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
-    return {{.op = grad_op(inputs[0], params_),
-             .sources = {GradientSource::grad_output(0), GradientSource::output(1),
-                         GradientSource::input(1)},
-             .gradient_of = {0}}};
-  }
+const Declaration<CrossEntropyProblem, SoftmaxCrossEntropyParams> kSoftmaxCrossEntropy = {
+    .name = "softmax_cross_entropy",
+    .parameters =
+        [](const SoftmaxCrossEntropyParams& params) {
+          return fmt::format("divisor={}", params.divisor);
+        },
+    .problem = problem_of,
+    .outputs =
+        [](const CrossEntropyProblem& problem) {
+          return activations({{Shape{1}}, {{problem.rows, problem.classes}}});
+        },
+    .kernels = {make_softmax_cross_entropy_cpu, make_softmax_cross_entropy_cuda},
+    .gradient = gradients_of,
+    .in_place = {{.input = 0, .output = 1}}};
 
- private:
-  SoftmaxCrossEntropyParams params_;
-};
+LogitsProblem logits_of(const char* op, const char* what, std::span<const TensorSpec> inputs) {
+  require_inputs(op, inputs.size(), 1);
+  require_float(op, what, inputs[0], 2);
+  return {inputs[0].shape[0], inputs[0].shape[1]};
+}
 
-class LogSoftmax : public Op {
- public:
-  std::string_view name() const override { return "log_softmax"; }
-  bool cacheable() const override { return false; }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("log_softmax", inputs.size(), 1);
-    require_float("log_softmax", "logits", inputs[0], 2);
-    return {{inputs[0], Category::kActivation}};
-  }
-  std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Shape& shape = inputs[0].shape;
-    return compute.cuda() ? make_log_softmax_cuda(*compute.cuda(), shape[0], shape[1])
-                          : make_log_softmax_cpu(shape[0], shape[1]);
-  }
-};
+const Declaration<LogitsProblem> kLogSoftmax = {
+    .name = "log_softmax",
+    .problem =
+        [](const NoParams&, std::span<const TensorSpec> inputs) {
+          return logits_of("log_softmax", "logits", inputs);
+        },
+    .outputs =
+        [](const LogitsProblem& problem) {
+          return activations({{{problem.rows, problem.columns}}});
+        },
+    .kernels = {make_log_softmax_cpu, make_log_softmax_cuda},
+    .in_place = {{.input = 0, .output = 0}},
+    .cacheable = false};
 
-class Argmax : public Op {
- public:
-  std::string_view name() const override { return "argmax"; }
-  bool cacheable() const override { return false; }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("argmax", inputs.size(), 1);
-    require_float("argmax", "x", inputs[0], 2);
-    return {{{Shape{inputs[0].shape[0]}, DType::kInt32}, Category::kActivation}};
-  }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Shape& shape = inputs[0].shape;
-    return compute.cuda() ? make_argmax_cuda(*compute.cuda(), shape[0], shape[1])
-                          : make_argmax_cpu(shape[0], shape[1]);
-  }
-};
+const Declaration<LogitsProblem> kArgmax = {
+    .name = "argmax",
+    .problem = [](const NoParams&,
+                  std::span<const TensorSpec> inputs) { return logits_of("argmax", "x", inputs); },
+    .outputs =
+        [](const LogitsProblem& problem) {
+          return activations({{Shape{problem.rows}, DType::kInt32}});
+        },
+    .kernels = {make_argmax_cpu, make_argmax_cuda},
+    .cacheable = false};
 
 }  // namespace
 
@@ -118,17 +103,17 @@ Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
     throw std::invalid_argument(fmt::format(
         "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));
   }
-  return apply(context, std::make_shared<SoftmaxCrossEntropy>(params),
+  return apply(context, declared_op(kSoftmaxCrossEntropy, params),
                operands(std::move(logits), std::move(labels)))
       .front();
 }
 
 Tensor log_softmax(Context& context, Tensor logits) {
-  return apply(context, std::make_shared<LogSoftmax>(), operands(std::move(logits))).front();
+  return apply(context, declared_op(kLogSoftmax), operands(std::move(logits))).front();
 }
 
 Tensor argmax(Context& context, Tensor x) {
-  return apply(context, std::make_shared<Argmax>(), operands(std::move(x))).front();
+  return apply(context, declared_op(kArgmax), operands(std::move(x))).front();
 }
 
 }  // namespace skyline

@@ -5,6 +5,8 @@
 
 #include "framework/context.h"
 
+// Rows of logits: their loss, their log softmax and their largest column.
+
 namespace skyline {
 
 // A class label outside [0, classes): "[softmax_cross_entropy] label of row 3, got 12, expected 0

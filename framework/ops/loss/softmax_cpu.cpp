@@ -14,11 +14,12 @@ namespace {
 
 // Rows are cut into this many chunks on any number of threads, and the chunks' losses are added in
 // order, so the sum is the same on any machine.
-constexpr std::int64_t kChunks = 64;
+constexpr std::int64_t kLossChunks = 64;
 
-void check_labels(const std::int32_t* labels, std::int64_t rows, std::int64_t classes) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (labels[row] < 0 || labels[row] >= classes) throw LabelError(row, labels[row], classes);
+void check_labels(const std::int32_t* labels, const CrossEntropyProblem& problem) {
+  for (std::int64_t row = 0; row < problem.rows; ++row) {
+    if (labels[row] >= 0 && labels[row] < problem.classes) continue;
+    throw LabelError(row, labels[row], problem.classes);
   }
 }
 
@@ -43,62 +44,6 @@ double softmax_row(const float* logits, float* probabilities, std::int64_t class
   return std::log(double{total}) - label_logit;
 }
 
-class SoftmaxCrossEntropyKernelCpu : public Kernel {
- public:
-  explicit SoftmaxCrossEntropyKernelCpu(const CrossEntropyProblem& problem)
-      : rows_(problem.rows), classes_(problem.classes), divisor_(problem.divisor) {}
-
-  void run(const KernelArguments& arguments) override {
-    const auto* labels = arguments.input<std::int32_t>(1);
-    check_labels(labels, rows_, classes_);
-    const float* logits = arguments.input<float>(0);
-    float* probabilities = arguments.output<float>(1);
-    std::array<double, kChunks> losses{};
-    const bool parallel = rows_ * classes_ >= kSerialTranscendental;
-    for_each_index(kChunks, parallel, [&](std::int64_t chunk) {
-      const std::int64_t end = (chunk + 1) * rows_ / kChunks;
-      double loss = 0;
-      for (std::int64_t row = chunk * rows_ / kChunks; row < end; ++row) {
-        loss += softmax_row(logits + row * classes_, probabilities + row * classes_, classes_,
-                            labels[row]);
-      }
-      losses[static_cast<std::size_t>(chunk)] = loss;
-    });
-    const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
-    *arguments.output<float>(0) = static_cast<float>(total / divisor_);
-  }
-
- private:
-  std::int64_t rows_;
-  std::int64_t classes_;
-  double divisor_;
-};
-
-class SoftmaxCrossEntropyGradKernelCpu : public Kernel {
- public:
-  explicit SoftmaxCrossEntropyGradKernelCpu(const CrossEntropyProblem& problem)
-      : rows_(problem.rows), classes_(problem.classes), divisor_(problem.divisor) {}
-
-  void run(const KernelArguments& arguments) override {
-    const auto* labels = arguments.input<std::int32_t>(2);
-    check_labels(labels, rows_, classes_);
-    const float scale = *arguments.input<float>(0) / static_cast<float>(divisor_);
-    for_each_index(rows_, rows_ * classes_ >= kSerialArithmetic, [&](std::int64_t row) {
-      const float* probabilities = arguments.input<float>(1) + row * classes_;
-      float* grad_logits = arguments.output<float>(0) + row * classes_;
-      const float of_label = (probabilities[labels[row]] - 1.0f) * scale;
-#pragma omp simd
-      for (std::int64_t k = 0; k < classes_; ++k) grad_logits[k] = probabilities[k] * scale;
-      grad_logits[labels[row]] = of_label;
-    });
-  }
-
- private:
-  std::int64_t rows_;
-  std::int64_t classes_;
-  double divisor_;
-};
-
 void log_softmax_row(const float* logits, float* output, std::int64_t columns) {
   float largest = logits[0];
 #pragma omp simd reduction(max : largest)
@@ -110,21 +55,6 @@ void log_softmax_row(const float* logits, float* output, std::int64_t columns) {
 #pragma omp simd
   for (std::int64_t k = 0; k < columns; ++k) output[k] = logits[k] - largest - logarithm;
 }
-
-class LogSoftmaxKernelCpu : public Kernel {
- public:
-  LogSoftmaxKernelCpu(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {}
-
-  void run(const KernelArguments& arguments) override {
-    for_each_index(rows_, rows_ * columns_ >= kSerialTranscendental, [&](std::int64_t row) {
-      log_softmax_row(arguments.input<float>(0) + row * columns_,
-                      arguments.output<float>(0) + row * columns_, columns_);
-    });
-  }
-
- private:
-  std::int64_t rows_, columns_;
-};
 
 // Finds the largest element first, which vectorizes, then its column. OpenMP does not say whether a
 // maximum begins at minus infinity or at the least finite number; no element need equal the latter.
@@ -139,37 +69,65 @@ std::int32_t largest_column(const float* row, std::int64_t columns) {
   return found == row + columns ? 0 : static_cast<std::int32_t>(found - row);
 }
 
-class ArgmaxKernelCpu : public Kernel {
- public:
-  ArgmaxKernelCpu(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {}
-
-  void run(const KernelArguments& arguments) override {
-    for_each_index(rows_, rows_ * columns_ >= kSerialArithmetic, [&](std::int64_t row) {
-      arguments.output<std::int32_t>(0)[row] =
-          largest_column(arguments.input<float>(0) + row * columns_, columns_);
-    });
-  }
-
- private:
-  std::int64_t rows_, columns_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem) {
-  return std::make_unique<SoftmaxCrossEntropyKernelCpu>(problem);
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, classes = problem.classes;
+    const auto* labels = arguments.input<std::int32_t>(1);
+    check_labels(labels, problem);
+    std::array<double, kLossChunks> losses{};
+    const bool parallel = rows * classes >= kSerialTranscendental;
+    for_each_index(kLossChunks, parallel, [&](std::int64_t chunk) {
+      const std::int64_t end = (chunk + 1) * rows / kLossChunks;
+      double loss = 0;
+      for (std::int64_t row = chunk * rows / kLossChunks; row < end; ++row) {
+        const std::int64_t at = row * classes;
+        loss += softmax_row(arguments.input<float>(0) + at, arguments.output<float>(1) + at,
+                            classes, labels[row]);
+      }
+      losses[static_cast<std::size_t>(chunk)] = loss;
+    });
+    const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
+    *arguments.output<float>(0) = static_cast<float>(total / problem.divisor);
+  });
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyProblem& problem) {
-  return std::make_unique<SoftmaxCrossEntropyGradKernelCpu>(problem);
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, classes = problem.classes;
+    const auto* labels = arguments.input<std::int32_t>(2);
+    check_labels(labels, problem);
+    const float scale = *arguments.input<float>(0) / static_cast<float>(problem.divisor);
+    for_each_index(rows, rows * classes >= kSerialArithmetic, [&](std::int64_t row) {
+      const float* probabilities = arguments.input<float>(1) + row * classes;
+      float* grad_logits = arguments.output<float>(0) + row * classes;
+      const float of_label = (probabilities[labels[row]] - 1.0f) * scale;
+#pragma omp simd
+      for (std::int64_t k = 0; k < classes; ++k) grad_logits[k] = probabilities[k] * scale;
+      grad_logits[labels[row]] = of_label;
+    });
+  });
 }
 
-std::unique_ptr<Kernel> make_log_softmax_cpu(std::int64_t rows, std::int64_t columns) {
-  return std::make_unique<LogSoftmaxKernelCpu>(rows, columns);
+std::unique_ptr<Kernel> make_log_softmax_cpu(const LogitsProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, columns = problem.columns;
+    for_each_index(rows, rows * columns >= kSerialTranscendental, [&](std::int64_t row) {
+      log_softmax_row(arguments.input<float>(0) + row * columns,
+                      arguments.output<float>(0) + row * columns, columns);
+    });
+  });
 }
 
-std::unique_ptr<Kernel> make_argmax_cpu(std::int64_t rows, std::int64_t columns) {
-  return std::make_unique<ArgmaxKernelCpu>(rows, columns);
+std::unique_ptr<Kernel> make_argmax_cpu(const LogitsProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t rows = problem.rows, columns = problem.columns;
+    for_each_index(rows, rows * columns >= kSerialArithmetic, [&](std::int64_t row) {
+      arguments.output<std::int32_t>(0)[row] =
+          largest_column(arguments.input<float>(0) + row * columns, columns);
+    });
+  });
 }
 
 }  // namespace skyline

@@ -172,31 +172,6 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
   if (threadIdx.x == 0) output[blockIdx.x] = none ? 0 : largest.column;
 }
 
-class SoftmaxCrossEntropyKernelCuda : public Kernel {
- public:
-  SoftmaxCrossEntropyKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
-      : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
-
-  // Holds each row's loss.
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(problem_.rows) * sizeof(double);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    auto* losses = reinterpret_cast<double*>(arguments.workspace);
-    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_kernel,
-           CrossEntropyRows{problem_, arguments.input<float>(0), arguments.input<std::int32_t>(1),
-                            arguments.output<float>(1), losses,
-                            compute_.wrong_values().place(raise_label_error, problem_.classes)});
-    launch(compute_, 1, kThreads, mean_loss_kernel, losses, problem_, arguments.output<float>(0));
-  }
-
- private:
-  CudaCompute& compute_;
-  CrossEntropyProblem problem_;
-  RowGrid grid_;
-};
-
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
     softmax_cross_entropy_grad_kernel(CrossEntropyProblem problem, const float* grad_output,
                                       const float* probabilities, const std::int32_t* labels,
@@ -215,64 +190,49 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
   });
 }
 
-class SoftmaxCrossEntropyGradKernelCuda : public Kernel {
- public:
-  SoftmaxCrossEntropyGradKernelCuda(CudaCompute& compute, const CrossEntropyProblem& problem)
-      : compute_(compute), problem_(problem), grid_(problem.rows, problem.classes) {}
-
-  void run(const KernelArguments& arguments) override {
-    launch(compute_, grid_.blocks, grid_.threads, softmax_cross_entropy_grad_kernel, problem_,
-           arguments.input<float>(0), arguments.input<float>(1), arguments.input<std::int32_t>(2),
-           arguments.output<float>(0));
-  }
-
- private:
-  CudaCompute& compute_;
-  CrossEntropyProblem problem_;
-  RowGrid grid_;
-};
-
 // `kernel` reads input 0 and writes output 0 of type Output.
 template <typename Output>
-class RowKernelCuda : public Kernel {
- public:
-  using Function = void (*)(const float*, std::int64_t, Output*);
-  RowKernelCuda(CudaCompute& compute, const RowGrid& grid, Function kernel)
-      : compute_(compute), grid_(grid), kernel_(kernel) {}
-
-  void run(const KernelArguments& arguments) override {
-    launch(compute_, grid_.blocks, grid_.threads, kernel_, arguments.input<float>(0), grid_.columns,
+std::unique_ptr<Kernel> make_row_kernel(CudaCompute& compute, const LogitsProblem& problem,
+                                        void (*kernel)(const float*, std::int64_t, Output*)) {
+  return make_kernel([=, &compute, grid = RowGrid(problem.rows, problem.columns)](
+                         const KernelArguments& arguments) {
+    launch(compute, grid.blocks, grid.threads, kernel, arguments.input<float>(0), grid.columns,
            arguments.output<Output>(0));
-  }
-
- private:
-  CudaCompute& compute_;
-  RowGrid grid_;
-  Function kernel_;
-};
+  });
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(CudaCompute& compute,
                                                         const CrossEntropyProblem& problem) {
-  return std::make_unique<SoftmaxCrossEntropyKernelCuda>(compute, problem);
+  const std::size_t losses_bytes = static_cast<std::size_t>(problem.rows) * sizeof(double);
+  return make_kernel(losses_bytes, [&compute, problem](const KernelArguments& arguments) {
+    const RowGrid grid(problem.rows, problem.classes);
+    auto* losses = reinterpret_cast<double*>(arguments.workspace);
+    launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_kernel,
+           CrossEntropyRows{problem, arguments.input<float>(0), arguments.input<std::int32_t>(1),
+                            arguments.output<float>(1), losses,
+                            compute.wrong_values().place(raise_label_error, problem.classes)});
+    launch(compute, 1, kThreads, mean_loss_kernel, losses, problem, arguments.output<float>(0));
+  });
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(CudaCompute& compute,
                                                              const CrossEntropyProblem& problem) {
-  return std::make_unique<SoftmaxCrossEntropyGradKernelCuda>(compute, problem);
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    const RowGrid grid(problem.rows, problem.classes);
+    launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_grad_kernel, problem,
+           arguments.input<float>(0), arguments.input<float>(1), arguments.input<std::int32_t>(2),
+           arguments.output<float>(0));
+  });
 }
 
-std::unique_ptr<Kernel> make_log_softmax_cuda(CudaCompute& compute, std::int64_t rows,
-                                              std::int64_t columns) {
-  return std::make_unique<RowKernelCuda<float>>(compute, RowGrid(rows, columns),
-                                                log_softmax_kernel);
+std::unique_ptr<Kernel> make_log_softmax_cuda(CudaCompute& compute, const LogitsProblem& problem) {
+  return make_row_kernel(compute, problem, log_softmax_kernel);
 }
 
-std::unique_ptr<Kernel> make_argmax_cuda(CudaCompute& compute, std::int64_t rows,
-                                         std::int64_t columns) {
-  return std::make_unique<RowKernelCuda<std::int32_t>>(compute, RowGrid(rows, columns),
-                                                       argmax_kernel);
+std::unique_ptr<Kernel> make_argmax_cuda(CudaCompute& compute, const LogitsProblem& problem) {
+  return make_row_kernel(compute, problem, argmax_kernel);
 }
 
 }  // namespace skyline

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "framework/kernel.h"
 
@@ -16,25 +15,26 @@ struct CrossEntropyProblem {
 // Inputs logits f32 [rows, classes], labels i32 [rows]; outputs loss f32 [1], probabilities f32
 // [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing;
 // CUDA notes an unknown label for the next read from the device; the loss is NaN.
-std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(
-    CudaCompute& compute, const CrossEntropyProblem& problem);
+CpuMaker<CrossEntropyProblem> make_softmax_cross_entropy_cpu;
+CUDA_ONLY CudaMaker<CrossEntropyProblem> make_softmax_cross_entropy_cuda;
 
 // Inputs grad_output f32 [1], probabilities, labels; output grad_logits, which may be the
 // probabilities. The CPU kernel throws LabelError before writing; on CUDA an unknown label makes
 // its row's gradient NaN.
-std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(
-    CudaCompute& compute, const CrossEntropyProblem& problem);
+CpuMaker<CrossEntropyProblem> make_softmax_cross_entropy_grad_cpu;
+CUDA_ONLY CudaMaker<CrossEntropyProblem> make_softmax_cross_entropy_grad_cuda;
+
+struct LogitsProblem {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
 
 // Input f32 [rows, columns]; output of the same shape, which may be the input.
-std::unique_ptr<Kernel> make_log_softmax_cpu(std::int64_t rows, std::int64_t columns);
-CUDA_ONLY std::unique_ptr<Kernel> make_log_softmax_cuda(CudaCompute& compute, std::int64_t rows,
-                                                        std::int64_t columns);
+CpuMaker<LogitsProblem> make_log_softmax_cpu;
+CUDA_ONLY CudaMaker<LogitsProblem> make_log_softmax_cuda;
 
 // Input f32 [rows, columns]; output i32 [rows].
-std::unique_ptr<Kernel> make_argmax_cpu(std::int64_t rows, std::int64_t columns);
-CUDA_ONLY std::unique_ptr<Kernel> make_argmax_cuda(CudaCompute& compute, std::int64_t rows,
-                                                   std::int64_t columns);
+CpuMaker<LogitsProblem> make_argmax_cpu;
+CUDA_ONLY CudaMaker<LogitsProblem> make_argmax_cuda;
 
 }  // namespace skyline

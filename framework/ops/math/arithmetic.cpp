@@ -14,42 +14,22 @@ namespace skyline {
 namespace {
 
 // Computes, in one pass, the gradients that are no alias of grad_output.
-class AddScaledGrad : public Op {
- public:
-  explicit AddScaledGrad(AddScaledGradients gradients) : gradients_(gradients) {}
-  std::string_view name() const override { return "add_scaled_grad"; }
-  std::string parameters() const override {
-    return fmt::format("scale={} relu={} x={} residual={}", gradients_.params.scale,
-                       gradients_.params.relu, gradients_.x, gradients_.residual);
-  }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("add_scaled_grad", inputs.size(), gradients_.params.relu ? 2 : 1);
-    const TensorSpec expected{inputs[0].shape, DType::kFloat32};
-    require_spec("add_scaled_grad", "grad_output", inputs[0], expected);
-    if (gradients_.params.relu) require_spec("add_scaled_grad", "y", inputs[1], expected);
-    const OutputSpec gradient{expected, Category::kGradient};
-    return std::vector<OutputSpec>(gradients_.x && gradients_.residual ? 2 : 1, gradient);
-  }
-
-  std::vector<InPlacePair> in_place() const override {
-    std::vector<InPlacePair> pairs = {{.input = 0, .output = 0}};
-    if (!gradients_.params.relu) return pairs;
-    if (gradients_.x && gradients_.residual) pairs.push_back({.input = 1, .output = 1});
-    pairs.push_back({.input = 1, .output = 0});
-    return pairs;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const std::int64_t elements = inputs[0].shape.elements();
-    return compute.cuda() ? make_add_scaled_grad_cuda(*compute.cuda(), elements, gradients_)
-                          : make_add_scaled_grad_cpu(elements, gradients_);
-  }
-
- private:
-  AddScaledGradients gradients_;
-};
+std::shared_ptr<const Op> grad_op(const AddScaledGradients& gradients, const TensorSpec& x) {
+  const bool relu = gradients.params.relu, both = gradients.x && gradients.residual;
+  std::vector<std::pair<std::string, TensorSpec>> operands = {{"grad_output", x}};
+  std::vector<InPlacePair> in_place = {{.input = 0, .output = 0}};
+  if (relu) operands.push_back({"y", x});
+  if (relu && both) in_place.push_back({.input = 1, .output = 1});
+  if (relu) in_place.push_back({.input = 1, .output = 0});
+  return gradient_op(gradients, {.name = "add_scaled_grad",
+                                 .parameters = fmt::format("scale={} relu={} x={} residual={}",
+                                                           gradients.params.scale, relu,
+                                                           gradients.x, gradients.residual),
+                                 .operands = std::move(operands),
+                                 .outputs = std::vector<TensorSpec>(both ? 2 : 1, x),
+                                 .kernels = {make_add_scaled_grad_cpu, make_add_scaled_grad_cuda},
+                                 .in_place = std::move(in_place)});
+}
 
 class AddScaled : public ElementwiseOp {
  public:
@@ -76,7 +56,7 @@ class AddScaled : public ElementwiseOp {
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>& needed) const override {
     std::vector<GradientCall> calls;
-    AddScaledGradients computed{.params = params_};
+    AddScaledGradients computed{.elements = inputs[0].shape.elements(), .params = params_};
     std::vector<int> gradient_of;
     for (const int i : {0, 1}) {
       if (!needed[static_cast<std::size_t>(i)]) continue;
@@ -90,7 +70,7 @@ class AddScaled : public ElementwiseOp {
     if (gradient_of.empty()) return calls;
     std::vector<GradientSource> sources = {GradientSource::grad_output(0)};
     if (params_.relu) sources.push_back(GradientSource::output(0));
-    calls.push_back({std::make_shared<AddScaledGrad>(computed), sources, gradient_of});
+    calls.push_back({grad_op(computed, inputs[0]), sources, gradient_of});
     return calls;
   }
 

@@ -3,8 +3,9 @@
 #include <utility>
 
 #include "framework/context.h"
-#include "framework/op.h"
 #include "framework/ops/support/declared_op.h"
+
+// Sums of tensors, and the constants that they begin with.
 
 namespace skyline {
 
@@ -22,8 +23,7 @@ struct AddScaledParams {
 // itself if scale is 1, else scale * g. Throws ShapeError.
 Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params);
 
-// y = a + b, element by element; f32 of one shape, no broadcasting. Retains nothing: both gradients
-// are views of grad_output. Writes over a, else over b. Throws ShapeError.
+// y = a + b, as add_scaled() computes it. Retains nothing: both gradients are views of grad_output.
 inline Tensor add(Context& context, Tensor a, Tensor b) {
   return add_scaled(context, std::move(a), std::move(b), {});
 }

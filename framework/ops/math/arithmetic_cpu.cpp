@@ -6,89 +6,46 @@
 namespace skyline {
 namespace {
 
-// Masks and scales block by block in a buffer on the stack, so that outputs may be inputs.
-class AddScaledGradKernelCpu : public Kernel {
- public:
-  AddScaledGradKernelCpu(std::int64_t elements, AddScaledGradients gradients)
-      : elements_(elements), gradients_(gradients) {}
+// Calls body(begin, count) for blocks that together are [0, elements). Where outputs may be any
+// inputs, a body collects its results on the stack: 4 KiB stay in the first-level cache.
+constexpr std::int64_t kStackFloats = 1024;
+template <typename Body>
+void for_each_block(std::int64_t elements, const Body& body) {
+  const std::int64_t blocks = (elements + kStackFloats - 1) / kStackFloats;
+  for_each_index(blocks, elements >= kSerialArithmetic, [&](std::int64_t block) {
+    const std::int64_t begin = block * kStackFloats;
+    body(begin, std::min(kStackFloats, elements - begin));
+  });
+}
 
-  void run(const KernelArguments& arguments) override {
-    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
-      const std::int64_t begin = block * kBlock;
-      run_block(arguments, begin, std::min(kBlock, elements_ - begin));
-    });
+void write_add_scaled_grad(const AddScaledGradients& gradients, const KernelArguments& arguments,
+                           std::int64_t begin, std::int64_t count) {
+  const float* grad_output = arguments.input<float>(0) + begin;
+  float masked[kStackFloats];
+  if (gradients.params.relu) {
+    const float* y = arguments.input<float>(1) + begin;
+    for (std::int64_t i = 0; i < count; ++i) masked[i] = ReluGradFunction{}(grad_output[i], y[i]);
+    grad_output = masked;
   }
-
- private:
-  static constexpr std::int64_t kBlock = 1024;  // 4 KiB stay in the first-level cache
-
-  void run_block(const KernelArguments& arguments, std::int64_t begin, std::int64_t count) const {
-    const float* grad_output = arguments.input<float>(0) + begin;
-    float masked[kBlock];
-    if (gradients_.params.relu) {
-      const float* y = arguments.input<float>(1) + begin;
-      for (std::int64_t i = 0; i < count; ++i) masked[i] = ReluGradFunction{}(grad_output[i], y[i]);
-      grad_output = masked;
-    }
-    if (gradients_.residual) {
-      float* grad_residual = arguments.output<float>(gradients_.x ? 1 : 0) + begin;
+  if (gradients.residual) {
+    float* grad_residual = arguments.output<float>(gradients.x ? 1 : 0) + begin;
+    const float scale = gradients.params.scale;
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) {
-        grad_residual[i] = gradients_.params.scale * grad_output[i];
-      }
-    }
-    if (gradients_.x) std::copy_n(grad_output, count, arguments.output<float>(0) + begin);
+    for (std::int64_t i = 0; i < count; ++i) grad_residual[i] = scale * grad_output[i];
   }
+  if (gradients.x) std::copy_n(grad_output, count, arguments.output<float>(0) + begin);
+}
 
-  std::int64_t elements_;
-  AddScaledGradients gradients_;
-};
-
-// Sums block by block in a buffer on the stack, so that the output may be any input.
-class SumKernelCpu : public Kernel {
- public:
-  SumKernelCpu(std::int64_t elements, int inputs) : elements_(elements), inputs_(inputs) {}
-
-  void run(const KernelArguments& arguments) override {
-    const std::int64_t blocks = (elements_ + kBlock - 1) / kBlock;
-    for_each_index(blocks, elements_ >= kSerialArithmetic, [&](std::int64_t block) {
-      const std::int64_t begin = block * kBlock;
-      sum_block(arguments, begin, std::min(kBlock, elements_ - begin));
-    });
+void write_sum(int inputs, const KernelArguments& arguments, std::int64_t begin,
+               std::int64_t count) {
+  float total[kStackFloats];
+  std::copy_n(arguments.input<float>(0) + begin, count, total);
+  for (int k = 1; k < inputs; ++k) {
+    const float* input = arguments.input<float>(static_cast<std::size_t>(k)) + begin;
+    for (std::int64_t i = 0; i < count; ++i) total[i] += input[i];
   }
-
- private:
-  static constexpr std::int64_t kBlock = 1024;  // 4 KiB stay in the first-level cache
-
-  void sum_block(const KernelArguments& arguments, std::int64_t begin, std::int64_t count) const {
-    float total[kBlock];
-    std::copy_n(arguments.input<float>(0) + begin, count, total);
-    for (int k = 1; k < inputs_; ++k) {
-      const float* input = arguments.input<float>(static_cast<std::size_t>(k)) + begin;
-      for (std::int64_t i = 0; i < count; ++i) total[i] += input[i];
-    }
-    std::copy_n(total, count, arguments.output<float>(0) + begin);
-  }
-
-  std::int64_t elements_;
-  int inputs_;
-};
-
-class FillKernelCpu : public Kernel {
- public:
-  FillKernelCpu(std::int64_t elements, float value) : elements_(elements), value_(value) {}
-
-  void run(const KernelArguments& arguments) override {
-    float* const output = arguments.output<float>(0);
-    for_each_range(elements_, elements_ >= kSerialArithmetic, kVectors,
-                   [&](auto begin, auto end) { std::fill(output + begin, output + end, value_); });
-  }
-
- private:
-  std::int64_t elements_;
-  float value_;
-};
+  std::copy_n(total, count, arguments.output<float>(0) + begin);
+}
 
 }  // namespace
 
@@ -100,17 +57,28 @@ std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledPara
   return make_elementwise_cpu<2>(elements, kSerialArithmetic, AddScaledFunction{params.scale});
 }
 
-std::unique_ptr<Kernel> make_add_scaled_grad_cpu(std::int64_t elements,
-                                                 AddScaledGradients gradients) {
-  return std::make_unique<AddScaledGradKernelCpu>(elements, gradients);
+std::unique_ptr<Kernel> make_add_scaled_grad_cpu(const AddScaledGradients& gradients) {
+  return make_kernel([=](const KernelArguments& arguments) {
+    for_each_block(gradients.elements, [&](std::int64_t begin, std::int64_t count) {
+      write_add_scaled_grad(gradients, arguments, begin, count);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_sum_cpu(std::int64_t elements, int inputs) {
-  return std::make_unique<SumKernelCpu>(elements, inputs);
+  return make_kernel([=](const KernelArguments& arguments) {
+    for_each_block(elements, [&](std::int64_t begin, std::int64_t count) {
+      write_sum(inputs, arguments, begin, count);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_fill_cpu(std::int64_t elements, float value) {
-  return std::make_unique<FillKernelCpu>(elements, value);
+  return make_kernel([=](const KernelArguments& arguments) {
+    float* const output = arguments.output<float>(0);
+    for_each_range(elements, elements >= kSerialArithmetic, kVectors,
+                   [&](auto begin, auto end) { std::fill(output + begin, output + end, value); });
+  });
 }
 
 }  // namespace skyline

@@ -4,28 +4,8 @@
 #include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 
-// Kernels of three ops, because each is a few lines on the same vectors: fill, sum, add_scaled.
-
 namespace skyline {
 namespace {
-
-class FillKernelCuda : public Kernel {
- public:
-  FillKernelCuda(CudaCompute& compute, std::int64_t elements, float value)
-      : compute_(compute), elements_(elements), value_(value) {}
-
-  void run(const KernelArguments& arguments) override {
-    auto* const output = arguments.output<float>(0);
-    run_thrust(compute_, {}, [output, count = elements_, value = value_](const auto& policy) {
-      thrust::fill_n(policy, output, count, value);
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t elements_;
-  float value_;
-};
 
 // Kernel arguments hold this many addresses.
 constexpr int kMostAddends = 256;
@@ -45,36 +25,6 @@ struct SumBody {
     }
     store(output + i, total);
   }
-};
-
-class SumKernelCuda : public Kernel {
- public:
-  SumKernelCuda(CudaCompute& compute, std::int64_t elements, int inputs)
-      : compute_(compute), elements_(elements), inputs_(inputs) {}
-
-  // If one kernel cannot take all inputs, holds the sum so far. The output cannot hold it, because
-  // it may be an input that is still to be read.
-  std::size_t workspace_bytes() const override {
-    return inputs_ <= kMostAddends ? 0 : static_cast<std::size_t>(elements_) * sizeof(float);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    auto* so_far = reinterpret_cast<float*>(arguments.workspace);
-    for (int next = 0; next < inputs_;) {
-      SumBody body{};
-      if (next > 0) body.inputs[body.count++] = so_far;
-      while (next < inputs_ && body.count < kMostAddends) {
-        body.inputs[body.count++] = arguments.input<float>(static_cast<std::size_t>(next++));
-      }
-      body.output = next < inputs_ ? so_far : arguments.output<float>(0);
-      for_each_vector(compute_, elements_, body);
-    }
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t elements_;
-  int inputs_;
 };
 
 // Gradients that are not needed are null; y is null without relu.
@@ -101,35 +51,7 @@ struct AddScaledGradBody {
   }
 };
 
-class AddScaledGradKernelCuda : public Kernel {
- public:
-  AddScaledGradKernelCuda(CudaCompute& compute, std::int64_t elements, AddScaledGradients gradients)
-      : compute_(compute), elements_(elements), gradients_(gradients) {}
-
-  void run(const KernelArguments& arguments) override {
-    const auto& [params, x, residual] = gradients_;
-    for_each_vector(compute_, elements_,
-                    AddScaledGradBody{arguments.input<float>(0),
-                                      params.relu ? arguments.input<float>(1) : nullptr,
-                                      params.scale, x ? arguments.output<float>(0) : nullptr,
-                                      residual ? arguments.output<float>(x ? 1 : 0) : nullptr});
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t elements_;
-  AddScaledGradients gradients_;
-};
-
 }  // namespace
-
-std::unique_ptr<Kernel> make_fill_cuda(CudaCompute& compute, std::int64_t elements, float value) {
-  return std::make_unique<FillKernelCuda>(compute, elements, value);
-}
-
-std::unique_ptr<Kernel> make_sum_cuda(CudaCompute& compute, std::int64_t elements, int inputs) {
-  return std::make_unique<SumKernelCuda>(compute, elements, inputs);
-}
 
 std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
                                              AddScaledParams params) {
@@ -139,9 +61,43 @@ std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t 
   return make_elementwise_cuda<2>(compute, elements, AddScaledFunction{params.scale});
 }
 
-std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute, std::int64_t elements,
-                                                  AddScaledGradients gradients) {
-  return std::make_unique<AddScaledGradKernelCuda>(compute, elements, gradients);
+std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute,
+                                                  const AddScaledGradients& gradients) {
+  return make_kernel([&compute, gradients](const KernelArguments& arguments) {
+    const auto& [elements, params, x, residual] = gradients;
+    for_each_vector(compute, elements,
+                    AddScaledGradBody{arguments.input<float>(0),
+                                      params.relu ? arguments.input<float>(1) : nullptr,
+                                      params.scale, x ? arguments.output<float>(0) : nullptr,
+                                      residual ? arguments.output<float>(x ? 1 : 0) : nullptr});
+  });
+}
+
+// If one launch cannot take all inputs, the workspace holds the sum so far. The output cannot hold
+// it, because it may be an input that is still to be read.
+std::unique_ptr<Kernel> make_sum_cuda(CudaCompute& compute, std::int64_t elements, int inputs) {
+  const std::size_t workspace_bytes =
+      inputs <= kMostAddends ? 0 : static_cast<std::size_t>(elements) * sizeof(float);
+  return make_kernel(workspace_bytes, [=, &compute](const KernelArguments& arguments) {
+    auto* so_far = reinterpret_cast<float*>(arguments.workspace);
+    for (int next = 0; next < inputs;) {
+      SumBody body{};
+      if (next > 0) body.inputs[body.count++] = so_far;
+      while (next < inputs && body.count < kMostAddends) {
+        body.inputs[body.count++] = arguments.input<float>(static_cast<std::size_t>(next++));
+      }
+      body.output = next < inputs ? so_far : arguments.output<float>(0);
+      for_each_vector(compute, elements, body);
+    }
+  });
+}
+
+std::unique_ptr<Kernel> make_fill_cuda(CudaCompute& compute, std::int64_t elements, float value) {
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    auto* const output = arguments.output<float>(0);
+    run_thrust(compute, {},
+               [=](const auto& policy) { thrust::fill_n(policy, output, elements, value); });
+  });
 }
 
 }  // namespace skyline

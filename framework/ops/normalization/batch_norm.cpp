@@ -34,110 +34,87 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
                                .parameters = params_text(problem.params),
                                .operands = std::move(operands),
                                .outputs = {x, channels, channels},
-                               .cpu = make_batch_norm_grad_cpu,
-                               .cuda = make_batch_norm_grad_cuda,
+                               .kernels = {make_batch_norm_grad_cpu, make_batch_norm_grad_cuda},
                                .in_place = {{.input = 4, .output = 0}}});
 }
 
-class BatchNorm final : public Op {
- public:
-  explicit BatchNorm(const BatchNormParams& params) : params_(params) {}
-  std::string_view name() const override { return kBatchNorm; }
-  std::string parameters() const override {
-    return fmt::format("{} decay={}", params_text(params_), params_.decay);
-  }
+// Throws ShapeError.
+BatchNormProblem problem_of(const BatchNormParams& params, std::span<const TensorSpec> inputs) {
+  const bool updates = inputs.size() > 3;
+  require_inputs("batch_norm", inputs.size(), updates ? 5 : 3);
+  require_float("batch_norm", "x", inputs[0], 4);
+  const Shape& x = inputs[0].shape;
+  require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
+  if (!updates) return {x, params};
+  require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(3), x[1]);
+  const auto count = static_cast<double>(x[0] * x[2] * x[3]);
+  const double unbias = count > 1 ? count / (count - 1) : 1.0;
+  const float gain = 1.0f - params.decay;
+  return {x, params,
+          RunningUpdate{.decay = params.decay,
+                        .mean_gain = gain,
+                        .variance_gain = static_cast<float>(gain * unbias)}};
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const BatchNormProblem problem = problem_of(inputs);
-    const TensorSpec channels{problem.channels()};
-    std::vector<OutputSpec> outputs = {{{problem.x}, Category::kActivation},
-                                       {channels, Category::kActivation},
-                                       {channels, Category::kActivation}};
-    if (problem.update) outputs.insert(outputs.end(), 2, {channels, Category::kState});
-    return outputs;
-  }
+std::vector<OutputSpec> outputs_of(const BatchNormProblem& problem) {
+  const TensorSpec channels{problem.channels()};
+  std::vector<OutputSpec> outputs = activations({{problem.x}, channels, channels});
+  if (problem.update) outputs.insert(outputs.end(), 2, {channels, Category::kState});
+  return outputs;
+}
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const BatchNormProblem problem = problem_of(inputs);
-    return compute.cuda() ? make_batch_norm_cuda(*compute.cuda(), problem)
-                          : make_batch_norm_cpu(problem);
-  }
+// The op reads x twice and writes y; with mean and variance known, it reads x once.
+std::vector<Recomputation> recomputations_of(const BatchNormProblem& problem) {
+  return {{.op = batch_norm_inference_op(problem.params),
+           .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
+                       GradientSource::output(1), GradientSource::output(2)},
+           .share = 2.0 / 3}};
+}
 
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
-    // The op reads x twice and writes y; with mean and variance known, it reads x once.
-    return {
-        {.op = batch_norm_inference_op(params_),
-         .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
-                     GradientSource::output(1), GradientSource::output(2)},
-         .share = 2.0 / 3}};
-  }
+std::vector<GradientCall> gradients_of(const BatchNormProblem& problem, const std::vector<bool>&) {
+  std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
+                                         GradientSource::output(1), GradientSource::output(2),
+                                         GradientSource::grad_output(0)};
+  if (problem.params.relu) sources.push_back(GradientSource::input(2));
+  return {{grad_op({problem.x, problem.params}), std::move(sources), {0, 1, 2}}};
+}
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
-    std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
-                                           GradientSource::output(1), GradientSource::output(2),
-                                           GradientSource::grad_output(0)};
-    if (params_.relu) sources.push_back(GradientSource::input(2));
-    return {{grad_op({inputs[0].shape, params_}), std::move(sources), {0, 1, 2}}};
-  }
+const Declaration<BatchNormProblem, BatchNormParams> kTraining = {
+    .name = kBatchNorm,
+    .parameters =
+        [](const BatchNormParams& params) {
+          return fmt::format("{} decay={}", params_text(params), params.decay);
+        },
+    .problem = problem_of,
+    .outputs = outputs_of,
+    .kernels = {make_batch_norm_cpu, make_batch_norm_cuda},
+    .gradient = gradients_of,
+    .recomputations = recomputations_of};
 
- private:
-  // Throws ShapeError.
-  BatchNormProblem problem_of(std::span<const TensorSpec> inputs) const {
-    const bool updates = inputs.size() > 3;
-    require_inputs("batch_norm", inputs.size(), updates ? 5 : 3);
-    require_float("batch_norm", "x", inputs[0], 4);
-    const Shape& x = inputs[0].shape;
-    require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
-    if (!updates) return {x, params_};
-    require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(3), x[1]);
-    const auto count = static_cast<double>(x[0] * x[2] * x[3]);
-    const double unbias = count > 1 ? count / (count - 1) : 1.0;
-    const float gain = 1.0f - params_.decay;
-    return {x, params_,
-            RunningUpdate{.decay = params_.decay,
-                          .mean_gain = gain,
-                          .variance_gain = static_cast<float>(gain * unbias)}};
-  }
-
-  BatchNormParams params_;
-};
-
-class BatchNormInference final : public Op {
- public:
-  explicit BatchNormInference(const BatchNormParams& params) : params_(params) {}
-  std::string_view name() const override { return "batch_norm_inference"; }
-  std::string parameters() const override { return params_text(params_); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("batch_norm_inference", inputs.size(), 5);
-    require_float("batch_norm_inference", "x", inputs[0], 4);
-    require_channels("batch_norm_inference", {"gamma", "beta", "running_mean", "running_variance"},
-                     inputs.subspan(1), inputs[0].shape[1]);
-    return {{inputs[0], Category::kActivation}};
-  }
-  std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const BatchNormProblem problem = {inputs[0].shape, params_};
-    return compute.cuda() ? make_batch_norm_inference_cuda(*compute.cuda(), problem)
-                          : make_batch_norm_inference_cpu(problem);
-  }
-
- private:
-  BatchNormParams params_;
-};
+const Declaration<BatchNormProblem, BatchNormParams> kInference = {
+    .name = "batch_norm_inference",
+    .parameters = params_text,
+    .problem = [](const BatchNormParams& params,
+                  std::span<const TensorSpec> inputs) -> BatchNormProblem {
+      require_inputs("batch_norm_inference", inputs.size(), 5);
+      require_float("batch_norm_inference", "x", inputs[0], 4);
+      require_channels("batch_norm_inference",
+                       {"gamma", "beta", "running_mean", "running_variance"}, inputs.subspan(1),
+                       inputs[0].shape[1]);
+      return {inputs[0].shape, params};
+    },
+    .outputs = [](const BatchNormProblem& problem) { return activations({{problem.x}}); },
+    .kernels = {make_batch_norm_inference_cpu, make_batch_norm_inference_cuda},
+    .in_place = {{.input = 0, .output = 0}}};
 
 }  // namespace
 
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
-  return std::make_shared<BatchNorm>(params);
+  return declared_op(kTraining, params);
 }
 
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
-  return std::make_shared<BatchNormInference>(params);
+  return declared_op(kInference, params);
 }
 
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,

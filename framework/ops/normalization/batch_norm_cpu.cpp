@@ -187,31 +187,6 @@ class BatchNormKernel final : public Kernel {
   ChannelSums sums_;
 };
 
-class BatchNormInferenceKernel final : public Kernel {
- public:
-  explicit BatchNormInferenceKernel(const BatchNormProblem& problem)
-      : problem_(problem), matrix_(problem.x) {}
-
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(matrix_.channels) * sizeof(float);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    auto* scale = reinterpret_cast<float*>(arguments.workspace);
-    for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
-      scale[channel] =
-          arguments.input<float>(1)[channel] *
-          inverse_deviation(arguments.input<float>(4)[channel], problem_.params.epsilon);
-    }
-    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem_.params}.run(
-        matrix_, arguments.input<float>(0), arguments.output<float>(0));
-  }
-
- private:
-  BatchNormProblem problem_;
-  Matrix matrix_;
-};
-
 class BatchNormGradKernel final : public Kernel {
  public:
   explicit BatchNormGradKernel(const BatchNormProblem& problem)
@@ -303,7 +278,17 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
 }
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
-  return std::make_unique<BatchNormInferenceKernel>(problem);
+  const std::size_t scale_bytes = static_cast<std::size_t>(problem.x[1]) * sizeof(float);
+  return make_kernel(scale_bytes, [problem](const KernelArguments& arguments) {
+    auto* scale = reinterpret_cast<float*>(arguments.workspace);
+    for (std::int64_t channel = 0; channel < problem.x[1]; ++channel) {
+      scale[channel] =
+          arguments.input<float>(1)[channel] *
+          inverse_deviation(arguments.input<float>(4)[channel], problem.params.epsilon);
+    }
+    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem.params}.run(
+        Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
+  });
 }
 
 std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem) {

@@ -195,56 +195,6 @@ struct NormalizeFunction {
   }
 };
 
-class BatchNormKernelCuda final : public Kernel {
- public:
-  BatchNormKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
-      : problem_(problem), kernels_(compute, problem.x) {}
-
-  std::size_t workspace_bytes() const override { return kernels_.parts_bytes(); }
-
-  void run(const KernelArguments& arguments) override {
-    const float* x = arguments.input<float>(0);
-    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
-    kernels_.sum(StatisticsTerms{x}, arguments.workspace,
-                 FinishStatistics{x, kernels_.rows(), mean, variance, running(arguments)});
-    kernels_.for_each_element(
-        NormalizeFunction{{mean, variance, arguments.input<float>(1), arguments.input<float>(2),
-                           problem_.params.epsilon},
-                          x,
-                          arguments.output<float>(0),
-                          problem_.params});
-  }
-
- private:
-  RunningValues running(const KernelArguments& arguments) const {
-    if (!problem_.update) return {};
-    return {*problem_.update, arguments.input<float>(3), arguments.input<float>(4),
-            arguments.output<float>(3), arguments.output<float>(4)};
-  }
-
-  BatchNormProblem problem_;
-  ChannelKernels kernels_;
-};
-
-class BatchNormInferenceKernelCuda final : public Kernel {
- public:
-  BatchNormInferenceKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
-      : problem_(problem), kernels_(compute, problem.x) {}
-
-  void run(const KernelArguments& arguments) override {
-    kernels_.for_each_element(NormalizeFunction{
-        {arguments.input<float>(3), arguments.input<float>(4), arguments.input<float>(1),
-         arguments.input<float>(2), problem_.params.epsilon},
-        arguments.input<float>(0),
-        arguments.output<float>(0),
-        problem_.params});
-  }
-
- private:
-  BatchNormProblem problem_;
-  ChannelKernels kernels_;
-};
-
 // The gradient that a relu, if there is one, passed: where forward, by the same arithmetic, found y
 // between 0 and the limit.
 struct PassedGradient {
@@ -327,54 +277,65 @@ struct GradientFunction {
   }
 };
 
-class BatchNormGradKernelCuda final : public Kernel {
- public:
-  BatchNormGradKernelCuda(CudaCompute& compute, const BatchNormProblem& problem)
-      : problem_(problem), kernels_(compute, problem.x) {}
-
-  // Holds the parts of the sums, then two floats a channel.
-  std::size_t workspace_bytes() const override {
-    return kernels_.parts_bytes() + static_cast<std::size_t>(2 * problem_.x[1]) * sizeof(float);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    const float* variance = arguments.input<float>(3);
-    auto* slope = reinterpret_cast<float*>(arguments.workspace + kernels_.parts_bytes());
-    float* mean_gradient = slope + problem_.x[1];
-    const PassedGradient passed{
-        {arguments.input<float>(2), variance, arguments.input<float>(1),
-         problem_.params.relu ? arguments.input<float>(5) : nullptr, problem_.params.epsilon},
-        arguments.input<float>(0),
-        arguments.input<float>(4),
-        problem_.params};
-    kernels_.sum(GradientTerms{passed}, arguments.workspace,
-                 FinishGradient{kernels_.rows(), double{problem_.params.epsilon}, variance,
-                                arguments.output<float>(1), arguments.output<float>(2), slope,
-                                mean_gradient});
-    kernels_.for_each_element(
-        GradientFunction{passed, slope, mean_gradient, arguments.output<float>(0)});
-  }
-
- private:
-  BatchNormProblem problem_;
-  ChannelKernels kernels_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
                                              const BatchNormProblem& problem) {
-  return std::make_unique<BatchNormKernelCuda>(compute, problem);
+  const ChannelKernels kernels(compute, problem.x);
+  return make_kernel(kernels.parts_bytes(), [problem, kernels](const KernelArguments& arguments) {
+    const float* x = arguments.input<float>(0);
+    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
+    RunningValues running{};
+    if (problem.update) {
+      running = {*problem.update, arguments.input<float>(3), arguments.input<float>(4),
+                 arguments.output<float>(3), arguments.output<float>(4)};
+    }
+    kernels.sum(StatisticsTerms{x}, arguments.workspace,
+                FinishStatistics{x, kernels.rows(), mean, variance, running});
+    kernels.for_each_element(NormalizeFunction{{mean, variance, arguments.input<float>(1),
+                                                arguments.input<float>(2), problem.params.epsilon},
+                                               x,
+                                               arguments.output<float>(0),
+                                               problem.params});
+  });
 }
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
                                                        const BatchNormProblem& problem) {
-  return std::make_unique<BatchNormInferenceKernelCuda>(compute, problem);
+  const ChannelKernels kernels(compute, problem.x);
+  return make_kernel([problem, kernels](const KernelArguments& arguments) {
+    kernels.for_each_element(NormalizeFunction{
+        {arguments.input<float>(3), arguments.input<float>(4), arguments.input<float>(1),
+         arguments.input<float>(2), problem.params.epsilon},
+        arguments.input<float>(0),
+        arguments.output<float>(0),
+        problem.params});
+  });
 }
 
+// The workspace holds the parts of the sums, then two floats a channel.
 std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
                                                   const BatchNormProblem& problem) {
-  return std::make_unique<BatchNormGradKernelCuda>(compute, problem);
+  const ChannelKernels kernels(compute, problem.x);
+  const std::size_t channels_bytes = static_cast<std::size_t>(2 * problem.x[1]) * sizeof(float);
+  const auto run = [problem, kernels](const KernelArguments& arguments) {
+    const BatchNormParams& params = problem.params;
+    const float* variance = arguments.input<float>(3);
+    auto* slope = reinterpret_cast<float*>(arguments.workspace + kernels.parts_bytes());
+    float* mean_gradient = slope + problem.x[1];
+    const PassedGradient passed{{arguments.input<float>(2), variance, arguments.input<float>(1),
+                                 params.relu ? arguments.input<float>(5) : nullptr, params.epsilon},
+                                arguments.input<float>(0),
+                                arguments.input<float>(4),
+                                params};
+    kernels.sum(
+        GradientTerms{passed}, arguments.workspace,
+        FinishGradient{kernels.rows(), double{params.epsilon}, variance, arguments.output<float>(1),
+                       arguments.output<float>(2), slope, mean_gradient});
+    kernels.for_each_element(
+        GradientFunction{passed, slope, mean_gradient, arguments.output<float>(0)});
+  };
+  return make_kernel(kernels.parts_bytes() + channels_bytes, run);
 }
 
 }  // namespace skyline

@@ -27,19 +27,16 @@ struct BatchNormProblem {
 
 // Inputs x, gamma, beta; outputs y, mean, variance (biased). With an update, also inputs
 // running_mean, running_variance and outputs the new ones, which may be the old ones.
-std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
-                                                       const BatchNormProblem& problem);
+CpuMaker<BatchNormProblem> make_batch_norm_cpu;
+CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_cuda;
 
 // Inputs x, gamma, beta, running_mean, running_variance; output y, which may be x.
-std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
-                                                                 const BatchNormProblem& problem);
+CpuMaker<BatchNormProblem> make_batch_norm_inference_cpu;
+CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_inference_cuda;
 
 // Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x (which may be
 // grad_output), grad_gamma, grad_beta.
-std::unique_ptr<Kernel> make_batch_norm_grad_cpu(const BatchNormProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
-                                                            const BatchNormProblem& problem);
+CpuMaker<BatchNormProblem> make_batch_norm_grad_cpu;
+CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_grad_cuda;
 
 }  // namespace skyline

@@ -34,14 +34,14 @@ void check_params(const LocalResponseNormParams& params) {
 }
 
 std::shared_ptr<const Op> grad_op(const TensorSpec& x, const LocalResponseNormParams& params) {
-  return gradient_op(problem_of(x.shape, params),
-                     {.name = "local_response_norm_grad",
-                      .parameters = params_text(params),
-                      .operands = {{"x", x}, {"grad_output", x}},
-                      .outputs = {x},
-                      .cpu = make_local_response_norm_grad_cpu,
-                      .cuda = make_local_response_norm_grad_cuda,
-                      .in_place = {{.input = 1, .output = 0}, {.input = 0, .output = 0}}});
+  return gradient_op(
+      problem_of(x.shape, params),
+      {.name = "local_response_norm_grad",
+       .parameters = params_text(params),
+       .operands = {{"x", x}, {"grad_output", x}},
+       .outputs = {x},
+       .kernels = {make_local_response_norm_grad_cpu, make_local_response_norm_grad_cuda},
+       .in_place = {{.input = 1, .output = 0}, {.input = 0, .output = 0}}});
 }
 
 class LocalResponseNorm : public Op {
@@ -60,9 +60,9 @@ class LocalResponseNorm : public Op {
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const LocalResponseNormProblem problem = problem_of(inputs[0].shape, params_);
-    return compute.cuda() ? make_local_response_norm_cuda(*compute.cuda(), problem)
-                          : make_local_response_norm_cpu(problem);
+    const KernelMakers<LocalResponseNormProblem> kernels(make_local_response_norm_cpu,
+                                                         make_local_response_norm_cuda);
+    return kernels.make(compute, problem_of(inputs[0].shape, params_));
   }
   std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
     return {Recomputation::from_inputs(1)};

@@ -184,25 +184,20 @@ class LocalResponseNormGradKernelCpu : public Kernel {
   Tiling tiling_;
 };
 
-// The papers' window and exponent unroll and vectorize; all others run slower.
-template <template <typename, typename> typename KernelCpu>
-std::unique_ptr<Kernel> make(const LocalResponseNormProblem& problem) {
-  const auto& [size, k, alpha, beta] = problem.params;
-  using Two = std::integral_constant<int, 2>;
-  if (size == 5 && beta == 0.75f) {
-    return std::make_unique<KernelCpu<Two, ThreeQuarters>>(problem, Two{}, ThreeQuarters{});
-  }
-  return std::make_unique<KernelCpu<int, AnyPower>>(problem, size / 2, AnyPower{beta});
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_local_response_norm_cpu(const LocalResponseNormProblem& problem) {
-  return make<LocalResponseNormKernelCpu>(problem);
+  return with_window(problem.params, [&](auto half, auto power) -> std::unique_ptr<Kernel> {
+    using KernelCpu = LocalResponseNormKernelCpu<decltype(half), decltype(power)>;
+    return std::make_unique<KernelCpu>(problem, half, power);
+  });
 }
 
 std::unique_ptr<Kernel> make_local_response_norm_grad_cpu(const LocalResponseNormProblem& problem) {
-  return make<LocalResponseNormGradKernelCpu>(problem);
+  return with_window(problem.params, [&](auto half, auto power) -> std::unique_ptr<Kernel> {
+    using KernelCpu = LocalResponseNormGradKernelCpu<decltype(half), decltype(power)>;
+    return std::make_unique<KernelCpu>(problem, half, power);
+  });
 }
 
 }  // namespace skyline

@@ -138,76 +138,38 @@ __global__ void normalize_grad_kernel(LocalResponseNormProblem problem, Tiling t
 }
 
 // Launches a kernel with a block a tile.
-template <typename Half, typename Power>
-class TileKernelCuda : public Kernel {
- public:
-  TileKernelCuda(CudaCompute& compute, const LocalResponseNormProblem& problem, Half half,
-                 Power power)
-      : compute_(compute),
-        problem_(problem),
-        half_(half),
-        power_(power),
-        tiling_(problem.channels, 2 * half) {}
-
- protected:
-  template <typename... Operands>
-  void launch_tiles(void (*kernel)(LocalResponseNormProblem, Tiling, Half, Power, Operands...),
-                    std::type_identity_t<Operands>... operands) {
-    const std::int64_t tiles = (problem_.pixels + tiling_.pixels - 1) / tiling_.pixels;
-    launch(compute_, static_cast<unsigned>(tiles), dim3(kWarp, kThreads / kWarp), kernel, problem_,
-           tiling_, half_, power_, operands...);
-  }
-
- private:
-  CudaCompute& compute_;
-  LocalResponseNormProblem problem_;
-  Half half_;
-  Power power_;
-  Tiling tiling_;
-};
-
-template <typename Half, typename Power>
-class LocalResponseNormKernelCuda : public TileKernelCuda<Half, Power> {
- public:
-  using TileKernelCuda<Half, Power>::TileKernelCuda;
-  void run(const KernelArguments& arguments) override {
-    this->launch_tiles(normalize_kernel<Half, Power>, arguments.input<float>(0),
-                       arguments.output<float>(0));
-  }
-};
-
-template <typename Half, typename Power>
-class LocalResponseNormGradKernelCuda : public TileKernelCuda<Half, Power> {
- public:
-  using TileKernelCuda<Half, Power>::TileKernelCuda;
-  void run(const KernelArguments& arguments) override {
-    this->launch_tiles(normalize_grad_kernel<Half, Power>, arguments.input<float>(0),
-                       arguments.input<float>(1), arguments.output<float>(0));
-  }
-};
-
-// The papers' window and exponent unroll; all others run slower.
-template <template <typename, typename> typename KernelCuda>
-std::unique_ptr<Kernel> make(CudaCompute& compute, const LocalResponseNormProblem& problem) {
-  const auto& [size, k, alpha, beta] = problem.params;
-  using Two = std::integral_constant<int, 2>;
-  if (size == 5 && beta == 0.75f) {
-    return std::make_unique<KernelCuda<Two, ThreeQuarters>>(compute, problem, Two{},
-                                                            ThreeQuarters{});
-  }
-  return std::make_unique<KernelCuda<int, AnyPower>>(compute, problem, size / 2, AnyPower{beta});
+template <typename Half, typename Power, typename... Operands>
+void launch_tiles(CudaCompute& compute, const LocalResponseNormProblem& problem, Half half,
+                  Power power,
+                  void (*kernel)(LocalResponseNormProblem, Tiling, Half, Power, Operands...),
+                  std::type_identity_t<Operands>... operands) {
+  const Tiling tiling(problem.channels, 2 * half);
+  const std::int64_t tiles = (problem.pixels + tiling.pixels - 1) / tiling.pixels;
+  launch(compute, static_cast<unsigned>(tiles), dim3(kWarp, kThreads / kWarp), kernel, problem,
+         tiling, half, power, operands...);
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_local_response_norm_cuda(CudaCompute& compute,
                                                       const LocalResponseNormProblem& problem) {
-  return make<LocalResponseNormKernelCuda>(compute, problem);
+  return with_window(problem.params, [&](auto half, auto power) {
+    return make_kernel([&compute, problem, half, power](const KernelArguments& arguments) {
+      launch_tiles(compute, problem, half, power, normalize_kernel<decltype(half), decltype(power)>,
+                   arguments.input<float>(0), arguments.output<float>(0));
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_local_response_norm_grad_cuda(
     CudaCompute& compute, const LocalResponseNormProblem& problem) {
-  return make<LocalResponseNormGradKernelCuda>(compute, problem);
+  return with_window(problem.params, [&](auto half, auto power) {
+    return make_kernel([&compute, problem, half, power](const KernelArguments& arguments) {
+      launch_tiles(
+          compute, problem, half, power, normalize_grad_kernel<decltype(half), decltype(power)>,
+          arguments.input<float>(0), arguments.input<float>(1), arguments.output<float>(0));
+    });
+  });
 }
 
 }  // namespace skyline

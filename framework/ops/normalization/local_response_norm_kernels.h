@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "framework/host_device.h"
 #include "framework/kernel.h"
@@ -51,16 +52,24 @@ SKYLINE_HOST_DEVICE float window_sum(const float* first, Half half) {
   return sum;
 }
 
+// Returns body(half, power). The papers' window and exponent unroll, on the CPU they vectorize,
+// too; all others run slower.
+template <typename Body>
+auto with_window(const LocalResponseNormParams& params, const Body& body) {
+  if (params.size == 5 && params.beta == 0.75f) {
+    return body(std::integral_constant<int, 2>{}, ThreeQuarters{});
+  }
+  return body(params.size / 2, AnyPower{params.beta});
+}
+
 // Input x; output y, which may be x.
-std::unique_ptr<Kernel> make_local_response_norm_cpu(const LocalResponseNormProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_local_response_norm_cuda(
-    CudaCompute& compute, const LocalResponseNormProblem& problem);
+CpuMaker<LocalResponseNormProblem> make_local_response_norm_cpu;
+CUDA_ONLY CudaMaker<LocalResponseNormProblem> make_local_response_norm_cuda;
 
 // Inputs x, grad_output; output grad_input, which may be either:
 //   grad_input[c] = grad_output[c] * s[c]^-beta
 //                   - 2 alpha beta x[c] * sum of grad_output[d] * x[d] * s[d]^(-beta - 1)
-std::unique_ptr<Kernel> make_local_response_norm_grad_cpu(const LocalResponseNormProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_local_response_norm_grad_cuda(
-    CudaCompute& compute, const LocalResponseNormProblem& problem);
+CpuMaker<LocalResponseNormProblem> make_local_response_norm_grad_cpu;
+CUDA_ONLY CudaMaker<LocalResponseNormProblem> make_local_response_norm_grad_cuda;
 
 }  // namespace skyline

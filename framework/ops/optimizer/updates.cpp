@@ -14,75 +14,105 @@
 namespace skyline {
 namespace {
 
-class SgdMomentum : public UpdateOp {
- public:
-  SgdMomentum(SgdParams params, std::size_t parameters, const RankPlace& place)
-      : UpdateOp({"velocity"}, parameters, place), params_(params) {}
-  std::string_view name() const override { return "sgd_momentum"; }
-  std::string parameters() const override {
-    return fmt::format("{} momentum={} weight_decay={}", UpdateOp::parameters(), params_.momentum,
-                       params_.weight_decay);
-  }
-  RunValue run_value() const override { return RunValue(params_.learning_rate); }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    return compute.cuda()
-               ? make_sgd_momentum_cuda(*compute.cuda(), ranges(inputs), params_, is_scaled(inputs))
-               : make_sgd_momentum_cpu(ranges(inputs), params_, is_scaled(inputs));
-  }
-
- private:
-  SgdParams params_;
+template <typename Function>
+struct UpdateRule {
+  std::string_view name;
+  std::string parameters;
+  std::vector<std::string> state;  // names of the parts, for messages
+  Function function;
+  KernelMakers<UpdateProblem<Function>> kernels;
 };
 
-class Adam : public UpdateOp {
+template <typename Function>
+class UpdateOp final : public Op {
  public:
-  Adam(AdamParams params, std::size_t parameters, const RankPlace& place)
-      : UpdateOp({"first moment", "second moment"}, parameters, place), params_(params) {}
-  std::string_view name() const override { return "adam"; }
+  UpdateOp(UpdateRule<Function> rule, std::size_t parameters, const RankPlace& place)
+      : rule_(std::move(rule)), parameters_(parameters), place_(place) {
+    if (parameters == 0) throw std::invalid_argument("[update] got no parameter, expected some");
+  }
+
+  std::string_view name() const override { return rule_.name; }
+  // Who updates what, and how.
   std::string parameters() const override {
-    return fmt::format("{} beta1={} beta2={} epsilon={}", UpdateOp::parameters(), params_.beta1,
-                       params_.beta2, params_.epsilon);
+    return fmt::format("parameters={} rank={}/{} {}", parameters_, place_.rank, place_.ranks,
+                       rule_.parameters);
   }
-  RunValue run_value() const override { return RunValue(rate()); }
+  RunValue run_value() const override { return RunValue(rule_.function.rate); }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const AdamFunction function{
-        .rate = rate(), .beta1 = params_.beta1, .beta2 = params_.beta2, .epsilon = params_.epsilon};
-    return compute.cuda()
-               ? make_adam_cuda(*compute.cuda(), ranges(inputs), function, is_scaled(inputs))
-               : make_adam_cpu(ranges(inputs), function, is_scaled(inputs));
-  }
-
- private:
-  // Corrects the bias of both moments.
-  float rate() const {
-    const auto step = static_cast<double>(params_.step);
-    const double correction = std::sqrt(1 - std::pow(double{params_.beta2}, step)) /
-                              (1 - std::pow(double{params_.beta1}, step));
-    return static_cast<float>(params_.alpha * correction);
-  }
-
-  AdamParams params_;
-};
-
-class SumOfSquares : public Op {
- public:
-  std::string_view name() const override { return "sum_of_squares"; }
   std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("sum_of_squares", inputs.size(), 1);
-    require_spec("sum_of_squares", "gradient", inputs[0], {inputs[0].shape, DType::kFloat32});
-    return {{{Shape{1}}, Category::kOptimizer}};
+    const std::string where(name());
+    const std::size_t unscaled = parameters_ * kInputs;
+    require_inputs(where, inputs.size(), unscaled + (inputs.size() > unscaled ? 1 : 0));
+    std::vector<OutputSpec> outputs;
+    for (std::size_t first = 0; first < unscaled; first += kInputs) {
+      const TensorSpec expected{inputs[first].shape, DType::kFloat32};
+      require_spec(where, "value", inputs[first], expected);
+      require_spec(where, "gradient", inputs[first + 1], expected);
+      outputs.push_back({expected, Category::kParameter});
+      const TensorSpec state = state_spec(expected, place_);
+      for (std::size_t part = 0; part < Function::kParts; ++part) {
+        require_spec(where, rule_.state[part], inputs[first + 2 + part], state);
+        outputs.push_back({state, Category::kOptimizer});
+      }
+    }
+    if (inputs.size() > unscaled) {
+      require_spec(where, "gradient_scale", inputs.back(), {Shape{1}});
+    }
+    return outputs;
   }
+
+  std::vector<InPlacePair> in_place() const override {
+    std::vector<InPlacePair> pairs;
+    for (std::size_t p = 0; p < parameters_; ++p) {
+      for (std::size_t k = 0; k < kOutputs; ++k) {  // all but the gradient
+        pairs.push_back({.input = static_cast<int>(p * kInputs + k + (k > 0 ? 1 : 0)),
+                         .output = static_cast<int>(p * kOutputs + k)});
+      }
+    }
+    return pairs;
+  }
+
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    const std::int64_t elements = inputs[0].shape.elements();
-    return compute.cuda() ? make_sum_of_squares_cuda(*compute.cuda(), elements)
-                          : make_sum_of_squares_cpu(elements);
+    UpdateProblem<Function> problem{
+        .ranges = {}, .function = rule_.function, .scaled = inputs.size() > parameters_ * kInputs};
+    for (std::size_t p = 0; p < parameters_; ++p) {
+      const auto size = static_cast<std::size_t>(inputs[p * kInputs].shape.elements());
+      const RankShare share = share_of_tensor(size, place_);
+      problem.ranges.push_back({.first = static_cast<std::int64_t>(share.begin),
+                                .count = static_cast<std::int64_t>(share.size())});
+    }
+    return rule_.kernels.make(compute, problem);
   }
+
+ private:
+  static constexpr std::size_t kInputs = 2 + Function::kParts, kOutputs = 1 + Function::kParts;
+
+  UpdateRule<Function> rule_;
+  std::size_t parameters_;
+  RankPlace place_;
 };
+
+// Returns alpha with the step's correction of both biases.
+float adam_rate(const AdamParams& params) {
+  const auto step = static_cast<double>(params.step);
+  const double correction = std::sqrt(1 - std::pow(double{params.beta2}, step)) /
+                            (1 - std::pow(double{params.beta1}, step));
+  return static_cast<float>(params.alpha * correction);
+}
+
+const Declaration<std::int64_t> kSumOfSquares = {
+    .name = "sum_of_squares",
+    .problem =
+        [](const NoParams&, std::span<const TensorSpec> inputs) {
+          require_inputs("sum_of_squares", inputs.size(), 1);
+          require_spec("sum_of_squares", "gradient", inputs[0], {inputs[0].shape, DType::kFloat32});
+          return inputs[0].shape.elements();
+        },
+    .outputs = [](const std::int64_t&) -> std::vector<OutputSpec> {
+      return {{{Shape{1}}, Category::kOptimizer}};
+    },
+    .kernels = {make_sum_of_squares_cpu, make_sum_of_squares_cuda}};
 
 class ClipFactor : public Op {
  public:
@@ -109,72 +139,25 @@ class ClipFactor : public Op {
 
 }  // namespace
 
-UpdateOp::UpdateOp(std::vector<std::string> state, std::size_t parameters, const RankPlace& place)
-    : state_(std::move(state)), parameters_(parameters), place_(place) {
-  if (parameters == 0) throw std::invalid_argument("[update] got no parameter, expected some");
-}
-
-std::string UpdateOp::parameters() const {
-  return fmt::format("parameters={} rank={}/{}", parameters_, place_.rank, place_.ranks);
-}
-
-std::vector<OutputSpec> UpdateOp::outputs(std::span<const TensorSpec> inputs) const {
-  const std::string where(name());
-  const std::size_t unscaled = parameters_ * inputs_of_each();
-  require_inputs(where, inputs.size(), unscaled + (inputs.size() > unscaled ? 1 : 0));
-  std::vector<OutputSpec> outputs;
-  for (std::size_t first = 0; first < unscaled; first += inputs_of_each()) {
-    const TensorSpec expected{inputs[first].shape, DType::kFloat32};
-    require_spec(where, "value", inputs[first], expected);
-    require_spec(where, "gradient", inputs[first + 1], expected);
-    outputs.push_back({expected, Category::kParameter});
-    const TensorSpec state = state_spec(expected, place_);
-    for (std::size_t part = 0; part < state_.size(); ++part) {
-      require_spec(where, state_[part], inputs[first + 2 + part], state);
-      outputs.push_back({state, Category::kOptimizer});
-    }
-  }
-  if (is_scaled(inputs)) require_spec(where, "gradient_scale", inputs.back(), {Shape{1}});
-  return outputs;
-}
-
-std::vector<InPlacePair> UpdateOp::in_place() const {
-  std::vector<InPlacePair> pairs;
-  for (std::size_t p = 0; p < parameters_; ++p) {
-    const std::size_t input = p * inputs_of_each(), output = p * outputs_of_each();
-    pairs.push_back({.input = static_cast<int>(input), .output = static_cast<int>(output)});
-    for (std::size_t part = 1; part <= state_.size(); ++part) {
-      pairs.push_back(
-          {.input = static_cast<int>(input + 1 + part), .output = static_cast<int>(output + part)});
-    }
-  }
-  return pairs;
-}
-
 TensorSpec state_spec(const TensorSpec& value, const RankPlace& place) {
   if (place.ranks == 1) return value;
   const auto size = static_cast<std::size_t>(value.shape.elements());
   return {.shape = {static_cast<std::int64_t>(largest_share_of_tensor(size, place.ranks))}};
 }
 
-std::vector<UpdateRange> UpdateOp::ranges(std::span<const TensorSpec> inputs) const {
-  std::vector<UpdateRange> ranges;
-  for (std::size_t p = 0; p < parameters_; ++p) {
-    const std::int64_t size = inputs[p * inputs_of_each()].shape.elements();
-    const RankShare share = share_of_tensor(static_cast<std::size_t>(size), place_);
-    ranges.push_back({.first = static_cast<std::int64_t>(share.begin),
-                      .count = static_cast<std::int64_t>(share.size())});
-  }
-  return ranges;
-}
-
-bool UpdateOp::is_scaled(std::span<const TensorSpec> inputs) const {
-  return inputs.size() > parameters_ * inputs_of_each();
-}
-
 std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters,
                                           const RankPlace& place) {
-  return std::make_shared<SgdMomentum>(params, parameters, place);
+  return std::make_shared<UpdateOp<SgdMomentumFunction>>(
+      UpdateRule<SgdMomentumFunction>{
+          .name = "sgd_momentum",
+          .parameters =
+              fmt::format("momentum={} weight_decay={}", params.momentum, params.weight_decay),
+          .state = {"velocity"},
+          .function = {.rate = params.learning_rate,
+                       .momentum = params.momentum,
+                       .weight_decay = params.weight_decay},
+          .kernels = {make_sgd_momentum_cpu, make_sgd_momentum_cuda}},
+      parameters, place);
 }
 
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters,
@@ -183,10 +166,21 @@ std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters,
     throw std::invalid_argument(
         fmt::format("[adam] step, got {}, expected at least 1", params.step));
   }
-  return std::make_shared<Adam>(params, parameters, place);
+  return std::make_shared<UpdateOp<AdamFunction>>(
+      UpdateRule<AdamFunction>{
+          .name = "adam",
+          .parameters = fmt::format("beta1={} beta2={} epsilon={}", params.beta1, params.beta2,
+                                    params.epsilon),
+          .state = {"first moment", "second moment"},
+          .function = {.rate = adam_rate(params),
+                       .beta1 = params.beta1,
+                       .beta2 = params.beta2,
+                       .epsilon = params.epsilon},
+          .kernels = {make_adam_cpu, make_adam_cuda}},
+      parameters, place);
 }
 
-std::shared_ptr<const Op> sum_of_squares_op() { return std::make_shared<SumOfSquares>(); }
+std::shared_ptr<const Op> sum_of_squares_op() { return declared_op(kSumOfSquares); }
 
 std::shared_ptr<const Op> clip_factor_op(float max_norm) {
   if (!(max_norm > 0)) {

@@ -15,45 +15,16 @@ namespace skyline {
 // share the updates, f32 [largest_share_of_tensor()].
 TensorSpec state_spec(const TensorSpec& value, const RankPlace& place);
 
-// The elements of a parameter and its gradient that an UpdateOp updates. The parts of its state
-// begin with the first of them.
-struct UpdateRange {
-  std::int64_t first = 0, count = 0;
-};
-
-// An op that updates parameters in place. Inputs, parameter by parameter: value, gradient and the
-// parts of its state; then, if there is one, gradient_scale f32 [1]. Outputs, parameter by
-// parameter: value and the parts.
+// Ops that update parameters in place, in one pass. Inputs, parameter by parameter: value, gradient
+// and the parts of its state; then, if there is one, a scale f32 [1] of all gradients, which
+// clip_factor_op() makes. Outputs, parameter by parameter: value and the parts. They request
+// nothing, and the gradients do not change.
 //
 // One op may update many parameters, because a small update takes a device less time than its
-// launch takes the host.
+// launch takes the host. Throws std::invalid_argument if it updates none.
 //
 // Ranks that share the updates each update their share of the elements, see share_of_tensor(), and
-// the parts of their state hold that share alone.
-class UpdateOp : public Op {
- public:
-  // Who updates what.
-  std::string parameters() const override;
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
-  std::vector<InPlacePair> in_place() const override;
-
- protected:
-  // `state` names the parts for messages. `place` is the only rank if no rank shares the updates.
-  // Throws std::invalid_argument if there is no parameter.
-  UpdateOp(std::vector<std::string> state, std::size_t parameters, const RankPlace& place);
-
-  // Returns which elements of each parameter it updates.
-  std::vector<UpdateRange> ranges(std::span<const TensorSpec> inputs) const;
-  bool is_scaled(std::span<const TensorSpec> inputs) const;
-
- private:
-  std::size_t inputs_of_each() const { return 2 + state_.size(); }
-  std::size_t outputs_of_each() const { return 1 + state_.size(); }
-
-  std::vector<std::string> state_;
-  std::size_t parameters_;
-  RankPlace place_;
-};
+// the parts of their state hold that share alone. `place` is the only rank if none shares them.
 
 struct SgdParams {
   float learning_rate;
@@ -61,13 +32,10 @@ struct SgdParams {
   float weight_decay = 0;
 };
 
-// An UpdateOp whose state is a velocity: one step of stochastic gradient descent with momentum, in
-// place over the resident tensors:
+// One step of stochastic gradient descent with momentum. Its state is a velocity:
 //   g        = gradient * scale
 //   velocity = momentum * velocity - learning_rate * (g + weight_decay * value)
 //   value    = value + velocity
-// It requests nothing. The velocity has the parameter's spec. The scale, f32 [1], is 1 if absent;
-// clip_factor_op() makes one. The gradient itself does not change.
 std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters = 1,
                                           const RankPlace& place = {});
 
@@ -79,16 +47,13 @@ struct AdamParams {
   std::int64_t step = 1;  // counts from 1
 };
 
-// An UpdateOp whose state is a first and a second moment: one step of Adam (Kingma and Ba 2015,
-// algorithm 1 in the form at the end of section 2, as in Chainer), in place over the resident
-// tensors in one pass:
+// One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
+// Chainer). Its state is a first and a second moment, zeros at first:
 //   g = gradient * scale
 //   m = beta1 m + (1 - beta1) g
 //   v = beta2 v + (1 - beta2) g²
 //   value -= alpha sqrt(1 - beta2^step) / (1 - beta1^step) * m / (sqrt(v) + epsilon)
-// It requests nothing. Both moments have the parameter's spec and are zeros at first. The scale,
-// f32 [1], is 1 if absent; clip_factor_op() makes one. The gradient itself does not change. Throws
-// std::invalid_argument if step is below 1.
+// Throws std::invalid_argument if step is below 1.
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1,
                                   const RankPlace& place = {});
 

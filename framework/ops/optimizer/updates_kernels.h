@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,51 +11,90 @@
 
 namespace skyline {
 
-struct SgdMomentumFunction {
-  SgdParams params;
+// The elements of a parameter and its gradient that are updated. The parts of its state begin with
+// the first of them.
+struct UpdateRange {
+  std::int64_t first = 0, count = 0;
+};
 
-  SKYLINE_HOST_DEVICE float velocity(float value, float gradient, float velocity_before) const {
-    return params.momentum * velocity_before -
-           params.learning_rate * (gradient + params.weight_decay * value);
+// An update of many parameters by a function. The function updates a value and the parts of its
+// state for a gradient, element by element; its rate changes from step to step.
+template <typename Function>
+struct UpdateProblem {
+  std::vector<UpdateRange> ranges;  // parameter by parameter
+  Function function;
+  bool scaled = false;  // the last input multiplies the gradients
+};
+
+struct SgdMomentumFunction {
+  static constexpr std::size_t kParts = 1;  // velocity
+  float rate = 0;
+  float momentum = 0;
+  float weight_decay = 0;
+
+  SKYLINE_HOST_DEVICE void operator()(float& value, float gradient, float (&state)[kParts]) const {
+    state[0] = momentum * state[0] - rate * (gradient + weight_decay * value);
+    value += state[0];
   }
 };
 
-// Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
-// be those inputs. If `scaled`, the last input multiplies the gradients. The run value is the
-// learning rate.
-std::unique_ptr<Kernel> make_sgd_momentum_cpu(std::vector<UpdateRange> ranges, SgdParams params,
-                                              bool scaled);
-CUDA_ONLY std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
-                                                         std::vector<UpdateRange> ranges,
-                                                         SgdParams params, bool scaled);
-
-// One step of Adam for one element; `rate` is alpha with the step's correction of both biases.
 struct AdamFunction {
-  float rate = 0;
+  static constexpr std::size_t kParts = 2;  // first and second moment
+  float rate = 0;                           // alpha with the step's correction of both biases
   float beta1 = 0;
   float beta2 = 0;
   float epsilon = 0;
 
-  SKYLINE_HOST_DEVICE float first(float moment, float gradient) const {
-    return beta1 * moment + (1.0f - beta1) * gradient;
-  }
-  SKYLINE_HOST_DEVICE float second(float moment, float gradient) const {
-    return beta2 * moment + (1.0f - beta2) * gradient * gradient;
+  SKYLINE_HOST_DEVICE void operator()(float& value, float gradient, float (&state)[kParts]) const {
+    state[0] = beta1 * state[0] + (1.0f - beta1) * gradient;
+    state[1] = beta2 * state[1] + (1.0f - beta2) * gradient * gradient;
+    value -= rate * state[0] / (std::sqrt(state[1]) + epsilon);
   }
 };
 
-// Inputs and outputs of an UpdateOp that updates these elements of its parameters; the outputs may
-// be those inputs. If `scaled`, the last input multiplies the gradients. The run value is `rate`.
-std::unique_ptr<Kernel> make_adam_cpu(std::vector<UpdateRange> ranges, AdamFunction function,
-                                      bool scaled);
-CUDA_ONLY std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
-                                                 std::vector<UpdateRange> ranges,
-                                                 AdamFunction function, bool scaled);
+// Where the elements of one parameter lie that are updated. New ones may be the old ones.
+template <std::size_t kParts>
+struct UpdateOperands {
+  const float *value, *gradient, *state[kParts];
+  float *new_value, *new_state[kParts];
+};
 
-// Input f32 of `elements` elements; output f32 [1].
-std::unique_ptr<Kernel> make_sum_of_squares_cpu(std::int64_t elements);
-CUDA_ONLY std::unique_ptr<Kernel> make_sum_of_squares_cuda(CudaCompute& compute,
-                                                           std::int64_t elements);
+// Returns them for a parameter.
+template <typename Function>
+UpdateOperands<Function::kParts> operands_of(const UpdateProblem<Function>& problem,
+                                             const KernelArguments& arguments,
+                                             std::size_t parameter) {
+  const std::size_t input = (2 + Function::kParts) * parameter;
+  const std::size_t output = (1 + Function::kParts) * parameter;
+  const std::int64_t first = problem.ranges[parameter].first;
+  UpdateOperands<Function::kParts> operands{.value = arguments.input<float>(input) + first,
+                                            .gradient = arguments.input<float>(input + 1) + first,
+                                            .state = {},
+                                            .new_value = arguments.output<float>(output) + first,
+                                            .new_state = {}};
+  for (std::size_t part = 0; part < Function::kParts; ++part) {
+    operands.state[part] = arguments.input<float>(input + 2 + part);
+    operands.new_state[part] = arguments.output<float>(output + 1 + part);
+  }
+  return operands;
+}
+
+// Returns the address of the scale; null if there is none.
+template <typename Function>
+const float* scale_of(const UpdateProblem<Function>& problem, const KernelArguments& arguments) {
+  const std::size_t inputs = (2 + Function::kParts) * problem.ranges.size();
+  return problem.scaled ? arguments.input<float>(inputs) : nullptr;
+}
+
+// Inputs and outputs as in updates.h. The run value is the function's rate.
+CpuMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cpu;
+CUDA_ONLY CudaMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cuda;
+CpuMaker<UpdateProblem<AdamFunction>> make_adam_cpu;
+CUDA_ONLY CudaMaker<UpdateProblem<AdamFunction>> make_adam_cuda;
+
+// Input f32 of so many elements; output f32 [1].
+CpuMaker<std::int64_t> make_sum_of_squares_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_sum_of_squares_cuda;
 
 // `sums` inputs f32 [1], sums of squares; output f32 [1].
 std::unique_ptr<Kernel> make_clip_factor_cpu(std::size_t sums, float max_norm);

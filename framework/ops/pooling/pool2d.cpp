@@ -9,7 +9,7 @@ namespace skyline {
 
 namespace {
 
-constexpr const char* kMaxPool2d = "max_pool2d";
+constexpr const char *kMaxPool2d = "max_pool2d", *kAveragePool2d = "average_pool2d";
 
 // Returns the number of windows along one axis. `where` is the op.
 std::int64_t output_extent(const std::string& where, std::int64_t image, int window, int stride,
@@ -35,7 +35,7 @@ Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params,
       x[0], x[1],
       output_extent(where, x[2], kernel.height, stride.height, padding.height, ceil_mode),
       output_extent(where, x[3], kernel.width, stride.width, padding.width, ceil_mode)};
-  return {x, y, params};
+  return {.x = x, .y = y, .params = params};
 }
 
 // Returns the parameters with the stride filled in. Throws ShapeError.
@@ -72,94 +72,73 @@ std::shared_ptr<const Op> max_grad_op(const Pool2dProblem& problem) {
                       .parameters = problem.str(),
                       .operands = {{"argmax", problem.argmax()}, {"grad_output", {problem.y}}},
                       .outputs = {{problem.x}},
-                      .cpu = make_max_pool2d_grad_cpu,
-                      .cuda = make_max_pool2d_grad_cuda});
+                      .kernels = {make_max_pool2d_grad_cpu, make_max_pool2d_grad_cuda}});
 }
 
 std::shared_ptr<const Op> average_grad_op(const Pool2dProblem& problem) {
-  return gradient_op(problem, {.name = "average_pool2d_grad",
-                               .parameters = problem.str(),
-                               .operands = {{"grad_output", {problem.y}}},
-                               .outputs = {{problem.x}},
-                               .cpu = make_average_pool2d_grad_cpu,
-                               .cuda = make_average_pool2d_grad_cuda});
+  return gradient_op(problem,
+                     {.name = "average_pool2d_grad",
+                      .parameters = problem.str(),
+                      .operands = {{"grad_output", {problem.y}}},
+                      .outputs = {{problem.x}},
+                      .kernels = {make_average_pool2d_grad_cpu, make_average_pool2d_grad_cuda}});
 }
 
-class MaxPool2d final : public Op {
- public:
-  MaxPool2d(Pool2dParams params, bool argmax)
-      : params_(checked(kMaxPool2d, params)), argmax_(argmax) {}
-  std::string_view name() const override { return kMaxPool2d; }
-  std::string parameters() const override {
-    return fmt::format("{} argmax={}", params_text(params_), argmax_);
-  }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
-    std::vector<OutputSpec> outputs = {{{problem.y}, Category::kActivation}};
-    if (argmax_) outputs.push_back({problem.argmax(), Category::kActivation});
-    return outputs;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
-    return compute.cuda() ? make_max_pool2d_cuda(*compute.cuda(), problem, argmax_)
-                          : make_max_pool2d_cpu(problem, argmax_);
-  }
-
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
-    const std::size_t bytes = TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes();
-    const std::size_t argmax = argmax_ ? problem.argmax().bytes() : 0;  // not written again
-    return {{.op = max_pool2d_op(params_, false),
-             .sources = {GradientSource::input(0)},
-             .share = static_cast<double>(bytes) / static_cast<double>(bytes + argmax)}};
-  }
-
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
-    if (!argmax_) return {};
-    const Pool2dProblem problem = problem_of(kMaxPool2d, params_, inputs);
-    return {
-        {max_grad_op(problem), {GradientSource::output(1), GradientSource::grad_output(0)}, {0}}};
-  }
-
- private:
-  Pool2dParams params_;
-  bool argmax_;
+// The parameters are checked.
+struct MaxPool2dParams {
+  Pool2dParams params;
+  bool argmax = true;
 };
 
-class AveragePool2d final : public Op {
- public:
-  explicit AveragePool2d(Pool2dParams params) : params_(checked("average_pool2d", params)) {}
-  std::string_view name() const override { return "average_pool2d"; }
-  std::string parameters() const override { return params_text(params_); }
+std::vector<Recomputation> max_recomputations(const Pool2dProblem& problem) {
+  const std::size_t bytes = TensorSpec{problem.x}.bytes() + TensorSpec{problem.y}.bytes();
+  const std::size_t argmax = problem.indices ? problem.argmax().bytes() : 0;  // not written again
+  return {{.op = max_pool2d_op(problem.params, false),
+           .sources = {GradientSource::input(0)},
+           .share = static_cast<double>(bytes) / static_cast<double>(bytes + argmax)}};
+}
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    return {{{problem_of("average_pool2d", params_, inputs).y}, Category::kActivation}};
-  }
+const Declaration<Pool2dProblem, MaxPool2dParams> kMax = {
+    .name = kMaxPool2d,
+    .parameters =
+        [](const MaxPool2dParams& max) {
+          return fmt::format("{} argmax={}", params_text(max.params), max.argmax);
+        },
+    .problem =
+        [](const MaxPool2dParams& max, std::span<const TensorSpec> inputs) {
+          Pool2dProblem problem = problem_of(kMaxPool2d, max.params, inputs);
+          problem.indices = max.argmax;
+          return problem;
+        },
+    .outputs =
+        [](const Pool2dProblem& problem) {
+          return problem.indices ? activations({{problem.y}, problem.argmax()})
+                                 : activations({{problem.y}});
+        },
+    .kernels = {make_max_pool2d_cpu, make_max_pool2d_cuda},
+    .gradient = [](const Pool2dProblem& problem,
+                   const std::vector<bool>&) -> std::vector<GradientCall> {
+      if (!problem.indices) return {};
+      return {
+          {max_grad_op(problem), {GradientSource::output(1), GradientSource::grad_output(0)}, {0}}};
+    },
+    .recomputations = max_recomputations};
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Pool2dProblem problem = problem_of("average_pool2d", params_, inputs);
-    return compute.cuda() ? make_average_pool2d_cuda(*compute.cuda(), problem)
-                          : make_average_pool2d_cpu(problem);
-  }
-
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
-    return {Recomputation::from_inputs(1)};
-  }
-
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
-    const Pool2dProblem problem = problem_of("average_pool2d", params_, inputs);
-    return {{average_grad_op(problem), {GradientSource::grad_output(0)}, {0}}};
-  }
-
- private:
-  Pool2dParams params_;
-};
+const Declaration<Pool2dProblem, Pool2dParams> kAverage = {
+    .name = kAveragePool2d,
+    .parameters = params_text,
+    .problem =
+        [](const Pool2dParams& params, std::span<const TensorSpec> inputs) {
+          return problem_of(kAveragePool2d, params, inputs);
+        },
+    .outputs = [](const Pool2dProblem& problem) { return activations({{problem.y}}); },
+    .kernels = {make_average_pool2d_cpu, make_average_pool2d_cuda},
+    .gradient = [](const Pool2dProblem& problem,
+                   const std::vector<bool>&) -> std::vector<GradientCall> {
+      return {{average_grad_op(problem), {GradientSource::grad_output(0)}, {0}}};
+    },
+    .recomputations =
+        [](const Pool2dProblem&) { return std::vector{Recomputation::from_inputs(1)}; }};
 
 }  // namespace
 
@@ -170,11 +149,11 @@ TensorSpec Pool2dProblem::argmax() const {
 std::string Pool2dProblem::str() const { return params_text(params) + " x=" + x.str(); }
 
 std::shared_ptr<const Op> max_pool2d_op(Pool2dParams params, bool argmax) {
-  return std::make_shared<MaxPool2d>(params, argmax);
+  return declared_op(kMax, {checked(kMaxPool2d, params), argmax});
 }
 
 std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params) {
-  return std::make_shared<AveragePool2d>(params);
+  return declared_op(kAverage, checked(kAveragePool2d, params));
 }
 
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params) {

@@ -224,15 +224,16 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
 };
 
 template <int kSlots>
-std::unique_ptr<Kernel> make(const Pool2dProblem& problem, bool argmax) {
-  if (argmax) return std::make_unique<SmallMaxPool2dKernelCpu<kSlots, true>>(problem);
+std::unique_ptr<Kernel> make_small_max(const Pool2dProblem& problem) {
+  if (problem.indices) return std::make_unique<SmallMaxPool2dKernelCpu<kSlots, true>>(problem);
   return std::make_unique<SmallMaxPool2dKernelCpu<kSlots, false>>(problem);
 }
 
 bool is_small(const Pool2dProblem& problem) { return problem.params.kernel.area() <= 9; }
 
-std::unique_ptr<Kernel> make_small_max(const Pool2dProblem& problem, bool argmax) {
-  return problem.params.kernel.area() <= 4 ? make<4>(problem, argmax) : make<9>(problem, argmax);
+std::unique_ptr<Kernel> make_small_max(const Pool2dProblem& problem) {
+  return problem.params.kernel.area() <= 4 ? make_small_max<4>(problem)
+                                           : make_small_max<9>(problem);
 }
 
 std::unique_ptr<Kernel> make_small_max_grad(const Pool2dProblem& problem) {
@@ -357,10 +358,10 @@ std::unique_ptr<DnnlKernel> make_forward(const dnnl::pooling_forward::primitive_
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem, bool argmax) {
-  if (is_small(problem)) return make_small_max(problem, argmax);
+std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem) {
+  if (is_small(problem)) return make_small_max(problem);
   const auto algorithm = dnnl::algorithm::pooling_max;
-  if (!argmax) {
+  if (!problem.indices) {
     return make_forward(describe(problem, algorithm, dnnl::prop_kind::forward_inference));
   }
   const auto descriptor = describe(problem, algorithm);

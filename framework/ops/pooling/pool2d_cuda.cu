@@ -72,10 +72,10 @@ struct Windows {
         columns(problem.x[3], problem.y[3], problem.params.kernel.width,
                 problem.params.stride.width, problem.params.padding.width) {}
 
-  __device__ Rectangle pixels(const PixelUnits::Place& window) const {
+  __device__ Rectangle pixels(const PixelUnits::Position& window) const {
     return {rows.pixels(window.row), columns.pixels(window.column)};
   }
-  __device__ Rectangle windows_of(const PixelUnits::Place& pixel) const {
+  __device__ Rectangle windows_of(const PixelUnits::Position& pixel) const {
     return {rows.windows_of(pixel.row), columns.windows_of(pixel.column)};
   }
   // Returns a pixel's index in a window, as argmax counts.
@@ -98,7 +98,7 @@ struct MaxPoolBody {
   bool relu;
 
   __device__ void operator()(std::int64_t index) const {
-    const PixelUnits::Place place = units(index);
+    const PixelUnits::Position place = units(index);
     auto best = vector_of<kWidth>(0);
     Vector<Index, kWidth> winner;
     for (Index& own : winner.at) own = static_cast<Index>(kNoPixel);
@@ -127,7 +127,7 @@ struct MaxPoolGradBody {
   float* grad_input;
 
   __device__ void operator()(std::int64_t index) const {
-    const PixelUnits::Place place = units(index);
+    const PixelUnits::Position place = units(index);
     auto sum = vector_of<kWidth>(0);
     windows.windows_of(place).each(windows.y, place.n, [&](int row, int column, std::int64_t at) {
       const auto own = static_cast<Index>(windows.index(row, column, place.row, place.column));
@@ -149,7 +149,7 @@ struct AveragePoolBody {
   float* y;
 
   __device__ void operator()(std::int64_t index) const {
-    const PixelUnits::Place place = units(index);
+    const PixelUnits::Position place = units(index);
     const Rectangle pixels = windows.pixels(place);
     auto sum = vector_of<kWidth>(0);
     pixels.each(windows.x, place.n, [&](int, int, std::int64_t at) {
@@ -170,7 +170,7 @@ struct AveragePoolGradBody {
   float* grad_input;
 
   __device__ void operator()(std::int64_t index) const {
-    const PixelUnits::Place place = units(index);
+    const PixelUnits::Position place = units(index);
     auto sum = vector_of<kWidth>(0);
     windows.windows_of(place).each(windows.y, place.n, [&](int row, int column, std::int64_t at) {
       const float part = 1.0f / windows.pixels({place.n, row, column, 0}).count();
@@ -210,25 +210,17 @@ bool is_one_window(const Pool2dProblem& problem) {
          kernel.width - padding.width >= problem.x[3];
 }
 
-class AverageImagesKernelCuda : public Kernel {
- public:
-  AverageImagesKernelCuda(CudaCompute& compute, const Shape& x)
-      : compute_(compute), images_(x[0]), tiles_(x[2] * x[3], x[1]) {}
-
-  void run(const KernelArguments& arguments) override {
-    const auto images = static_cast<unsigned>(std::min<std::int64_t>(images_, kMostBlocks));
-    with_width(tiles_.width == kFloats, [&](auto width) {
-      launch(compute_, dim3(tiles_.tiles, images), tiles_.block(),
-             average_images_kernel<width.value>, tiles_, images_, arguments.input<float>(0),
-             arguments.output<float>(0));
+std::unique_ptr<Kernel> make_average_images(CudaCompute& compute, const Shape& x) {
+  const ChannelTiles tiles(x[2] * x[3], x[1]);
+  return make_kernel([&compute, tiles, images = x[0]](const KernelArguments& arguments) {
+    const dim3 grid(tiles.tiles,
+                    static_cast<unsigned>(std::min<std::int64_t>(images, kMostBlocks)));
+    with_width(tiles.width == kFloats, [&](auto width) {
+      launch(compute, grid, tiles.block(), average_images_kernel<width.value>, tiles, images,
+             arguments.input<float>(0), arguments.output<float>(0));
     });
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t images_;
-  ChannelTiles tiles_;
-};
+  });
+}
 
 bool in_fours(const Pool2dProblem& problem) { return problem.x[1] % kFloats == 0; }
 
@@ -240,19 +232,19 @@ std::unique_ptr<Kernel> with_index_type(const Pool2dProblem& problem, const Make
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute, const Pool2dProblem& problem,
-                                             bool argmax) {
+std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute, const Pool2dProblem& problem) {
   return with_index_type(problem, [&](auto type) {
     using Index = decltype(type);
     return make_pixel_kernel(
         compute, problem.y, in_fours(problem),
-        [problem, argmax](auto width, const PixelUnits& units, const KernelArguments& arguments) {
-          return MaxPoolBody<width.value, Index>{Windows(problem),
-                                                 units,
-                                                 arguments.input<float>(0),
-                                                 arguments.output<float>(0),
-                                                 argmax ? arguments.output<Index>(1) : nullptr,
-                                                 problem.params.relu};
+        [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {
+          return MaxPoolBody<width.value, Index>{
+              Windows(problem),
+              units,
+              arguments.input<float>(0),
+              arguments.output<float>(0),
+              problem.indices ? arguments.output<Index>(1) : nullptr,
+              problem.params.relu};
         });
   });
 }
@@ -273,7 +265,7 @@ std::unique_ptr<Kernel> make_max_pool2d_grad_cuda(CudaCompute& compute,
 
 std::unique_ptr<Kernel> make_average_pool2d_cuda(CudaCompute& compute,
                                                  const Pool2dProblem& problem) {
-  if (is_one_window(problem)) return std::make_unique<AverageImagesKernelCuda>(compute, problem.x);
+  if (is_one_window(problem)) return make_average_images(compute, problem.x);
   return make_pixel_kernel(
       compute, problem.y, in_fours(problem),
       [problem](auto width, const PixelUnits& units, const KernelArguments& arguments) {

@@ -10,8 +10,9 @@ namespace skyline {
 
 // One pooling with all its extents.
 struct Pool2dProblem {
-  Shape x, y;           // [N, C, H, W], [N, C, OH, OW]
-  Pool2dParams params;  // with the stride filled in
+  Shape x, y;            // [N, C, H, W], [N, C, OH, OW]
+  Pool2dParams params;   // with the stride filled in
+  bool indices = false;  // of max: argmax is an output
 
   // Spec of the winners' indices: y's shape, in the smallest type that holds them.
   TensorSpec argmax() const;
@@ -19,23 +20,19 @@ struct Pool2dProblem {
 };
 
 // Input x; outputs y and, if wanted, argmax.
-std::unique_ptr<Kernel> make_max_pool2d_cpu(const Pool2dProblem& problem, bool argmax);
-CUDA_ONLY std::unique_ptr<Kernel> make_max_pool2d_cuda(CudaCompute& compute,
-                                                       const Pool2dProblem& problem, bool argmax);
+CpuMaker<Pool2dProblem> make_max_pool2d_cpu;
+CUDA_ONLY CudaMaker<Pool2dProblem> make_max_pool2d_cuda;
 
 // Inputs argmax, grad_output; output grad_input.
-std::unique_ptr<Kernel> make_max_pool2d_grad_cpu(const Pool2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_max_pool2d_grad_cuda(CudaCompute& compute,
-                                                            const Pool2dProblem& problem);
+CpuMaker<Pool2dProblem> make_max_pool2d_grad_cpu;
+CUDA_ONLY CudaMaker<Pool2dProblem> make_max_pool2d_grad_cuda;
 
 // Input x; output y.
-std::unique_ptr<Kernel> make_average_pool2d_cpu(const Pool2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_average_pool2d_cuda(CudaCompute& compute,
-                                                           const Pool2dProblem& problem);
+CpuMaker<Pool2dProblem> make_average_pool2d_cpu;
+CUDA_ONLY CudaMaker<Pool2dProblem> make_average_pool2d_cuda;
 
 // Input grad_output; output grad_input.
-std::unique_ptr<Kernel> make_average_pool2d_grad_cpu(const Pool2dProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_average_pool2d_grad_cuda(CudaCompute& compute,
-                                                                const Pool2dProblem& problem);
+CpuMaker<Pool2dProblem> make_average_pool2d_grad_cpu;
+CUDA_ONLY CudaMaker<Pool2dProblem> make_average_pool2d_grad_cuda;
 
 }  // namespace skyline

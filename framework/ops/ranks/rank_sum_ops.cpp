@@ -21,42 +21,6 @@ std::vector<std::size_t> sizes_of(std::span<const TensorSpec> tensors) {
   return sizes;
 }
 
-class BeginKernel final : public Kernel {
- public:
-  BeginKernel(RankBucket bucket, RankWork work, std::vector<std::size_t> sizes)
-      : bucket_(std::move(bucket)), work_(work), sizes_(std::move(sizes)) {}
-
-  void run(const KernelArguments& arguments) override {
-    bucket_.group->begin(bucket_.number, values_of(work_, sizes_, bucket_.place, arguments));
-  }
-
- private:
-  RankBucket bucket_;
-  RankWork work_;
-  std::vector<std::size_t> sizes_;
-};
-
-class WaitKernel final : public Kernel {
- public:
-  // The tensors are the inputs from `first` on.
-  WaitKernel(RankBucket bucket, std::size_t first, std::vector<std::size_t> sizes)
-      : bucket_(std::move(bucket)), first_(first), sizes_(std::move(sizes)) {}
-
-  void run(const KernelArguments& arguments) override {
-    bucket_.group->wait(bucket_.number);
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      const float* from = arguments.input<float>(first_ + i);
-      float* to = arguments.output<float>(i);
-      if (from != to) std::copy_n(from, sizes_[i], to);
-    }
-  }
-
- private:
-  RankBucket bucket_;
-  std::size_t first_;
-  std::vector<std::size_t> sizes_;
-};
-
 class RankOp : public Op {
  public:
   RankOp(std::string_view name, RankBucket bucket) : bucket_(std::move(bucket)), name_(name) {}
@@ -83,14 +47,24 @@ class RankOp : public Op {
     if (compute.cuda()) {
       return make_begin_rank_work_cuda(*compute.cuda(), bucket_, work, std::move(sizes));
     }
-    return std::make_unique<BeginKernel>(bucket_, work, std::move(sizes));
+    return make_kernel([bucket = bucket_, work, sizes](const KernelArguments& arguments) {
+      bucket.group->begin(bucket.number, values_of(work, sizes, bucket.place, arguments));
+    });
   }
+  // The tensors are the inputs from `first` on.
   std::unique_ptr<Kernel> wait_kernel(Compute& compute, std::size_t first,
                                       std::vector<std::size_t> sizes) const {
     if (compute.cuda()) {
       return make_wait_rank_work_cuda(*compute.cuda(), bucket_, first, std::move(sizes));
     }
-    return std::make_unique<WaitKernel>(bucket_, first, std::move(sizes));
+    return make_kernel([bucket = bucket_, first, sizes](const KernelArguments& arguments) {
+      bucket.group->wait(bucket.number);
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const float* from = arguments.input<float>(first + i);
+        float* to = arguments.output<float>(i);
+        if (from != to) std::copy_n(from, sizes[i], to);
+      }
+    });
   }
 
   RankBucket bucket_;

@@ -36,50 +36,36 @@ TensorSpec reserve_spec(const LstmProblem& problem) {
 }
 
 // Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u of each layer.
-class LstmGrad : public Op {
- public:
-  LstmGrad(LstmProblem problem, LstmGradients gradients)
-      : problem_(std::move(problem)), gradients_(gradients) {}
-  std::string_view name() const override { return "lstm_grad"; }
-  std::string parameters() const override {
-    return fmt::format("{} of x={} state={} weights={}", parameters_of(problem_), gradients_.x,
-                       gradients_.state, gradients_.weights);
+std::shared_ptr<const Op> grad_op(const LstmProblem& problem, const LstmGradients& gradients) {
+  const TensorSpec state = state_spec(problem), output = output_spec(problem);
+  const TensorSpec x{{problem.rows(), problem.in}}, bias{Shape{problem.gates()}};
+  std::vector<std::pair<std::string, TensorSpec>> operands = {{"x", x}};
+  if (problem.state) operands.insert(operands.end(), {{"initial h", state}, {"initial c", state}});
+  operands.insert(operands.end(), {{"y", output},
+                                   {"reserve", reserve_spec(problem)},
+                                   {"grad_y", output},
+                                   {"grad_h", state},
+                                   {"grad_c", state}});
+  std::vector<TensorSpec> outputs;
+  if (gradients.x) outputs.push_back(x);
+  if (gradients.state) outputs.insert(outputs.end(), 2, state);
+  for (std::int64_t layer = 0; layer < problem.layers; ++layer) {
+    const TensorSpec w{{problem.gates(), problem.input_width(layer)}};
+    const TensorSpec u{{problem.gates(), problem.units}};
+    operands.insert(operands.end(), {{"w", w}, {"u", u}});
+    if (gradients.weights) outputs.insert(outputs.end(), {w, u, bias, bias});
   }
-  bool cacheable() const override { return false; }
-  RunValue run_value() const override { return run_value_of(problem_); }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    const std::size_t y = problem_.state ? 3 : 1;
-    require_inputs("lstm_grad", inputs.size(),
-                   y + 5 + 2 * static_cast<std::size_t>(problem_.layers));
-    require_spec("lstm_grad", "y", inputs[y], output_spec(problem_));
-    require_spec("lstm_grad", "reserve", inputs[y + 1], reserve_spec(problem_));
-    require_spec("lstm_grad", "grad_y", inputs[y + 2], output_spec(problem_));
-    require_spec("lstm_grad", "grad_h", inputs[y + 3], state_spec(problem_));
-    require_spec("lstm_grad", "grad_c", inputs[y + 4], state_spec(problem_));
-    std::vector<OutputSpec> outputs;
-    const auto add = [&outputs](const TensorSpec& spec) {
-      outputs.push_back({spec, Category::kGradient});
-    };
-    if (gradients_.x) add({{problem_.rows(), problem_.in}});
-    for (int k = 0; gradients_.state && k < 2; ++k) add(state_spec(problem_));
-    for (std::int64_t layer = 0; gradients_.weights && layer < problem_.layers; ++layer) {
-      add({{problem_.gates(), problem_.input_width(layer)}});
-      add({{problem_.gates(), problem_.units}});
-      for (int k = 0; k < 2; ++k) add({Shape{problem_.gates()}});
-    }
-    return outputs;
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_lstm_grad_cuda(*compute.cuda(), problem_, gradients_)
-                          : make_lstm_grad_cpu(compute.cpu(), problem_, gradients_);
-  }
-
- private:
-  LstmProblem problem_;
-  LstmGradients gradients_;
-};
+  return gradient_op(
+      LstmGradProblem{problem, gradients},
+      {.name = "lstm_grad",
+       .parameters = fmt::format("{} of x={} state={} weights={}", parameters_of(problem),
+                                 gradients.x, gradients.state, gradients.weights),
+       .operands = std::move(operands),
+       .outputs = std::move(outputs),
+       .kernels = {make_lstm_grad_cpu, make_lstm_grad_cuda},
+       .run_value = run_value_of(problem),
+       .cacheable = false});
+}
 
 // Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and, if
 // a gradient is needed, the reserve.
@@ -101,8 +87,7 @@ class Lstm : public Op {
   }
 
   std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
-    return compute.cuda() ? make_lstm_cuda(*compute.cuda(), problem_)
-                          : make_lstm_cpu(compute.cpu(), problem_);
+    return KernelMakers<LstmProblem>(make_lstm_cpu, make_lstm_cuda).make(compute, problem_);
   }
 
   std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
@@ -156,7 +141,7 @@ std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
     call.sources.push_back(GradientSource::input(first + 4 * layer));
     call.sources.push_back(GradientSource::input(first + 4 * layer + 1));
   }
-  call.op = std::make_shared<LstmGrad>(problem_, gradients);
+  call.op = grad_op(problem_, gradients);
   return {std::move(call)};
 }
 
@@ -168,68 +153,45 @@ std::optional<DropoutMask> draw_mask(Context& context, std::size_t layers, float
   return mask;
 }
 
+LstmCellProblem cell_of(const NoParams&, std::span<const TensorSpec> inputs) {
+  require_inputs("lstm_cell", inputs.size(), 2);
+  require_float("lstm_cell", "c", inputs[1], 2);
+  const Shape& c = inputs[1].shape;
+  require_spec("lstm_cell", "gates", inputs[0], {{c[0], 4 * c[1]}});
+  return {.rows = c[0], .units = c[1]};
+}
+
 // Inputs activated gates, c before, c after, grad_h, grad_c; outputs grad_gates, grad_c_before.
-class LstmCellGrad : public Op {
- public:
-  std::string_view name() const override { return "lstm_cell_grad"; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("lstm_cell_grad", inputs.size(), 5);
-    require_float("lstm_cell_grad", "c", inputs[1], 2);
-    const Shape& c = inputs[1].shape;
-    require_spec("lstm_cell_grad", "gates", inputs[0], {{c[0], 4 * c[1]}});
-    require_spec("lstm_cell_grad", "c after", inputs[2], inputs[1]);
-    require_spec("lstm_cell_grad", "grad_h", inputs[3], inputs[1]);
-    require_spec("lstm_cell_grad", "grad_c", inputs[4], inputs[1]);
-    return {{inputs[0], Category::kGradient}, {inputs[1], Category::kGradient}};
-  }
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 0}, {.input = 4, .output = 1}, {.input = 3, .output = 1}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Shape& c = inputs[1].shape;
-    return compute.cuda() ? make_lstm_cell_grad_cuda(*compute.cuda(), c[0], c[1])
-                          : make_lstm_cell_grad_cpu(c[0], c[1]);
-  }
-};
+std::vector<GradientCall> cell_gradients(const LstmCellProblem& problem, const std::vector<bool>&) {
+  const TensorSpec gates{{problem.rows, 4 * problem.units}}, c{{problem.rows, problem.units}};
+  return {
+      {.op = gradient_op(
+           problem,
+           {.name = "lstm_cell_grad",
+            .operands = {{"gates", gates}, {"c", c}, {"c after", c}, {"grad_h", c}, {"grad_c", c}},
+            .outputs = {gates, c},
+            .kernels = {make_lstm_cell_grad_cpu, make_lstm_cell_grad_cuda},
+            .in_place = {{.input = 0, .output = 0},
+                         {.input = 4, .output = 1},
+                         {.input = 3, .output = 1}}}),
+       .sources = {GradientSource::output(1), GradientSource::input(1), GradientSource::output(2),
+                   GradientSource::grad_output(0), GradientSource::grad_output(2)},
+       .gradient_of = {0, 1}}};
+}
 
 // Inputs gates, c; outputs h, activated gates, c. In this order an output that nobody reads dies at
 // once, while the caller holds c.
-class LstmCell : public Op {
- public:
-  std::string_view name() const override { return "lstm_cell"; }
-
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    require_inputs("lstm_cell", inputs.size(), 2);
-    require_float("lstm_cell", "c", inputs[1], 2);
-    const Shape& c = inputs[1].shape;
-    require_spec("lstm_cell", "gates", inputs[0], {{c[0], 4 * c[1]}});
-    return {{inputs[1], Category::kActivation},
-            {inputs[0], Category::kActivation},
-            {inputs[1], Category::kActivation}};
-  }
-  std::vector<InPlacePair> in_place() const override {
-    return {{.input = 0, .output = 1}, {.input = 1, .output = 2}};
-  }
-
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    const Shape& c = inputs[1].shape;
-    return compute.cuda() ? make_lstm_cell_cuda(*compute.cuda(), c[0], c[1])
-                          : make_lstm_cell_cpu(c[0], c[1]);
-  }
-
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
-                                     const std::vector<bool>&) const override {
-    return {
-        {.op = std::make_shared<LstmCellGrad>(),
-         .sources = {GradientSource::output(1), GradientSource::input(1), GradientSource::output(2),
-                     GradientSource::grad_output(0), GradientSource::grad_output(2)},
-         .gradient_of = {0, 1}}};
-  }
-};
+const Declaration<LstmCellProblem> kLstmCell = {
+    .name = "lstm_cell",
+    .problem = cell_of,
+    .outputs =
+        [](const LstmCellProblem& problem) {
+          const TensorSpec c{{problem.rows, problem.units}};
+          return activations({c, {{problem.rows, 4 * problem.units}}, c});
+        },
+    .kernels = {make_lstm_cell_cpu, make_lstm_cell_cuda},
+    .gradient = cell_gradients,
+    .in_place = {{.input = 0, .output = 1}, {.input = 1, .output = 2}}};
 
 }  // namespace
 
@@ -270,7 +232,7 @@ LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
 
 LstmCellOutput lstm_cell(Context& context, Tensor gates, Tensor c) {
   std::vector<Tensor> outputs =
-      apply(context, std::make_shared<LstmCell>(), operands(std::move(gates), std::move(c)));
+      apply(context, declared_op(kLstmCell), operands(std::move(gates), std::move(c)));
   return {.h = std::move(outputs[0]), .c = std::move(outputs[2])};
 }
 

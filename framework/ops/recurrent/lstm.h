@@ -6,6 +6,8 @@
 #include "framework/context.h"
 #include "framework/ops/recurrent/packed_shape.h"
 
+// Long short-term memory: whole packed batches in one op, or one word of one layer.
+
 namespace skyline {
 
 // One layer's parameters; gates in the order i f g o, a block of H rows each.
@@ -46,7 +48,7 @@ struct LstmParams {
 // cells, and the outputs of all layers but the last. Workspace: one packed weight, with dropout R H
 // floats, and in backward (4 H + max(in, H)) R floats of gradients. If no gradient is needed, there
 // is no reserve and the workspace holds one layer's gates and cells and the outputs of two.
-// Dropout masks follow dropout_kernels.h, with one stream number a layer, and are drawn again in
+// Dropout masks follow DropoutMask, with one stream number a layer, and are drawn again in
 // backward. Throws ShapeError, and std::invalid_argument unless 0 <= dropout < 1 or if there is no
 // layer.
 LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,

@@ -80,30 +80,6 @@ void backward_piece(const LstmGradRows& all, std::int64_t row, std::int64_t begi
   }
 }
 
-class LstmCellKernelCpu : public Kernel {
- public:
-  LstmCellKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
-
-  void run(const KernelArguments& arguments) override {
-    run_lstm_rows(lstm_cell_rows(rows_, units_, arguments));
-  }
-
- private:
-  std::int64_t rows_, units_;
-};
-
-class LstmCellGradKernelCpu : public Kernel {
- public:
-  LstmCellGradKernelCpu(std::int64_t rows, std::int64_t units) : rows_(rows), units_(units) {}
-
-  void run(const KernelArguments& arguments) override {
-    run_lstm_grad_rows(lstm_cell_grad_rows(rows_, units_, arguments));
-  }
-
- private:
-  std::int64_t rows_, units_;
-};
-
 }  // namespace
 
 void run_lstm_rows(const LstmRows& rows) {
@@ -124,22 +100,21 @@ void run_lstm_grad_rows(const LstmGradRows& rows) {
                  });
 }
 
-LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments) {
-  return {.rows = rows,
-          .units = units,
+LstmRows lstm_cell_rows(const LstmCellProblem& problem, const KernelArguments& arguments) {
+  return {.rows = problem.rows,
+          .units = problem.units,
           .sums = arguments.input<float>(0),
-          .before = {arguments.input<float>(1), units},
+          .before = {arguments.input<float>(1), problem.units},
           .gates = arguments.output<float>(1),
           .c = arguments.output<float>(2),
           .h = arguments.output<float>(0)};
 }
 
-LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
-                                 const KernelArguments& arguments) {
-  return {.rows = rows,
-          .units = units,
+LstmGradRows lstm_cell_grad_rows(const LstmCellProblem& problem, const KernelArguments& arguments) {
+  return {.rows = problem.rows,
+          .units = problem.units,
           .gates = arguments.input<float>(0),
-          .before = {arguments.input<float>(1), units},
+          .before = {arguments.input<float>(1), problem.units},
           .c = arguments.input<float>(2),
           .grad_h = arguments.input<float>(3),
           .more_grad_h = nullptr,
@@ -148,12 +123,16 @@ LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
           .grad_c_before = arguments.output<float>(1)};
 }
 
-std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units) {
-  return std::make_unique<LstmCellKernelCpu>(rows, units);
+std::unique_ptr<Kernel> make_lstm_cell_cpu(const LstmCellProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    run_lstm_rows(lstm_cell_rows(problem, arguments));
+  });
 }
 
-std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units) {
-  return std::make_unique<LstmCellGradKernelCpu>(rows, units);
+std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(const LstmCellProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    run_lstm_grad_rows(lstm_cell_grad_rows(problem, arguments));
+  });
 }
 
 }  // namespace skyline

@@ -85,22 +85,6 @@ void run(CudaCompute& compute, const Rows& rows) {
   });
 }
 
-// A kernel of one cell, with the operands that kRowsOf finds among the arguments.
-template <auto kRowsOf, auto kRun>
-class CellKernelCuda : public Kernel {
- public:
-  CellKernelCuda(CudaCompute& compute, std::int64_t rows, std::int64_t units)
-      : compute_(compute), rows_(rows), units_(units) {}
-
-  void run(const KernelArguments& arguments) override {
-    kRun(compute_, kRowsOf(rows_, units_, arguments));
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t rows_, units_;
-};
-
 }  // namespace
 
 void run_lstm_rows_cuda(CudaCompute& compute, const LstmRows& rows) {
@@ -111,15 +95,17 @@ void run_lstm_grad_rows_cuda(CudaCompute& compute, const LstmGradRows& rows) {
   run<BackwardBody>(compute, rows);
 }
 
-std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
-                                            std::int64_t units) {
-  return std::make_unique<CellKernelCuda<lstm_cell_rows, run_lstm_rows_cuda>>(compute, rows, units);
+std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, const LstmCellProblem& problem) {
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    run_lstm_rows_cuda(compute, lstm_cell_rows(problem, arguments));
+  });
 }
 
-std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
-                                                 std::int64_t units) {
-  return std::make_unique<CellKernelCuda<lstm_cell_grad_rows, run_lstm_grad_rows_cuda>>(
-      compute, rows, units);
+std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute,
+                                                 const LstmCellProblem& problem) {
+  return make_kernel([&compute, problem](const KernelArguments& arguments) {
+    run_lstm_grad_rows_cuda(compute, lstm_cell_grad_rows(problem, arguments));
+  });
 }
 
 }  // namespace skyline

@@ -353,9 +353,9 @@ std::unique_ptr<Kernel> make_lstm_cpu(const CpuOptions& options, const LstmProbl
   return std::make_unique<LstmKernelCpu>(problem, options.lanes);
 }
 
-std::unique_ptr<Kernel> make_lstm_grad_cpu(const CpuOptions& options, const LstmProblem& problem,
-                                           const LstmGradients& gradients) {
-  return std::make_unique<LstmGradKernelCpu>(problem, gradients, options.lanes);
+std::unique_ptr<Kernel> make_lstm_grad_cpu(const CpuOptions& options,
+                                           const LstmGradProblem& problem) {
+  return std::make_unique<LstmGradKernelCpu>(problem.forward, problem.gradients, options.lanes);
 }
 
 }  // namespace skyline

@@ -314,9 +314,8 @@ std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& 
   return std::make_unique<LstmKernelCuda>(compute, problem);
 }
 
-std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute, const LstmProblem& problem,
-                                            const LstmGradients& gradients) {
-  return std::make_unique<LstmGradKernelCuda>(compute, problem, gradients);
+std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute, const LstmGradProblem& problem) {
+  return std::make_unique<LstmGradKernelCuda>(compute, problem.forward, problem.gradients);
 }
 
 }  // namespace skyline

@@ -47,29 +47,29 @@ struct LstmGradRows {
 };
 void run_lstm_grad_rows(const LstmGradRows& rows);
 
-class CudaCompute;
-
 // Like run_lstm_rows and run_lstm_grad_rows, on the device. Every address is on the device and a
 // multiple of 16 bytes.
 void run_lstm_rows_cuda(CudaCompute& compute, const LstmRows& rows);
 void run_lstm_grad_rows_cuda(CudaCompute& compute, const LstmGradRows& rows);
 
+struct LstmCellProblem {
+  std::int64_t rows = 0;
+  std::int64_t units = 0;
+};
+
 // Inputs gates [rows, 4 units] before the nonlinearities, c [rows, units]; outputs h, the activated
 // gates and c. The last two may be the inputs.
-std::unique_ptr<Kernel> make_lstm_cell_cpu(std::int64_t rows, std::int64_t units);
-CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cell_cuda(CudaCompute& compute, std::int64_t rows,
-                                                      std::int64_t units);
+CpuMaker<LstmCellProblem> make_lstm_cell_cpu;
+CUDA_ONLY CudaMaker<LstmCellProblem> make_lstm_cell_cuda;
 
 // Inputs activated gates, c before, c after, grad_h, grad_c; outputs grad_gates, which may be the
 // activated gates, and the gradient of c before, which may be grad_c or grad_h.
-std::unique_ptr<Kernel> make_lstm_cell_grad_cpu(std::int64_t rows, std::int64_t units);
-CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cell_grad_cuda(CudaCompute& compute, std::int64_t rows,
-                                                           std::int64_t units);
+CpuMaker<LstmCellProblem> make_lstm_cell_grad_cpu;
+CUDA_ONLY CudaMaker<LstmCellProblem> make_lstm_cell_grad_cuda;
 
 // Returns what these kernels compute, at the addresses of their arguments.
-LstmRows lstm_cell_rows(std::int64_t rows, std::int64_t units, const KernelArguments& arguments);
-LstmGradRows lstm_cell_grad_rows(std::int64_t rows, std::int64_t units,
-                                 const KernelArguments& arguments);
+LstmRows lstm_cell_rows(const LstmCellProblem& problem, const KernelArguments& arguments);
+LstmGradRows lstm_cell_grad_rows(const LstmCellProblem& problem, const KernelArguments& arguments);
 
 // One LSTM over one packed batch, with all its extents.
 struct LstmProblem {
@@ -124,18 +124,20 @@ struct LstmGradients {
   bool weights = false;  // of w, u, bias_w, bias_u, layer by layer
 };
 
+struct LstmGradProblem {
+  LstmProblem forward;
+  LstmGradients gradients;
+};
+
 // Inputs x, with a state h and c, and w, u, bias_w, bias_u layer by layer; outputs y, c, h and, if
 // retained, the reserve f32 [LstmReserve::floats()]. The run value is the stream of problem.mask,
 // in backward, too. On the CPU with lanes, those of a wide op share rows and products; no bit
 // depends on their number, but the workspace does.
-std::unique_ptr<Kernel> make_lstm_cpu(const CpuOptions& options, const LstmProblem& problem);
-CUDA_ONLY std::unique_ptr<Kernel> make_lstm_cuda(CudaCompute& compute, const LstmProblem& problem);
+CpuOptionsMaker<LstmProblem> make_lstm_cpu;
+CUDA_ONLY CudaMaker<LstmProblem> make_lstm_cuda;
 
 // Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u layer by layer.
-std::unique_ptr<Kernel> make_lstm_grad_cpu(const CpuOptions& options, const LstmProblem& problem,
-                                           const LstmGradients& gradients);
-CUDA_ONLY std::unique_ptr<Kernel> make_lstm_grad_cuda(CudaCompute& compute,
-                                                      const LstmProblem& problem,
-                                                      const LstmGradients& gradients);
+CpuOptionsMaker<LstmGradProblem> make_lstm_grad_cpu;
+CUDA_ONLY CudaMaker<LstmGradProblem> make_lstm_grad_cuda;
 
 }  // namespace skyline

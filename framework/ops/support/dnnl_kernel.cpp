@@ -50,34 +50,34 @@ dnnl::primitive_attr dnnl_user_scratchpad() {
   return attributes;
 }
 
-DnnlKernel::Operand DnnlKernel::add(Place::Kind kind, std::size_t index, Slice slice,
+DnnlKernel::Operand DnnlKernel::add(OperandMemory::Kind kind, std::size_t index, Slice slice,
                                     const memory::desc& layout) {
-  const Operand operand = places_.size();
-  places_.push_back({kind, index, slice, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
+  const Operand operand = operands_.size();
+  operands_.push_back({kind, index, slice, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
   if (slice.round_bytes > 0) rounds_[now_rounds_].moving.push_back(operand);
   return operand;
 }
 
 DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout, Slice slice) {
-  return add(Place::Kind::kInput, index, slice, layout);
+  return add(OperandMemory::Kind::kInput, index, slice, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout, Slice slice) {
-  return add(Place::Kind::kOutput, index, slice, layout);
+  return add(OperandMemory::Kind::kOutput, index, slice, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
   const std::size_t offset_bytes = next_scratch_byte_;
   next_scratch_byte_ += align_up(layout.get_size(), kScratchAlignmentBytes);
   scratch_bytes_ = std::max(scratch_bytes_, next_scratch_byte_);
-  return add(Place::Kind::kScratch, 0, offset_bytes, layout);
+  return add(OperandMemory::Kind::kScratch, 0, offset_bytes, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& layout) {
-  const memory::desc from = places_[operand].memory.get_desc();
+  const memory::desc from = operands_[operand].memory.get_desc();
   if (from == layout) return operand;
   for (const Copy& copy : copies_) {
-    if (copy.from == operand && places_[copy.to].memory.get_desc() == layout) return copy.to;
+    if (copy.from == operand && operands_[copy.to].memory.get_desc() == layout) return copy.to;
   }
   const Operand to = scratch(layout);
   copies_.push_back({operand, to});
@@ -94,8 +94,8 @@ DnnlKernel::Operand DnnlKernel::output_as(std::size_t index, const memory::desc&
 
 void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain,
                                Slice slice) {
-  if (places_[produced].kind == Place::Kind::kOutput) return;
-  call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
+  if (operands_[produced].kind == OperandMemory::Kind::kOutput) return;
+  call(dnnl::reorder::primitive_desc(dnnl_engine(), operands_[produced].memory.get_desc(),
                                      dnnl_engine(), plain, dnnl_user_scratchpad()),
        {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain, slice)}});
 }
@@ -105,21 +105,21 @@ void DnnlKernel::add_to_output(Operand produced, std::size_t index, const memory
   dnnl::post_ops sum;
   sum.append_sum();
   attributes.set_post_ops(sum);
-  call(dnnl::reorder::primitive_desc(dnnl_engine(), places_[produced].memory.get_desc(),
+  call(dnnl::reorder::primitive_desc(dnnl_engine(), operands_[produced].memory.get_desc(),
                                      dnnl_engine(), plain, attributes),
        {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain)}});
 }
 
 void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
                       std::unordered_map<int, Operand> arguments) {
-  Step step{descriptor, {}, {}, now_, now_rounds_};
+  Call added{descriptor, {}, {}, now_, now_rounds_};
   for (const auto& [argument, operand] : arguments) {
-    step.arguments.emplace(argument, places_[operand].memory);
+    added.arguments.emplace(argument, operands_[operand].memory);
   }
   const memory::desc scratchpad = descriptor.scratchpad_desc();
   if (scratchpad.get_size() > 0) {
     scratchpads_.push_back({memory(scratchpad, dnnl_engine(), DNNL_MEMORY_NONE), now_});
-    step.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpads_.back().memory);
+    added.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpads_.back().memory);
     if (now_ == 0 || now_ == kWhole) {
       scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
     } else {
@@ -127,12 +127,12 @@ void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
           std::max(part_scratchpad_bytes_, align_up(scratchpad.get_size(), kScratchAlignmentBytes));
     }
   }
-  steps_.push_back(std::move(step));
+  calls_.push_back(std::move(added));
 }
 
 std::vector<std::string> DnnlKernel::implementations() const {
   std::vector<std::string> names;
-  for (const Step& step : steps_) names.emplace_back(step.descriptor.impl_info_str());
+  for (const Call& call : calls_) names.emplace_back(call.descriptor.impl_info_str());
   return names;
 }
 
@@ -140,24 +140,24 @@ std::size_t DnnlKernel::workspace_bytes() const {
   return scratch_bytes_ + std::max(scratchpad_bytes_, parts_ * part_scratchpad_bytes_);
 }
 
-void DnnlKernel::point(Place& place, const KernelArguments& arguments) const {
-  switch (place.kind) {
-    case Place::Kind::kInput:
+void DnnlKernel::point(OperandMemory& operand, const KernelArguments& arguments) const {
+  switch (operand.kind) {
+    case OperandMemory::Kind::kInput:
       // oneDNN takes inputs without const, but only reads what is not an output of a primitive.
-      place.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[place.index]) +
-                                   place.slice.offset_bytes);
+      operand.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[operand.index]) +
+                                     operand.slice.offset_bytes);
       return;
-    case Place::Kind::kOutput:
-      place.memory.set_data_handle(arguments.outputs[place.index] + place.slice.offset_bytes);
+    case OperandMemory::Kind::kOutput:
+      operand.memory.set_data_handle(arguments.outputs[operand.index] + operand.slice.offset_bytes);
       return;
-    case Place::Kind::kScratch:
-      place.memory.set_data_handle(arguments.workspace + place.slice.offset_bytes);
+    case OperandMemory::Kind::kScratch:
+      operand.memory.set_data_handle(arguments.workspace + operand.slice.offset_bytes);
       return;
   }
 }
 
 void DnnlKernel::run(const KernelArguments& arguments) {
-  for (Place& place : places_) point(place, arguments);
+  for (OperandMemory& operand : operands_) point(operand, arguments);
   for (Scratchpad& scratchpad : scratchpads_) {
     const bool alone = scratchpad.part == 0 || scratchpad.part == kWhole;
     scratchpad.memory.set_data_handle(arguments.workspace + scratch_bytes_ +
@@ -180,31 +180,31 @@ void DnnlKernel::run(const KernelArguments& arguments) {
 }
 
 bool DnnlKernel::has_whole() const {
-  return std::ranges::any_of(steps_, [](const Step& step) { return step.part == kWhole; });
+  return std::ranges::any_of(calls_, [](const Call& call) { return call.part == kWhole; });
 }
 
 // The calls of some rounds follow each other.
 void DnnlKernel::run_part(std::size_t part) {
-  for (auto step = steps_.begin(); step != steps_.end();) {
-    const auto end = std::find_if(step, steps_.end(), [&](const Step& next) {
-      return next.part != step->part || next.rounds != step->rounds;
+  for (auto first = calls_.begin(); first != calls_.end();) {
+    const auto end = std::find_if(first, calls_.end(), [&](const Call& next) {
+      return next.part != first->part || next.rounds != first->rounds;
     });
-    if (step->part == part) run_rounds({step, end});
-    step = end;
+    if (first->part == part) run_rounds({first, end});
+    first = end;
   }
 }
 
-void DnnlKernel::run_rounds(std::span<Step> steps) {
-  const Rounds& rounds = rounds_[steps.front().rounds];
+void DnnlKernel::run_rounds(std::span<Call> calls) {
+  const Rounds& rounds = rounds_[calls.front().rounds];
   for (std::size_t round = 0; round < rounds.count; ++round) {
-    for (Step& step : steps) {
-      if (!step.primitive) step.primitive = dnnl::primitive(step.descriptor.get());
-      step.primitive.execute(dnnl_stream(), step.arguments);
+    for (Call& call : calls) {
+      if (!call.primitive) call.primitive = dnnl::primitive(call.descriptor.get());
+      call.primitive.execute(dnnl_stream(), call.arguments);
     }
-    for (const Operand operand : rounds.moving) {
-      Place& place = places_[operand];
-      place.memory.set_data_handle(static_cast<std::byte*>(place.memory.get_data_handle()) +
-                                   place.slice.round_bytes);
+    for (const Operand number : rounds.moving) {
+      OperandMemory& operand = operands_[number];
+      operand.memory.set_data_handle(static_cast<std::byte*>(operand.memory.get_data_handle()) +
+                                     operand.slice.round_bytes);
     }
   }
 }

@@ -97,13 +97,13 @@ class DnnlKernel : public Kernel {
   void run(const KernelArguments& arguments) override;
 
  private:
-  struct Place {
+  struct OperandMemory {
     enum class Kind { kInput, kOutput, kScratch } kind;
     std::size_t index;  // of the input or output
     Slice slice;
     dnnl::memory memory;
   };
-  struct Step {
+  struct Call {
     dnnl::primitive_desc_base descriptor;
     dnnl::primitive primitive;  // empty before the first run
     std::unordered_map<int, dnnl::memory> arguments;
@@ -127,15 +127,16 @@ class DnnlKernel : public Kernel {
     now_ = part;
     now_rounds_ = 0;
   }
-  Operand add(Place::Kind kind, std::size_t index, Slice slice, const dnnl::memory::desc& layout);
-  void point(Place& place, const KernelArguments& arguments) const;
+  Operand add(OperandMemory::Kind kind, std::size_t index, Slice slice,
+              const dnnl::memory::desc& layout);
+  void point(OperandMemory& operand, const KernelArguments& arguments) const;
   bool has_whole() const;
   void run_part(std::size_t part);
-  void run_rounds(std::span<Step> steps);
+  void run_rounds(std::span<Call> calls);
 
-  std::vector<Place> places_;
+  std::vector<OperandMemory> operands_;
   std::vector<Copy> copies_;
-  std::vector<Step> steps_;
+  std::vector<Call> calls_;
   std::vector<Scratchpad> scratchpads_;
   std::vector<Rounds> rounds_ = {{1, {}}};  // the first: of calls that run once
   std::size_t parts_ = 0, now_ = 0, now_rounds_ = 0;

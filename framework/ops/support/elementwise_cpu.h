@@ -49,37 +49,23 @@ void for_each_index(std::int64_t count, bool parallel, const Body& body) {
 }
 
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
-template <int kInputs, typename Function>
-class ElementwiseKernelCpu : public Kernel {
- public:
-  static_assert(kInputs == 1 || kInputs == 2);
-  ElementwiseKernelCpu(std::int64_t elements, std::int64_t serial_below, Function function)
-      : elements_(elements), serial_below_(serial_below), function_(function) {}
-
-  void run(const KernelArguments& arguments) override {
-    const float* first = arguments.input<float>(0);
-    float* output = arguments.output<float>(0);
-    for_each_range(elements_, elements_ >= serial_below_, kVectors, [&](auto begin, auto end) {
-      if constexpr (kInputs == 1) {
-        std::transform(first + begin, first + end, output + begin, function_);
-      } else {
-        std::transform(first + begin, first + end, arguments.input<float>(1) + begin,
-                       output + begin, function_);
-      }
-    });
-  }
-
- private:
-  std::int64_t elements_;
-  std::int64_t serial_below_;
-  Function function_;
-};
-
+// Below `serial_below` elements, one thread computes all.
 template <int kInputs, typename Function>
 std::unique_ptr<Kernel> make_elementwise_cpu(std::int64_t elements, std::int64_t serial_below,
                                              Function function) {
-  return std::make_unique<ElementwiseKernelCpu<kInputs, Function>>(elements, serial_below,
-                                                                   function);
+  static_assert(kInputs == 1 || kInputs == 2);
+  return make_kernel([=](const KernelArguments& arguments) {
+    const float* first = arguments.input<float>(0);
+    float* output = arguments.output<float>(0);
+    for_each_range(elements, elements >= serial_below, kVectors, [&](auto begin, auto end) {
+      if constexpr (kInputs == 1) {
+        std::transform(first + begin, first + end, output + begin, function);
+      } else {
+        std::transform(first + begin, first + end, arguments.input<float>(1) + begin,
+                       output + begin, function);
+      }
+    });
+  });
 }
 
 }  // namespace skyline

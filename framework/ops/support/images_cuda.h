@@ -33,7 +33,7 @@ struct ImageExtents {
 // Numbers the images' units of `width` channels, one thread each.
 class PixelUnits {
  public:
-  struct Place {
+  struct Position {
     std::int64_t n;
     int row, column;
     std::int64_t channel;
@@ -42,7 +42,7 @@ class PixelUnits {
   PixelUnits(const Shape& image, int width)
       : width_(width), rows_(image[2]), columns_(image[3]), units_per_pixel_(image[1] / width) {}
 
-  __device__ Place operator()(std::int64_t index) const {
+  __device__ Position operator()(std::int64_t index) const {
     const auto [pixel, unit] = units_per_pixel_(index);
     const auto [line, column] = columns_(pixel);
     const auto [n, row] = rows_(line);
@@ -57,29 +57,14 @@ class PixelUnits {
 // Calls the function that make(width, units, arguments) returns for each unit of `width` channels
 // of `written`, one thread each.
 template <typename Make>
-class PixelKernelCuda final : public Kernel {
- public:
-  PixelKernelCuda(CudaCompute& compute, const Shape& written, bool in_fours, Make make)
-      : compute_(compute), written_(written), in_fours_(in_fours), make_(std::move(make)) {}
-
-  void run(const KernelArguments& arguments) override {
-    with_width(in_fours_, [&](auto width) {
-      for_each_index(compute_, written_.elements() / width,
-                     make_(width, PixelUnits(written_, width), arguments));
-    });
-  }
-
- private:
-  CudaCompute& compute_;
-  Shape written_;
-  bool in_fours_;
-  Make make_;
-};
-
-template <typename Make>
 std::unique_ptr<Kernel> make_pixel_kernel(CudaCompute& compute, const Shape& written, bool in_fours,
                                           Make make) {
-  return std::make_unique<PixelKernelCuda<Make>>(compute, written, in_fours, std::move(make));
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    with_width(in_fours, [&](auto width) {
+      for_each_index(compute, written.elements() / width,
+                     make(width, PixelUnits(written, width), arguments));
+    });
+  });
 }
 
 // How blocks divide a matrix [rows, channels], the form in which images are stored. A block takes

@@ -153,30 +153,16 @@ struct ElementwiseBody {
 
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
 template <int kInputs, typename Function>
-class ElementwiseKernelCuda : public Kernel {
- public:
-  static_assert(kInputs == 1 || kInputs == 2);
-  ElementwiseKernelCuda(CudaCompute& compute, std::int64_t elements, Function function)
-      : compute_(compute), elements_(elements), function_(function) {}
-
-  void run(const KernelArguments& arguments) override {
-    for_each_vector(
-        compute_, elements_,
-        ElementwiseBody<kInputs, Function>{arguments.input<float>(0),
-                                           kInputs == 2 ? arguments.input<float>(1) : nullptr,
-                                           arguments.output<float>(0), function_});
-  }
-
- private:
-  CudaCompute& compute_;
-  std::int64_t elements_;
-  Function function_;
-};
-
-template <int kInputs, typename Function>
 std::unique_ptr<Kernel> make_elementwise_cuda(CudaCompute& compute, std::int64_t elements,
                                               Function function) {
-  return std::make_unique<ElementwiseKernelCuda<kInputs, Function>>(compute, elements, function);
+  static_assert(kInputs == 1 || kInputs == 2);
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    for_each_vector(
+        compute, elements,
+        ElementwiseBody<kInputs, Function>{arguments.input<float>(0),
+                                           kInputs == 2 ? arguments.input<float>(1) : nullptr,
+                                           arguments.output<float>(0), function});
+  });
 }
 
 }  // namespace skyline

@@ -219,10 +219,12 @@ void add_concat(const std::string& name, std::int64_t image, std::vector<std::in
     width += part;
   }
   const TensorSpec joined{{16, width, image, image}};
-  add_moving(name + "/concat", [=] { return make_concat_cpu(layout, true); }, parts, {joined});
+  add_moving(name + "/concat", [=] { return make_concat_cpu({layout, true}); }, parts, {joined});
   add_moving(
       name + "/concat_grad",
-      [=] { return make_concat_grad_cpu(layout, true, std::vector<bool>(widths.size(), true)); },
+      [=] {
+        return make_concat_grad_cpu({layout, true, std::vector<bool>(widths.size(), true)});
+      },
       {joined, joined}, parts);
 }
 
@@ -232,8 +234,8 @@ void add_elementwise(const std::string& name, const Shape& x, float scale) {
              {{x}, {x}}, {{x}});
   add_moving(name + "/add_scaled_grad",
              [=] {
-               return make_add_scaled_grad_cpu(x.elements(),
-                                               {.params = params, .x = true, .residual = true});
+               return make_add_scaled_grad_cpu(
+                   {.elements = x.elements(), .params = params, .x = true, .residual = true});
              },
              {{x}, {x}}, {{x}, {x}});
 }

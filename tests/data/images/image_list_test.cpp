@@ -1,4 +1,4 @@
-#include "data/images/image_list.h"
+#include "data/images/image_collection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -197,7 +197,7 @@ TEST(UnrolledTextBudget, NamesCellsByLayerAndWord) {
   const std::vector<std::int32_t> lengths = {3, 2};
   const DryRunFacts facts = dry.step({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
   std::set<std::pair<std::size_t, std::size_t>> cells;
-  for (const RecordedRemake& remake : facts.step.remakes) {
+  for (const RecordedRecomputation& remake : facts.step.recomputations) {
     if (remake.name.op != "lstm_cell" || remake.name.layer != "encoder") continue;
     cells.emplace(remake.name.loop, remake.name.turn);
     EXPECT_EQ(remake.name.number, 0u);

@@ -158,7 +158,7 @@ std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trac
                                      const TrainOptions& options) {
   const DeviceSpeed speed = assumed_speed(options.memory.device);
   std::vector<double> again = foreseen_seconds(step, speed);
-  for (const RecordedRemake& remake : step.remakes) again[remake.op] *= remake.share;
+  for (const RecordedRecomputation& remake : step.recomputations) again[remake.op] *= remake.share;
   return step_story(step, trace, options.step.in_place,
                     {.of = std::move(again), .source = speed.text()});
 }

@@ -8,6 +8,8 @@
 #include "framework/cuda/cudnn/cudnn_library.h"
 #include "framework/ops/connection/convolution_cuda.h"
 
+// Convolutions as cuDNN's operation graphs, the engines for them, and their seconds.
+
 namespace skyline {
 
 struct FoundEngine {

@@ -107,7 +107,7 @@ TEST(AddScaledMemory, BothGradientsMayBeWrittenOverBothInputs) {
     std::byte* outputs[] = {reinterpret_cast<std::byte*>(buffers[first].data()),
                             reinterpret_cast<std::byte*>(buffers[1 - first].data())};
     const AddScaledParams params{.scale = 0.5f, .relu = true};
-    make_add_scaled_grad_cpu(4, {.params = params, .x = true, .residual = true})
+    make_add_scaled_grad_cpu({.elements = 4, .params = params, .x = true, .residual = true})
         ->run({inputs, outputs});
     EXPECT_EQ(buffers[first], (std::vector<float>{1, 0, 0, 4}));
     EXPECT_EQ(buffers[1 - first], (std::vector<float>{0.5f, 0, 0, 2}));
