@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/step_uses.h"
 
 namespace skyline {
 namespace {

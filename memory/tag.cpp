@@ -42,6 +42,20 @@ std::string_view category_name(Category category) {
   return "unknown";
 }
 
+Phase phase_called(std::string_view name) {
+  for (int i = 0; i < kPhaseCount; ++i) {
+    if (phase_name(static_cast<Phase>(i)) == name) return static_cast<Phase>(i);
+  }
+  return Phase::kOutside;
+}
+
+Category category_called(std::string_view name) {
+  for (int i = 0; i < kCategoryCount; ++i) {
+    if (category_name(static_cast<Category>(i)) == name) return static_cast<Category>(i);
+  }
+  return Category::kUnknown;
+}
+
 std::string tag_name(const Tag& tag) {
   std::string name(tag.op.empty() ? "request" : tag.op);
   if (!tag.layer.empty()) name.append(" of ").append(tag.layer);

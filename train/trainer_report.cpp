@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "framework/ranks/rank_group.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/json_text.h"
 #include "train/lab/order/model_story.h"

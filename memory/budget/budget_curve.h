@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "memory/budget/budget_bound.h"
-#include "memory/budget/budget_front.h"
 #include "memory/budget/budget_problem.h"
 
 namespace skyline {

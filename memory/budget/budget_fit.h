@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/budget/budget_front.h"
+#include "memory/budget/budget_problem.h"
 #include "memory/budget/budget_walk.h"
 
 namespace skyline {

@@ -65,4 +65,13 @@ enum class SortKey { kLifetime, kSize, kArea };
 // request. O(n).
 std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key);
 
+// A position and the key to sort it by.
+struct KeyedIndex {
+  std::uint64_t key;
+  std::uint32_t index;
+};
+
+// Sorts by ascending key; stable. O(n) for keys that differ in few digits. Needs a second list.
+void radix_sort(std::vector<KeyedIndex>& items);
+
 }  // namespace skyline

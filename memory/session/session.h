@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "memory/adaptors/limit_adaptor.h"
+#include "memory/adaptors/adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/planners/registry.h"
 #include "memory/session/arena.h"
-#include "memory/session/background_planner.h"
+#include "memory/session/plan.h"
 #include "memory/session/session_event.h"
 #include "memory/session/shape_table.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "memory/session/step_log.h"
+#include "memory/session/recording.h"
 
 namespace skyline {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/allocator.h"
-#include "memory/session/step_plan.h"
+#include "memory/session/plan.h"
 
 namespace skyline {
 

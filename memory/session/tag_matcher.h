@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "memory/session/recording.h"
-#include "memory/session/step_log.h"
 
 namespace skyline {
 

@@ -17,7 +17,7 @@
 #include "framework/ops/connection/cudnn/engine_search.h"
 #include "framework/ops/connection/cudnn/engine_timing.h"
 #include "framework/ops/loss/softmax_cross_entropy.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "models/models.h"

@@ -21,9 +21,7 @@ void write(const fs::path& file, const std::string& text) {
   std::ofstream(file) << text;
 }
 
-TEST(Tree, NoSourceIsLong) {
-  EXPECT_THAT(long_sources(SKYLINE_SOURCE_DIR, kMostLines), IsEmpty());
-}
+TEST(Tree, NoSourceIsLong) { EXPECT_THAT(long_sources(SKYLINE_SOURCE_DIR, kMostLines), IsEmpty()); }
 
 TEST(Tree, ALongSourceIsFound) {
   const TemporaryFolder root;
@@ -35,9 +33,9 @@ TEST(Tree, ALongSourceIsFound) {
     write(root.path() / file, four_lines);
   }
   EXPECT_THAT(long_sources(root.path(), 4), IsEmpty());
-  EXPECT_THAT(long_sources(root.path(), 3),
-              ElementsAre("memory/a.h: 4 lines, at most 3", "memory/below/b.cpp: 4 lines, at most 3",
-                          "train/c.cu: 4 lines, at most 3"));
+  EXPECT_THAT(long_sources(root.path(), 3), ElementsAre("memory/a.h: 4 lines, at most 3",
+                                                        "memory/below/b.cpp: 4 lines, at most 3",
+                                                        "train/c.cu: 4 lines, at most 3"));
 }
 
 TEST(Tree, SourcesAreFormatted) { EXPECT_THAT(format_violations(SKYLINE_SOURCE_DIR), IsEmpty()); }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "memory/alignment.h"
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 #include "train/budget/device_speed.h"
 #include "train/cli/byte_sizes.h"
 #include "train/lab/order/program_graph.h"

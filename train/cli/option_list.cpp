@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "memory/formats/json_reader.h"
-#include "memory/formats/whole_text.h"
+#include "memory/formats/sink.h"
 #include "train/cli/did_you_mean.h"
 
 namespace skyline {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/atomic_file.h"
 #include "train/commands/command_json.h"
 #include "train/commands/commands.h"

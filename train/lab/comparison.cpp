@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "memory/device/devices.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/median.h"

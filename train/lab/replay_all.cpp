@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/planners/solvers/solver_planners.h"
-#include "memory/replay/event_demand.h"
+#include "memory/replay/event_replay.h"
 #include "memory/replay/recorded_run.h"
-#include "memory/replay/replayed_allocator.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "memory/session/session.h"
+#include "memory/solvers/solvers.h"
 #include "train/lab/replay_outputs.h"
 
 namespace skyline {

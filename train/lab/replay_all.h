@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/allocators/allocator_options.h"
+#include "memory/allocators/allocators.h"
 #include "memory/planners/registry.h"
 #include "memory/replay/event_replay.h"
 

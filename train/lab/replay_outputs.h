@@ -8,7 +8,7 @@
 
 #include "memory/formats/csv/event_csv.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "train/checkpoints/atomic_file.h"
 
 namespace skyline {

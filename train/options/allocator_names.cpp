@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "memory/allocators/allocators.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/plan.h"
-#include "memory/replay/memory_curve.h"
+#include "memory/replay/trace_replay.h"
 #include "memory/trace.h"
 #include "train/budget/step_budget.h"
 #include "train/history/samples.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/step_recorder.h"
-#include "memory/step_uses.h"
+#include "memory/step_graph.h"
 
 namespace skyline {
 

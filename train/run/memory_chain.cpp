@@ -12,7 +12,7 @@
 #include "memory/device/device_account.h"
 #include "memory/device/devices.h"
 #include "memory/lanes/lane_planner.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 
 namespace skyline {
 namespace {

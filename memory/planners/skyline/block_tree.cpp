@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "memory/planners/radix_sort.h"
+#include "memory/planners/packing.h"
 
 namespace skyline {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
-#include "memory/budget/solvers/chain_bound.h"
 #include "memory/errors.h"
+#include "memory/solvers/chain_bound.h"
 #include "tests/memory/budget/checkmate_program.h"
 #include "tests/memory/budget/exhaustive_budget.h"
 #include "tests/memory/budget/random_budget_problem.h"

@@ -9,7 +9,6 @@
 #include "memory/budget/budget_walk.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "tests/memory/budget/chain_problem.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"

@@ -1,4 +1,4 @@
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

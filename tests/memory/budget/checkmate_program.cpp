@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "memory/errors.h"
-#include "memory/solvers/integer_program.h"
+#include "memory/solvers/programs.h"
 
 namespace skyline {
 namespace {

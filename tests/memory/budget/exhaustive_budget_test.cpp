@@ -8,7 +8,7 @@
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_checker.h"
 #include "memory/budget/budget_curve.h"
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 
 namespace skyline {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"

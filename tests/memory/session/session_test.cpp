@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "tests/memory/device/refusing_device.h"

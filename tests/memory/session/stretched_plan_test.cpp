@@ -1,4 +1,4 @@
-#include "memory/session/stretched_plan.h"
+#include "memory/session/arena_fallback.h"
 
 #include <gtest/gtest.h>
 

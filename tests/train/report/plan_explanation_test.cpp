@@ -9,7 +9,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "memory/lanes/path_colours.h"
-#include "memory/step_uses.h"
+#include "memory/lanes/antichain.h"
+#include "memory/step_graph.h"
 #include "train/report/page.h"
 
 namespace skyline {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "train/cli/median.h"
 #include "train/lab/olla/network_graphs.h"
 

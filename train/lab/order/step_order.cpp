@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "memory/alignment.h"
-#include "memory/order/baselines/early_updates.h"
+#include "memory/order/baselines.h"
 #include "memory/order/control_edges.h"
 #include "memory/order/optimal_order.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {

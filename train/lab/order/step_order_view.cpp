@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/op.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "train/lab/order/program_graph.h"
 
 namespace skyline {
