@@ -259,19 +259,15 @@ OrderWalk::OrderWalk(const OrderProblem& problem) : problem_(problem) {
   }
 }
 
-// Tries the pairs in their sequence, each input and each output once, as execution does.
 std::uint64_t OrderWalk::bytes_in_place(OpId op) const {
   const std::vector<OrderProblem::Pair>& pairs = problem_.ops[op].in_place;
   std::uint64_t bytes = 0;
-  std::vector<OrderProblem::Pair> used;
+  UsedPairs used;
   for (const OrderProblem::Pair& pair : pairs) {
     if (readers_left_[pair.input] != 1) continue;
-    const bool taken = std::ranges::any_of(used, [&](const OrderProblem::Pair& other) {
-      return other.input == pair.input || other.output == pair.output;
-    });
-    if (taken) continue;
+    // One pair alone clashes with none, and needs no heap.
+    if (pairs.size() > 1 && !used.take(pair.input, pair.output)) continue;
     bytes += problem_.values[pair.output].bytes;
-    if (pairs.size() > 1) used.push_back(pair);
   }
   return bytes;
 }

@@ -1,3 +1,4 @@
+// A step graph as the search of an order sees it, and a walk along an order that counts its bytes.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,24 @@ std::string op_name(const StepGraph& graph, OpId op);
 // 2^63 - 1. A resident value may have any number of writers and orders nothing: whatever reads or
 // writes it in turn must say so by control edges. A view is read after the op that made it.
 OrderProblem order_problem(const StepGraph& graph, const OrderOptions& options);
+
+// The values that an op writes over, or writes in place. Execution tries the op's pairs in their
+// sequence, and uses each input and each output once.
+class UsedPairs {
+ public:
+  void clear() { values_.clear(); }
+  // Takes both values and returns true, unless one of them is taken.
+  bool take(std::uint32_t input, std::uint32_t output) {
+    for (const std::uint32_t value : values_) {
+      if (value == input || value == output) return false;
+    }
+    values_.insert(values_.end(), {input, output});
+    return true;
+  }
+
+ private:
+  std::vector<std::uint32_t> values_;
+};
 
 // Runs ops of a problem one by one and counts the bytes. Each call costs the op's inputs, outputs
 // and pairs. An op may run once all its predecessors ran. The problem must outlive the walk.

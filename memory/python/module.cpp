@@ -149,32 +149,32 @@ py::dict order_text(const std::string& text, const std::string& algorithm,
   return answer;
 }
 
-// A step of which only the graph is known, as a problem of budgets: backward can make again what
-// any op of forward wrote, by running that op once more. An op that made several values needs room
-// for all of them, so each of its remakes counts the others as workspace.
-class RemadeGraph {
+// A step of which only the graph is known, as a problem of budgets: backward can recompute what any
+// op of forward wrote, by running that op once more. An op that made several values needs room
+// for all of them, so each of its recomputes counts the others as workspace.
+class RecomputedGraph {
  public:
   // `seconds` of each op; `backward` is its first op of backward. Throws GraphError if there are
   // not as many seconds as ops, or backward lies beyond them, or the graph is unsound.
-  RemadeGraph(StepGraph graph, std::vector<double> seconds, OpId backward);
+  RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward);
 
   const BudgetProblem& problem() const { return problem_; }
-  // Returns the ops that a choice runs again, one a remake, in the step's sequence.
-  std::vector<OpId> remade_ops(const RemakeChoice& choice) const;
+  // Returns the ops that a choice runs again, one for each recompute, in the step's sequence.
+  std::vector<OpId> recomputed_ops(const RecomputeChoice& choice) const;
 
  private:
-  void add_remakes(OpId op);
+  void add_recomputes(OpId op);
 
   BudgetProblem problem_;
-  std::vector<OpId> op_of_;  // by remake
+  std::vector<OpId> op_of_;  // by recompute
 };
 
-RemadeGraph::RemadeGraph(StepGraph graph, std::vector<double> seconds, OpId backward)
+RecomputedGraph::RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward)
     : problem_{.graph = std::move(graph),
                .seconds = std::move(seconds),
                .backward = backward,
-               .remakes = {},
-               .makes_each = true} {
+               .recomputes = {},
+               .recomputes_each = true} {
   const std::size_t ops = problem_.graph.ops.size();
   if (problem_.seconds.size() != ops) {
     throw GraphError({.source = "seconds",
@@ -185,10 +185,10 @@ RemadeGraph::RemadeGraph(StepGraph graph, std::vector<double> seconds, OpId back
     throw GraphError({.source = "backward",
                       .problem = fmt::format("got {}, expected at most {}", backward, ops)});
   }
-  for (OpId op = 0; op < backward; ++op) add_remakes(op);
+  for (OpId op = 0; op < backward; ++op) add_recomputes(op);
 }
 
-void RemadeGraph::add_remakes(OpId op) {
+void RecomputedGraph::add_recomputes(OpId op) {
   const StepGraph& graph = problem_.graph;
   const StepOp& made_by = graph.ops[op];
   std::uint64_t bytes = 0;
@@ -196,20 +196,20 @@ void RemadeGraph::add_remakes(OpId op) {
   for (const ValueId output : made_by.outputs) {
     const StepValue& value = graph.values[output];
     if (value.resident || value.kept || value.bytes == 0 || made_by.inputs.empty()) continue;
-    problem_.remakes.push_back({.value = output,
-                                .inputs = made_by.inputs,
-                                .workspace_bytes = made_by.workspace_bytes + bytes - value.bytes,
-                                .seconds = problem_.seconds[op]});
+    problem_.recomputes.push_back({.value = output,
+                                   .inputs = made_by.inputs,
+                                   .workspace_bytes = made_by.workspace_bytes + bytes - value.bytes,
+                                   .seconds = problem_.seconds[op]});
     op_of_.push_back(op);
   }
 }
 
-std::vector<OpId> RemadeGraph::remade_ops(const RemakeChoice& choice) const {
-  RemadeSequence sequence(problem_);
+std::vector<OpId> RecomputedGraph::recomputed_ops(const RecomputeChoice& choice) const {
+  RecomputeSequence sequence(problem_);
   sequence.find(choice);
   std::vector<OpId> ops;
-  for (const RemadeOp& op : sequence.ops()) {
-    if (op.is_remake) ops.push_back(op_of_[op.index]);
+  for (const RecomputedOp& op : sequence.ops()) {
+    if (op.is_recompute) ops.push_back(op_of_[op.index]);
   }
   return ops;
 }
@@ -219,28 +219,28 @@ py::list budget_text(const std::string& text, std::vector<double> seconds, OpId 
   struct Point {
     std::uint64_t peak;
     double extra_seconds, bound_seconds;
-    std::vector<OpId> remade;
+    std::vector<OpId> recomputed;
   };
   const std::vector<Point> points =
       interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
-        const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
-        BudgetBound one_exit(remade.problem());
-        ChainBound bound(remade.problem(), one_exit);
+        const RecomputedGraph recomputed(std::move(graph), std::move(seconds), backward);
+        BudgetBound one_exit(recomputed.problem());
+        ChainBound bound(recomputed.problem(), one_exit);
         std::vector<Point> found;
-        for (const BudgetPoint& point : budget_curve(remade.problem())) {
+        for (const BudgetPoint& point : budget_curve(recomputed.problem())) {
           if (stop.stop_requested()) break;
-          const BudgetVerdict verdict = check_budget(remade.problem(), point);
+          const BudgetVerdict verdict = check_budget(recomputed.problem(), point);
           if (!verdict.valid) throw std::logic_error(verdict.reason);
           found.push_back({point.peak, point.extra_seconds,
                            bound.extra_seconds(point.peak, kNear * point.extra_seconds),
-                           remade.remade_ops(point.choice)});
+                           recomputed.recomputed_ops(point.choice)});
         }
         return found;
       });
   py::list answer;
   for (const Point& point : points) {
     answer.append(
-        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.remade));
+        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.recomputed));
   }
   return answer;
 }

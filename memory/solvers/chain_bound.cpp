@@ -42,7 +42,7 @@ class ChainProgram {
         rooms_(chain.size()) {
     add_engines(forced);
     add_reads();
-    add_remakes();
+    add_recomputes();
     for (std::size_t k = 0; k < chain_.size(); ++k) {
       program_.add_row(rooms_[k], 1 - share(chain_[k]->exit_bytes + chain_[k]->engine_bytes));
     }
@@ -101,12 +101,12 @@ class ChainProgram {
     return read;
   }
 
-  // Adds a row: terms ≤ limit + the value is alive at the first exit + it is made again before the
+  // Adds a row: terms ≤ limit + the value is alive at the first exit + it is recomputed before the
   // end. Values that are alive anyway, or that are written later, need no row.
   void add_available(const Between& place, Terms terms, double limit) {
     if (!chain_[place.first]->written[place.value]) return;
     terms.push_back({alive(place.first, place.value), -1});
-    if (graph_.remake_of(place.value) != ExitGraph::kNone) terms.push_back({made(place), -1});
+    if (graph_.recompute_of(place.value) != ExitGraph::kNone) terms.push_back({made(place), -1});
     program_.add_row(terms, limit);
   }
 
@@ -119,23 +119,23 @@ class ChainProgram {
     return column->second;
   }
 
-  // Returns the column of a value that is made again. Only what is between neighbours costs.
+  // Returns the column of a value that is recomputed. Only what is between neighbours costs.
   int made(const Between& place) {
     const auto [column, is_new] = made_.try_emplace(place, program_.columns());
     if (!is_new) return column->second;
-    const double seconds = problem_.remakes[graph_.remake_of(place.value)].seconds;
+    const double seconds = problem_.recomputes[graph_.recompute_of(place.value)].seconds;
     program_.add_column(0, 1, place.end == place.first + 1 ? seconds / unit_ : 0);
     open_.push_back(place);
     return column->second;
   }
 
-  // A remake reads its inputs, and runs between two neighbours.
-  void add_remakes() {
+  // A recompute reads its inputs, and runs between two neighbours.
+  void add_recomputes() {
     while (!open_.empty()) {
       const Between place = open_.back();
       open_.pop_back();
       const int column = made(place);
-      for (const std::uint32_t input : graph_.remake_inputs(graph_.remake_of(place.value))) {
+      for (const std::uint32_t input : graph_.recompute_inputs(graph_.recompute_of(place.value))) {
         add_available({place.first, place.end, input}, {{column, 1}}, 0);
       }
       if (place.end == place.first + 1) continue;
@@ -155,7 +155,7 @@ class ChainProgram {
   std::vector<Terms> rooms_;  // by exit: the shares of the bytes that are alive
   std::map<std::pair<std::size_t, std::uint32_t>, int> alive_;
   std::map<Between, int> made_;
-  std::vector<Between> open_;  // made again; their rows are still to add
+  std::vector<Between> open_;  // recomputed; their rows are still to add
 };
 
 }  // namespace
@@ -163,22 +163,22 @@ class ChainProgram {
 ChainBound::ChainBound(const BudgetProblem& problem, BudgetBound& bound)
     : problem_(problem), bound_(bound), graph_(bound.graph()) {}
 
-bool ChainBound::reads_remade(OpId op, const RemakeChoice& remade) const {
+bool ChainBound::reads_recomputed(OpId op, const RecomputeChoice& recomputed) const {
   return std::ranges::any_of(graph_.order().ops[op].inputs, [&](std::uint32_t value) {
-    const std::uint32_t remake = graph_.remake_of(value);
-    return remake != ExitGraph::kNone && remade[remake] != Remake::kNever;
+    const std::uint32_t recompute = graph_.recompute_of(value);
+    return recompute != ExitGraph::kNone && recomputed[recompute] != Recompute::kNever;
   });
 }
 
-// Returns the exits that may raise the bound: something was made again for them, something must be
-// made again after them, and they run before or after the first in every order.
+// Returns the exits that may raise the bound: something was recomputed for them, something must be
+// recomputed after them, and they run before or after the first in every order.
 std::vector<ChainBound::Exit> ChainBound::candidates(const BudgetBound::Proof& first,
                                                      std::uint64_t bytes) const {
   const ExitGraph::Moment at_first = graph_.moment_of(first.exit);
   std::vector<Exit> found;
   for (OpId op = problem_.backward; op < graph_.order().ops.size(); ++op) {
     const bool comparable = at_first.before[op] || at_first.after[op];
-    if (!comparable || !reads_remade(op, first.remade)) continue;
+    if (!comparable || !reads_recomputed(op, first.recomputed)) continue;
     Exit exit = graph_.moment_of(op);
     std::uint64_t all_kept = exit.exit_bytes + exit.engine_bytes;
     for (const std::uint32_t value : exit.needed) all_kept += graph_.order().values[value].bytes;
@@ -219,7 +219,7 @@ double ChainBound::least_seconds(const Chain& chain, std::uint64_t bytes, double
 ChainBound::Proof ChainBound::proof(std::uint64_t bytes, double enough) {
   const BudgetBound::Proof first = bound_.proof(bytes);
   Proof best{first.extra_seconds, {first.exit}};
-  if (first.remade.empty()) return best;
+  if (first.recomputed.empty()) return best;
   const Exit start = graph_.moment_of(first.exit);
   const std::vector<Exit> exits = candidates(first, bytes);
   Chain chain = {&start}, open;

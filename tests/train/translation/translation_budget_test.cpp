@@ -196,10 +196,10 @@ TEST(UnrolledTextBudget, NamesCellsByLayerAndWord) {
   const std::vector<std::int32_t> lengths = {3, 2};
   const DryRunFacts facts = dry.step({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
   std::set<std::pair<std::size_t, std::size_t>> cells;
-  for (const RecordedRemake& remake : facts.step.remakes) {
-    if (remake.name.op != "lstm_cell" || remake.name.layer != "encoder") continue;
-    cells.emplace(remake.name.loop, remake.name.turn);
-    EXPECT_EQ(remake.name.number, 0u);
+  for (const RecordedRemake& recompute : facts.step.recomputes) {
+    if (recompute.name.op != "lstm_cell" || recompute.name.layer != "encoder") continue;
+    cells.emplace(recompute.name.loop, recompute.name.turn);
+    EXPECT_EQ(recompute.name.number, 0u);
   }
   EXPECT_THAT(cells, testing::ElementsAre(std::pair(1, 0), std::pair(1, 1), std::pair(1, 2),
                                           std::pair(2, 0), std::pair(2, 1), std::pair(2, 2)));
