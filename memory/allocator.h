@@ -1,3 +1,4 @@
+// What an allocator is: the interface, the blocks that it hands out, its counters.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,7 @@ class Block {
   std::byte* address() const noexcept { return extent_.address; }
   std::size_t bytes() const noexcept { return extent_.bytes; }
   explicit operator bool() const noexcept { return owner_ != nullptr; }
-  inline void reset() noexcept;  // defined in allocator.h
+  inline void reset() noexcept;  // below
 
  private:
   friend class Allocator;

@@ -1,3 +1,4 @@
+// A sweep over the blocks of a plan by tick, with the blocks alive ordered by address.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Random traces and step graphs, for tests and for the labs of train/labs/.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include "memory/step_graph.h"
 #include "memory/trace.h"
 
-// Random traces and step graphs, for tests and for the labs of train/labs/.
 namespace skyline {
 
 // `blocks` blocks of 0 to `largest` bytes, anywhere in `ticks` ticks (at least 1).

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <utility>
 
 #include "memory/errors.h"
 

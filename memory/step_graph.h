@@ -1,3 +1,4 @@
+// A training step as a graph of ops and values, and as the trace that it requests.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,11 @@
 #include "memory/tag.h"
 
 namespace skyline {
+namespace {
+
+constexpr int kPhaseCount = 4;
+
+}  // namespace
 
 std::string_view phase_name(Phase phase) {
   switch (phase) {

@@ -19,7 +19,6 @@ enum class Category : std::uint8_t {
   kState,  // running statistics
   kUnknown,
 };
-inline constexpr int kPhaseCount = 4;
 inline constexpr int kCategoryCount = 10;
 
 std::string_view phase_name(Phase phase);           // "forward"

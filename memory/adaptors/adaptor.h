@@ -1,3 +1,4 @@
+// Allocators around an upstream: what all adaptors share, and a limit.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Adaptors that find faults: bytes handed out twice, and writes outside of blocks.
 #pragma once
 
 #include <cstdint>

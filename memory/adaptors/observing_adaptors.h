@@ -1,3 +1,4 @@
+// Adaptors that only watch: steps as traces, bytes by category.
 #pragma once
 
 #include <array>

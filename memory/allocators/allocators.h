@@ -1,3 +1,4 @@
+// The allocators by name, with their options.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// PyTorch's caching allocator, with its expandable segments.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
 #include "memory/device/cuda_memory.h"
 
-#include <cuda_runtime.h>
 #include <fmt/core.h>
 
 #include <map>

@@ -1,3 +1,4 @@
+// The driver and the account of the current CUDA device.
 #pragma once
 
 #include <cuda.h>

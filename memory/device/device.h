@@ -1,3 +1,4 @@
+// The source of raw bytes: allocations, ranges that grow, pools of a driver.
 #pragma once
 
 #include <cstddef>

@@ -6,16 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "memory/errors.h"
 #include "memory/formats/json_reader.h"
-#include "memory/formats/sink.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 
@@ -343,7 +340,7 @@ std::uint64_t resident_bytes(const StepGraph& graph) {
 }
 
 GraphFile read_graph(std::istream& in, std::string_view source) {
-  GraphFile file = parse_graph(whole_text(in, source), source);
+  GraphFile file = GraphReader(whole_text(in, source), source).read();
   try {
     order_problem(file.graph, {});
   } catch (const GraphError& error) {
@@ -360,10 +357,6 @@ void write_graph(const Sink& out, const StepGraph& graph, std::string_view name)
 
 void write_graph(std::ostream& out, const StepGraph& graph, std::string_view name) {
   write_graph(stream_sink(out), graph, name);
-}
-
-GraphFile parse_graph(std::string_view text, std::string_view source) {
-  return GraphReader(text, source).read();
 }
 
 }  // namespace skyline

@@ -8,7 +8,6 @@
 
 #include "memory/errors.h"
 #include "memory/formats/json_reader.h"
-#include "memory/formats/sink.h"
 
 namespace skyline {
 namespace {

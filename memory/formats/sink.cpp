@@ -7,7 +7,6 @@
 #include <istream>
 #include <limits>
 #include <ostream>
-#include <utility>
 
 #include "memory/errors.h"
 

@@ -1,3 +1,4 @@
+// Where writers write, buffered, and texts that are read whole.
 #pragma once
 
 #include <fmt/core.h>

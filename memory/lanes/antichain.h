@@ -1,3 +1,5 @@
+// Chains of what edges put into sequence: the heaviest set of which no two are in one, and colours
+// of paths.
 #pragma once
 
 #include <cstdint>

@@ -11,15 +11,6 @@
 
 namespace skyline {
 
-// Places blocks of given sizes one after another, each in the lowest hole that its conflicts leave.
-// Returns their offsets. `order` names every block once. O(blocks²).
-std::vector<std::uint64_t> place_in_order(const Conflicts& conflicts,
-                                          std::span<const std::uint64_t> bytes,
-                                          std::span<const std::size_t> order);
-
-// Returns the highest byte that a block ends at.
-std::uint64_t peak_of(std::span<const std::uint64_t> offsets, std::span<const std::uint64_t> bytes);
-
 // Plans a trace in which blocks conflict beyond their ticks, so that a life is no interval. Blocks
 // alive at one tick must conflict. Places the blocks in several sequences, each in the lowest hole
 // that its conflicts leave, and moves blocks that reach the peak forward; the lowest placement

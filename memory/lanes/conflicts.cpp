@@ -9,6 +9,23 @@
 namespace skyline {
 namespace {
 
+// The ops that use each block of a step.
+struct BlockOps {
+  std::vector<OpId> first;              // by block: the op that requests it
+  std::vector<std::vector<OpId>> last;  // by block: when these are done, all that use it are
+};
+BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
+  BlockOps ops{.first = std::vector<OpId>(step.trace.size()),
+               .last = std::vector<std::vector<OpId>>(step.trace.size())};
+  for (const BlockUse& use : step.uses) {
+    if (use.kind == BlockUse::Kind::kRequest) ops.first[use.block] = use.op;
+    std::vector<OpId>& last = ops.last[use.block];
+    std::erase_if(last, [&](OpId op) { return op == use.op || order.before(op, use.op); });
+    last.push_back(use.op);
+  }
+  return ops;
+}
+
 // Returns the last users of the earlier blocks with bytes in common; an op may occur again.
 std::vector<OpId> users_of_bytes(const SimulatedStep& step, const Plan& plan, const BlockOps& ops,
                                  std::size_t block) {
@@ -57,18 +74,6 @@ void HappensBefore::add_wait(OpId op, OpId before) {
   const std::uint64_t* const theirs = ancestors(before);
   for (std::size_t word = 0; word <= before / 64; ++word) own[word] |= theirs[word];
   own[before / 64] |= std::uint64_t{1} << (before % 64);
-}
-
-BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
-  BlockOps ops{.first = std::vector<OpId>(step.trace.size()),
-               .last = std::vector<std::vector<OpId>>(step.trace.size())};
-  for (const BlockUse& use : step.uses) {
-    if (use.kind == BlockUse::Kind::kRequest) ops.first[use.block] = use.op;
-    std::vector<OpId>& last = ops.last[use.block];
-    std::erase_if(last, [&](OpId op) { return op == use.op || order.before(op, use.op); });
-    last.push_back(use.op);
-  }
-  return ops;
 }
 
 Conflicts op_conflicts(const HappensBefore& order) {

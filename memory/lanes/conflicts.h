@@ -1,3 +1,4 @@
+// What may run or be in use at once on lanes, and the waits that shared bytes add.
 #pragma once
 
 #include <cstddef>
@@ -65,13 +66,6 @@ class HappensBefore {
   std::size_t ops_, words_;
   std::vector<std::uint64_t> bits_;  // by op: the ops before it
 };
-
-// The ops that use each block of a step.
-struct BlockOps {
-  std::vector<OpId> first;              // by block: the op that requests it
-  std::vector<std::vector<OpId>> last;  // by block: when these are done, all that use it are
-};
-BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order);
 
 // Returns which ops may run at once.
 Conflicts op_conflicts(const HappensBefore& order);

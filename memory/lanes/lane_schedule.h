@@ -1,3 +1,4 @@
+// Which op waits for which, which lane runs it, and the events that keep both.
 #pragma once
 
 #include <cstddef>

@@ -3,15 +3,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace skyline {
 namespace {
@@ -82,8 +79,8 @@ std::optional<MemoryLimit> limit_of(decltype(RLIMIT_AS) resource, const char* na
 CgroupLimits::CgroupLimits(const fs::path& root) {
   std::ifstream in(root / "proc/self/cgroup");
   const fs::path mounted = root / "sys/fs/cgroup";
-  for (std::string line;
-       std::getline(in, line);) {  // "4:cpu,memory:/jobs/7", version 2: "0::/jobs/7"
+  // Lines such as "4:cpu,memory:/jobs/7"; in version 2, "0::/jobs/7".
+  for (std::string line; std::getline(in, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -157,15 +154,14 @@ MemoryLimit refusing_limit(std::size_t bytes) {
   return {.name = std::generic_category().message(error), .limit_bytes = 0, .used_bytes = 0};
 }
 
-std::optional<MemoryLimit> tightest_limit(const std::filesystem::path& root) {
+std::optional<MemoryLimit> tightest_limit(const fs::path& root) {
   std::vector<MemoryLimit> limits = CgroupLimits(root).now();
   for (MemoryLimit& limit : process_limits()) limits.push_back(std::move(limit));
   return tightest(limits);
 }
 
-MachineMemory machine_memory(const std::filesystem::path& root) {
-  MachineMemory memory{.bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                                static_cast<std::size_t>(sysconf(_SC_PAGESIZE)),
+MachineMemory machine_memory(const fs::path& root) {
+  MachineMemory memory{.bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes(),
                        .limit = {}};
   const std::optional<MemoryLimit> limit = tightest_limit(root);
   if (!limit) return memory;

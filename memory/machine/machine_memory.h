@@ -1,3 +1,4 @@
+// What the system permits this process: limits of its cgroups and of ulimit, the physical memory.
 #pragma once
 
 #include <algorithm>

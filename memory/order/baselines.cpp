@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <queue>
-#include <vector>
 
-#include "memory/order/order_problem.h"
 #include "memory/order/search/region_bound.h"
 
 namespace skyline {

@@ -1,3 +1,4 @@
+// The program's own order, and the same with early updates.
 #pragma once
 
 #include <span>

@@ -9,10 +9,8 @@
 #include <set>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "memory/order/baselines.h"
-#include "memory/order/order_problem.h"
 
 namespace skyline {
 

@@ -1,3 +1,4 @@
+// The orders that compilers try, as baselines: those of PyTorch Inductor and of XLA.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ std::vector<OpId> least_peak_first(const OrderProblem& problem);
 
 // The orders that PyTorch Inductor tries (torch/_inductor/memory.py), the best of them and the
 // program's:
-// - least peak memory first, see least_peak_first.h;
+// - least peak memory first, see least_peak_first();
 // - breadth first: of the ready ops the one whose predecessors ran earliest, compared one by one
 //   from the earliest;
 // - depth first: visits ops by the bytes that they read and write, the fewest first, each after all

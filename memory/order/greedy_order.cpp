@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "memory/order/certificate.h"
-#include "memory/order/order_problem.h"
 
 namespace skyline {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "memory/order/greedy_order.h"
-#include "memory/order/order_problem.h"
 #include "memory/order/search/order_search.h"
 #include "memory/order/search/region_bound.h"
 

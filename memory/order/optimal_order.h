@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kDefaultOrderRuns = std::uint64_t{1} << 24;
 
 // Searches for an order of least peak, and proves it.
 //
-// 1. The program's order and two greedy ones. Where all orders meet (order_parts.h), the best
+// 1. The program's order and two greedy ones. Where all orders meet (order_parts()), the best
 //    stretches of several are joined.
 // 2. One minimum cut at the op where the order peaks, or the end of the step: often one of them
 //    equals the peak (region_bound.h). If neither does and values are kept, the late orders.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "memory/order/certificate.h"
 

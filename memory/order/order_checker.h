@@ -1,3 +1,4 @@
+// Checks orders without any code of the search.
 #pragma once
 
 #include <cstdint>

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"

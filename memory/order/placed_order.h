@@ -1,3 +1,5 @@
+// What follows from an order: its trace and its plan, and an order that lets other work run beside
+// it.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// A trace as planners see it, placements of its blocks, and the orders in which blocks are placed.
 #pragma once
 
 #include <cstdint>

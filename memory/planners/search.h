@@ -1,3 +1,4 @@
+// What planners share that search: random numbers, time limits, first placements, threads, races.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Runs events through an allocator, and measures what they ask for whatever serves them.
 #pragma once
 
 #include <cstdint>

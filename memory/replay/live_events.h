@@ -1,3 +1,4 @@
+// The events of a recorded program, one at a time, and the blocks alive between them.
 #pragma once
 
 #include <cstdint>
@@ -99,19 +100,16 @@ class LiveEvents {
   bool next();
 
   const AllocationEvent& event() const noexcept { return event_; }
-  Tick tick() const noexcept {
-    return ticks_ - 1;
-  }                                               // of the event; for a step, of the event before
+  // The tick of the event; for a step, of the event before.
+  Tick tick() const noexcept { return ticks_ - 1; }
   Tick ticks() const noexcept { return ticks_; }  // so far
   std::uint64_t steps() const noexcept { return steps_; }
-  std::uint64_t unknown_frees() const noexcept {
-    return unknown_frees_;
-  }  // frees that were skipped
+  // The frees that were skipped.
+  std::uint64_t unknown_frees() const noexcept { return unknown_frees_; }
 
   std::size_t slot() const noexcept { return slot_; }  // of the event's block; invalid for a step
-  const LiveBlock& block() const {
-    return blocks_.at(slot_);
-  }  // a freed block's is valid until next()
+  // The event's block; a freed one is valid until next().
+  const LiveBlock& block() const { return blocks_.at(slot_); }
   const LiveBlocks& blocks() const noexcept { return blocks_; }
   TraceErrorFacts place() const { return reader_.place(); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/allocators/allocators.h"
 #include "memory/replay/trace_events.h"
 #include "memory/session/session.h"
 

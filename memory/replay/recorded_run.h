@@ -1,3 +1,4 @@
+// A program as requests: what it keeps and one step, recorded and replayed under an allocator.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>

@@ -1,3 +1,4 @@
+// A trace as events, and events as a trace.
 #pragma once
 
 #include <cstddef>

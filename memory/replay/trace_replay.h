@@ -1,3 +1,4 @@
+// A step under an allocator or a plan, as a curve of bytes over ticks.
 #pragma once
 
 #include <cstdint>

@@ -165,9 +165,9 @@ class Arena final : public Allocator {
   std::optional<Extent> lend(std::size_t bytes, const ArenaFallback::Owner& owner);
   void note_larger(std::size_t bytes, const Tag& tag);
   bool find_place(const Tag& tag);
-  Place planned_place(const StepSlot& slot) const noexcept;
-  Place place_of(RequestIndex request) const noexcept;  // of a request that the plan served
-  bool is_free(const Place& place) noexcept;
+  ByteRange planned_place(const StepSlot& slot) const noexcept;
+  ByteRange place_of(RequestIndex request) const noexcept;  // of a request that the plan served
+  bool is_free(const ByteRange& place) noexcept;
   void stretch_for(const StepSlot& slot, std::uint64_t bytes);
 
   void release_slowly(const Extent& extent) noexcept;

@@ -1,20 +1,9 @@
-// Requests of an arena that leave the hot path: they deviate from the plan, or there is none.
 #include "memory/session/arena_fallback.h"
-
-#include <utility>
 
 #include "memory/alignment.h"
 #include "memory/session/arena.h"
 
 namespace skyline {
-namespace {
-
-// A request that exceeds its plan by more than a quarter is a different request, not a larger one:
-// it says nothing about the requests after it.
-constexpr std::uint64_t kStretchShare = 4;
-
-}  // namespace
-
 Extent ArenaFallback::acquire(Allocator& server, std::size_t bytes, const Tag& tag,
                               const Owner& owner) {
   elsewhere_.reserve_one();  // before the server: inserting must not fail
@@ -89,6 +78,8 @@ void ArenaFallback::release_cached() noexcept {
   fallback_.release_cached();
 }
 
+// --- an arena's requests that deviate from the plan, or have none ---
+
 Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   if (in_step_ && interruptions_ == 0) {
     if (clock_.layout() == nullptr || !find_place(tag)) return acquire_unplanned(bytes, tag);
@@ -157,7 +148,7 @@ Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
   const StepSlot& slot = clock_.slot(request);
   const bool larger = slot.planned() && bytes >= slot.bytes_limit;
   if (larger) stretch_for(slot, bytes);
-  const Place place = slot.planned() ? planned_place(slot) : Place{};
+  const ByteRange place = slot.planned() ? planned_place(slot) : ByteRange{};
   if (slot.planned() && bytes <= place.bytes && is_free(place)) {
     if (larger) note_larger(bytes, tag);
     if (stretch_.active()) stretch_.put(request, place);
@@ -223,7 +214,7 @@ Extent Arena::acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag&
 }
 
 void Arena::mark_overdue(RequestIndex request) {
-  const Place place = place_of(request);
+  const ByteRange place = place_of(request);
   const std::size_t observation = log_.note(
       {.request = request, .kind = Deviation::kOverdue, .last_seen_alive_at = requests_made()});
   unplanned_.overdue.insert(place.offset, {place.bytes, clock_.epoch(), observation});
@@ -232,22 +223,30 @@ void Arena::mark_overdue(RequestIndex request) {
 
 // --- places ---
 
-Place Arena::planned_place(const StepSlot& slot) const noexcept {
-  Place place{slot.offset, slot.bytes()};
+ByteRange Arena::planned_place(const StepSlot& slot) const noexcept {
+  ByteRange place{slot.offset, slot.bytes()};
   if (stretch_.active()) place = stretch_.place_of(slot, clock_.layout()->alignment_bytes);
   place.offset += shift_bytes_;
   return place;
 }
 
-Place Arena::place_of(RequestIndex request) const noexcept {
+ByteRange Arena::place_of(RequestIndex request) const noexcept {
   return stretch_.active() ? stretch_.placed(request) : planned_place(clock_.slot(request));
 }
 
-bool Arena::is_free(const Place& place) noexcept {
+bool Arena::is_free(const ByteRange& place) noexcept {
   if (unplanned_.overdue.overlaps(place.offset, place.bytes)) return false;
   return !stretch_.active() ||
          !stretch_.overlaps(place, [this](RequestIndex request) { return clock_.alive(request); });
 }
+
+namespace {
+
+// A request that exceeds its plan by more than a quarter is a different request, not a larger one:
+// it says nothing about the requests after it.
+constexpr std::uint64_t kStretchShare = 4;
+
+}  // namespace
 
 // Stretches the plan once its growth is at most half of what larger requests would take elsewhere.
 void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {

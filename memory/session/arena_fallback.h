@@ -1,3 +1,5 @@
+// What an arena needs where its plan fails: the blocks that outlive it, a stretched plan, other
+// pools.
 #pragma once
 
 #include <cassert>
@@ -42,8 +44,7 @@ class OverdueBlocks {
   }
 
   bool overlaps(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-    const auto above =
-        by_offset_.lower_bound(offset + bytes);  // the first that begins past the range
+    const auto above = by_offset_.lower_bound(offset + bytes);  // begins past the range
     if (above == by_offset_.begin()) return false;
     const auto below = std::prev(above);
     return below->first + below->second.bytes > offset;
@@ -73,8 +74,8 @@ class OverdueBlocks {
   std::map<std::uint64_t, Entry> by_offset_;
 };
 
-// Bytes of a range.
-struct Place {
+// Bytes of the arena's range.
+struct ByteRange {
   std::uint64_t offset = 0, bytes = 0;
 };
 
@@ -105,19 +106,19 @@ class StretchedPlan {
     const std::uint64_t unit = kWhole * alignment;
     return (bytes * factor + unit - 1) / unit * alignment;
   }
-  Place place_of(const StepSlot& slot, std::uint64_t alignment) const noexcept {
+  ByteRange place_of(const StepSlot& slot, std::uint64_t alignment) const noexcept {
     return {ceil_of(slot.offset, factor_, alignment), floor_of(slot.bytes(), factor_, alignment)};
   }
 
   // The places of blocks: those alive when the factor changed, and those put since.
-  const Place& placed(RequestIndex request) const noexcept { return placed_[request]; }
-  void put(RequestIndex request, const Place& place) noexcept { placed_[request] = place; }
+  const ByteRange& placed(RequestIndex request) const noexcept { return placed_[request]; }
+  void put(RequestIndex request, const ByteRange& place) noexcept { placed_[request] = place; }
 
   // Calls alive(request) and place(request) for the requests before `next`.
   template <typename Alive, typename PlaceOf>
   void begin(std::uint64_t factor, std::size_t slots, RequestIndex next, Alive alive,
              PlaceOf place) {
-    std::vector<Place> placed(slots);
+    std::vector<ByteRange> placed(slots);
     std::map<std::uint64_t, RequestIndex> before;
     for (RequestIndex request = 0; request < next; ++request) {
       if (!alive(request)) continue;
@@ -136,7 +137,7 @@ class StretchedPlan {
   // True when a block from before the factor changed is alive in `place`. Forgets those that are
   // dead. O(log blocks), plus O(1) for each forgotten one.
   template <typename Alive>
-  bool overlaps(const Place& place, Alive alive) {
+  bool overlaps(const ByteRange& place, Alive alive) {
     while (true) {
       const auto above = before_.lower_bound(place.offset + place.bytes);
       if (above == before_.begin()) return false;
@@ -150,7 +151,7 @@ class StretchedPlan {
 
  private:
   std::uint64_t factor_ = kWhole;
-  std::vector<Place> placed_;                     // request → place within the range
+  std::vector<ByteRange> placed_;                 // request → place within the range
   std::map<std::uint64_t, RequestIndex> before_;  // offset → request
 };
 

@@ -1,8 +1,9 @@
+// The plan of a step: from a recording, here or on a second thread, to the tables that an arena
+// reads.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "memory/allocator.h"
 #include "memory/plan.h"
+#include "memory/planners/planner.h"
 #include "memory/session/recording.h"
 #include "memory/session/tag_matcher.h"
 
@@ -39,9 +41,6 @@ struct StepLayout {
 // Throws PlanMismatch unless the plan has one offset for each block of the step's trace.
 StepLayout make_layout(const CanonicalStep& step, const Plan& plan,
                        const StepRecording& recording = {});
-
-// Plans a trace with a planner and its options. Must be pure: the background thread calls it, too.
-using StepPlanner = std::function<Plan(const Trace&)>;
 
 // A recording with its plan and the layout that serves it.
 struct StepPlan {

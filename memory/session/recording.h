@@ -1,29 +1,16 @@
+// What steps did: the log of one, and the requests of all that one plan serves.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <string_view>
 #include <vector>
 
+#include "memory/session/session_event.h"
 #include "memory/trace.h"
 
 namespace skyline {
 
-// Request k of a step is the k-th since it began, without interrupted parts.
-using RequestIndex = std::uint32_t;
-inline constexpr RequestIndex kStepEnd = std::numeric_limits<RequestIndex>::max();
 inline constexpr std::uint32_t kNeverReleased = std::numeric_limits<std::uint32_t>::max();
-
-// How a step deviated from its plan.
-enum class Deviation : std::uint8_t {
-  kBeyondPlan,       // more requests than planned
-  kBetween,          // no remaining request of the plan has its tag
-  kLarger,           // more bytes than planned
-  kOverdue,          // a block was alive after its planned release
-  kOverlapsOverdue,  // an overdue block held the planned bytes
-  kOutlivesStep,     // a block was alive when the next step began
-};
-std::string_view deviation_name(Deviation deviation);  // "overlaps an overdue block"
 
 // One request as it was observed. A recorded step has kBeyondPlan only.
 struct Observation {
@@ -89,12 +76,6 @@ struct StepRequest {
   BlockTag tag = {};
 
   bool operator==(const StepRequest&) const = default;
-};
-
-// How requests of a step find their place in the plan.
-enum class Matching : std::uint8_t {
-  kByPosition,  // request k is the plan's k-th: programs that repeat the same requests
-  kByTag,       // the plan's next request with its tag: loops of varying length
 };
 
 // The requests of all steps that one plan serves, each with its largest size and lifetime.

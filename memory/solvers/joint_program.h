@@ -1,3 +1,4 @@
+// OLLA's integer program for order and addresses at once.
 #pragma once
 
 #include <span>
@@ -15,7 +16,7 @@ struct JointSolution {
 };
 
 // Solves OLLA's integer program for order and location at once (arXiv:2210.12924, section 3.3) with
-// COIN-OR CBC: the rows of order_model.h, an address for each value and workspace, and for each
+// COIN-OR CBC: the rows of OrderModel, an address for each value and workspace, and for each
 // pair that may meet, one lies above the other if they do. An output written in place has the
 // address of its input. The objective is the highest address; the least peak of all orders bounds
 // it from below and is found first, in at most half of the time. Falls back to the program's order

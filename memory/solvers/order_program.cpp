@@ -7,12 +7,10 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <vector>
 
 #include "memory/errors.h"
 #include "memory/order/baselines.h"
 #include "memory/order/certificate.h"
-#include "memory/order/order_problem.h"
 
 namespace skyline {
 namespace {

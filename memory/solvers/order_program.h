@@ -1,3 +1,4 @@
+// OLLA's integer program for the order of ops.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +81,7 @@ class OrderModel {
 };
 
 // Solves OLLA's integer program for the order alone (arXiv:2210.12924, sections 3.1 and 4.1; see
-// order_model.h) with COIN-OR CBC: the paper's reference, for small graphs. In-place pairs, control
+// OrderModel) with COIN-OR CBC: the paper's reference, for small graphs. In-place pairs, control
 // edges and workspaces are part of it, so that a proved answer equals that of `optimal`. Returns
 // the program's order if CBC finds no better one. The bound is that of one flow, or the peak if CBC
 // proved it. Stops at options.time_limit_seconds, or without one after a fixed number of nodes;

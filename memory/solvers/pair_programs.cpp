@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 #include <z3++.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <span>
 #include <stdexcept>
-#include <vector>
 
 #include "memory/planners/search.h"
 #include "memory/planners/skyline/best_fit.h"

@@ -1,3 +1,4 @@
+// PGMO's program, in which one of two blocks lies above the other, solved by CBC and by Z3.
 #pragma once
 
 #include <algorithm>

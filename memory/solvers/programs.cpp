@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <numeric>
-#include <span>
 
 namespace skyline {
 namespace {

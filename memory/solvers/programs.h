@@ -1,3 +1,4 @@
+// Linear and integer programs, solved by COIN-OR CLP and CBC.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// The tables of planners and orders with those that call a solver.
 #pragma once
 
 #include "memory/order/order.h"

@@ -9,8 +9,6 @@
 #include <istream>
 #include <utility>
 
-#include "memory/errors.h"
-
 namespace skyline {
 namespace {
 

@@ -1,3 +1,4 @@
+// CSV, record by record: fields, and columns by name.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +33,8 @@ class CsvReader {
   // is not closed, text follows a closing quote, the record is too long, or reading fails.
   bool next();
 
-  std::size_t line() const {
-    return record_line_;
-  }  // 1-based line where the record begins; 0: none
+  // The line where the record begins, from 1; 0: none.
+  std::size_t line() const { return record_line_; }
   std::span<const std::string_view> fields() const { return fields_; }  // valid until next()
   const std::string& source() const { return source_; }
 

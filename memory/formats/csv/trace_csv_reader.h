@@ -1,3 +1,4 @@
+// Reads what trace_csv.h describes.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "memory/order/certificate.h"
-#include "memory/planners/search.h"
 
 namespace skyline {
 namespace {

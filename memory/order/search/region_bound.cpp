@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "memory/order/order_problem.h"
-#include "memory/planners/search.h"
-
 namespace skyline {
 namespace {
 

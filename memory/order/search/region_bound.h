@@ -1,3 +1,4 @@
+// Bounds of all orders by minimum cuts.
 #pragma once
 
 #include <cstdint>

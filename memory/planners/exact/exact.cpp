@@ -9,7 +9,6 @@
 #include "memory/planners/exact/exact_search.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/packing.h"
-#include "memory/planners/search.h"
 #include "memory/planners/skyline/best_fit.h"
 
 namespace skyline {

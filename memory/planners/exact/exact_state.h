@@ -1,3 +1,4 @@
+// What the exact search keeps and undoes: its blocks, and the least height over ranges of ticks.
 #pragma once
 
 #include <algorithm>

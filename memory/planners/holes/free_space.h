@@ -1,3 +1,4 @@
+// Free addresses: the ticks at which blocks use bytes, and the holes that placed blocks leave.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ class UsedTicks {
 
  private:
   std::vector<TickRange> ranges_;  // by block
-  std::vector<std::uint32_t>
-      first_;  // first range of each block, and an end; empty if each has one
+  // The first range of each block, and an end; empty if each block has one.
+  std::vector<std::uint32_t> first_;
 };
 
 // Throws TraceError, naming a block, if two fixed blocks use the same address at the same tick.

@@ -6,7 +6,6 @@
 
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/packing.h"
-#include "memory/planners/search.h"
 
 namespace skyline {
 namespace {

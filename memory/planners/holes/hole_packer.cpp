@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/planners/holes/free_space.h"
-#include "memory/planners/packing.h"
-
 namespace skyline {
 namespace {
 

@@ -1,3 +1,4 @@
+// Places blocks one by one into holes, in several orders.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/planners/packing.h"
-
 namespace skyline {
 namespace {
 

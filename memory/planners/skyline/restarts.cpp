@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "memory/planners/packing.h"
-#include "memory/planners/search.h"
 
 namespace skyline {
 namespace {

@@ -10,6 +10,7 @@
 #include "memory/adaptors/observing_adaptors.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
+#include "memory/session/plan.h"
 #include "tests/memory/device/refusing_device.h"
 #include "tests/memory/units.h"
 
