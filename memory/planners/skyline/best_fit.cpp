@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/planners/packing.h"
-#include "memory/planners/search.h"
-
 namespace skyline {
 namespace {
 
@@ -29,11 +26,16 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
   tree_.reset(order);
   out.offsets.resize(order.size());
   out.peak = 0;
-  if (log != nullptr) log->clear();
+  std::vector<BlockIndex> unplaced;  // for the log
+  if (log != nullptr) {
+    log->clear();
+    unplaced = order;
+  }
   for (std::size_t left = order.size(); left > 0;) {
     const LineIndex line = lowest_line();
     const std::uint64_t offset = lines_[line].offset;
     note(log, BestFitEvent::Kind::kChoice, lines_[line]);
+    if (log != nullptr) give_reasons(log->back(), line, unplaced);
     const BlockTree::Rank rank = tree_.find(lines_[line].lower, lines_[line].upper);
     if (rank == BlockTree::kNone) {
       const LineIndex merged = lift(line);
@@ -51,6 +53,7 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
     out.peak = std::max(out.peak, top);
     --left;
     if (log == nullptr) continue;
+    std::erase(unplaced, block);
     log->push_back({.kind = BestFitEvent::Kind::kPlacement,
                     .lower = packing_.ticks[static_cast<std::size_t>(packing_.lower[block])],
                     .upper = packing_.ticks[static_cast<std::size_t>(packing_.upper[block])],
@@ -171,6 +174,18 @@ void SkylinePacker::note(BestFitLog* log, BestFitEvent::Kind kind, const Line& l
                   .upper = packing_.ticks[static_cast<std::size_t>(line.upper)],
                   .offset = line.offset,
                   .raised_offset = kind == BestFitEvent::Kind::kLift ? line.offset : 0});
+}
+
+void SkylinePacker::give_reasons(BestFitEvent& choice, LineIndex line,
+                                 std::span<const BlockIndex> unplaced) const {
+  const Line& chosen = lines_[line];  // the leftmost of equals
+  for (LineIndex at = line; at != kNoLine; at = lines_[at].after) {
+    if (lines_[at].offset == chosen.offset) ++choice.equally_low;
+  }
+  for (const BlockIndex block : unplaced) {
+    if (packing_.lower[block] < chosen.lower || packing_.upper[block] > chosen.upper) continue;
+    if (++choice.candidates == 2) choice.runner_up = block;
+  }
 }
 
 Plan best_fit(const Trace& trace, const PlanOptions& options) {

@@ -1,6 +1,9 @@
+// PGMO's best-fit heuristic on the skyline.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "memory/planners/packing.h"
@@ -24,7 +27,7 @@ class SkylinePacker {
 
   // Places the blocks; those first in `order` rank best. Returns false, with `out` undefined, as
   // soon as a block would end above `limit`, or soon after the deadline. Clears and fills `log`
-  // unless it is null.
+  // unless it is null, in O(n²).
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
             BestFitLog* log = nullptr);
 
@@ -52,6 +55,8 @@ class SkylinePacker {
   void split(LineIndex line, BlockIndex block, std::uint64_t top);
   LineIndex lift(LineIndex line);
   void note(BestFitLog* log, BestFitEvent::Kind kind, const Line& line) const;
+  void give_reasons(BestFitEvent& choice, LineIndex line,
+                    std::span<const BlockIndex> unplaced) const;
 
   const Packing& packing_;
   BlockTree tree_;
